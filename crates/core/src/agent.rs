@@ -1,0 +1,120 @@
+//! What an agent is to the hub: profile, sharing, settings, and the link through which it is reached.
+
+use std::{any::Any, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    call::{Call, Serving},
+    id::Owner,
+    units::Span,
+};
+
+/// Something an agent can do.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Skill {
+    /// Its id; capability tags of simpler protocols are skills that have only this.
+    pub id: String,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// What an agent says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Profile {
+    /// A name for people; the id where it gave none.
+    #[serde(default)]
+    pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is made with: `claude`, `agno`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+    /// What it can do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Skill>,
+    /// An address it wants shown. Never called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+}
+
+/// Who besides its owner may see and call an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// Nobody.
+    #[default]
+    Nobody,
+    /// These owners.
+    With(Vec<Owner>),
+    /// Everybody on this hub.
+    Everyone,
+}
+
+/// How much of a kept call is written to disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// Everything.
+    #[default]
+    Full,
+    /// That it happened and how it ended, not what was said.
+    Meta,
+    /// Nothing.
+    None,
+}
+
+/// What the owner or the operator set for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// How much of its kept calls is written to disk.
+    pub store: Keep,
+    /// Whether its approval asks go to the caller too, not only to its owner.
+    pub approvals_to_caller: bool,
+    /// Overrides the hub's idle limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Span>,
+    /// Overrides the hub's absolute limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absolute: Option<Span>,
+}
+
+/// Why the hub ends a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closing {
+    /// A newer connection of the same agent took over (4001).
+    Replaced,
+    /// Its token was revoked or expired, or its agent was removed (4002).
+    Revoked,
+    /// The hub is stopping (1001).
+    Stopping,
+}
+
+/// The hub's way to one attached agent. A door implements it once. All methods return at once and none calls back
+/// into the hub: they only put something into the connection's mailbox. They may be called under the agent's lock.
+pub trait Link: Any + Send + Sync + std::fmt::Debug {
+    /// Hands over a call. A link that can take no more (its connection is gone) gives it back.
+    fn deliver(&self, call: Serving) -> Result<(), Serving>;
+    /// Tells the agent to stop working on a call.
+    fn cancel(&self, call: &Arc<Call>);
+    /// Ends the connection.
+    fn close(&self, why: Closing);
+    /// Whether the agent's line showed a sign of life since this was last asked.
+    fn alive(&self, call: &Call) -> bool;
+    /// The door's name, for people and metrics.
+    fn door(&self) -> &'static str;
+    /// Whether the agent takes a message in pieces; if not, callers that stream join it first.
+    fn takes_streamed_input(&self) -> bool {
+        false
+    }
+    /// Whether the agent cannot tell two requests of one session apart, so that they must queue.
+    fn one_call_per_session(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,53 @@
+//! The memory of all pipes together. Pipes lease it in steps, so that the shared counter is touched rarely.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A small pipe leases this much at first; a growing one doubles up to [`STEP_MAX`].
+const STEP_MIN: usize = 4 << 10;
+/// The largest step.
+const STEP_MAX: usize = 64 << 10;
+
+/// The bytes that all pipes may hold.
+#[derive(Debug)]
+pub struct Budget {
+    used: AtomicUsize,
+    total: usize,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub fn new(total: usize) -> Self {
+        Self {
+            used: AtomicUsize::new(0),
+            total,
+        }
+    }
+
+    /// Whether it is used up: new calls get `busy`, open ones go on.
+    pub fn is_spent(&self) -> bool {
+        self.used() >= self.total
+    }
+
+    /// The bytes leased.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Adjusts a lease to what a pipe holds now. Shrinks only when much is left over, so that it does not flap.
+    pub(crate) fn adjust(&self, lease: &mut usize, bytes: usize) {
+        if bytes > *lease {
+            let step = (*lease).clamp(STEP_MIN, STEP_MAX);
+            let more = (bytes - *lease).div_ceil(step) * step;
+            self.used.fetch_add(more, Ordering::Relaxed);
+            *lease += more;
+        } else if *lease > bytes + 2 * STEP_MAX {
+            let less = *lease - (bytes + STEP_MAX);
+            self.used.fetch_sub(less, Ordering::Relaxed);
+            *lease -= less;
+        }
+    }
+
+    pub(crate) fn give_back(&self, lease: usize) {
+        self.used.fetch_sub(lease, Ordering::Relaxed);
+    }
+}

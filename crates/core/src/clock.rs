@@ -1,0 +1,299 @@
+//! The clocks of a call, as a pure function of the time and of what happened (DESIGN 5.5). One sweeper a second looks
+//! at all of them, so that no chunk reads a clock and no call has a timer.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::failure::{Failure, Reason};
+
+/// Where a call stands on its way to the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It waits for its agent to come (back) online.
+    Waiting,
+    /// It waits behind another call of its session.
+    Queued,
+    /// It is its turn; being kept, it is written down as sent first.
+    Placed,
+    /// The agent has it.
+    Sent,
+}
+
+/// The clocks of one call.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    pub(crate) stage: Stage,
+    /// When it came to this stage.
+    pub(crate) since: Instant,
+    /// The last sign of life of agent or line; counts from when the call was sent.
+    pub(crate) last_sign: Instant,
+    /// When the sweeper last looked.
+    pub(crate) last_look: Instant,
+    /// Since when an ask is open.
+    pub(crate) ask_since: Option<Instant>,
+    /// How long it may wait for its agent, where the caller said so.
+    pub(crate) wait_until: Option<Instant>,
+    /// The latest end, inherited from an explicit parent.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) idle: Duration,
+    pub(crate) absolute: Duration,
+    pub(crate) ask: Duration,
+    pub(crate) queue: Duration,
+}
+
+/// What the sweeper saw of a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Signs {
+    /// An event came, or the agent's line showed a sign of life.
+    pub(crate) alive: bool,
+    /// An ask of this call or of a descendant is open.
+    pub(crate) suspended: bool,
+    /// The reply is full: the agent is paced and cannot speak.
+    pub(crate) full: bool,
+}
+
+impl Clock {
+    pub(crate) fn enter(&mut self, stage: Stage, now: Instant) {
+        self.stage = stage;
+        self.since = now;
+        self.last_sign = now;
+        self.last_look = now;
+    }
+
+    /// When it ends at the latest, for the calls made for it.
+    pub(crate) fn latest_end(&self) -> Option<Instant> {
+        let own = (self.stage == Stage::Sent).then(|| self.since + self.absolute);
+        match (own, self.deadline) {
+            (Some(own), Some(deadline)) => Some(own.min(deadline)),
+            (own, deadline) => own.or(deadline),
+        }
+    }
+
+    /// One look: why the call is over, if it is.
+    pub(crate) fn look(&mut self, now: Instant, signs: Signs) -> Option<Failure> {
+        let passed = now.saturating_duration_since(self.last_look);
+        self.last_look = now;
+        if let Some(since) = self.ask_since
+            && now.saturating_duration_since(since) >= self.ask
+        {
+            return Some(timeout(format!(
+                "nobody answered the agent's question within {}",
+                seconds(self.ask)
+            )));
+        }
+        if signs.suspended {
+            // While somebody is being asked, the other clocks stand still.
+            self.since += passed;
+            self.last_sign = now;
+            self.deadline = self.deadline.map(|at| at + passed);
+            return None;
+        }
+        if self.deadline.is_some_and(|at| now >= at) {
+            return Some(timeout("the deadline of the call has passed".to_owned()));
+        }
+        let in_stage = now.saturating_duration_since(self.since);
+        match self.stage {
+            Stage::Waiting => match self.wait_until {
+                Some(until) if now >= until => Some(Failure::new(
+                    Reason::Offline,
+                    "the agent did not come online in the time given",
+                )),
+                Some(_) => None,
+                // In the grace of a resuming agent; the entry ends that wait.
+                None if in_stage >= self.queue => Some(timeout(format!(
+                    "the call waited {} to be sent",
+                    seconds(self.queue)
+                ))),
+                None => None,
+            },
+            Stage::Queued | Stage::Placed if in_stage >= self.queue => Some(timeout(format!(
+                "the call waited {} in the agent's queue",
+                seconds(self.queue)
+            ))),
+            Stage::Queued | Stage::Placed => None,
+            Stage::Sent => {
+                if in_stage >= self.absolute {
+                    return Some(timeout(format!(
+                        "the call lasted {}, its limit",
+                        seconds(self.absolute)
+                    )));
+                }
+                if signs.alive || signs.full {
+                    self.last_sign = now;
+                }
+                let silent = now.saturating_duration_since(self.last_sign);
+                (silent >= self.idle).then(|| {
+                    timeout(format!(
+                        "the agent did not respond within {}",
+                        seconds(self.idle)
+                    ))
+                })
+            }
+        }
+    }
+}
+
+fn timeout(text: String) -> Failure {
+    Failure::new(Reason::Timeout, text)
+}
+
+fn seconds(span: Duration) -> String {
+    format!("{} seconds", span.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn clock(stage: Stage) -> (Clock, Instant) {
+        let now = Instant::now();
+        let clock = Clock {
+            stage,
+            since: now,
+            last_sign: now,
+            last_look: now,
+            ask_since: None,
+            wait_until: None,
+            deadline: None,
+            idle: 120 * SECOND,
+            absolute: 3600 * SECOND,
+            ask: 600 * SECOND,
+            queue: 600 * SECOND,
+        };
+        (clock, now)
+    }
+
+    /// Looks every second with these signs; after how many seconds it was over, and why.
+    fn run(
+        clock: &mut Clock,
+        start: Instant,
+        from: u32,
+        to: u32,
+        signs: Signs,
+    ) -> Option<(u32, Failure)> {
+        (from..to).find_map(|second| {
+            clock
+                .look(start + second * SECOND, signs)
+                .map(|failure| (second, failure))
+        })
+    }
+
+    #[test]
+    fn silence_ends_a_sent_call_and_a_sign_of_life_does_not_let_it() {
+        let (mut clock, start) = clock(Stage::Sent);
+        let alive = Signs {
+            alive: true,
+            ..Signs::default()
+        };
+        assert!(run(&mut clock, start, 0, 1000, alive).is_none());
+        let (second, failure) = run(&mut clock, start, 1000, 2000, Signs::default()).unwrap();
+        assert_eq!((second, failure.reason), (999 + 120, Reason::Timeout));
+    }
+
+    #[test]
+    fn nothing_resets_the_absolute_limit() {
+        let (mut clock, start) = clock(Stage::Sent);
+        let alive = Signs {
+            alive: true,
+            ..Signs::default()
+        };
+        assert_eq!(run(&mut clock, start, 0, 5000, alive).unwrap().0, 3600);
+    }
+
+    #[test]
+    fn a_full_reply_is_not_the_agents_silence() {
+        let (mut clock, start) = clock(Stage::Sent);
+        assert!(
+            run(
+                &mut clock,
+                start,
+                0,
+                1000,
+                Signs {
+                    full: true,
+                    ..Signs::default()
+                }
+            )
+            .is_none()
+        );
+    }
+
+    #[test]
+    fn an_ask_stops_the_other_clocks_and_runs_its_own() {
+        let (mut clock, start) = clock(Stage::Sent);
+        assert!(
+            run(
+                &mut clock,
+                start,
+                0,
+                3500,
+                Signs {
+                    alive: true,
+                    ..Signs::default()
+                }
+            )
+            .is_none()
+        );
+        clock.ask_since = Some(start + 3500 * SECOND);
+        let asking = Signs {
+            suspended: true,
+            ..Signs::default()
+        };
+        assert!(
+            run(&mut clock, start, 3500, 4000, asking).is_none(),
+            "past the absolute limit, but suspended"
+        );
+        clock.ask_since = None;
+        let (second, _) = run(
+            &mut clock,
+            start,
+            4000,
+            9000,
+            Signs {
+                alive: true,
+                ..Signs::default()
+            },
+        )
+        .unwrap();
+        assert_eq!(second, 3600 + 500, "the time of the ask does not count");
+    }
+
+    #[test]
+    fn an_unanswered_ask_ends_the_call() {
+        let (mut clock, start) = clock(Stage::Sent);
+        clock.ask_since = Some(start);
+        assert_eq!(
+            run(
+                &mut clock,
+                start,
+                0,
+                1000,
+                Signs {
+                    suspended: true,
+                    ..Signs::default()
+                }
+            )
+            .unwrap()
+            .0,
+            600
+        );
+    }
+
+    #[test]
+    fn a_queued_call_waits_ten_minutes_and_a_patient_one_as_long_as_it_said() {
+        let (mut queued, start) = clock(Stage::Queued);
+        assert_eq!(
+            run(&mut queued, start, 0, 1000, Signs::default())
+                .unwrap()
+                .0,
+            600
+        );
+        let (mut waiting, start) = clock(Stage::Waiting);
+        waiting.wait_until = Some(start + 5000 * SECOND);
+        let (second, failure) = run(&mut waiting, start, 0, 9000, Signs::default()).unwrap();
+        assert_eq!((second, failure.reason), (5000, Reason::Offline));
+    }
+}

@@ -1,0 +1,567 @@
+//! What travels in a call's pipes: events of a reply, items of an input, and how a call ends.
+//! Protocol-neutral; each door translates to and from its own frames.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{failure::Failure, pipe::Item};
+
+/// A JSON value that the core passes on without looking inside.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Json(Arc<RawValue>);
+
+impl Json {
+    /// Any serialisable value as JSON.
+    pub fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        serde_json::value::to_raw_value(value).map(|raw| Self(raw.into()))
+    }
+
+    /// JSON that was already written; checked for being one value.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// The JSON text.
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The raw value, for serialising.
+    pub fn raw(&self) -> &RawValue {
+        &self.0
+    }
+}
+
+impl From<Box<RawValue>> for Json {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(raw.into())
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+/// What a chunk of a reply is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum ChunkKind {
+    /// The answer itself.
+    #[default]
+    Text,
+    /// The agent's reasoning.
+    Thinking,
+    /// A tool call begins.
+    ToolStart,
+    /// Input of a tool call.
+    ToolInput,
+    /// Result of a tool call.
+    ToolResult,
+    /// What the agent is doing.
+    Status,
+}
+
+impl ChunkKind {
+    /// The name on the wire, the same in every protocol that has kinds.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Thinking => "thinking",
+            Self::ToolStart => "tool_start",
+            Self::ToolInput => "tool_input",
+            Self::ToolResult => "tool_result",
+            Self::Status => "status",
+        }
+    }
+
+    /// Reads the name back.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [
+            Self::Text,
+            Self::Thinking,
+            Self::ToolStart,
+            Self::ToolInput,
+            Self::ToolResult,
+            Self::Status,
+        ]
+        .into_iter()
+        .find(|kind| kind.name() == name)
+    }
+}
+
+/// A piece of a reply.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Chunk {
+    /// What it is.
+    #[serde(default)]
+    pub kind: ChunkKind,
+    /// The words.
+    pub text: String,
+    /// The tool's name, on tool chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    /// Which tool call this belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+}
+
+impl Chunk {
+    /// A piece of the answer.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A word on what is going on.
+    pub fn status(text: impl Into<String>) -> Self {
+        Self {
+            kind: ChunkKind::Status,
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether `next` may be joined to this one: same kind, same tool call, and not the start of a tool call
+    /// (each start is one call) nor a status (each is one line).
+    pub fn joins(&self, next: &Self) -> bool {
+        self.kind == next.kind
+            && matches!(
+                self.kind,
+                ChunkKind::Text
+                    | ChunkKind::Thinking
+                    | ChunkKind::ToolInput
+                    | ChunkKind::ToolResult
+            )
+            && self.tool_call_id == next.tool_call_id
+            && self.tool_name == next.tool_name
+    }
+}
+
+/// Where the bytes of a file are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileSource {
+    /// At this address.
+    Uri(String),
+    /// Here, in base64.
+    Bytes(String),
+}
+
+/// A file in a message, an artifact or an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct File {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its media type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime: Option<String>,
+    /// Where its bytes are.
+    #[serde(flatten)]
+    pub source: FileSource,
+}
+
+/// A part of a message or artifact. Externally tagged, since raw JSON does not survive serde's internal tagging.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Words.
+    Text(String),
+    /// A file.
+    File(File),
+    /// Structured data.
+    Data(Json),
+}
+
+impl Part {
+    fn weight(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::File(file) => match &file.source {
+                FileSource::Uri(text) | FileSource::Bytes(text) => text.len() + 64,
+            },
+            Self::Data(json) => json.get().len(),
+        }
+    }
+}
+
+/// What the caller says to the agent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Message {
+    /// The caller's own id of the message, if its protocol has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What it says.
+    pub parts: Vec<Part>,
+    /// What the caller's protocol says besides; passed on where the agent's protocol can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+}
+
+impl Message {
+    /// A message of words only.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            parts: vec![Part::Text(text.into())],
+            ..Self::default()
+        }
+    }
+
+    /// All its words, for agents that take one text. Parts are joined by line breaks.
+    pub fn words(&self) -> String {
+        let texts: Vec<&str> = self
+            .parts
+            .iter()
+            .filter_map(|part| {
+                if let Part::Text(text) = part {
+                    Some(text.as_str())
+                } else {
+                    None
+                }
+            })
+            .collect();
+        texts.join("\n")
+    }
+
+    /// Its files.
+    pub fn files(&self) -> impl Iterator<Item = &File> {
+        self.parts.iter().filter_map(|part| {
+            if let Part::File(file) = part {
+                Some(file)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Its size in bytes, for the limit on messages.
+    pub fn weight(&self) -> usize {
+        self.parts.iter().map(Part::weight).sum::<usize>()
+            + self.metadata.as_ref().map_or(0, |json| json.get().len())
+    }
+}
+
+/// Something an agent made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Its id within the task.
+    pub id: String,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its contents.
+    pub parts: Vec<Part>,
+    /// Whether the parts continue what came before under this id.
+    #[serde(default)]
+    pub append: bool,
+    /// Whether nothing more comes under this id.
+    #[serde(default)]
+    pub last: bool,
+}
+
+/// What an agent wants to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskKind {
+    /// More input, from the caller.
+    Input,
+    /// Leave to do something, from the owner of the asking agent.
+    Approval,
+}
+
+/// A question that suspends the call until it is answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Its id within the call.
+    pub id: String,
+    /// What it wants.
+    pub kind: AskKind,
+    /// The question.
+    pub text: String,
+    /// The tool that needs approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    /// Which tool call needs approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// What the tool would be called with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Json>,
+    /// The JSON schema of the wanted answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Json>,
+}
+
+/// The answer to an ask.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Answer {
+    /// The words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Files and data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// Yes or no, to an approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What an agent says while it works.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// A piece of the reply.
+    Chunk(Chunk),
+    /// Something it made.
+    Artifact(Artifact),
+    /// A question.
+    Ask(Ask),
+}
+
+impl Event {
+    /// A piece of the answer.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Chunk(Chunk::text(text))
+    }
+
+    /// The name of its kind, as the log stores it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Chunk(_) => "chunk",
+            Self::Artifact(_) => "artifact",
+            Self::Ask(_) => "ask",
+        }
+    }
+
+    /// Its body as JSON, as the log stores it.
+    pub fn body(&self) -> Result<String, serde_json::Error> {
+        match self {
+            Self::Chunk(chunk) => serde_json::to_string(chunk),
+            Self::Artifact(artifact) => serde_json::to_string(artifact),
+            Self::Ask(ask) => serde_json::to_string(ask),
+        }
+    }
+
+    /// Reads an event back from the log.
+    pub fn from_log(kind: &str, body: &str) -> Result<Self, serde_json::Error> {
+        match kind {
+            "chunk" => serde_json::from_str(body).map(Self::Chunk),
+            "artifact" => serde_json::from_str(body).map(Self::Artifact),
+            "ask" => serde_json::from_str(body).map(Self::Ask),
+            other => Err(serde::de::Error::custom(format!(
+                "unknown kind of event {other:?}"
+            ))),
+        }
+    }
+
+    /// By how much it advances a cursor: text by its bytes, anything else by 1 (DESIGN 10).
+    pub fn advance(&self) -> u64 {
+        match self {
+            Self::Chunk(chunk) if chunk.joins(chunk) && !chunk.text.is_empty() => {
+                chunk.text.len() as u64
+            }
+            _ => 1,
+        }
+    }
+}
+
+/// What an item of a pipe weighs besides its text: about its own size in memory.
+const ITEM_OVERHEAD: usize = 64;
+
+impl Item for Event {
+    fn weight(&self) -> usize {
+        ITEM_OVERHEAD
+            + match self {
+                Self::Chunk(chunk) => chunk.text.len(),
+                Self::Artifact(artifact) => artifact.parts.iter().map(Part::weight).sum(),
+                Self::Ask(ask) => {
+                    let json =
+                        |json: &Option<Json>| json.as_ref().map_or(0, |json| json.get().len());
+                    ask.text.len() + json(&ask.arguments) + json(&ask.schema)
+                }
+            }
+    }
+
+    fn merge(&mut self, next: Self) -> Option<Self> {
+        match (self, next) {
+            (Self::Chunk(last), Self::Chunk(next)) if last.joins(&next) => {
+                last.text.push_str(&next.text);
+                None
+            }
+            (_, next) => Some(next),
+        }
+    }
+}
+
+/// What a caller says after its message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// More of a streamed message.
+    Chunk(String),
+    /// The streamed message is complete.
+    EndOfMessage,
+    /// The answer to an ask, by the ask's id.
+    Answer(String, Answer),
+}
+
+impl Item for Input {
+    fn weight(&self) -> usize {
+        ITEM_OVERHEAD
+            + match self {
+                Self::Chunk(text) => text.len(),
+                Self::EndOfMessage => 0,
+                Self::Answer(_, answer) => {
+                    answer.content.as_ref().map_or(0, String::len)
+                        + answer.parts.iter().map(Part::weight).sum::<usize>()
+                }
+            }
+    }
+
+    fn merge(&mut self, next: Self) -> Option<Self> {
+        match (self, next) {
+            (Self::Chunk(last), Self::Chunk(next)) => {
+                last.push_str(&next);
+                None
+            }
+            (_, next) => Some(next),
+        }
+    }
+}
+
+/// How a finished turn leaves its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoneState {
+    /// The work is done.
+    #[default]
+    Completed,
+    /// The agent waits for another message of the same task.
+    InputRequired,
+    /// The agent will not do it.
+    Rejected,
+}
+
+/// What an agent says when it is done.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Done {
+    /// How the turn leaves its task.
+    #[serde(default)]
+    pub state: DoneState,
+    /// The whole answer, from agents that repeat it at the end (or give it only there).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// Files it made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<File>,
+    /// What the answer cost, in the agent's own terms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Json>,
+    /// Why the model stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+}
+
+/// How a call ends, exactly once.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// The agent finished.
+    Done(Box<Done>),
+    /// Something went wrong.
+    Failed(Failure),
+    /// Somebody cancelled.
+    Cancelled,
+}
+
+impl End {
+    /// Plainly done.
+    pub fn done() -> Self {
+        Self::Done(Box::default())
+    }
+
+    /// A label for metrics and logs.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Failed(failure) => failure.reason.label(),
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_joins_text_but_never_another_kind_or_tool_call() {
+        let tool = |id: &str| Chunk {
+            kind: ChunkKind::ToolInput,
+            tool_call_id: Some(id.into()),
+            ..Chunk::text("x")
+        };
+        assert!(Chunk::text("a").joins(&Chunk::text("b")));
+        assert!(!Chunk::text("a").joins(&Chunk::status("b")));
+        assert!(!Chunk::status("a").joins(&Chunk::status("b")));
+        assert!(tool("1").joins(&tool("1")));
+        assert!(!tool("1").joins(&tool("2")));
+    }
+
+    #[test]
+    fn events_read_back_from_the_log_as_they_were() {
+        let events = [
+            Event::text("hé\"llo\n"),
+            Event::Artifact(Artifact {
+                id: "a".into(),
+                name: None,
+                parts: vec![
+                    Part::Data(Json::parse(r#"{"deep": [1, {"x": null}]}"#).unwrap()),
+                    Part::File(File {
+                        name: Some("f".into()),
+                        mime: None,
+                        source: FileSource::Uri("https://e/f".into()),
+                    }),
+                ],
+                append: true,
+                last: false,
+            }),
+            Event::Ask(Ask {
+                id: "q".into(),
+                kind: AskKind::Approval,
+                text: "may I?".into(),
+                tool_name: Some("rm".into()),
+                tool_call_id: None,
+                arguments: Some(Json::parse("[1]").unwrap()),
+                schema: None,
+            }),
+        ];
+        for event in events {
+            assert_eq!(
+                Event::from_log(event.kind(), &event.body().unwrap()).unwrap(),
+                event
+            );
+        }
+    }
+
+    #[test]
+    fn a_cursor_advances_by_the_bytes_of_text_and_by_one_otherwise() {
+        assert_eq!(Event::text("hé").advance(), 3);
+        assert_eq!(Event::text("").advance(), 1);
+        assert_eq!(Event::Chunk(Chunk::status("long status")).advance(), 1);
+    }
+}

@@ -1,0 +1,458 @@
+//! The hub: who is attached, who may see and call whom, and how a call gets on its way. Doors call it; it calls
+//! nobody but links. A reply does not pass through here again: it goes from socket to socket by the call's pipe.
+
+mod request;
+mod sweeper;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use parking_lot::RwLock;
+use tokio::time::Instant;
+
+pub(crate) use self::request::Start;
+pub use self::request::{Parent, Request};
+use crate::{
+    agent::{Closing, Link, Profile, Settings, Share},
+    call::{Asking, Call, Life, Serving},
+    entry::{AgentView, Entry},
+    event::{Answer, End},
+    failure::{Failure, Reason},
+    id::{AgentId, CallId},
+    limits::Limits,
+    metrics::Metrics,
+    principal::{Principal, Who},
+    shared::Shared,
+    store::{AgentRecord, Receipt, Store, StoreError},
+    tap::{Sight, TapFilter, Taps, Watching, may_watch},
+    task::Tasks,
+    token::Tokens,
+};
+
+/// The hub. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Hub(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    agents: RwLock<HashMap<AgentId, Arc<Entry>>>,
+    tokens: Tokens,
+    tasks: Tasks,
+    store: Arc<dyn Store>,
+    stopping: AtomicBool,
+}
+
+/// A connection that holds an agent. Dropping it means that the agent is gone.
+#[derive(Debug)]
+pub struct Attached {
+    entry: Arc<Entry>,
+    link: Arc<dyn Link>,
+    /// Open calls of an earlier connection that this one goes on with.
+    pub adopted: Vec<Serving>,
+    /// Resolves when the store has the agent, if there was something to write.
+    pub saved: Option<Receipt>,
+    resumable: bool,
+}
+
+impl Attached {
+    /// The agent's place.
+    pub fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    /// Whether open calls wait for the agent to come back when this connection is gone.
+    pub fn set_resumable(&mut self, resumable: bool) {
+        self.resumable = resumable;
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.entry.leave(&self.link, self.resumable);
+    }
+}
+
+/// Which agents to look for.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Only those that have all of these skills.
+    pub skills: Vec<String>,
+    /// Only those that are attached.
+    pub online: bool,
+}
+
+impl Hub {
+    /// A hub on a store: loads agents and tokens, and takes up unfinished tasks.
+    pub async fn open(store: Arc<dyn Store>, limits: Limits) -> Result<Self, StoreError> {
+        let shared = Arc::new(Shared::new(limits));
+        let agents = store.load_agents().await?;
+        let tokens = Tokens::new(store.clone(), store.load_tokens().await?);
+        let agents = agents
+            .into_iter()
+            .map(|record| {
+                let door = known_door(&record.door);
+                (
+                    record.id.clone(),
+                    Arc::new(Entry::new(record, door, shared.clone())),
+                )
+            })
+            .collect();
+        let tasks = Tasks::new(store.clone(), shared.clone());
+        let inner = Inner {
+            shared,
+            agents: RwLock::new(agents),
+            tokens,
+            tasks,
+            store: store.clone(),
+            stopping: AtomicBool::new(false),
+        };
+        let hub = Self(Arc::new(inner));
+        hub.take_up_tasks(store.reopen_tasks().await?).await?;
+        Ok(hub)
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.0.shared.limits
+    }
+
+    /// What calls and doors share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.0.shared
+    }
+
+    /// The counters.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.0.shared.metrics
+    }
+
+    /// The observers.
+    pub fn taps(&self) -> &Arc<Taps> {
+        &self.0.shared.taps
+    }
+
+    /// The tokens.
+    pub fn tokens(&self) -> &Tokens {
+        &self.0.tokens
+    }
+
+    /// The kept calls.
+    pub fn tasks(&self) -> &Tasks {
+        &self.0.tasks
+    }
+
+    /// Whether it takes no more calls.
+    pub fn is_stopping(&self) -> bool {
+        self.0.stopping.load(Ordering::Acquire)
+    }
+
+    /// Attaches an agent. The newest connection wins, if it proves the same owner. `resumes` takes over the open
+    /// calls of the previous connection instead of failing them.
+    pub fn attach(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        profile: Profile,
+        link: Arc<dyn Link>,
+        resumes: bool,
+    ) -> Result<Attached, Failure> {
+        if self.is_stopping() {
+            return Err(stopping());
+        }
+        if !principal.may_register(id) {
+            let text =
+                format!("this token may not register agent {id}: it needs a scope like agent:{id}");
+            return Err(Failure::new(Reason::Unauthorized, text));
+        }
+        let (entry, is_new) = self.claim(principal, id, &profile, link.door())?;
+        let taken = entry.take(&link, profile, resumes)?;
+        let saved = (is_new || taken.changed).then(|| self.0.store.save_agent(entry.record()));
+        Ok(Attached {
+            entry,
+            link,
+            adopted: taken.adopted,
+            saved,
+            resumable: false,
+        })
+    }
+
+    /// The agent's place, made if the id is free. An id is its first owner's.
+    fn claim(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        profile: &Profile,
+        door: &'static str,
+    ) -> Result<(Arc<Entry>, bool), Failure> {
+        let taken = || {
+            Failure::new(
+                Reason::Unauthorized,
+                format!("agent id {id} belongs to another owner; choose another id"),
+            )
+        };
+        let mut agents = self.0.agents.write();
+        if let Some(entry) = agents.get(id) {
+            return if *entry.owner() == principal.owner {
+                Ok((entry.clone(), false))
+            } else {
+                Err(taken())
+            };
+        }
+        // Counted only when an id is new: a linear look there, nothing on the way of calls.
+        if agents
+            .values()
+            .filter(|entry| *entry.owner() == principal.owner)
+            .count()
+            >= self.limits().agents_per_owner
+        {
+            let text = format!("owner {} holds as many agents as one may", principal.owner);
+            return Err(Failure::new(Reason::Busy, text));
+        }
+        let record = AgentRecord {
+            id: id.clone(),
+            owner: principal.owner.clone(),
+            door: door.to_owned(),
+            profile: profile.clone(),
+            share: Share::default(),
+            settings: Settings::default(),
+            registered_at: Timestamp::now(),
+        };
+        let entry = Arc::new(Entry::new(record, door, self.0.shared.clone()));
+        agents.insert(id.clone(), entry.clone());
+        Ok((entry, true))
+    }
+
+    /// An agent that the principal may call. Foreign and unknown ones look the same.
+    pub fn find(&self, principal: &Principal, id: &str) -> Result<Arc<Entry>, Failure> {
+        let entry = self.0.agents.read().get(id).cloned();
+        entry
+            .filter(|entry| may_call(principal, entry))
+            .ok_or_else(|| Failure::no_such_agent(id))
+    }
+
+    /// The agents that the principal may see, by id.
+    pub fn discover(&self, principal: &Principal, wanted: &Wanted) -> Vec<AgentView> {
+        let entries: Vec<_> = self.0.agents.read().values().cloned().collect();
+        let has = |view: &AgentView, skill: &String| {
+            view.profile.skills.iter().any(|had| had.id == *skill)
+        };
+        let mut views: Vec<_> = entries
+            .iter()
+            .filter(|entry| {
+                may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
+            })
+            .map(|entry| entry.view())
+            .filter(|view| {
+                (view.online || !wanted.online)
+                    && wanted.skills.iter().all(|skill| has(view, skill))
+            })
+            .collect();
+        views.sort_by(|a, b| a.id.cmp(&b.id));
+        views
+    }
+
+    /// Shares an agent, or changes what is set for it; only its owner and admins may.
+    pub fn change(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        share: Option<Share>,
+        settings: Option<Settings>,
+    ) -> Result<(AgentView, Receipt), Failure> {
+        let entry = self.owned(principal, id)?;
+        entry.set(share, settings);
+        Ok((entry.view(), self.0.store.save_agent(entry.record())))
+    }
+
+    /// Forgets an agent and who owned it; only its owner and admins may. If it is attached, it is told to go.
+    pub fn forget(&self, principal: &Principal, id: &AgentId) -> Result<Receipt, Failure> {
+        let entry = self.owned(principal, id)?;
+        self.0.agents.write().remove(id);
+        if let Some(link) = entry.link() {
+            link.close(Closing::Revoked);
+            entry.leave(&link, false);
+        }
+        Ok(self.0.store.remove_agent(id.clone()))
+    }
+
+    fn owned(&self, principal: &Principal, id: &AgentId) -> Result<Arc<Entry>, Failure> {
+        let entry = self.find(principal, id.as_str())?;
+        let is_owner = principal.is_admin()
+            || (principal.owner == *entry.owner() && principal.who == Who::Person);
+        if is_owner {
+            Ok(entry)
+        } else {
+            Err(Failure::new(
+                Reason::Unauthorized,
+                "only the owner of an agent may do this",
+            ))
+        }
+    }
+
+    /// Opens a live call: its one reader is the returned end, and losing that cancels it.
+    pub fn call(&self, request: Request) -> Result<Asking, Failure> {
+        let start = Start {
+            life: Life::Live,
+            id: None,
+            task: None,
+            allowed: false,
+        };
+        self.start(request, start).map(Asking::new)
+    }
+
+    pub(crate) fn start(&self, request: Request, start: Start) -> Result<Arc<Call>, Failure> {
+        let shared = &self.0.shared;
+        if self.is_stopping() {
+            return Err(stopping());
+        }
+        if request.message.weight() > shared.limits.message.0 {
+            let text = format!("a message may have at most {}", shared.limits.message);
+            return Err(Failure::new(Reason::TooLarge, text));
+        }
+        if shared.budget.is_spent() {
+            return Err(Failure::new(
+                Reason::Busy,
+                "the hub holds as much unread data as it may; try again later",
+            ));
+        }
+        let entry = self.0.agents.read().get(&request.target).cloned();
+        let entry = entry
+            .filter(|entry| start.allowed || may_call(&request.principal, entry))
+            .ok_or_else(|| Failure::no_such_agent(request.target.as_str()))?;
+        let origin = self.origin_of(&request);
+        let wanted = request.request.clone();
+        let explicit = origin.explicit().cloned();
+        let draft = request.draft(&entry, origin, start, &shared.limits)?;
+        let seen = shared.taps.are_watched().then(|| Sight::Started {
+            caller: draft.principal.label().to_owned(),
+            door: draft.door,
+            message: draft.message.clone(),
+        });
+        let call = entry.open(draft, wanted)?;
+        if let Some(sight) = seen {
+            shared
+                .taps
+                .see(&call.target, entry.owner(), Some(call.id), sight);
+        }
+        if let Some(parent) = explicit
+            && !parent.adopt(&call)
+        {
+            call.finish(End::Cancelled, true);
+        }
+        Ok(call)
+    }
+
+    /// An open call that the principal made.
+    pub fn open_call(&self, principal: &Principal, id: CallId) -> Option<Arc<Call>> {
+        let call = self.0.shared.calls.lock().get(&id).cloned();
+        call.filter(|call| principal.may_act_for(&call.principal.key()))
+    }
+
+    /// Cancels a call of the principal's. The agent is told at once.
+    pub fn cancel(&self, principal: &Principal, id: CallId) -> Result<(), Failure> {
+        let call = self.open_call(principal, id);
+        let call = call.ok_or_else(|| Failure::new(Reason::NotFound, "no such call is open"))?;
+        if call.finish(End::Cancelled, true) {
+            return Ok(());
+        }
+        Err(Failure::new(Reason::Conflict, "the call has ended already"))
+    }
+
+    /// Answers an ask: the caller answers for input, the owner of the asking agent for approval. First answer wins.
+    pub fn answer(
+        &self,
+        principal: &Principal,
+        id: CallId,
+        ask_id: &str,
+        answer: Answer,
+    ) -> Result<(), Failure> {
+        let call = self.0.shared.calls.lock().get(&id).cloned();
+        let call =
+            call.ok_or_else(|| Failure::new(Reason::NotFound, "no such question is open"))?;
+        call.answer(principal, ask_id, answer.clone())?;
+        if let Some(task) = call.task {
+            self.0.tasks.answered(task, ask_id, answer);
+        }
+        Ok(())
+    }
+
+    /// Starts to watch what the principal may see.
+    pub fn watch(&self, principal: Principal, filter: TapFilter) -> Watching {
+        self.0.shared.taps.watch(principal, filter)
+    }
+
+    /// Takes no more calls, gives the open ones some time, then ends them and tells every agent.
+    pub async fn stop(&self, grace: Duration) {
+        self.0.stopping.store(true, Ordering::Release);
+        let until = Instant::now() + grace;
+        while self.open_live() > 0 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let calls: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
+        for call in calls {
+            // Kept calls that were not sent yet stay in the store and go out after the next start.
+            if call.life == Life::Live || call.clock.lock().stage == crate::clock::Stage::Sent {
+                call.finish(End::Failed(stopping()), true);
+            }
+        }
+        self.0.tasks.stop().await;
+        let entries: Vec<_> = self.0.agents.read().values().cloned().collect();
+        for link in entries.iter().filter_map(|entry| entry.link()) {
+            link.close(Closing::Stopping);
+        }
+    }
+
+    fn open_live(&self) -> usize {
+        self.0
+            .shared
+            .calls
+            .lock()
+            .values()
+            .filter(|call| call.clock.lock().stage != crate::clock::Stage::Waiting)
+            .count()
+    }
+}
+
+fn stopping() -> Failure {
+    Failure::new(
+        Reason::Stopping,
+        "the hub is stopping; try again in a moment",
+    )
+}
+
+/// An agent is its owner's until shared: visible to and callable by its owner, tokens whose scopes match, and admins.
+pub fn may_call(principal: &Principal, entry: &Entry) -> bool {
+    principal.is_admin()
+        || principal.owner == *entry.owner()
+        || principal
+            .grant
+            .scopes
+            .call
+            .iter()
+            .any(|pattern| pattern.matches(entry.id.as_str()))
+        || match entry.share() {
+            Share::Nobody => false,
+            Share::With(owners) => owners.contains(&principal.owner),
+            Share::Everyone => true,
+        }
+}
+
+/// The store keeps a door's name as text; in memory it is one of ours.
+pub(crate) fn known_door(name: &str) -> &'static str {
+    const DOORS: [&str; 7] = ["agora", "bridge", "a2a", "team", "p2p", "own", "local"];
+    DOORS
+        .into_iter()
+        .find(|door| *door == name)
+        .unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! What a door asks of the hub, and how it becomes a call: session, parent, chain, clocks.
+
+use std::{sync::Arc, time::Duration};
+
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use super::Hub;
+use crate::{
+    call::{Call, Draft, Life, Patience},
+    chain::Chain,
+    clock::{Clock, Stage},
+    entry::Entry,
+    event::Message,
+    failure::Failure,
+    id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId},
+    limits::Limits,
+    principal::{Principal, Who},
+};
+
+/// For which call a request is made.
+#[derive(Debug, Clone, Default)]
+pub enum Parent {
+    /// Not said: the only open call of the calling agent, if there is just one.
+    #[default]
+    Unsaid,
+    /// The call with this id.
+    Call(CallId),
+    /// The request with this id at the calling agent.
+    Request(RequestId),
+}
+
+/// What a door asks of the hub.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Who calls, as the connection proved it.
+    pub principal: Principal,
+    /// The door they came through.
+    pub door: &'static str,
+    /// Who is called.
+    pub target: AgentId,
+    /// The conversation; a new one if absent.
+    pub session: Option<SessionId>,
+    /// The caller's own id of the request.
+    pub request: Option<RequestId>,
+    /// What they say.
+    pub message: Message,
+    /// Whether more of the message follows.
+    pub streamed: bool,
+    /// For which call it is made.
+    pub parent: Parent,
+    /// How long they give it.
+    pub patience: Patience,
+    /// How long it may wait for the agent to come online; kept calls only.
+    pub wait_online: Option<Duration>,
+    /// Their trace.
+    pub traceparent: Option<String>,
+}
+
+impl Request {
+    /// A plain request.
+    pub fn new(
+        principal: Principal,
+        door: &'static str,
+        target: AgentId,
+        message: Message,
+    ) -> Self {
+        Self {
+            principal,
+            door,
+            target,
+            session: None,
+            request: None,
+            message,
+            streamed: false,
+            parent: Parent::default(),
+            patience: Patience::default(),
+            wait_online: None,
+            traceparent: None,
+        }
+    }
+
+    pub(super) fn draft(
+        self,
+        entry: &Entry,
+        origin: Origin,
+        Start { life, id, task, .. }: Start,
+        limits: &Limits,
+    ) -> Result<Draft, Failure> {
+        let id = id.unwrap_or_else(CallId::new);
+        let session = self.session.unwrap_or_else(|| id.into());
+        let chain = origin.chain().step(&entry.id, limits)?;
+        let deadline = origin
+            .explicit()
+            .and_then(|parent| parent.clock.lock().latest_end());
+        let clock = clock(
+            life,
+            self.patience,
+            self.wait_online,
+            deadline,
+            entry,
+            limits,
+        );
+        Ok(Draft {
+            id,
+            agent_session: agent_session(&self.principal, &session),
+            session,
+            request: id.into(),
+            principal: self.principal,
+            door: self.door,
+            message: self.message,
+            streamed: self.streamed,
+            life,
+            task,
+            chain,
+            traceparent: self.traceparent,
+            parent: origin.into_parent(),
+            clock,
+        })
+    }
+}
+
+/// What the hub itself decides of a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start {
+    pub(crate) life: Life,
+    /// A new one if absent.
+    pub(crate) id: Option<CallId>,
+    pub(crate) task: Option<TaskId>,
+    /// It was allowed before the restart.
+    pub(crate) allowed: bool,
+}
+
+/// Where a request comes from.
+#[derive(Debug)]
+pub(super) enum Origin {
+    /// The caller named the call it is made for, which passes on deadline and cancel too.
+    Explicit(Arc<Call>),
+    /// The calling agent has just one open call.
+    Only(Arc<Call>),
+    /// Nothing is known but, for agents, how deep they may be.
+    Root(Chain),
+}
+
+impl Origin {
+    fn chain(&self) -> &Chain {
+        match self {
+            Self::Explicit(call) | Self::Only(call) => &call.chain,
+            Self::Root(chain) => chain,
+        }
+    }
+
+    pub(super) fn explicit(&self) -> Option<&Arc<Call>> {
+        if let Self::Explicit(call) = self {
+            Some(call)
+        } else {
+            None
+        }
+    }
+
+    fn into_parent(self) -> Option<Arc<Call>> {
+        match self {
+            Self::Explicit(call) | Self::Only(call) => Some(call),
+            Self::Root(_) => None,
+        }
+    }
+}
+
+impl Hub {
+    /// Where a request comes from. A parent that has ended, or is not the caller's to name, counts as not said.
+    pub(super) fn origin_of(&self, request: &Request) -> Origin {
+        let caller = match &request.principal.who {
+            Who::Agent(id) => self.0.agents.read().get(id).cloned(),
+            Who::Person | Who::Platform | Who::Peer(_) => None,
+        };
+        let named = match &request.parent {
+            Parent::Unsaid => None,
+            Parent::Request(id) => caller
+                .as_ref()
+                .and_then(|caller| caller.open_call(id.as_str())),
+            Parent::Call(id) => self.0.shared.calls.lock().get(id).cloned(),
+        };
+        let is_theirs = |call: &Arc<Call>| match &request.principal.who {
+            Who::Agent(id) => call.target == *id,
+            // A child process of the agent, calling as its owner.
+            Who::Person | Who::Platform | Who::Peer(_) => {
+                request.principal.may_act_for(call.entry.owner().as_str())
+            }
+        };
+        if let Some(call) = named.filter(is_theirs) {
+            return Origin::Explicit(call);
+        }
+        let Some(caller) = caller else {
+            return Origin::Root(Chain::default());
+        };
+        let mut open = caller.open_calls();
+        match open.len() {
+            1 => Origin::Only(open.remove(0)),
+            _ => {
+                let hops = open.iter().map(|call| call.chain.hops()).max().unwrap_or(0);
+                Origin::Root(Chain::root(Some(&caller.id), hops))
+            }
+        }
+    }
+}
+
+/// Sessions of the platform and of `local` reach the agent unchanged; others' as a hash, so that two callers never
+/// share an agent's memory by accident.
+fn agent_session(principal: &Principal, session: &SessionId) -> SessionId {
+    if principal.who == Who::Platform || principal.owner == Owner::local() {
+        return session.clone();
+    }
+    let digest = Sha256::new()
+        .chain_update(principal.key())
+        .chain_update([0])
+        .chain_update(session.as_str())
+        .finalize();
+    let hex: String = digest
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    SessionId::parse(&hex).expect("32 hex digits are a valid id")
+}
+
+fn clock(
+    life: Life,
+    patience: Patience,
+    wait_online: Option<Duration>,
+    deadline: Option<Instant>,
+    entry: &Entry,
+    limits: &Limits,
+) -> Clock {
+    let now = Instant::now();
+    let settings = entry.settings();
+    let (idle, absolute, ask) = match life {
+        Life::Live => (limits.idle_live, limits.absolute_live, limits.ask_live),
+        Life::Kept => (limits.idle_kept, limits.absolute_kept, limits.ask_kept),
+    };
+    Clock {
+        stage: Stage::Waiting,
+        since: now,
+        last_sign: now,
+        last_look: now,
+        ask_since: None,
+        wait_until: wait_online.map(|span| now + span),
+        deadline,
+        idle: patience
+            .idle
+            .or(settings.idle.map(|span| span.0))
+            .unwrap_or(idle.0),
+        absolute: patience
+            .absolute
+            .or(settings.absolute.map(|span| span.0))
+            .unwrap_or(absolute.0),
+        ask: ask.0,
+        queue: limits.queue_wait.0,
+    }
+}

@@ -1,0 +1,234 @@
+//! Names of things: agents, owners, calls, tasks, sessions, requests.
+//! Newtypes, so that one is never taken for another; the alphabet of agent ids is checked here and nowhere else.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
+
+/// The longest agent id or owner name, in characters.
+pub const MAX_NAME: usize = 128;
+/// The longest request or session id a peer may choose, in bytes.
+pub const MAX_PEER_ID: usize = 256;
+
+/// Why a text is not a valid agent id or owner name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is not a valid id: use 1 to 128 of A-Z a-z 0-9 . _ : @ -, starting with a letter or digit"
+)]
+pub struct BadName {
+    text: String,
+}
+
+/// Why a text is not a valid request or session id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an id chosen by a peer has 1 to 256 bytes and no control characters")]
+pub struct BadPeerId;
+
+fn check_name(text: &str) -> Result<Arc<str>, BadName> {
+    let bytes = text.as_bytes();
+    let ok = !bytes.is_empty()
+        && bytes.len() <= MAX_NAME
+        && bytes[0].is_ascii_alphanumeric()
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || b"._:@-".contains(b));
+    if !ok {
+        let text = text.chars().take(MAX_NAME).collect();
+        return Err(BadName { text });
+    }
+    // UUIDs are one id however they are spelt (DESIGN 5.1).
+    if bytes.len() == 36
+        && bytes.iter().any(u8::is_ascii_uppercase)
+        && Uuid::try_parse(text).is_ok()
+    {
+        return Ok(text.to_ascii_lowercase().into());
+    }
+    Ok(text.into())
+}
+
+fn check_peer_id(text: &str) -> Result<Arc<str>, BadPeerId> {
+    let ok = !text.is_empty() && text.len() <= MAX_PEER_ID && !text.chars().any(char::is_control);
+    if ok { Ok(text.into()) } else { Err(BadPeerId) }
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident, $check:path, $error:ty) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks the text and makes the id.
+            pub fn parse(text: &str) -> Result<Self, $error> {
+                $check(text).map(Self)
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &*self.0)
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $error;
+            fn from_str(text: &str) -> Result<Self, $error> {
+                Self::parse(text)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(d)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+text_id!(
+    /// The id of an agent: unique on a hub, safe in URLs and (once encoded) in NATS subjects.
+    AgentId, check_name, BadName
+);
+text_id!(
+    /// Who owns agents and tokens.
+    Owner, check_name, BadName
+);
+text_id!(
+    /// The id of a request as the peers see it, scoped to (principal, agent).
+    RequestId, check_peer_id, BadPeerId
+);
+text_id!(
+    /// A conversation, scoped to (principal, agent).
+    SessionId, check_peer_id, BadPeerId
+);
+
+impl Owner {
+    /// The owner of everything that comes over loopback without a token.
+    pub fn local() -> Self {
+        Self("local".into())
+    }
+}
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// A new id; ids sort by the time they were made.
+            #[allow(clippy::new_without_default, reason = "a default id would suggest that there is one")]
+            pub fn new() -> Self {
+                Self(Uuid::now_v7())
+            }
+
+            /// Reads an id back from its text.
+            pub fn parse(text: &str) -> Option<Self> {
+                Uuid::try_parse(text).ok().map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+uuid_id!(
+    /// The hub's own id of a call.
+    CallId
+);
+uuid_id!(
+    /// The id of a task, the durable record of kept calls.
+    TaskId
+);
+uuid_id!(
+    /// The id of a token, safe to show; the token itself is secret.
+    TokenId
+);
+
+impl From<CallId> for RequestId {
+    fn from(id: CallId) -> Self {
+        Self(id.to_string().into())
+    }
+}
+
+impl From<CallId> for SessionId {
+    fn from(id: CallId) -> Self {
+        Self(id.to_string().into())
+    }
+}
+
+/// The first call of a task and the task share one id, so that either name finds both.
+impl From<CallId> for TaskId {
+    fn from(id: CallId) -> Self {
+        Self(id.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_outside_the_alphabet_are_refused() {
+        for bad in ["", ".a", "-a", "a b", "a/b", "ä", "a\n", &"x".repeat(129)] {
+            assert!(AgentId::parse(bad).is_err(), "{bad:?}");
+        }
+        for good in ["a", "7", "agent-1", "a.b_c:d@e-f", &"x".repeat(128)] {
+            assert_eq!(AgentId::parse(good).unwrap().as_str(), good);
+        }
+    }
+
+    #[test]
+    fn uuids_are_one_id_in_either_case_and_other_names_keep_theirs() {
+        let upper = "0192F0C1-7B2A-7ABC-8DEF-0123456789AB";
+        assert_eq!(
+            AgentId::parse(upper).unwrap().as_str(),
+            upper.to_ascii_lowercase()
+        );
+        assert_eq!(AgentId::parse("Agent-One").unwrap().as_str(), "Agent-One");
+    }
+
+    #[test]
+    fn peers_choose_ids_freely_but_not_without_bound() {
+        assert!(RequestId::parse("any text / you like ü").is_ok());
+        assert!(RequestId::parse("").is_err());
+        assert!(RequestId::parse("a\u{0}b").is_err());
+        assert!(RequestId::parse(&"x".repeat(257)).is_err());
+    }
+}

@@ -1,0 +1,27 @@
+//! The protocol-neutral heart of Jackfield: agents, principals, calls, pipes, tasks, the hub. No sockets.
+//!
+//! A door turns its protocol's requests into [`hub::Request`]s and implements [`agent::Link`] for its agents; between
+//! the two, a [`call::Call`] carries events from socket to socket through its pipes. See `docs/architecture.md`.
+
+pub mod agent;
+pub mod bell;
+pub mod budget;
+pub mod call;
+pub mod chain;
+mod clock;
+pub mod entry;
+pub mod event;
+pub mod failure;
+pub mod gate;
+pub mod hub;
+pub mod id;
+pub mod limits;
+pub mod metrics;
+pub mod pipe;
+pub mod principal;
+pub mod shared;
+pub mod store;
+pub mod tap;
+pub mod task;
+pub mod token;
+pub mod units;

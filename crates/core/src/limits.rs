@@ -1,0 +1,126 @@
+//! Every limit of the hub in one place, each with its reason. All of them are configurable under `[limits]`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Size, Span};
+
+/// The hub's limits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// A pipe with this much unread is full: its writer is paced. Covers seconds of any model's output.
+    pub pipe_full: Size,
+    /// A full pipe opens again at this level; half of full, so that it does not flap.
+    pub pipe_low: Size,
+    /// At this much unread the reader is given up. Eight times full: only a writer that cannot be paced gets here.
+    pub pipe_overrun: Size,
+    /// A pipe that is full and of which nothing was taken for this long has lost its reader.
+    pub pipe_stalled: Span,
+    /// All pipes together; beyond it new calls get `busy`. Bounds the hub's memory.
+    pub pipes_total: Size,
+    /// How much is read per `paced_every` from a connection some of whose pipes are full.
+    pub paced_read: Size,
+    /// See `paced_read`; together about 1.3 MB/s, more than any model speaks.
+    pub paced_every: Span,
+    /// One message or result.
+    pub message: Size,
+    /// One frame before its sender said who it is: enough for any `register`.
+    pub frame_before_register: Size,
+    /// One frame after that: a message in its envelope.
+    pub frame: Size,
+    /// The text of one chunk.
+    pub chunk: Size,
+    /// Nesting of JSON: beyond what any agent means, within what every parser takes.
+    pub json_depth: usize,
+    /// A socket must say who it is within this time.
+    pub register: Span,
+    /// A write that makes no progress for this long closes the connection.
+    pub write_stuck: Span,
+    /// Open and queued calls per agent.
+    pub pending_per_agent: usize,
+    /// A call may wait this long in an agent's queue.
+    pub queue_wait: Span,
+    /// A live call without any sign of life.
+    pub idle_live: Span,
+    /// A kept call without any sign of life.
+    pub idle_kept: Span,
+    /// A live call in all, whatever it does.
+    pub absolute_live: Span,
+    /// A kept call in all, whatever it does.
+    pub absolute_kept: Span,
+    /// How long a live call may wait for the answer to an ask: a person at the other end.
+    pub ask_live: Span,
+    /// How long a kept call may: a person who comes back tomorrow.
+    pub ask_kept: Span,
+    /// Every door says something on an open stream after this much silence, for the proxies in between.
+    pub keepalive: Span,
+    /// An attached agent is pinged this often, and gone when it says nothing for twice as long.
+    pub ping: Span,
+    /// How long open calls wait for a resuming agent.
+    pub resume_grace: Span,
+    /// More replacements of one agent id within a minute hold the id for a minute: two programs fight for it.
+    pub replacements_per_minute: usize,
+    /// Agents in a row from the first caller.
+    pub hops: usize,
+    /// How often one agent may occur in a chain.
+    pub occurrences: usize,
+    /// How much of a task's tail is kept in memory for its readers.
+    pub task_ring: Size,
+    /// How much of a task may wait for the store before its agent is paced.
+    pub task_unwritten: Size,
+    /// How long a finished task is kept.
+    pub task_kept: Span,
+    /// All task logs together on disk; the oldest finished tasks go first.
+    pub tasks_total: Size,
+    /// How much an observer may lag before it misses events.
+    pub tap: Size,
+    /// How long open calls are given when the hub stops.
+    pub stop_grace: Span,
+    /// Agents one owner may hold.
+    pub agents_per_owner: usize,
+    /// Connections in all; under the file limit of 20,000 with room for the store and outbound calls.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            pipe_full: Size::mib(1),
+            pipe_low: Size::kib(512),
+            pipe_overrun: Size::mib(8),
+            pipe_stalled: Span::secs(30),
+            pipes_total: Size::mib(512),
+            paced_read: Size::kib(64),
+            paced_every: Span::millis(50),
+            message: Size::mib(8),
+            frame_before_register: Size::kib(64),
+            frame: Size::mib(8),
+            chunk: Size::mib(1),
+            json_depth: 64,
+            register: Span::secs(10),
+            write_stuck: Span::secs(30),
+            pending_per_agent: 64,
+            queue_wait: Span::secs(600),
+            idle_live: Span::secs(120),
+            idle_kept: Span::secs(300),
+            absolute_live: Span::secs(3600),
+            absolute_kept: Span::secs(86_400),
+            ask_live: Span::secs(600),
+            ask_kept: Span::secs(86_400),
+            keepalive: Span::secs(15),
+            ping: Span::secs(25),
+            resume_grace: Span::secs(30),
+            replacements_per_minute: 3,
+            hops: 8,
+            occurrences: 2,
+            task_ring: Size::kib(256),
+            task_unwritten: Size::mib(1),
+            task_kept: Span::secs(86_400),
+            tasks_total: Size::mib(1024),
+            tap: Size::mib(1),
+            stop_grace: Span::secs(10),
+            agents_per_owner: 20_000,
+            connections: 18_000,
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What the hub counts, in the form that Prometheus reads. Doors add their connections and bytes here too.
+
+use std::time::Duration;
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+
+use crate::call::Life;
+
+/// The labels of a finished call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    door: &'static str,
+    agent_door: &'static str,
+    life: &'static str,
+    outcome: &'static str,
+}
+
+/// The labels of a thing that belongs to a door.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DoorLabels {
+    door: &'static str,
+}
+
+/// The labels of bytes on a door's sockets.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TrafficLabels {
+    door: &'static str,
+    direction: &'static str,
+}
+
+/// One door's traffic; a connection holds it, so that counting costs an addition and no look-up.
+#[derive(Debug, Clone)]
+pub struct Traffic {
+    frames_in: Counter,
+    frames_out: Counter,
+    bytes_in: Counter,
+    bytes_out: Counter,
+}
+
+impl Traffic {
+    /// Frames came in.
+    pub fn came_in(&self, frames: u64, bytes: u64) {
+        self.frames_in.inc_by(frames);
+        self.bytes_in.inc_by(bytes);
+    }
+
+    /// Frames went out.
+    pub fn went_out(&self, frames: u64, bytes: u64) {
+        self.frames_out.inc_by(frames);
+        self.bytes_out.inc_by(bytes);
+    }
+}
+
+type Seconds = Family<DoorLabels, Histogram>;
+
+/// The hub's counters.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    calls: Family<CallLabels, Counter>,
+    open_calls: Gauge,
+    call_seconds: Seconds,
+    first_event_seconds: Seconds,
+    event_bytes: Counter,
+    late_events: Counter,
+    overruns: Counter,
+    refused: Family<DoorLabels, Counter>,
+    connections: Family<DoorLabels, Gauge>,
+    agents_online: Gauge,
+    frames: Family<TrafficLabels, Counter>,
+    bytes: Family<TrafficLabels, Counter>,
+    missed_by_taps: Counter,
+    pipe_bytes: Gauge,
+}
+
+fn seconds() -> Histogram {
+    Histogram::new([0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 600.0])
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("jackfield"),
+            calls: Family::default(),
+            open_calls: Gauge::default(),
+            call_seconds: Family::new_with_constructor(seconds),
+            first_event_seconds: Family::new_with_constructor(seconds),
+            event_bytes: Counter::default(),
+            late_events: Counter::default(),
+            overruns: Counter::default(),
+            refused: Family::default(),
+            connections: Family::default(),
+            agents_online: Gauge::default(),
+            frames: Family::default(),
+            bytes: Family::default(),
+            missed_by_taps: Counter::default(),
+            pipe_bytes: Gauge::default(),
+        };
+        let registry = &mut metrics.registry;
+        registry.register(
+            "calls",
+            "Calls that ended, by the caller's and the agent's door and by outcome",
+            metrics.calls.clone(),
+        );
+        registry.register(
+            "calls_open",
+            "Calls that are open now",
+            metrics.open_calls.clone(),
+        );
+        registry.register(
+            "call_seconds",
+            "How long calls lasted",
+            metrics.call_seconds.clone(),
+        );
+        registry.register(
+            "call_first_event_seconds",
+            "Until the first event of a reply",
+            metrics.first_event_seconds.clone(),
+        );
+        registry.register(
+            "event_bytes",
+            "Bytes of events in replies",
+            metrics.event_bytes.clone(),
+        );
+        registry.register(
+            "events_late",
+            "Events that came after the end of their call and were dropped",
+            metrics.late_events.clone(),
+        );
+        registry.register(
+            "overruns",
+            "Calls that ended because their reader did not keep up",
+            metrics.overruns.clone(),
+        );
+        registry.register(
+            "frames_refused",
+            "Frames and requests that were refused as malformed",
+            metrics.refused.clone(),
+        );
+        registry.register(
+            "connections",
+            "Open connections",
+            metrics.connections.clone(),
+        );
+        registry.register(
+            "agents_online",
+            "Agents that are attached now",
+            metrics.agents_online.clone(),
+        );
+        registry.register("frames", "Frames on sockets", metrics.frames.clone());
+        registry.register("bytes", "Bytes of frames on sockets", metrics.bytes.clone());
+        registry.register(
+            "taps_missed",
+            "Events that observers missed because they lagged",
+            metrics.missed_by_taps.clone(),
+        );
+        registry.register(
+            "pipe_bytes",
+            "Memory leased by pipes",
+            metrics.pipe_bytes.clone(),
+        );
+        metrics
+    }
+}
+
+impl Metrics {
+    /// All metrics in the text format of Prometheus.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        encode(&mut text, &self.registry).expect("a String takes any text");
+        text
+    }
+
+    /// The counters of one door's traffic.
+    pub fn traffic(&self, door: &'static str) -> Traffic {
+        let frames = |direction| {
+            self.frames
+                .get_or_create_owned(&TrafficLabels { door, direction })
+        };
+        let bytes = |direction| {
+            self.bytes
+                .get_or_create_owned(&TrafficLabels { door, direction })
+        };
+        Traffic {
+            frames_in: frames("in"),
+            frames_out: frames("out"),
+            bytes_in: bytes("in"),
+            bytes_out: bytes("out"),
+        }
+    }
+
+    /// Counts a connection until the guard is dropped.
+    pub fn connection(&self, door: &'static str) -> Connected {
+        let gauge = self.connections.get_or_create_owned(&DoorLabels { door });
+        gauge.inc();
+        Connected(gauge)
+    }
+
+    /// A frame or request was refused as malformed.
+    pub fn refused(&self, door: &'static str) {
+        self.refused.get_or_create(&DoorLabels { door }).inc();
+    }
+
+    pub(crate) fn call_started(&self) {
+        self.open_calls.inc();
+    }
+
+    pub(crate) fn call_ended(
+        &self,
+        door: &'static str,
+        agent_door: &'static str,
+        life: Life,
+        outcome: &'static str,
+        lasted: Duration,
+    ) {
+        let life = match life {
+            Life::Live => "live",
+            Life::Kept => "kept",
+        };
+        self.open_calls.dec();
+        self.calls
+            .get_or_create(&CallLabels {
+                door,
+                agent_door,
+                life,
+                outcome,
+            })
+            .inc();
+        self.call_seconds
+            .get_or_create(&DoorLabels { door })
+            .observe(lasted.as_secs_f64());
+    }
+
+    pub(crate) fn first_event(&self, door: &'static str, after: Duration) {
+        self.first_event_seconds
+            .get_or_create(&DoorLabels { door })
+            .observe(after.as_secs_f64());
+    }
+
+    pub(crate) fn event(&self, bytes: usize) {
+        self.event_bytes.inc_by(bytes as u64);
+    }
+
+    pub(crate) fn late_event(&self) {
+        self.late_events.inc();
+    }
+
+    pub(crate) fn overrun(&self) {
+        self.overruns.inc();
+    }
+
+    pub(crate) fn missed_by_tap(&self) {
+        self.missed_by_taps.inc();
+    }
+
+    pub(crate) fn agent_online(&self, by: i64) {
+        self.agents_online.inc_by(by);
+    }
+
+    pub(crate) fn pipe_bytes(&self, bytes: usize) {
+        self.pipe_bytes
+            .set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+}
+
+/// A connection that is counted.
+#[derive(Debug)]
+pub struct Connected(Gauge);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

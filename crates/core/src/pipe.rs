@@ -1,0 +1,288 @@
+//! A queue bounded in bytes that ends exactly once. Nothing here waits: a writer is told that the pipe is full, a
+//! reader is woken through its bell. The end is a slot, not an item, so that it always fits.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use parking_lot::Mutex;
+
+use crate::{bell::Rope, budget::Budget, gate::Gate, limits::Limits};
+
+/// Something that a pipe can hold.
+pub trait Item: Sized {
+    /// What it weighs, in bytes.
+    fn weight(&self) -> usize;
+    /// Joins `next` to this one, or gives it back if the two must stay apart.
+    fn merge(&mut self, next: Self) -> Option<Self>;
+}
+
+/// Items are merged up to this size, so that a reader who comes late gets frames and not one lump.
+const MERGED_MAX: usize = 64 << 10;
+
+/// What became of a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// It is in, and there is room.
+    Room,
+    /// It is in, and the pipe is full: the writer should pause.
+    Full,
+    /// It is not in: so much is unread that the reader must be given up.
+    Overrun,
+    /// It is not in: the pipe has ended, or this writer no longer writes it.
+    Ended,
+}
+
+/// The levels of a pipe, out of [`Limits`].
+#[derive(Debug, Clone, Copy)]
+pub struct Levels {
+    /// Full from here.
+    pub full: usize,
+    /// Not full any more from here down.
+    pub low: usize,
+    /// Overrun from here.
+    pub overrun: usize,
+}
+
+impl From<&Limits> for Levels {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            full: limits.pipe_full.0,
+            low: limits.pipe_low.0,
+            overrun: limits.pipe_overrun.0,
+        }
+    }
+}
+
+/// A bounded queue from one writer to one reader.
+#[derive(Debug)]
+pub struct Pipe<T, E> {
+    state: Mutex<State<T, E>>,
+    levels: Levels,
+    budget: Arc<Budget>,
+}
+
+#[derive(Debug)]
+struct State<T, E> {
+    items: VecDeque<T>,
+    bytes: usize,
+    lease: usize,
+    full: bool,
+    /// Something was taken since the last look at the clock.
+    taken: bool,
+    /// How many looks at the clock found it full and nothing taken.
+    stalled: u32,
+    ended: bool,
+    end: Option<E>,
+    writer: u64,
+    rope: Option<Rope>,
+    /// The reader was rung and has not drained the pipe since.
+    rung: bool,
+    gate: Option<Arc<Gate>>,
+}
+
+impl<T: Item, E> Pipe<T, E> {
+    /// An empty pipe.
+    pub fn new(levels: Levels, budget: Arc<Budget>) -> Self {
+        let state = State {
+            items: VecDeque::new(),
+            bytes: 0,
+            lease: 0,
+            full: false,
+            taken: false,
+            stalled: 0,
+            ended: false,
+            end: None,
+            writer: 0,
+            rope: None,
+            rung: false,
+            gate: None,
+        };
+        Self {
+            state: Mutex::new(state),
+            levels,
+            budget,
+        }
+    }
+
+    /// Puts an item in, merged with the last unread one where the two may be joined.
+    pub fn push(&self, item: T) -> Pushed {
+        self.push_as(None, item)
+    }
+
+    /// Puts an item in, if `writer` is still the one who writes this pipe.
+    pub fn push_as(&self, writer: Option<u64>, item: T) -> Pushed {
+        let mut state = self.state.lock();
+        if state.ended || writer.is_some_and(|writer| writer != state.writer) {
+            return Pushed::Ended;
+        }
+        // Judged before the push, so that one large item always fits.
+        if state.bytes >= self.levels.overrun {
+            return Pushed::Overrun;
+        }
+        let weight = item.weight();
+        let mut item = Some(item);
+        if let Some(last) = state.items.back_mut() {
+            let before = last.weight();
+            if before + weight <= MERGED_MAX {
+                item = last.merge(item.take().expect("set just above"));
+                let grown = last.weight() - before;
+                state.bytes += grown;
+            }
+        }
+        if let Some(item) = item {
+            state.bytes += weight;
+            state.items.push_back(item);
+        }
+        let bytes = state.bytes;
+        self.budget.adjust(&mut state.lease, bytes);
+        if !state.full && bytes >= self.levels.full {
+            state.full = true;
+            state.stalled = 0;
+            state.taken = false;
+            if let Some(gate) = &state.gate {
+                gate.filled();
+            }
+        }
+        let full = state.full;
+        state.ring();
+        if full { Pushed::Full } else { Pushed::Room }
+    }
+
+    /// Moves about `max` bytes of items out (at least one item), in order. Once all are out, also the end, once.
+    pub fn take(&self, items: &mut Vec<T>, max: usize) -> Option<E> {
+        let mut state = self.state.lock();
+        let mut moved = 0;
+        while moved < max {
+            let Some(item) = state.items.pop_front() else {
+                break;
+            };
+            moved += item.weight();
+            items.push(item);
+        }
+        state.bytes -= moved;
+        state.taken |= moved > 0;
+        let bytes = state.bytes;
+        self.budget.adjust(&mut state.lease, bytes);
+        if state.full && bytes <= self.levels.low {
+            state.unfill();
+        }
+        if !state.items.is_empty() {
+            // There is more: the reader is rung again, behind whoever else is waiting for it.
+            state.rung = false;
+            state.ring();
+            return None;
+        }
+        state.rung = false;
+        state.end.take()
+    }
+
+    /// Ends the pipe; only the first end counts. `discard` drops what is unread.
+    pub fn end(&self, end: E, discard: bool) -> bool {
+        let mut state = self.state.lock();
+        if state.ended {
+            return false;
+        }
+        state.ended = true;
+        state.end = Some(end);
+        if discard {
+            state.items.clear();
+            state.bytes = 0;
+            self.budget.adjust(&mut state.lease, 0);
+        }
+        if state.full {
+            state.unfill();
+        }
+        if let Some(gate) = state.gate.take() {
+            gate.closed();
+        }
+        state.rung = false;
+        state.ring();
+        true
+    }
+
+    /// Sets who is rung when there is something to read; rings at once if there is already.
+    pub fn listen(&self, rope: Rope) {
+        let mut state = self.state.lock();
+        state.rope = Some(rope);
+        state.rung = false;
+        if !state.items.is_empty() || state.end.is_some() {
+            state.ring();
+        }
+    }
+
+    /// Sets whose gate shows that this pipe is full, and who may write from now on.
+    pub fn written_by(&self, gate: Option<Arc<Gate>>, writer: u64) {
+        let mut state = self.state.lock();
+        state.writer = writer;
+        if state.ended {
+            return;
+        }
+        if let Some(old) = state.gate.take() {
+            if state.full {
+                old.drained();
+            }
+            old.closed();
+        }
+        if let Some(gate) = &gate {
+            gate.opened();
+            if state.full {
+                gate.filled();
+            }
+        }
+        state.gate = gate;
+    }
+
+    /// One look at the clock: for how many looks in a row the pipe has been full with nothing taken.
+    pub fn stalled(&self) -> u32 {
+        let mut state = self.state.lock();
+        if !state.full || std::mem::take(&mut state.taken) {
+            state.stalled = 0;
+        } else {
+            state.stalled += 1;
+        }
+        state.stalled
+    }
+
+    /// Whether the writer should pause.
+    pub fn is_full(&self) -> bool {
+        self.state.lock().full
+    }
+
+    /// Whether it has ended.
+    pub fn is_ended(&self) -> bool {
+        self.state.lock().ended
+    }
+}
+
+impl<T, E> State<T, E> {
+    fn ring(&mut self) {
+        if !self.rung
+            && let Some(rope) = &self.rope
+        {
+            self.rung = true;
+            rope.pull();
+        }
+    }
+
+    fn unfill(&mut self) {
+        self.full = false;
+        if let Some(gate) = &self.gate {
+            gate.drained();
+        }
+    }
+}
+
+impl<T, E> Drop for Pipe<T, E> {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        self.budget.give_back(state.lease);
+        if let Some(gate) = state.gate.take() {
+            if state.full {
+                gate.drained();
+            }
+            gate.closed();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+//! Who is calling, as the connection proved it, and what they may do.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::id::{AgentId, Owner, TokenId};
+
+/// A pattern over agent ids: `*` stands for any run of characters.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// Any text is a pattern.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Whether the pattern covers this id.
+    pub fn matches(&self, id: &str) -> bool {
+        let mut pieces = self.0.split('*');
+        let first = pieces.next().unwrap_or_default();
+        let Some(mut rest) = id.strip_prefix(first) else {
+            return false;
+        };
+        let mut pieces: Vec<&str> = pieces.collect();
+        let Some(last) = pieces.pop() else {
+            return rest.is_empty();
+        };
+        for piece in pieces {
+            let Some(at) = rest.find(piece) else {
+                return false;
+            };
+            rest = &rest[at + piece.len()..];
+        }
+        rest.ends_with(last)
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a text is not a scope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a scope: use agent:PATTERN, call:PATTERN, watch:PATTERN or admin")]
+pub struct BadScope(String);
+
+/// What a token may do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scopes {
+    /// Everything.
+    pub admin: bool,
+    /// Register agents with these ids.
+    pub agent: Vec<Pattern>,
+    /// Call agents with these ids, whoever owns them.
+    pub call: Vec<Pattern>,
+    /// Watch agents with these ids, whoever owns them.
+    pub watch: Vec<Pattern>,
+}
+
+impl Scopes {
+    /// The scopes of an administrator.
+    pub fn admin() -> Self {
+        Self {
+            admin: true,
+            ..Self::default()
+        }
+    }
+
+    /// Reads scopes as they are written: `agent:lab-*`, `call:*`, `watch:*`, `admin`.
+    pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, BadScope> {
+        let mut scopes = Self::default();
+        for text in texts {
+            let (verb, pattern) = text.split_once(':').unwrap_or((text, ""));
+            match verb {
+                "admin" if pattern.is_empty() => scopes.admin = true,
+                "agent" if !pattern.is_empty() => scopes.agent.push(Pattern::new(pattern)),
+                "call" if !pattern.is_empty() => scopes.call.push(Pattern::new(pattern)),
+                "watch" if !pattern.is_empty() => scopes.watch.push(Pattern::new(pattern)),
+                _ => return Err(BadScope(text.to_owned())),
+            }
+        }
+        Ok(scopes)
+    }
+
+    /// The scopes as they are written.
+    pub fn to_texts(&self) -> Vec<String> {
+        let list = |verb: &str, patterns: &[Pattern]| -> Vec<String> {
+            patterns
+                .iter()
+                .map(|pattern| format!("{verb}:{}", pattern.0))
+                .collect()
+        };
+        let mut texts = list("agent", &self.agent);
+        texts.extend(list("call", &self.call));
+        texts.extend(list("watch", &self.watch));
+        if self.admin {
+            texts.push("admin".to_owned());
+        }
+        texts
+    }
+}
+
+/// What stands behind a principal: a token, or the trust in loopback.
+#[derive(Debug, Default)]
+pub struct Grant {
+    /// The token, if it is one.
+    pub token: Option<TokenId>,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// Fires when the token is revoked or expires; whoever holds a socket for it closes.
+    pub revoked: CancellationToken,
+}
+
+/// What kind of caller it is, within its owner.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Who {
+    /// A person or a program acting as the owner.
+    Person,
+    /// An agent.
+    Agent(AgentId),
+    /// The platform behind the bridge's relay API.
+    Platform,
+    /// A libp2p peer, by its peer id.
+    Peer(Arc<str>),
+}
+
+/// Who is calling.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    /// On whose behalf.
+    pub owner: Owner,
+    /// What kind of caller.
+    pub who: Who,
+    /// What it may do.
+    pub grant: Arc<Grant>,
+}
+
+impl Principal {
+    /// The one owner of loopback without tokens: an administrator, so that the first start just works.
+    pub fn local() -> Self {
+        Self::admin(Owner::local())
+    }
+
+    /// An administrator.
+    pub fn admin(owner: Owner) -> Self {
+        let grant = Arc::new(Grant {
+            scopes: Scopes::admin(),
+            ..Grant::default()
+        });
+        Self {
+            owner,
+            who: Who::Person,
+            grant,
+        }
+    }
+
+    /// A person without any scopes.
+    pub fn person(owner: Owner) -> Self {
+        Self {
+            owner,
+            who: Who::Person,
+            grant: Arc::default(),
+        }
+    }
+
+    /// The same connection, acting as the agent it registered. An agent acts for its owner but is no administrator,
+    /// even where its owner is.
+    pub fn as_agent(&self, id: AgentId) -> Self {
+        let scopes = Scopes {
+            admin: false,
+            ..self.grant.scopes.clone()
+        };
+        let grant = Arc::new(Grant {
+            token: self.grant.token,
+            scopes,
+            revoked: self.grant.revoked.clone(),
+        });
+        Self {
+            owner: self.owner.clone(),
+            who: Who::Agent(id),
+            grant,
+        }
+    }
+
+    /// Whether it may do everything.
+    pub fn is_admin(&self) -> bool {
+        self.grant.scopes.admin
+    }
+
+    /// Whether it may register this id, as far as scopes go; who owns the id is the registry's question.
+    pub fn may_register(&self, id: &AgentId) -> bool {
+        self.is_admin()
+            || self
+                .grant
+                .scopes
+                .agent
+                .iter()
+                .any(|pattern| pattern.matches(id.as_str()))
+    }
+
+    /// Whether it may read and steer what `key` started: it is the same principal, the owner of it, or an admin.
+    pub fn may_act_for(&self, key: &str) -> bool {
+        self.is_admin()
+            || key == self.key()
+            || (self.who == Who::Person && key.split('/').next() == Some(self.owner.as_str()))
+    }
+
+    /// Who this is, as one text: the owner, and what kind of caller. Two tokens of one owner are one principal.
+    pub fn key(&self) -> String {
+        match &self.who {
+            Who::Person => self.owner.to_string(),
+            Who::Agent(id) => format!("{}/agent/{id}", self.owner),
+            Who::Platform => format!("{}/platform", self.owner),
+            Who::Peer(peer) => format!("{}/peer/{peer}", self.owner),
+        }
+    }
+
+    /// The principal of a key, without any scopes; for tasks that are taken up after a restart.
+    pub fn from_key(key: &str) -> Option<Self> {
+        let mut pieces = key.splitn(3, '/');
+        let owner = Owner::parse(pieces.next()?).ok()?;
+        let who = match (pieces.next(), pieces.next()) {
+            (None, _) => Who::Person,
+            (Some("platform"), None) => Who::Platform,
+            (Some("agent"), Some(id)) => Who::Agent(AgentId::parse(id).ok()?),
+            (Some("peer"), Some(peer)) => Who::Peer(peer.into()),
+            _ => return None,
+        };
+        Some(Self {
+            owner,
+            who,
+            grant: Arc::default(),
+        })
+    }
+
+    /// How an agent sees the caller: the agent's id, or the owner.
+    pub fn label(&self) -> &str {
+        match &self.who {
+            Who::Agent(id) => id.as_str(),
+            Who::Person | Who::Platform => self.owner.as_str(),
+            Who::Peer(peer) => peer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_as_globs() {
+        for (pattern, id, fits) in [
+            ("*", "anything", true),
+            ("lab-*", "lab-1", true),
+            ("lab-*", "labor", false),
+            ("*-x", "a-x", true),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abde", false),
+            ("exact", "exact", true),
+            ("exact", "exactly", false),
+            ("", "a", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(Pattern::new(pattern).matches(id), fits, "{pattern} on {id}");
+        }
+    }
+
+    #[test]
+    fn scopes_read_back_as_written_and_nonsense_is_refused() {
+        let texts = ["agent:lab-*", "call:*", "watch:a", "admin"];
+        assert_eq!(Scopes::parse(texts).unwrap().to_texts(), texts);
+        for bad in ["agent", "agent:", "root", "admin:x", "calls:*"] {
+            assert!(Scopes::parse([bad]).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_principal_is_found_again_by_its_key() {
+        let person = Principal::person(Owner::parse("ann").unwrap());
+        let agent = person.as_agent(AgentId::parse("a:b@c").unwrap());
+        for principal in [person, agent] {
+            let again = Principal::from_key(&principal.key()).unwrap();
+            assert_eq!((again.owner, again.who), (principal.owner, principal.who));
+        }
+        assert!(Principal::from_key("ann/root/x").is_none());
+    }
+
+    #[test]
+    fn an_agent_of_an_admin_is_no_admin() {
+        let id = AgentId::parse("a").unwrap();
+        assert!(!Principal::local().as_agent(id).is_admin());
+    }
+
+    #[test]
+    fn a_person_acts_for_its_agents_but_an_agent_for_nobody_else() {
+        let person = Principal::person(Owner::parse("ann").unwrap());
+        let agent = person.as_agent(AgentId::parse("a").unwrap());
+        let other = person.as_agent(AgentId::parse("b").unwrap());
+        assert!(person.may_act_for(&agent.key()));
+        assert!(agent.may_act_for(&agent.key()));
+        assert!(!agent.may_act_for(&other.key()));
+        assert!(!agent.may_act_for(&person.key()));
+        assert!(!Principal::person(Owner::parse("an").unwrap()).may_act_for(&person.key()));
+    }
+}

@@ -1,0 +1,35 @@
+//! What every call needs of the hub without knowing the hub: limits, budget, taps, metrics, the table of open calls.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use rustc_hash::FxBuildHasher;
+
+use crate::{budget::Budget, call::Call, id::CallId, limits::Limits, metrics::Metrics, tap::Taps};
+
+/// Shared by the hub and its calls. Call ids are ours, so that a fast hash is safe for them.
+#[derive(Debug)]
+pub struct Shared {
+    /// The limits.
+    pub limits: Limits,
+    /// The memory of all pipes.
+    pub budget: Arc<Budget>,
+    /// The observers.
+    pub taps: Arc<Taps>,
+    /// The counters.
+    pub metrics: Arc<Metrics>,
+    pub(crate) calls: Mutex<HashMap<CallId, Arc<Call>, FxBuildHasher>>,
+}
+
+impl Shared {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let metrics = Arc::new(Metrics::default());
+        Self {
+            budget: Arc::new(Budget::new(limits.pipes_total.0)),
+            taps: Arc::new(Taps::new(&limits, metrics.clone())),
+            metrics,
+            calls: Mutex::default(),
+            limits,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The store of a hub that lives only as long as its process, and the simple model that `jackfield-store` is tested
+//! against: one lock over maps, every receipt ready at once. It merges no rows, and weighs logs for `trim` by
+//! [`LogItem::weight`](super::LogItem::weight), where SQLite counts the bytes it wrote.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+
+use super::{
+    AgentRecord, LogItem, LogRow, Receipt, Store, StoreError, TaskFilter, TaskRecord, TokenRecord,
+};
+use crate::{
+    event::Message,
+    id::{AgentId, TaskId, TokenId},
+};
+
+/// A store in memory. Nothing survives the process.
+#[derive(Debug, Default)]
+pub struct MemoryStore(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    agents: BTreeMap<AgentId, AgentRecord>,
+    tokens: BTreeMap<TokenId, TokenRecord>,
+    tasks: BTreeMap<TaskId, Task>,
+}
+
+#[derive(Debug)]
+struct Task {
+    record: TaskRecord,
+    log: Vec<LogRow>,
+}
+
+/// One past the last position of a row.
+fn end(row: &LogRow) -> u64 {
+    row.pos + row.item.advance()
+}
+
+/// Rows continue the log: a position is written once.
+fn check(id: TaskId, log: &[LogRow], rows: &[LogRow]) -> Result<(), StoreError> {
+    let mut written = log.last().map_or(0, end);
+    for row in rows {
+        if row.pos < written {
+            return Err(StoreError::Failed(format!(
+                "position {} of task {id} is written already",
+                row.pos
+            )));
+        }
+        written = end(row);
+    }
+    Ok(())
+}
+
+impl Task {
+    fn extend(&mut self, rows: Vec<LogRow>) {
+        self.log.extend(rows);
+        self.record.log_end = self.record.log_end.max(self.log.last().map_or(0, end));
+    }
+
+    fn weight(&self) -> usize {
+        self.log.iter().map(|row| row.item.weight()).sum()
+    }
+}
+
+/// Whether a filter lets a task through.
+fn admits(filter: &TaskFilter, task: &TaskRecord) -> bool {
+    let principal = filter.principal.as_ref().is_none_or(|key| {
+        let rest = task.principal.strip_prefix(key.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || (!filter.exactly && rest.starts_with('/')))
+    });
+    principal
+        && filter
+            .agent
+            .as_ref()
+            .is_none_or(|agent| *agent == task.agent)
+        && filter
+            .session
+            .as_ref()
+            .is_none_or(|session| *session == task.session)
+        && filter.state.is_none_or(|state| state == task.state)
+        && filter.before.is_none_or(|before| task.id < before)
+}
+
+impl Store for MemoryStore {
+    fn load_agents(&self) -> Receipt<Vec<AgentRecord>> {
+        Receipt::ready(Ok(self.0.lock().agents.values().cloned().collect()))
+    }
+
+    fn save_agent(&self, record: AgentRecord) -> Receipt {
+        self.0.lock().agents.insert(record.id.clone(), record);
+        Receipt::ready(Ok(()))
+    }
+
+    fn remove_agent(&self, id: AgentId) -> Receipt {
+        self.0.lock().agents.remove(&id);
+        Receipt::ready(Ok(()))
+    }
+
+    fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
+        Receipt::ready(Ok(self.0.lock().tokens.values().cloned().collect()))
+    }
+
+    fn save_token(&self, record: TokenRecord) -> Receipt {
+        self.0.lock().tokens.insert(record.id, record);
+        Receipt::ready(Ok(()))
+    }
+
+    fn reopen_tasks(&self) -> Receipt<Vec<(TaskRecord, Vec<Message>)>> {
+        let mut inner = self.0.lock();
+        let open = inner
+            .tasks
+            .values_mut()
+            .filter(|task| !task.record.state.is_final())
+            .map(|task| {
+                task.record.epoch = task.record.epoch.saturating_add(1);
+                task.record.log_end = task.log.last().map_or(0, end);
+                let messages = task.log.iter().filter_map(|row| match &row.item {
+                    LogItem::Message(message) => Some(message.clone()),
+                    LogItem::Event(_) | LogItem::Answer(..) | LogItem::End(_) => None,
+                });
+                (task.record.clone(), messages.collect())
+            });
+        Receipt::ready(Ok(open.collect()))
+    }
+
+    fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, _sync: bool) -> Receipt {
+        let mut inner = self.0.lock();
+        let log = inner
+            .tasks
+            .get(&record.id)
+            .map_or(&[][..], |task| &task.log);
+        if let Err(error) = check(record.id, log, &rows) {
+            return Receipt::ready(Err(error));
+        }
+        let task = inner.tasks.entry(record.id).or_insert_with(|| Task {
+            record: record.clone(),
+            log: Vec::new(),
+        });
+        // A log never gets shorter, even if the record was drawn up before the last append.
+        let log_end = task.record.log_end.max(record.log_end);
+        task.record = TaskRecord { log_end, ..record };
+        task.extend(rows);
+        Receipt::ready(Ok(()))
+    }
+
+    fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt {
+        let mut inner = self.0.lock();
+        let Some(found) = inner.tasks.get_mut(&task) else {
+            return Receipt::ready(Err(StoreError::Failed(format!("there is no task {task}"))));
+        };
+        let result = check(task, &found.log, &rows);
+        if result.is_ok() {
+            found.extend(rows);
+            found.record.updated_at = Timestamp::now();
+        }
+        Receipt::ready(result)
+    }
+
+    fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
+        Receipt::ready(Ok(self
+            .0
+            .lock()
+            .tasks
+            .get(&id)
+            .map(|task| task.record.clone())))
+    }
+
+    fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
+        let inner = self.0.lock();
+        let tasks = inner
+            .tasks
+            .values()
+            .rev()
+            .map(|task| &task.record)
+            .filter(|task| admits(&filter, task));
+        Receipt::ready(Ok(tasks.take(filter.limit).cloned().collect()))
+    }
+
+    fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>> {
+        let inner = self.0.lock();
+        let log = inner.tasks.get(&task).map_or(&[][..], |task| &task.log);
+        let log = &log[log.partition_point(|row| end(row) <= from)..];
+        let mut sum = 0;
+        let fits = log.iter().take_while(|row| {
+            let first = sum == 0;
+            sum += row.item.weight();
+            first || sum <= max
+        });
+        Receipt::ready(Ok(fits.cloned().collect()))
+    }
+
+    fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize> {
+        let mut inner = self.0.lock();
+        let count = inner.tasks.len();
+        inner
+            .tasks
+            .retain(|_, task| !task.record.state.is_final() || task.record.updated_at >= before);
+        let mut left: usize = inner.tasks.values().map(Task::weight).sum();
+        let mut finished: Vec<_> = inner
+            .tasks
+            .values()
+            .filter(|task| task.record.state.is_final())
+            .collect();
+        finished.sort_by_key(|task| Reverse((task.record.updated_at, task.record.id)));
+        let mut finished: Vec<_> = finished
+            .into_iter()
+            .map(|task| (task.record.id, task.weight()))
+            .collect();
+        while left > total
+            && let Some((id, weight)) = finished.pop()
+        {
+            inner.tasks.remove(&id);
+            left -= weight;
+        }
+        Receipt::ready(Ok(count - inner.tasks.len()))
+    }
+}

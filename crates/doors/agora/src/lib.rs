@@ -1,0 +1,1 @@
+//! The Agora door: agents that meet over one WebSocket relay.

@@ -1,0 +1,268 @@
+//! Keeps web pages that the operator did not mean from using the hub through somebody's browser: the
+//! `Host` of a request must be one of ours (against DNS rebinding), and its `Origin`, if a browser sends
+//! one, must be the hub itself or listed. [`check`] decides, [`Guard`] asks it for every request.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use futures_util::future::Either;
+use http::{Request, StatusCode, Uri, header, uri::Authority};
+use tower::{Layer, Service};
+
+#[cfg(test)]
+mod tests;
+
+/// What a hub may be called and who may call it from a web page.
+#[derive(Debug, Clone, Default)]
+pub struct HostRules {
+    /// The addresses the hub listens on.
+    pub listen: Vec<SocketAddr>,
+    /// The URL under which the hub is known, if it is.
+    pub public_url: Option<Uri>,
+    /// Further names, with or without a port; without one, any port will do.
+    pub allowed_hosts: Vec<String>,
+    /// Further origins, such as `https://console.example.com`.
+    pub allowed_origins: Vec<String>,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no `Host`, or more than one.
+    #[error("request must have exactly one Host header")]
+    MissingHost,
+    /// `Host` is not one of the hub's.
+    #[error("host {0:?} is not this hub's; add it to allowed_hosts or set public_url")]
+    Host(String),
+    /// `Origin` is neither the hub's nor listed.
+    #[error("origin {0:?} may not use this hub; add it to allowed_origins")]
+    Origin(String),
+}
+
+impl Refusal {
+    /// The HTTP status of the refusal.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::MissingHost => StatusCode::BAD_REQUEST,
+            Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
+        }
+    }
+
+    /// The word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::MissingHost => "missing_host",
+            Self::Host(_) => "forbidden_host",
+            Self::Origin(_) => "forbidden_origin",
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let body = serde_json::json!({ "error": self.code(), "message": self.to_string() });
+        (self.status(), axum::Json(body)).into_response()
+    }
+}
+
+/// Decides about one request by its `Host` (or HTTP/2 `:authority`) and its `Origin`.
+pub fn check(host: Option<&str>, origin: Option<&str>, rules: &HostRules) -> Result<(), Refusal> {
+    let host = host.ok_or(Refusal::MissingHost)?;
+    let authority = Name::parse(host)
+        .filter(|name| rules.knows_host(name))
+        .ok_or_else(|| Refusal::Host(host.to_owned()))?;
+    match origin {
+        Some(origin) if !rules.knows_origin(origin, &authority) => {
+            Err(Refusal::Origin(origin.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl HostRules {
+    fn knows_host(&self, host: &Name) -> bool {
+        host.is_loopback()
+            || self.is_listen_address(host)
+            || self.public_name().is_some_and(|it| it.host == host.host)
+            || self
+                .allowed_hosts
+                .iter()
+                .filter_map(|it| Name::parse(it))
+                .any(|it| it.host == host.host && (it.port.is_none() || it.port == host.port))
+    }
+
+    fn is_listen_address(&self, host: &Name) -> bool {
+        let Some(ip) = host.ip() else {
+            return false;
+        };
+        self.listen.iter().any(|listen| {
+            let is_same = listen.ip().is_unspecified() || listen.ip().to_canonical() == ip;
+            // Without a port it came to the default one, 80 or 443.
+            let is_port = match host.port {
+                Some(port) => port == listen.port(),
+                None => matches!(listen.port(), 80 | 443),
+            };
+            is_same && is_port
+        })
+    }
+
+    fn knows_origin(&self, origin: &str, host: &Name) -> bool {
+        if self
+            .allowed_origins
+            .iter()
+            .any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
+        {
+            return true;
+        }
+        let Some((scheme, name)) = split_origin(origin) else {
+            return false;
+        };
+        let port = name.port.or(default_port(scheme));
+        let is_same =
+            |other: &Name| other.host == name.host && other.port.or(default_port(scheme)) == port;
+        let is_public = || {
+            let scheme_fits = self.public_url.as_ref().and_then(Uri::scheme_str) == Some(scheme);
+            scheme_fits && self.public_name().is_some_and(|it| is_same(&it))
+        };
+        is_same(host) || is_public()
+    }
+
+    fn public_name(&self) -> Option<Name> {
+        let authority = self.public_url.as_ref().and_then(Uri::authority)?;
+        Name::parse(authority.as_str())
+    }
+}
+
+/// A host, lower-case, with the port if one was given.
+#[derive(Debug, PartialEq, Eq)]
+struct Name {
+    host: String,
+    port: Option<u16>,
+}
+
+impl Name {
+    fn parse(text: &str) -> Option<Self> {
+        // `user@host` is no Host, though a URL's authority.
+        let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
+        let port = match authority.port() {
+            Some(port) => Some(port.as_str().parse().ok()?),
+            // The parser lets `host:` and `host:99999` through without a port.
+            None if text.len() > authority.host().len() => return None,
+            None => None,
+        };
+        let host = authority.host().to_ascii_lowercase();
+        (!host.is_empty()).then_some(Self { host, port })
+    }
+
+    fn ip(&self) -> Option<IpAddr> {
+        let ip: IpAddr = self
+            .host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse()
+            .ok()?;
+        Some(ip.to_canonical())
+    }
+
+    fn is_loopback(&self) -> bool {
+        self.host == "localhost" || self.ip().is_some_and(|ip| ip.is_loopback())
+    }
+}
+
+fn split_origin(origin: &str) -> Option<(&str, Name)> {
+    let (scheme, rest) = origin.split_once("://")?;
+    Some((scheme, Name::parse(rest)?))
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    }
+}
+
+/// The middleware that refuses what [`check`] refuses.
+#[derive(Debug, Clone)]
+pub struct Guard(Arc<HostRules>);
+
+impl Guard {
+    /// A guard with these rules.
+    pub fn new(rules: HostRules) -> Self {
+        Self(Arc::new(rules))
+    }
+
+    fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        let headers = request.headers();
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next();
+        if hosts.next().is_some() {
+            return Err(Refusal::MissingHost);
+        }
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let origin = origins
+            .next()
+            .map(|it| String::from_utf8_lossy(it.as_bytes()));
+        if origins.next().is_some() {
+            return Err(Refusal::Origin("more than one".to_owned()));
+        }
+        let host = host.map(|it| String::from_utf8_lossy(it.as_bytes()));
+        // HTTP/2 has `:authority`, a request to a proxy the whole URL; either comes before Host, but
+        // neither may be used to smuggle a foreign Host past us.
+        let authority = request.uri().authority().map(Authority::as_str);
+        if let (Some(_), Some(host)) = (authority, &host) {
+            check(Some(host), None, &self.0)?;
+        }
+        check(authority.or(host.as_deref()), origin.as_deref(), &self.0)
+    }
+}
+
+impl<S> Layer<S> for Guard {
+    type Service = Guarded<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Guarded {
+            guard: self.clone(),
+            inner,
+        }
+    }
+}
+
+/// A service behind a [`Guard`].
+#[derive(Debug, Clone)]
+pub struct Guarded<S> {
+    guard: Guard,
+    inner: S,
+}
+
+impl<S> Service<Request<Body>> for Guarded<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<S::Future, Ready<Result<Response, Infallible>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        match self.guard.check(&request) {
+            Ok(()) => Either::Left(self.inner.call(request)),
+            Err(refusal) => {
+                tracing::debug!(%refusal, "request refused");
+                Either::Right(ready(Ok(refusal.into_response())))
+            }
+        }
+    }
+}

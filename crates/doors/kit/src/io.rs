@@ -1,0 +1,90 @@
+//! The byte stream below HTTP and WebSockets: one type whether or not TLS is spoken, so that a door's
+//! session is compiled once.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::server::TlsStream;
+
+use crate::socket::Socket;
+
+/// A connection that the server accepted.
+#[derive(Debug)]
+pub enum Io {
+    /// Plain TCP.
+    Plain(Socket),
+    /// TLS over TCP.
+    Tls(Box<TlsStream<Socket>>),
+    /// An upgraded connection of a server that is not ours, such as `axum::serve` in a test.
+    Foreign(Box<TokioIo<Upgraded>>),
+}
+
+/// Does the same with whichever stream it is.
+macro_rules! with_stream {
+    ($io:expr, $stream:ident => $do:expr) => {
+        match $io {
+            Io::Plain(plain) => {
+                let $stream = Pin::new(plain);
+                $do
+            }
+            Io::Tls(tls) => {
+                let $stream = Pin::new(tls);
+                $do
+            }
+            Io::Foreign(foreign) => {
+                let $stream = Pin::new(foreign);
+                $do
+            }
+        }
+    };
+}
+
+impl AsyncRead for Io {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        with_stream!(self.get_mut(), stream => stream.poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        with_stream!(self.get_mut(), stream => stream.poll_write(cx, buf))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        with_stream!(self.get_mut(), stream => stream.poll_write_vectored(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(plain) => plain.is_write_vectored(),
+            Self::Tls(tls) => tls.is_write_vectored(),
+            Self::Foreign(foreign) => foreign.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_stream!(self.get_mut(), stream => stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_stream!(self.get_mut(), stream => stream.poll_shutdown(cx))
+    }
+}

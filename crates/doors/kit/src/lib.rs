@@ -1,0 +1,14 @@
+//! What Jackfield's doors share and none of them owns: the HTTP server and its sockets, the WebSocket
+//! that a door's actor loop turns on, the upgrade that leads from one to the other, the `Host` and
+//! `Origin` guard, and the body of an SSE response. Nothing here knows a protocol or the core.
+
+pub mod auth;
+pub mod guard;
+pub mod io;
+pub mod server;
+pub mod socket;
+pub mod sse;
+pub mod tasks;
+pub mod tls;
+pub mod upgrade;
+pub mod ws;

@@ -1,0 +1,300 @@
+//! A TCP connection that can be asked whether its peer has hung up while it is not being read. A door
+//! that stops reading, because every pipe it writes into is full, would otherwise learn it only after
+//! having read all that came before.
+
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Arc, Weak},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use futures_util::FutureExt as _;
+use rustix::net::{RecvFlags, Shutdown};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
+    net::TcpStream,
+    sync::OwnedSemaphorePermit,
+};
+
+/// A TCP connection whose peer can be watched apart from the reading.
+#[derive(Debug)]
+pub struct Socket {
+    tcp: Arc<TcpStream>,
+    /// The server's permission to have this connection, given back when it is dropped.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Socket {
+    /// Wraps a connection.
+    pub fn new(tcp: TcpStream) -> Self {
+        Self {
+            tcp: Arc::new(tcp),
+            _permit: None,
+        }
+    }
+
+    /// Wraps a connection that counts as one until it is dropped.
+    pub(crate) fn with_permit(tcp: TcpStream, permit: OwnedSemaphorePermit) -> Self {
+        Self {
+            tcp: Arc::new(tcp),
+            _permit: Some(permit),
+        }
+    }
+
+    /// The address of the peer.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.peer_addr()
+    }
+
+    /// What tells whether the peer has hung up, for as long as it is wanted.
+    pub fn hangup(&self) -> Hangup {
+        Hangup(Arc::downgrade(&self.tcp))
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.tcp.poll_read_ready(cx))?;
+            let unfilled = buf.initialize_unfilled();
+            let mut count = None;
+            let result = self.tcp.try_io(Interest::READABLE, || {
+                let (read, _) = rustix::net::recv(&*self.tcp, &mut *unfilled, RecvFlags::empty())?;
+                count = Some(read);
+                // A short read empties the receive buffer: saying so here spares the system call that
+                // would find it out (tokio's own streams do the same).
+                if read > 0 && read < unfilled.len() {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Ok(())
+            });
+            match (count, result) {
+                (Some(count), _) => {
+                    buf.advance(count);
+                    return Poll::Ready(Ok(()));
+                }
+                (None, Err(error)) if is_temporary(&error) => {}
+                (None, result) => return Poll::Ready(result),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_with(cx, |tcp| tcp.try_write(buf))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_with(cx, |tcp| tcp.try_write_vectored(bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match rustix::net::shutdown(&*self.tcp, Shutdown::Write) {
+            // The peer was faster.
+            Err(rustix::io::Errno::NOTCONN) => Poll::Ready(Ok(())),
+            result => Poll::Ready(result.map_err(io::Error::from)),
+        }
+    }
+}
+
+impl Socket {
+    fn poll_write_with(
+        &self,
+        cx: &mut Context<'_>,
+        mut write: impl FnMut(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.tcp.poll_write_ready(cx))?;
+            match write(&self.tcp) {
+                Err(error) if is_temporary(&error) => {}
+                result => return Poll::Ready(result),
+            }
+        }
+    }
+}
+
+fn is_temporary(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
+/// Tells whether the peer of a [`Socket`] has hung up, even while data that it sent before is unread.
+///
+/// A peer that closed only its sending side counts as gone, as does a connection that we dropped. TCP
+/// delivers the end of a stream behind its data, so that the end of a peer that sent more than our
+/// kernel's receive buffer holds (some 64 KiB to begin with) is seen only when enough of it was read; a
+/// reset is seen at once.
+#[derive(Debug, Clone)]
+pub struct Hangup(Weak<TcpStream>);
+
+impl Hangup {
+    /// A hang-up of a connection that does not exist any more.
+    pub fn gone() -> Self {
+        Self(Weak::new())
+    }
+
+    /// Whether the peer has hung up.
+    pub fn is_hung_up(&self) -> bool {
+        let Some(tcp) = self.0.upgrade() else {
+            return true;
+        };
+        // Readiness is what the runtime's poller saw last: no system call. Unread data makes it ready
+        // without being closed, an idle connection leaves it pending.
+        match tcp.ready(Interest::READABLE).now_or_never() {
+            Some(Ok(ready)) => ready.is_read_closed(),
+            Some(Err(_)) => true,
+            None => false,
+        }
+    }
+
+    /// Waits until the peer has hung up, looking `every` so often.
+    pub async fn wait(&self, every: Duration) {
+        while !self.is_hung_up() {
+            tokio::time::sleep(every).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+        time::timeout,
+    };
+
+    const SOON: Duration = Duration::from_secs(10);
+    const OFTEN: Duration = Duration::from_millis(1);
+
+    async fn pair() -> (Socket, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (ours, theirs) = tokio::join!(listener.accept(), TcpStream::connect(address));
+        (Socket::new(ours.unwrap().0), theirs.unwrap())
+    }
+
+    #[tokio::test]
+    async fn hang_up_is_seen_behind_unread_data() {
+        let (mut ours, mut theirs) = pair().await;
+        let hangup = ours.hangup();
+        assert!(!hangup.is_hung_up());
+        theirs.write_all(&[b'x'; 32 * 1024]).await.unwrap();
+        drop(theirs);
+        timeout(SOON, hangup.wait(OFTEN)).await.unwrap();
+        let mut unread = Vec::new();
+        ours.read_to_end(&mut unread).await.unwrap();
+        assert_eq!(unread.len(), 32 * 1024);
+        assert!(hangup.is_hung_up());
+    }
+
+    #[tokio::test]
+    async fn hang_up_behind_more_than_the_receive_buffer_is_seen_while_that_is_read() {
+        let (mut ours, mut theirs) = pair().await;
+        let hangup = ours.hangup();
+        let mut written = 0;
+        // What the two kernels take without anybody reading.
+        while let Ok(count) = timeout(Duration::from_millis(50), theirs.write(&[b'x'; 65536])).await
+        {
+            written += count.unwrap();
+        }
+        drop(theirs);
+        let mut read = 0;
+        while !hangup.is_hung_up() && read < written {
+            read += ours.read(&mut [0; 65536]).await.unwrap();
+        }
+        timeout(SOON, hangup.wait(OFTEN)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn unread_data_alone_is_no_hang_up() {
+        let (mut ours, mut theirs) = pair().await;
+        theirs.write_all(b"hello").await.unwrap();
+        ours.tcp.readable().await.unwrap();
+        assert!(!ours.hangup().is_hung_up());
+        let mut buf = [0; 16];
+        assert_eq!(ours.read(&mut buf).await.unwrap(), 5);
+        assert!(!ours.hangup().is_hung_up());
+        drop(theirs);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_closed_its_sending_side_counts_as_hung_up_and_can_still_be_told() {
+        let (mut ours, mut theirs) = pair().await;
+        theirs.shutdown().await.unwrap();
+        timeout(SOON, ours.hangup().wait(OFTEN)).await.unwrap();
+        ours.write_all(b"bye").await.unwrap();
+        ours.shutdown().await.unwrap();
+        let mut told = Vec::new();
+        theirs.read_to_end(&mut told).await.unwrap();
+        assert_eq!(told, b"bye");
+    }
+
+    #[tokio::test]
+    async fn a_reset_is_a_hang_up() {
+        let (mut ours, theirs) = pair().await;
+        ours.write_all(b"unread at the peer").await.unwrap();
+        theirs.readable().await.unwrap();
+        drop(theirs); // with unread data: the kernel sends RST
+        timeout(SOON, ours.hangup().wait(OFTEN)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_dropped_socket_has_hung_up() {
+        let (ours, _theirs) = pair().await;
+        let hangup = ours.hangup();
+        drop(ours);
+        assert!(hangup.is_hung_up());
+        assert!(Hangup::gone().is_hung_up());
+    }
+
+    #[tokio::test]
+    async fn sixteen_mebibytes_go_both_ways_at_once() {
+        const SIZE: usize = 16 << 20;
+        async fn exchange(stream: impl AsyncRead + AsyncWrite) {
+            let (mut reader, mut writer) = tokio::io::split(stream);
+            let sent: Vec<u8> = (0..SIZE).map(|at| (at % 251) as u8).collect();
+            let send = async {
+                writer.write_all(&sent).await.unwrap();
+                writer.shutdown().await.unwrap();
+            };
+            let mut got = Vec::new();
+            let receive = reader.read_to_end(&mut got);
+            let ((), received) = tokio::join!(send, receive);
+            received.unwrap();
+            assert!(got == sent);
+        }
+        let (ours, theirs) = pair().await;
+        timeout(SOON, async {
+            tokio::join!(exchange(ours), exchange(theirs));
+        })
+        .await
+        .unwrap();
+    }
+}

@@ -1,0 +1,234 @@
+//! The body of an SSE response: frames of a stream or of a bounded channel, all that are ready in one
+//! write, and a comment when nothing was said for a while. The bytes of a frame are exactly the lines
+//! that it has, so that a frame of data alone is `data: …\n\n`.
+
+use std::{
+    borrow::Cow,
+    convert::Infallible,
+    fmt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, stream};
+use http::{HeaderName, HeaderValue, header};
+use http_body::Frame;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, Sleep, sleep},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The silence after which a comment is sent (DESIGN §5.5).
+pub const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// How much is put into one write at most; a single larger frame still goes out whole.
+const BATCH: usize = 64 * 1024;
+
+/// One server-sent event, or a comment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SseFrame {
+    /// The line `event:`.
+    pub event: Option<Cow<'static, str>>,
+    /// The line `id:`.
+    pub id: Option<Cow<'static, str>>,
+    /// The lines `data:`, one for each line of it; UTF-8, as everything in an event stream.
+    pub data: Option<Bytes>,
+    /// A comment, which clients ignore.
+    pub comment: Option<Cow<'static, str>>,
+}
+
+impl SseFrame {
+    /// A frame of data alone.
+    pub fn data(data: impl Into<Bytes>) -> Self {
+        Self {
+            data: Some(data.into()),
+            ..Self::default()
+        }
+    }
+
+    /// A comment alone.
+    pub fn comment(comment: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            comment: Some(comment.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Names the event.
+    pub fn with_event(mut self, event: impl Into<Cow<'static, str>>) -> Self {
+        self.event = Some(event.into());
+        self
+    }
+
+    /// Gives the event an id, from which a client that comes back goes on.
+    pub fn with_id(mut self, id: impl Into<Cow<'static, str>>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Appends the bytes of the frame.
+    pub fn write_to(&self, out: &mut BytesMut) {
+        if let Some(comment) = &self.comment {
+            write_lines(out, b": ", comment.as_bytes());
+        }
+        if let Some(event) = &self.event {
+            write_line(out, b"event: ", event);
+        }
+        if let Some(id) = &self.id {
+            write_line(out, b"id: ", id);
+        }
+        if let Some(data) = &self.data {
+            write_lines(out, b"data: ", data);
+        }
+        out.extend_from_slice(b"\n");
+    }
+}
+
+/// A field that has one line: whatever would end the line early is left out.
+fn write_line(out: &mut BytesMut, name: &[u8], value: &str) {
+    out.extend_from_slice(name);
+    for part in value.split(['\n', '\r', '\0']) {
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.extend_from_slice(b"\n");
+}
+
+/// A field that has as many lines as its value, which may end in `\n`, `\r\n` or `\r`.
+fn write_lines(out: &mut BytesMut, name: &[u8], mut value: &[u8]) {
+    out.reserve(name.len() + value.len() + 2);
+    loop {
+        out.extend_from_slice(name);
+        let Some(end) = value.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            out.extend_from_slice(value);
+            out.extend_from_slice(b"\n");
+            return;
+        };
+        out.extend_from_slice(&value[..end]);
+        out.extend_from_slice(b"\n");
+        let next = match &value[end..] {
+            [b'\r', b'\n', ..] => end + 2,
+            _ => end + 1,
+        };
+        value = &value[next..];
+    }
+}
+
+/// The body of a response that sends the frames of a stream as they come.
+pub struct SseBody<S> {
+    frames: Pin<Box<S>>,
+    keepalive: Duration,
+    silence: Pin<Box<Sleep>>,
+    is_over: bool,
+}
+
+/// A channel of frames and the body that sends them; the body ends when all senders are gone.
+///
+/// A sender that finds the channel full waits, or decides what to drop: the client reads slowly.
+pub fn channel(
+    capacity: usize,
+) -> (
+    mpsc::Sender<SseFrame>,
+    SseBody<impl Stream<Item = SseFrame> + Send + 'static>,
+) {
+    let (sender, mut receiver) = mpsc::channel(capacity);
+    let frames = stream::poll_fn(move |cx| receiver.poll_recv(cx));
+    (sender, SseBody::new(frames))
+}
+
+impl<S: Stream<Item = SseFrame>> SseBody<S> {
+    /// A body that sends the frames of a stream.
+    pub fn new(frames: S) -> Self {
+        Self {
+            frames: Box::pin(frames),
+            keepalive: KEEPALIVE,
+            silence: Box::pin(sleep(KEEPALIVE)),
+            is_over: false,
+        }
+    }
+
+    /// Sends `: keepalive` after another time of silence.
+    pub fn with_keepalive(mut self, keepalive: Duration) -> Self {
+        self.keepalive = keepalive;
+        self.restart_silence();
+        self
+    }
+
+    fn restart_silence(&mut self) {
+        self.silence.as_mut().reset(Instant::now() + self.keepalive);
+    }
+
+    /// All that is ready now, up to a batch.
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut batch = BytesMut::new();
+        while batch.len() < BATCH && !self.is_over {
+            match self.frames.as_mut().poll_next(cx) {
+                Poll::Ready(Some(frame)) => frame.write_to(&mut batch),
+                Poll::Ready(None) => self.is_over = true,
+                Poll::Pending if batch.is_empty() => return Poll::Pending,
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready((!batch.is_empty()).then(|| batch.freeze()))
+    }
+}
+
+impl<S: Stream<Item = SseFrame>> http_body::Body for SseBody<S> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        let batch = match this.poll_batch(cx) {
+            Poll::Ready(batch) => batch,
+            Poll::Pending => {
+                ready!(this.silence.as_mut().poll(cx));
+                Some(Bytes::from_static(b": keepalive\n\n"))
+            }
+        };
+        this.restart_silence();
+        Poll::Ready(batch.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over
+    }
+}
+
+impl<S: Stream<Item = SseFrame> + Send + 'static> IntoResponse for SseBody<S> {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::new(self));
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/event-stream"),
+        );
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        // Tells nginx, and what imitates it, to pass every write on at once.
+        headers.insert(
+            HeaderName::from_static("x-accel-buffering"),
+            HeaderValue::from_static("no"),
+        );
+        response
+    }
+}
+
+impl<S> fmt::Debug for SseBody<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SseBody")
+            .field("keepalive", &self.keepalive)
+            .field("is_over", &self.is_over)
+            .finish_non_exhaustive()
+    }
+}

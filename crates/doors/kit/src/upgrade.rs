@@ -1,0 +1,226 @@
+//! The server's side of the WebSocket handshake for an axum handler: an [`Upgrade`] is extracted from the
+//! request, and [`Upgrade::run`] answers `101` and runs the door's session as a tracked task once the
+//! connection is free. A bad handshake is answered with a clear JSON error and touches nothing.
+
+use std::future::Future;
+
+use axum::{
+    body::Body,
+    extract::FromRequestParts,
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header, request::Parts,
+};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::{rt::TokioIo, server::conn::auto::upgrade::downcast};
+use tungstenite::handshake::derive_accept_key;
+
+use crate::{
+    io::Io,
+    tasks::Tasks,
+    ws::{Ws, WsConfig},
+};
+
+/// The only version of the protocol there is (RFC 6455).
+const VERSION: HeaderValue = HeaderValue::from_static("13");
+
+/// A checked handshake that waits for its answer.
+#[derive(Debug)]
+pub struct Upgrade {
+    on_upgrade: OnUpgrade,
+    accept: HeaderValue,
+    protocols: Vec<String>,
+    chosen: Option<HeaderValue>,
+}
+
+impl Upgrade {
+    /// Checks the handshake of a request.
+    pub fn from_parts(parts: &mut Parts) -> Result<Self, BadHandshake> {
+        let accept = check(&parts.method, parts.version, &parts.headers)?;
+        let protocols = tokens(&parts.headers, &header::SEC_WEBSOCKET_PROTOCOL)
+            .map(str::to_owned)
+            .collect();
+        let on_upgrade = parts
+            .extensions
+            .remove::<OnUpgrade>()
+            .ok_or(BadHandshake::NotUpgradable)?;
+        Ok(Self {
+            on_upgrade,
+            accept,
+            protocols,
+            chosen: None,
+        })
+    }
+
+    /// The subprotocols that the client offers, best first.
+    pub fn protocols(&self) -> &[String] {
+        &self.protocols
+    }
+
+    /// Answers with one of the subprotocols; one that was not offered is left out.
+    pub fn with_protocol(mut self, protocol: &str) -> Self {
+        if self.protocols.iter().any(|offered| offered == protocol) {
+            self.chosen = HeaderValue::from_str(protocol).ok();
+        }
+        self
+    }
+
+    /// Answers `101 Switching Protocols`; once the answer is written, `session` runs with the
+    /// WebSocket as one of `tasks`.
+    pub fn run<F>(
+        self,
+        tasks: &Tasks,
+        config: WsConfig,
+        session: impl FnOnce(Ws<Io>) -> F + Send + 'static,
+    ) -> Response
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let on_upgrade = self.on_upgrade;
+        // Two steps, so that the task of an idle session does not carry the upgrade's state as well.
+        let starter = tasks.clone();
+        tasks.spawn(async move {
+            match on_upgrade.await {
+                Ok(upgraded) => {
+                    let ws = ws_from_upgraded(upgraded, config);
+                    starter.spawn(session(ws));
+                }
+                Err(error) => tracing::debug!(%error, "connection ended before its upgrade"),
+            }
+        });
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let headers = response.headers_mut();
+        headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(header::SEC_WEBSOCKET_ACCEPT, self.accept);
+        if let Some(protocol) = self.chosen {
+            headers.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
+        }
+        response
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
+    type Rejection = BadHandshake;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Self::from_parts(parts)
+    }
+}
+
+fn ws_from_upgraded(upgraded: Upgraded, config: WsConfig) -> Ws<Io> {
+    match downcast::<TokioIo<Io>>(upgraded) {
+        Ok(parts) => {
+            Ws::server_with_leftover(parts.io.into_inner(), parts.read_buf.to_vec(), config)
+        }
+        Err(foreign) => Ws::server(Io::Foreign(Box::new(TokioIo::new(foreign))), config),
+    }
+}
+
+/// Why a request is no WebSocket handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadHandshake {
+    /// The method is not GET.
+    #[error("a websocket handshake is a GET request")]
+    Method,
+    /// It is HTTP/1.0 or HTTP/2.
+    #[error("a websocket handshake needs HTTP/1.1")]
+    HttpVersion,
+    /// `Connection` does not say `Upgrade`.
+    #[error("header Connection must contain \"Upgrade\"")]
+    Connection,
+    /// `Upgrade` does not say `websocket`.
+    #[error("header Upgrade must contain \"websocket\"; this address speaks WebSocket only")]
+    Upgrade,
+    /// `Sec-WebSocket-Version` is not 13.
+    #[error("header Sec-WebSocket-Version must be 13")]
+    Version,
+    /// `Sec-WebSocket-Key` is missing, repeated or not 16 bytes in base64.
+    #[error("header Sec-WebSocket-Key must be 16 bytes in base64")]
+    Key,
+    /// The server cannot upgrade this connection.
+    #[error("this connection cannot be upgraded")]
+    NotUpgradable,
+}
+
+impl BadHandshake {
+    /// The HTTP status of the refusal.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Version => StatusCode::UPGRADE_REQUIRED,
+            Self::Method
+            | Self::HttpVersion
+            | Self::Connection
+            | Self::Upgrade
+            | Self::Key
+            | Self::NotUpgradable => StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
+impl IntoResponse for BadHandshake {
+    fn into_response(self) -> Response {
+        let body = serde_json::json!({
+            "error": "invalid_handshake",
+            "message": self.to_string(),
+        });
+        let mut response = (self.status(), axum::Json(body)).into_response();
+        if self == Self::Version {
+            let headers = response.headers_mut();
+            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(header::SEC_WEBSOCKET_VERSION, VERSION);
+        }
+        response
+    }
+}
+
+/// Checks a handshake and computes the answer to its key.
+fn check(
+    method: &Method,
+    version: Version,
+    headers: &HeaderMap,
+) -> Result<HeaderValue, BadHandshake> {
+    if method != Method::GET {
+        return Err(BadHandshake::Method);
+    }
+    if version != Version::HTTP_11 {
+        return Err(BadHandshake::HttpVersion);
+    }
+    let says = |name, word: &str| tokens(headers, name).any(|it| it.eq_ignore_ascii_case(word));
+    if !says(&header::UPGRADE, "websocket") {
+        return Err(BadHandshake::Upgrade);
+    }
+    if !says(&header::CONNECTION, "upgrade") {
+        return Err(BadHandshake::Connection);
+    }
+    if headers.get(header::SEC_WEBSOCKET_VERSION) != Some(&VERSION) {
+        return Err(BadHandshake::Version);
+    }
+    let mut keys = headers.get_all(header::SEC_WEBSOCKET_KEY).iter();
+    let (Some(key), None) = (keys.next(), keys.next()) else {
+        return Err(BadHandshake::Key);
+    };
+    if !is_key(key.as_bytes()) {
+        return Err(BadHandshake::Key);
+    }
+    HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|_| BadHandshake::Key)
+}
+
+/// Whether it looks like 16 bytes in base64: 22 characters and two of padding.
+fn is_key(key: &[u8]) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    key.len() == 24 && key.ends_with(b"==") && key[..22].iter().all(is_digit)
+}
+
+/// The comma-separated words of a header that may be repeated.
+fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|token| !token.is_empty())
+}

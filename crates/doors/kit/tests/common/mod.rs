@@ -1,0 +1,154 @@
+//! A server on a port of its own with the few routes that the tests need.
+
+use std::{net::SocketAddr, time::Duration};
+
+use axum::{
+    Extension, Router,
+    routing::{get, post},
+};
+use jackfield_kit::{
+    server::{Peer, Server, ServerLimits},
+    sse::{self, SseFrame},
+    tasks::Tasks,
+    tls::Tls,
+    upgrade::Upgrade,
+    ws::{Incoming, Turn, WsConfig},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::JoinSet,
+};
+
+/// Long enough for anything that works.
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// A running server.
+pub struct Running {
+    pub addr: SocketAddr,
+    pub tasks: Tasks,
+    /// Ends with how many tasks had to be dropped.
+    pub server: JoinSet<usize>,
+    /// Hears when a session ends.
+    pub ended: mpsc::Receiver<()>,
+}
+
+impl Running {
+    pub async fn start() -> Self {
+        Self::start_with(None, ServerLimits::default(), Duration::from_secs(5)).await
+    }
+
+    pub async fn start_with(tls: Option<Tls>, limits: ServerLimits, stop_limit: Duration) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let tasks = Tasks::new();
+        let (ending, ended) = mpsc::channel(100);
+        let app = app(tasks.clone(), ending);
+        let mut server = Server::new(vec![listener], app, tasks.clone()).with_limits(limits);
+        if let Some(tls) = tls {
+            server = server.with_tls(tls);
+        }
+        let mut running = JoinSet::new();
+        running.spawn(server.run(stop_limit));
+        Self {
+            addr,
+            tasks,
+            server: running,
+            ended,
+        }
+    }
+
+    /// Waits for the end of a server that was told to stop.
+    pub async fn join(mut self) -> usize {
+        self.server.join_next().await.unwrap().unwrap()
+    }
+}
+
+fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
+    let ws = move |upgrade: Upgrade| async move {
+        let stop = tasks.stop_token().clone();
+        let upgrade = upgrade.with_protocol("echo");
+        upgrade.run(&tasks, WsConfig::default(), |mut ws| async move {
+            // The shape of every door's session.
+            loop {
+                let turn = tokio::select! {
+                    turn = ws.turn(true) => turn,
+                    () = stop.cancelled(), if !ws.is_closing() => {
+                        ws.queue_close(1001, "stopping");
+                        break;
+                    }
+                };
+                match turn {
+                    Turn::Frame(frame) => {
+                        let mut next = Some(Ok(frame));
+                        while let Some(Ok(frame)) = next {
+                            match frame {
+                                Incoming::Text(text) if &*text == "grow" => {
+                                    ws.set_max_message(8 << 20);
+                                }
+                                Incoming::Text(text) => ws.queue_text(&text).unwrap(),
+                                Incoming::Binary(bytes) => ws.queue_binary(&bytes).unwrap(),
+                                _ => {}
+                            }
+                            next = ws.try_next();
+                        }
+                    }
+                    Turn::Flushed => {}
+                    Turn::Closed => break,
+                    Turn::Failed(error) => {
+                        if let Some(code) = error.close_code() {
+                            ws.queue_close(code, &error.to_string());
+                        }
+                        break;
+                    }
+                }
+            }
+            ws.finish(Duration::from_secs(5)).await;
+            ending.send(()).await.ok();
+        })
+    };
+    Router::new()
+        .route("/ws", get(ws))
+        .route("/", get(|| async { "hello" }))
+        .route("/echo", post(|body: String| async { body }))
+        .route(
+            "/peer",
+            get(|Extension(peer): Extension<Peer>| async move {
+                format!("{} {}", peer.addr, peer.hangup.is_hung_up())
+            }),
+        )
+        .route(
+            "/sse",
+            get(|| async {
+                let (sender, body) = sse::channel(4);
+                sender.send(SseFrame::data("{\"n\":1}")).await.ok();
+                sender.send(SseFrame::data("{\"n\":2}")).await.ok();
+                body
+            }),
+        )
+        .route("/never", get(std::future::pending::<()>))
+}
+
+/// Sends raw bytes and reads until the head of the response has come.
+pub async fn exchange(stream: &mut TcpStream, request: &str) -> String {
+    stream.write_all(request.as_bytes()).await.unwrap();
+    read_head(stream).await
+}
+
+pub async fn read_head(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    String::from_utf8(head).unwrap().to_lowercase()
+}
+
+/// One request on a connection of its own; the whole response.
+pub async fn request(addr: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(addr).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    response
+}

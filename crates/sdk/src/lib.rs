@@ -1,0 +1,1 @@
+//! Be an agent of a Jackfield hub, or call one, from Rust.

@@ -1,0 +1,55 @@
+//! Agents: their SQL.
+
+use jackfield_core::{
+    id::{AgentId, Owner},
+    store::AgentRecord,
+};
+use rusqlite::{Connection, Row};
+
+use crate::{
+    column::{json, parsed, time, time_text},
+    fault::Fault,
+};
+
+/// Writes an agent, new or changed.
+pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), Fault> {
+    let mut statement = conn.prepare_cached(
+        "INSERT OR REPLACE INTO agents (id, owner, door, profile, share, settings, registered_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    statement.execute((
+        agent.id.as_str(),
+        agent.owner.as_str(),
+        &agent.door,
+        serde_json::to_string(&agent.profile)?,
+        serde_json::to_string(&agent.share)?,
+        serde_json::to_string(&agent.settings)?,
+        time_text(agent.registered_at),
+    ))?;
+    Ok(())
+}
+
+/// Forgets an agent.
+pub(crate) fn remove(conn: &Connection, id: &AgentId) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM agents WHERE id = ?")?.execute([id.as_str()])?;
+    Ok(())
+}
+
+/// All agents, by id.
+pub(crate) fn load(conn: &Connection) -> Result<Vec<AgentRecord>, Fault> {
+    let mut statement = conn.prepare("SELECT * FROM agents ORDER BY id")?;
+    let agents = statement.query_map([], from_row)?;
+    Ok(agents.collect::<Result<_, _>>()?)
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<AgentRecord> {
+    Ok(AgentRecord {
+        id: parsed(row, "id", AgentId::parse)?,
+        owner: parsed(row, "owner", Owner::parse)?,
+        door: row.get("door")?,
+        profile: json(row, "profile")?,
+        share: json(row, "share")?,
+        settings: json(row, "settings")?,
+        registered_at: time(row, "registered_at")?,
+    })
+}

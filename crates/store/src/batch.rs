@@ -1,0 +1,165 @@
+//! One batch of writes on its way into the database: the operations, in order, within one transaction of the writer's.
+//! Text that can be joined is joined here, so that each task's last row is written once per batch.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use jackfield_core::{
+    id::{AgentId, TaskId},
+    store::{AgentRecord, LogRow, TaskRecord, TokenRecord},
+};
+use jiff::Timestamp;
+use rusqlite::Connection;
+
+use crate::{
+    agents,
+    column::{signed, time_text},
+    fault::Fault,
+    queue::Reply,
+    tail::{Tail, Tails},
+    tasks, tokens,
+};
+
+/// What an operation weighs in a batch besides its text; how many may wait is bounded by number too.
+const OP_OVERHEAD: usize = 64;
+
+/// A write, and whom to tell.
+#[derive(Debug)]
+pub(crate) struct Write {
+    pub(crate) op: Op,
+    pub(crate) reply: Reply<()>,
+}
+
+/// What is written.
+#[derive(Debug)]
+pub(crate) enum Op {
+    SaveAgent(Box<AgentRecord>),
+    RemoveAgent(AgentId),
+    SaveToken(Box<TokenRecord>),
+    SaveTask { record: Box<TaskRecord>, rows: Vec<LogRow>, sync: bool },
+    Append { task: TaskId, rows: Vec<LogRow>, at: Timestamp },
+}
+
+impl Op {
+    /// Whether it is acknowledged only when the disk has it.
+    pub(crate) fn is_durable(&self) -> bool {
+        match self {
+            Self::SaveAgent(_) | Self::RemoveAgent(_) | Self::SaveToken(_) => true,
+            Self::SaveTask { sync, .. } => *sync,
+            Self::Append { .. } => false,
+        }
+    }
+
+    /// What it weighs in the queue.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::RemoveAgent(_) | Self::SaveToken(_) => OP_OVERHEAD,
+            Self::SaveAgent(record) => {
+                let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+                let skills = record.profile.skills.iter();
+                let skills = skills.map(|skill| OP_OVERHEAD + skill.id.len() + text(&skill.name) + text(&skill.description));
+                OP_OVERHEAD + text(&record.profile.description) + skills.sum::<usize>()
+            }
+            Self::SaveTask { rows, .. } | Self::Append { rows, .. } => {
+                OP_OVERHEAD + rows.iter().map(|row| row.item.weight()).sum::<usize>()
+            }
+        }
+    }
+}
+
+/// What a batch does to one task's log.
+#[derive(Debug)]
+struct Touched {
+    tail: Tail,
+    /// By how much the log's bodies grow.
+    grown: i64,
+    /// When it was last appended to, unless its record says so since.
+    at: Option<Timestamp>,
+    /// Whether it is finished, and its tail no longer of use.
+    is_final: bool,
+}
+
+/// Carries out the writes within the caller's transaction and returns by how many bytes all logs have grown. On failure
+/// the caller rolls back and forgets the tails.
+pub(crate) fn apply<'a>(
+    conn: &Connection,
+    tails: &mut Tails,
+    ops: impl IntoIterator<Item = &'a Op>,
+) -> Result<i64, Fault> {
+    let mut batch = Batch { conn, tails, touched: HashMap::new() };
+    for op in ops {
+        batch.add(op)?;
+    }
+    batch.finish()
+}
+
+struct Batch<'a> {
+    conn: &'a Connection,
+    tails: &'a mut Tails,
+    touched: HashMap<TaskId, Touched>,
+}
+
+impl Batch<'_> {
+    fn add(&mut self, op: &Op) -> Result<(), Fault> {
+        match op {
+            Op::SaveAgent(record) => agents::save(self.conn, record),
+            Op::RemoveAgent(id) => agents::remove(self.conn, id),
+            Op::SaveToken(record) => tokens::save(self.conn, record),
+            Op::SaveTask { record, rows, .. } => {
+                tasks::save(self.conn, record)?;
+                if let Some(touched) = self.touched.get_mut(&record.id) {
+                    touched.at = None;
+                    touched.is_final = record.state.is_final();
+                }
+                if rows.is_empty() {
+                    if record.state.is_final() {
+                        self.tails.forget(record.id);
+                    }
+                    return Ok(());
+                }
+                self.extend(record.id, rows)?.is_final = record.state.is_final();
+                Ok(())
+            }
+            Op::Append { task, rows, at } => {
+                self.extend(*task, rows)?.at = Some(*at);
+                Ok(())
+            }
+        }
+    }
+
+    fn extend(&mut self, task: TaskId, rows: &[LogRow]) -> Result<&mut Touched, Fault> {
+        let touched = match self.touched.entry(task) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let tail = match self.tails.take(task) {
+                    Some(tail) => tail,
+                    None => Tail::load(self.conn, task)?,
+                };
+                entry.insert(Touched { tail, grown: 0, at: None, is_final: false })
+            }
+        };
+        for row in rows {
+            touched.grown += touched.tail.push(self.conn, task, row)?;
+        }
+        Ok(touched)
+    }
+
+    fn finish(self) -> Result<i64, Fault> {
+        let mut update = self.conn.prepare_cached(
+            "UPDATE tasks SET log_end = max(log_end, ?), bytes = bytes + ?, updated_at = coalesce(?, updated_at)
+             WHERE id = ?",
+        )?;
+        let mut all = 0;
+        for (task, mut touched) in self.touched {
+            let grown = touched.grown + touched.tail.flush(self.conn, task)?;
+            let end = signed(touched.tail.end());
+            if update.execute((end, grown, touched.at.map(time_text), task.to_string()))? == 0 {
+                return Err(Fault::NoTask(task));
+            }
+            all += grown;
+            if !touched.is_final {
+                self.tails.put(task, touched.tail);
+            }
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,102 @@
+//! Looking into a database without changing it, for `jackfield doctor`. Works beside a running hub.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::Connection;
+
+use crate::{
+    open::{connect_reader, database_path},
+    schema,
+};
+
+/// Why a database cannot be looked into.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// There is none.
+    #[error("there is no database at {0}; a hub makes it at its first start")]
+    NoDatabase(PathBuf),
+    /// It cannot be read.
+    #[error("cannot read {path}: {source}; if it is damaged, put a backup in its place")]
+    Unreadable {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+/// What was found in a data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The database.
+    pub path: PathBuf,
+    /// Its schema version.
+    pub schema: u32,
+    /// The newest schema version that this program knows; an older one is migrated by the next start, a newer one refused.
+    pub known_schema: u32,
+    /// Its size on disk in bytes, with its write-ahead log.
+    pub size: u64,
+    /// What SQLite's `quick_check` complains of; nothing in a sound database.
+    pub problems: Vec<String>,
+    /// How much is in it; only for a schema that this program knows.
+    pub counts: Option<Counts>,
+}
+
+/// How much is in a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Agents ever registered.
+    pub agents: u64,
+    /// Tokens, revoked ones too.
+    pub tokens: u64,
+    /// Tasks.
+    pub tasks: u64,
+    /// Tasks that are not finished.
+    pub unfinished: u64,
+    /// Rows of all logs.
+    pub log_rows: u64,
+    /// Bytes of all logs, as `trim` counts them.
+    pub log_bytes: u64,
+}
+
+/// Looks into the database of a data directory.
+pub fn check(data_dir: &Path) -> Result<Report, CheckError> {
+    let path = database_path(data_dir);
+    if !path.is_file() {
+        return Err(CheckError::NoDatabase(path));
+    }
+    look(&path).map_err(|source| CheckError::Unreadable { path, source })
+}
+
+fn look(path: &Path) -> rusqlite::Result<Report> {
+    let conn = connect_reader(path)?;
+    let schema = schema::version(&conn)?;
+    let known_schema = u32::try_from(schema::MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    let size = [path, Path::new(&wal)].iter().filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum();
+    let problems = problems(&conn)?;
+    let counts = if schema == known_schema { Some(count(&conn)?) } else { None };
+    Ok(Report { path: path.to_owned(), schema, known_schema, size, problems, counts })
+}
+
+fn problems(conn: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = conn.prepare("PRAGMA quick_check")?;
+    let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+    lines.filter(|line| line.as_ref().is_ok_and(|line| line != "ok") || line.is_err()).collect()
+}
+
+fn count(conn: &Connection) -> rusqlite::Result<Counts> {
+    let one = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned);
+    Ok(Counts {
+        agents: one("SELECT count(*) FROM agents")?,
+        tokens: one("SELECT count(*) FROM tokens")?,
+        tasks: one("SELECT count(*) FROM tasks")?,
+        unfinished: one("SELECT count(*) FROM tasks WHERE state IN ('submitted', 'working', 'input_required')")?,
+        log_rows: one("SELECT count(*) FROM log")?,
+        log_bytes: one("SELECT coalesce(sum(bytes), 0) FROM tasks")?,
+    })
+}

@@ -1,0 +1,39 @@
+//! Why work on the database failed, inside this crate: whether one operation is to blame or all are in trouble.
+//! What leaves the crate is a `StoreError`.
+
+use jackfield_core::{id::TaskId, store::StoreError};
+use rusqlite::ErrorCode;
+
+/// Why an operation failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("cannot write it as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("there is no task {0}")]
+    NoTask(TaskId),
+    #[error("position {pos} of task {task} is written already")]
+    Written { task: TaskId, pos: u64 },
+    #[error("row {pos} of task {task} cannot be read: {source}")]
+    Unreadable { task: TaskId, pos: u64, source: serde_json::Error },
+}
+
+impl Fault {
+    /// Whether the operation itself is wrong, so that others of its batch can do without it.
+    pub(crate) fn is_own(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
+            ),
+            Self::Json(_) | Self::NoTask(_) | Self::Written { .. } | Self::Unreadable { .. } => true,
+        }
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault.to_string())
+    }
+}

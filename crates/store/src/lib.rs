@@ -1,0 +1,183 @@
+//! Jackfield's SQLite store: tokens, profiles, tasks and their event log, in `jackfield.db` of a data directory; beside
+//! it the hub's own secrets.
+//!
+//! The walk of a write: [`SqliteStore`] puts it into `queue.rs`; the thread of `writer.rs` takes what waits there as one
+//! batch, `batch.rs` carries it out (text joined by `tail.rs`), and after the commit everybody gets their receipt.
+//! A read goes to the thread of `reader.rs`, which has a connection of its own.
+
+mod agents;
+mod backup;
+mod batch;
+mod check;
+mod column;
+mod fault;
+mod log;
+mod open;
+mod queue;
+mod reader;
+mod schema;
+pub mod secrets;
+mod tail;
+mod tasks;
+mod tokens;
+mod trim;
+mod writer;
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
+
+use jackfield_core::{
+    event::Message,
+    id::{AgentId, TaskId},
+    store::{AgentRecord, LogRow, Receipt, Store, TaskFilter, TaskRecord, TokenRecord},
+};
+use jiff::Timestamp;
+use parking_lot::Mutex;
+
+pub use crate::{
+    backup::{BackupError, backup_file},
+    check::{CheckError, Counts, Report, check},
+    open::OpenError,
+};
+use crate::{
+    batch::{Op, Write},
+    queue::{Job, Queue},
+    reader::{Read, Reader},
+    trim::Trim,
+    writer::StartError,
+};
+
+/// The store of a hub, in a data directory of its own. Dropping it closes it.
+#[derive(Debug)]
+pub struct SqliteStore {
+    data_dir: PathBuf,
+    queue: Arc<Queue>,
+    reader: Reader,
+    writer: Mutex<Option<thread::JoinHandle<()>>>,
+    /// Keeps other hubs out of the directory until the store is closed.
+    lock: Mutex<Option<File>>,
+}
+
+impl SqliteStore {
+    /// Opens the store of a data directory, which is made if there is none. Blocks; a migration may take its time.
+    pub fn open(data_dir: &Path) -> Result<Self, OpenError> {
+        let opened = open::open(data_dir)?;
+        let sqlite = |source| OpenError::Sqlite { path: opened.path.clone(), source };
+        let no_thread = |source: io::Error| OpenError::Unusable { path: opened.path.clone(), source };
+        let queue = Arc::new(Queue::default());
+        let reader = Reader::start(opened.reader, queue.clone()).map_err(no_thread)?;
+        let writer = writer::start(opened.writer, queue.clone()).map_err(|error| match error {
+            StartError::Sqlite(error) => sqlite(error),
+            StartError::Thread(error) => no_thread(error),
+        })?;
+        Ok(Self {
+            data_dir: data_dir.to_owned(),
+            queue,
+            reader,
+            writer: Mutex::new(Some(writer)),
+            lock: Mutex::new(Some(opened.lock)),
+        })
+    }
+
+    /// Copies the database, with everything handed over before this call, to a new file. Blocks until it is done.
+    pub fn backup(&self, to: &Path) -> Result<(), BackupError> {
+        // If the writer is gone, what is on disk is all there is.
+        self.queue.wait_for(self.queue.hurry());
+        backup_file(&self.data_dir, to)
+    }
+
+    /// Writes what was handed over, answers what was asked, and ends the threads. Blocks until that is done. Whatever
+    /// comes later is told that the store is closed; a trim under way is broken off.
+    pub fn close(&self) {
+        // The writer's connection is the last to go, and takes the write-ahead log with it.
+        self.reader.close();
+        self.queue.close();
+        if let Some(writer) = self.writer.lock().take()
+            && writer.join().is_err()
+        {
+            tracing::error!("the store's writer had panicked");
+        }
+        drop(self.lock.lock().take());
+    }
+
+    fn write(&self, op: Op) -> Receipt {
+        let (reply, receipt) = Receipt::pair();
+        self.queue.hand_over(Job::Write(Write { op, reply }));
+        receipt
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Store for SqliteStore {
+    fn load_agents(&self) -> Receipt<Vec<AgentRecord>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Agents(reply));
+        receipt
+    }
+
+    fn save_agent(&self, record: AgentRecord) -> Receipt {
+        self.write(Op::SaveAgent(Box::new(record)))
+    }
+
+    fn remove_agent(&self, id: AgentId) -> Receipt {
+        self.write(Op::RemoveAgent(id))
+    }
+
+    fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Tokens(reply));
+        receipt
+    }
+
+    fn save_token(&self, record: TokenRecord) -> Receipt {
+        self.write(Op::SaveToken(Box::new(record)))
+    }
+
+    fn reopen_tasks(&self) -> Receipt<Vec<(TaskRecord, Vec<Message>)>> {
+        let (reply, receipt) = Receipt::pair();
+        self.queue.hand_over(Job::Reopen(reply));
+        receipt
+    }
+
+    fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, sync: bool) -> Receipt {
+        self.write(Op::SaveTask { record: Box::new(record), rows, sync })
+    }
+
+    fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt {
+        self.write(Op::Append { task, rows, at: Timestamp::now() })
+    }
+
+    fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Task(id, reply));
+        receipt
+    }
+
+    fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Tasks(filter, reply));
+        receipt
+    }
+
+    fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Log { task, from, max, reply });
+        receipt
+    }
+
+    fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize> {
+        let (reply, receipt) = Receipt::pair();
+        self.queue.hand_over(Job::Trim(Trim::new(before, total, reply)));
+        receipt
+    }
+}

@@ -1,0 +1,109 @@
+//! The log of events: its SQL. A row is a message, an event, an answer or an end; a row of text may hold many chunks,
+//! joined by `tail.rs`: `pos` is then the first one's and `seq` the last one's.
+
+use jackfield_core::{
+    event::{Chunk, Message},
+    id::TaskId,
+    store::{LogItem, LogRow},
+};
+use rusqlite::{Connection, Row};
+
+use crate::{
+    column::{signed, size, unsigned},
+    fault::Fault,
+};
+
+fn insert_body(conn: &Connection, task: TaskId, pos: u64, seq: Option<u64>, kind: &str, body: &str) -> Result<i64, Fault> {
+    let mut statement = conn.prepare_cached("INSERT INTO log (task, pos, seq, kind, body) VALUES (?, ?, ?, ?, ?)")?;
+    statement.execute((task.to_string(), signed(pos), seq.map(signed), kind, body))?;
+    Ok(size(body.len()))
+}
+
+/// Writes a new row and returns the size of its body.
+pub(crate) fn insert(conn: &Connection, task: TaskId, row: &LogRow) -> Result<i64, Fault> {
+    let (kind, body) = row.item.to_row()?;
+    insert_body(conn, task, row.pos, row.seq, kind, &body)
+}
+
+/// Writes a new row of text and returns the size of its body.
+pub(crate) fn insert_chunk(conn: &Connection, task: TaskId, pos: u64, seq: Option<u64>, chunk: &Chunk) -> Result<i64, Fault> {
+    insert_body(conn, task, pos, seq, CHUNK, &serde_json::to_string(chunk)?)
+}
+
+/// Writes a row of text that has grown and returns the size of its body.
+pub(crate) fn update_chunk(conn: &Connection, task: TaskId, pos: u64, seq: Option<u64>, chunk: &Chunk) -> Result<i64, Fault> {
+    let body = serde_json::to_string(chunk)?;
+    let mut statement = conn.prepare_cached("UPDATE log SET seq = ?, body = ? WHERE task = ? AND pos = ?")?;
+    statement.execute((seq.map(signed), &body, task.to_string(), signed(pos)))?;
+    Ok(size(body.len()))
+}
+
+/// The kind of chunks, as `LogItem::to_row` has it.
+const CHUNK: &str = "chunk";
+
+/// A row and the size of its body.
+fn from_row(row: &Row<'_>, task: TaskId) -> Result<(LogRow, usize), Fault> {
+    let pos = unsigned(row, "pos")?;
+    let seq = row.get::<_, Option<i64>>("seq")?.map(i64::cast_unsigned);
+    let kind = row.get_ref("kind")?.as_str().map_err(rusqlite::Error::from)?;
+    let body = row.get_ref("body")?.as_str().map_err(rusqlite::Error::from)?;
+    let item = LogItem::from_row(kind, body).map_err(|source| Fault::Unreadable { task, pos, source })?;
+    Ok((LogRow { pos, seq, item }, body.len()))
+}
+
+/// The last row of a task's log and the size of its body.
+pub(crate) fn last(conn: &Connection, task: TaskId) -> Result<Option<(LogRow, i64)>, Fault> {
+    let mut statement =
+        conn.prepare_cached("SELECT pos, seq, kind, body FROM log WHERE task = ? ORDER BY pos DESC LIMIT 1")?;
+    let mut rows = statement.query([task.to_string()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let (row, bytes) = from_row(row, task)?;
+    Ok(Some((row, size(bytes))))
+}
+
+/// Where a task's log ends, by its last row.
+pub(crate) fn end(conn: &Connection, task: TaskId) -> Result<u64, Fault> {
+    Ok(last(conn, task)?.map_or(0, |(row, _)| row.pos + row.item.advance()))
+}
+
+/// The messages in a task's log, in order.
+pub(crate) fn messages(conn: &Connection, task: TaskId) -> Result<Vec<Message>, Fault> {
+    let mut statement =
+        conn.prepare_cached("SELECT pos, seq, kind, body FROM log WHERE task = ? AND kind = 'message' ORDER BY pos")?;
+    let mut rows = statement.query([task.to_string()])?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        if let (LogRow { item: LogItem::Message(message), .. }, _) = from_row(row, task)? {
+            messages.push(message);
+        }
+    }
+    Ok(messages)
+}
+
+/// Reads a task's log from the row that contains `from`: at least one row, if there is one, and then as many as fit
+/// into `max` bytes.
+pub(crate) fn read(conn: &Connection, task: TaskId, from: u64, max: usize) -> Result<Vec<LogRow>, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT pos, seq, kind, body FROM log
+         WHERE task = ?1 AND pos >= coalesce((SELECT max(pos) FROM log WHERE task = ?1 AND pos <= ?2), 0)
+         ORDER BY pos",
+    )?;
+    // A cursor beyond SQLite's numbers is beyond every log.
+    let from = i64::try_from(from).unwrap_or(i64::MAX);
+    let mut rows = statement.query((task.to_string(), from))?;
+    let mut read = Vec::new();
+    let mut sum = 0;
+    while let Some(row) = rows.next()? {
+        let (row, bytes) = from_row(row, task)?;
+        // Only the first can end before `from`: the one that contains it would have been the first.
+        if signed(row.pos + row.item.advance()) <= from {
+            continue;
+        }
+        sum += bytes;
+        if !read.is_empty() && sum > max {
+            break;
+        }
+        read.push(row);
+    }
+    Ok(read)
+}

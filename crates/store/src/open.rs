@@ -1,0 +1,206 @@
+//! The data directory: where its files are, with which modes they are made, the lock that keeps a second hub out,
+//! and how connections to the database are opened. Everything in it is its owner's alone: 0700 and 0600.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{backup::BackupError, schema};
+
+/// The database, within the data directory.
+const DATABASE: &str = "jackfield.db";
+/// The file that a running hub holds locked.
+const LOCK: &str = "lock";
+/// How long a connection waits for another program that holds the database (a backup, somebody's `sqlite3`).
+const BUSY: Duration = Duration::from_secs(10);
+/// Prepared statements kept per connection: all of ours, with every combination of filters in common use.
+const STATEMENTS: usize = 64;
+/// What stays of the write-ahead log on disk after a burst has been checkpointed.
+const WAL_KEPT: i64 = 64 << 20;
+
+/// Why a data directory cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The directory or a file in it cannot be made or used.
+    #[error("cannot use {path}: {source}; make it writable for this user, or choose another directory with --data-dir")]
+    Unusable {
+        /// The directory or file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another hub runs on this directory.
+    #[error("another hub{holder} uses {path}; stop it, or give this one a directory of its own with --data-dir")]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// Its process, where it is known.
+        holder: String,
+    },
+    /// A newer Jackfield wrote the database.
+    #[error(
+        "{path} has schema version {found}, and this Jackfield knows versions up to {known}; \
+         run the newer Jackfield that wrote it, or put a copy of version {known} or older in its place \
+         (a migration leaves one beside it, named {DATABASE}.bak-vN)"
+    )]
+    TooNew {
+        /// The database.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version that we know.
+        known: u32,
+    },
+    /// Some other program's database.
+    #[error("{path} is not a Jackfield database; move it away, or choose another directory with --data-dir")]
+    Foreign {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The file system cannot do what a write-ahead log needs.
+    #[error("{path} cannot have a write-ahead log; choose a directory on a local disk with --data-dir")]
+    NoWal {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The copy before a migration could not be made; nothing was changed.
+    #[error("cannot copy the database before migrating it: {0}")]
+    Copy(#[from] BackupError),
+    /// SQLite said no.
+    #[error("cannot open {path}: {source}; `jackfield doctor` looks into it")]
+    Sqlite {
+        /// The database.
+        path: PathBuf,
+        /// What it said.
+        source: rusqlite::Error,
+    },
+}
+
+/// The database in a data directory.
+pub(crate) fn database_path(data_dir: &Path) -> PathBuf {
+    data_dir.join(DATABASE)
+}
+
+/// Makes the directory if there is none, for its owner only.
+pub(crate) fn make_dir(data_dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(data_dir)
+}
+
+/// Makes a new file for its owner only.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Gives a finished temporary file its name, unless something bears it already; then syncs the directory.
+pub(crate) fn publish(temp: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(temp, to) {
+        Ok(()) => fs::remove_file(temp)?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+        // Some file systems have no hard links.
+        Err(_) if to.try_exists()? => return Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(temp, to)?,
+    }
+    sync_dir_of(to)
+}
+
+/// Syncs the directory that holds a file, so that its name survives a power cut.
+pub(crate) fn sync_dir_of(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+/// Takes the lock of a data directory; it lasts as long as the file is open.
+fn lock(data_dir: &Path) -> Result<File, OpenError> {
+    let path = data_dir.join(LOCK);
+    let unusable = |source| OpenError::Unusable { path: path.clone(), source };
+    let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let mut file = options.map_err(unusable)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut pid = String::new();
+            let known = file.read_to_string(&mut pid).is_ok() && !pid.trim().is_empty();
+            let holder = if known { format!(" (process {})", pid.trim()) } else { String::new() };
+            return Err(OpenError::InUse { path: data_dir.to_owned(), holder });
+        }
+        Err(TryLockError::Error(source)) => return Err(unusable(source)),
+    }
+    // Who holds it is told to whoever finds it held.
+    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(unusable)?;
+    Ok(file)
+}
+
+/// Makes the database file for its owner only, if there is none; SQLite's other files take over its mode.
+fn make_database(path: &Path) -> io::Result<()> {
+    match create_private(path) {
+        Ok(_) => sync_dir_of(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let mode = fs::metadata(path)?.permissions().mode();
+            if mode & 0o077 != 0 {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+            }
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn configure(conn: &Connection) -> rusqlite::Result<()> {
+    conn.busy_timeout(BUSY)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    conn.pragma_update(None, "foreign_keys", true)
+}
+
+/// The connection of the writer, which may change everything.
+fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
+    let sqlite = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(sqlite)?;
+    configure(&conn).map_err(sqlite)?;
+    // Takes effect in an empty file only, and before the first page is written: so it comes before WAL.
+    conn.pragma_update(None, "auto_vacuum", "incremental").map_err(sqlite)?;
+    let mode: String =
+        conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(sqlite)?;
+    if mode != "wal" {
+        return Err(OpenError::NoWal { path: path.to_owned() });
+    }
+    conn.pragma_update(None, "journal_size_limit", WAL_KEPT).map_err(sqlite)?;
+    Ok(conn)
+}
+
+/// A connection that reads, also beside a hub of another process.
+pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    configure(&conn)?;
+    Ok(conn)
+}
+
+/// An opened data directory.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) lock: File,
+    pub(crate) path: PathBuf,
+    pub(crate) writer: Connection,
+    pub(crate) reader: Connection,
+}
+
+/// Opens a data directory, making or migrating what is in it.
+pub(crate) fn open(data_dir: &Path) -> Result<Opened, OpenError> {
+    make_dir(data_dir).map_err(|source| OpenError::Unusable { path: data_dir.to_owned(), source })?;
+    let lock = lock(data_dir)?;
+    let path = database_path(data_dir);
+    make_database(&path).map_err(|source| OpenError::Unusable { path: path.clone(), source })?;
+    let mut writer = connect_writer(&path)?;
+    schema::migrate(&mut writer, &path, schema::MIGRATIONS)?;
+    let reader = connect_reader(&path).map_err(|source| OpenError::Sqlite { path: path.clone(), source })?;
+    Ok(Opened { lock, path, writer, reader })
+}

@@ -1,0 +1,126 @@
+//! The thread that reads, on a connection of its own, so that reads do not queue up behind batches.
+//!
+//! A read sees all that was handed to the store before it. The read carries the ticket that was last at that moment and
+//! waits until the writer has passed it; so that this takes no 20 ms, asking hurries the writer up. Nothing waits where
+//! nothing is unwritten.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread,
+};
+
+use jackfield_core::{
+    id::TaskId,
+    store::{AgentRecord, LogRow, StoreError, TaskFilter, TaskRecord, TokenRecord},
+};
+use parking_lot::Mutex;
+use rusqlite::Connection;
+
+use crate::{
+    agents,
+    fault::Fault,
+    log,
+    queue::{Queue, Reply},
+    tasks, tokens,
+};
+
+/// How many reads may wait. Each is asked for by somebody who waits for it, and answers are bounded one by one.
+const READS: usize = 1 << 14;
+
+/// What is read, and whom to tell.
+#[derive(Debug)]
+pub(crate) enum Read {
+    Agents(Reply<Vec<AgentRecord>>),
+    Tokens(Reply<Vec<TokenRecord>>),
+    Task(TaskId, Reply<Option<TaskRecord>>),
+    Tasks(TaskFilter, Reply<Vec<TaskRecord>>),
+    Log { task: TaskId, from: u64, max: usize, reply: Reply<Vec<LogRow>> },
+}
+
+impl Read {
+    fn answer(self, conn: &Connection) {
+        match self {
+            Self::Agents(reply) => send(reply, || agents::load(conn)),
+            Self::Tokens(reply) => send(reply, || tokens::load(conn)),
+            Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
+            Self::Tasks(filter, reply) => send(reply, || tasks::list(conn, &filter)),
+            Self::Log { task, from, max, reply } => send(reply, || log::read(conn, task, from, max)),
+        }
+    }
+
+    fn refuse(self, error: StoreError) {
+        // Whoever asked may be gone.
+        match self {
+            Self::Agents(reply) => drop(reply.send(Err(error))),
+            Self::Tokens(reply) => drop(reply.send(Err(error))),
+            Self::Task(_, reply) => drop(reply.send(Err(error))),
+            Self::Tasks(_, reply) => drop(reply.send(Err(error))),
+            Self::Log { reply, .. } => drop(reply.send(Err(error))),
+        }
+    }
+}
+
+/// Reads only for somebody who still waits.
+fn send<T>(reply: Reply<T>, read: impl FnOnce() -> Result<T, Fault>) {
+    if reply.is_closed() {
+        return;
+    }
+    let result = read().map_err(|fault| {
+        tracing::error!(%fault, "the store cannot read");
+        StoreError::from(fault)
+    });
+    drop(reply.send(result));
+}
+
+/// The store's end of the reading thread.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    queue: Arc<Queue>,
+    /// Gone once the store is closed.
+    reads: Mutex<Option<SyncSender<(u64, Read)>>>,
+    thread: Mutex<Option<thread::JoinHandle<()>>>,
+}
+
+impl Reader {
+    /// Starts the thread.
+    pub(crate) fn start(conn: Connection, queue: Arc<Queue>) -> io::Result<Self> {
+        let (tx, rx) = sync_channel(READS);
+        let theirs = queue.clone();
+        let thread = thread::Builder::new().name("store-reader".to_owned()).spawn(move || run(&conn, &theirs, &rx))?;
+        Ok(Self { queue, reads: Mutex::new(Some(tx)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Asks for something, or refuses it there and then.
+    pub(crate) fn ask(&self, read: Read) {
+        let ticket = self.queue.hurry();
+        let reads = self.reads.lock();
+        let Some(tx) = &*reads else { return read.refuse(StoreError::Closed) };
+        match tx.try_send((ticket, read)) {
+            Ok(()) => {}
+            Err(TrySendError::Full((_, read))) => {
+                read.refuse(StoreError::Failed(format!("it is overloaded: {READS} reads wait")));
+            }
+            Err(TrySendError::Disconnected((_, read))) => read.refuse(StoreError::Closed),
+        }
+    }
+
+    /// Answers what was asked for, and ends.
+    pub(crate) fn close(&self) {
+        drop(self.reads.lock().take());
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the store's reader had panicked");
+        }
+    }
+}
+
+fn run(conn: &Connection, queue: &Queue, reads: &Receiver<(u64, Read)>) {
+    while let Ok((ticket, read)) = reads.recv() {
+        if queue.wait_for(ticket) { read.answer(conn) } else { read.refuse(StoreError::Closed) }
+    }
+}

@@ -1,0 +1,131 @@
+//! The tables, and how an older database becomes a newer one. `PRAGMA user_version` is the number of migrations that
+//! a database has been through; there is no way back but the copy that is made before the first of them.
+
+use std::{fs, path::Path};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::{
+    backup,
+    open::{OpenError, sync_dir_of},
+};
+
+/// Marks the file as ours: "JKFD".
+const APPLICATION: i32 = 0x4a4b_4644;
+
+/// What leads from each version to the next. Never edited once released, only added to.
+pub(crate) const MIGRATIONS: &[&str] = &[V1];
+
+/// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
+/// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
+const V1: &str = "
+    CREATE TABLE agents (
+        id            TEXT PRIMARY KEY NOT NULL,
+        owner         TEXT NOT NULL,
+        door          TEXT NOT NULL,
+        profile       TEXT NOT NULL, -- JSON
+        share         TEXT NOT NULL, -- JSON
+        settings      TEXT NOT NULL, -- JSON
+        registered_at TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE tokens (
+        id         TEXT PRIMARY KEY NOT NULL,
+        name       TEXT NOT NULL,
+        owner      TEXT NOT NULL,
+        hash       BLOB NOT NULL, -- SHA-256 of the token, which is kept nowhere
+        scopes     TEXT NOT NULL, -- JSON
+        created_at TEXT NOT NULL,
+        expires_at TEXT,
+        revoked_at TEXT
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE tasks (
+        id           TEXT PRIMARY KEY NOT NULL,
+        call         TEXT NOT NULL,
+        principal    TEXT NOT NULL,
+        caller       TEXT NOT NULL,
+        door         TEXT NOT NULL,
+        agent        TEXT NOT NULL,
+        session      TEXT NOT NULL,
+        request      TEXT NOT NULL,
+        state        TEXT NOT NULL,
+        sent         INTEGER NOT NULL,
+        epoch        INTEGER NOT NULL,
+        log_end      INTEGER NOT NULL,
+        created_at   TEXT NOT NULL,
+        updated_at   TEXT NOT NULL,
+        wait_until   TEXT,
+        failure      TEXT,
+        failure_text TEXT,
+        bytes        INTEGER NOT NULL DEFAULT 0
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX tasks_by_principal ON tasks (principal, id);
+    CREATE INDEX tasks_by_agent ON tasks (agent, id);
+    CREATE INDEX tasks_by_session ON tasks (session, id);
+    CREATE INDEX tasks_by_state ON tasks (state, id);
+    -- Only finished tasks, so that appending to one that runs does not touch it.
+    CREATE INDEX tasks_finished ON tasks (updated_at)
+        WHERE state IN ('completed', 'failed', 'cancelled', 'rejected');
+
+    CREATE TABLE log (
+        task TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+        pos  INTEGER NOT NULL,
+        seq  INTEGER,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL, -- JSON; of a chunk: {kind, text, …}
+        PRIMARY KEY (task, pos)
+    ) STRICT;
+";
+
+/// The version of a database; 0 is an empty one.
+pub(crate) fn version(conn: &Connection) -> rusqlite::Result<u32> {
+    conn.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn is_foreign(conn: &Connection, version: u32) -> rusqlite::Result<bool> {
+    if version == 0 {
+        return conn.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0));
+    }
+    conn.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0)).map(|id| id != APPLICATION)
+}
+
+/// Brings a database to the newest version, after a copy if there is something in it. Each step is a transaction, so
+/// that a crash leaves the database at some version, whole.
+pub(crate) fn migrate(conn: &mut Connection, path: &Path, migrations: &[&str]) -> Result<(), OpenError> {
+    let sqlite = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let known = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
+    let found = version(conn).map_err(sqlite)?;
+    if is_foreign(conn, found).map_err(sqlite)? {
+        return Err(OpenError::Foreign { path: path.to_owned() });
+    }
+    if found > known {
+        return Err(OpenError::TooNew { path: path.to_owned(), found, known });
+    }
+    if found > 0 && found < known {
+        copy(conn, path, found)?;
+    }
+    for (version, sql) in (1..).zip(migrations).skip(found as usize) {
+        step(conn, version, sql).map_err(sqlite)?;
+        tracing::info!(path = %path.display(), version, "migrated the database");
+    }
+    Ok(())
+}
+
+/// Leaves a copy beside the database. One of the same version is from an attempt that was cut off, and goes.
+fn copy(conn: &Connection, path: &Path, version: u32) -> Result<(), OpenError> {
+    let mut to = path.as_os_str().to_owned();
+    to.push(format!(".bak-v{version}"));
+    let to = Path::new(&to);
+    let unusable = |source| OpenError::Unusable { path: to.to_owned(), source };
+    let temp = backup::copy_beside(conn, to)?;
+    fs::rename(&temp, to).and_then(|()| sync_dir_of(to)).map_err(unusable)
+}
+
+fn step(conn: &mut Connection, version: u32, sql: &str) -> rusqlite::Result<()> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    tx.execute_batch(sql)?;
+    tx.pragma_update(None, "application_id", APPLICATION)?;
+    tx.pragma_update(None, "user_version", version)?;
+    tx.commit()
+}

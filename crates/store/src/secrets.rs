@@ -1,0 +1,85 @@
+//! The hub's own secrets, each in a file of its data directory that only its owner may read: made at first start,
+//! never printed, not in the database, so that a copy of the database gives none of them away.
+
+use std::{
+    fmt, fs,
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
+
+use crate::open::{create_private, make_dir, publish};
+
+/// How many random bytes make a secret.
+const BYTES: usize = 32;
+
+/// A secret of 256 bits, in hexadecimal digits. `Debug` does not show it.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The secret itself. Take care where it goes.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Reads the secret of this name, or makes it if there is none. Whoever comes first makes it; all others read it.
+pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
+    let path = data_dir.join(name);
+    match load(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        result => return result,
+    }
+    make_dir(data_dir)?;
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    // A name that no one else uses, not even another thread of this process.
+    let temp = data_dir.join(format!("{name}.{}", &hex_name()?));
+    let written = write(&temp, &secret).and_then(|()| publish(&temp, &path));
+    match written {
+        Ok(()) => Ok(Secret(secret)),
+        Err(error) => {
+            match fs::remove_file(&temp) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            // Somebody else was faster.
+            if error.kind() == io::ErrorKind::AlreadyExists { load(&path) } else { Err(error) }
+        }
+    }
+}
+
+fn hex_name() -> io::Result<String> {
+    let number = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(format!("new-{number:016x}"))
+}
+
+fn write(path: &Path, secret: &str) -> io::Result<()> {
+    let mut file = create_private(path)?;
+    writeln!(file, "{secret}")?;
+    file.sync_all()
+}
+
+fn load(path: &Path) -> io::Result<Secret> {
+    let refuse = |kind, why: &str| io::Error::new(kind, format!("{} {why}", path.display()));
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        let why = format!("can be read by other users; run `chmod 600 {}`", path.display());
+        return Err(refuse(io::ErrorKind::PermissionDenied, &why));
+    }
+    let text = fs::read_to_string(path)?;
+    let secret = text.trim();
+    if secret.len() != 2 * BYTES || !secret.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let why = "does not hold a secret of 64 hexadecimal digits; remove it, and a new one is made";
+        return Err(refuse(io::ErrorKind::InvalidData, why));
+    }
+    Ok(Secret(secret.to_owned()))
+}

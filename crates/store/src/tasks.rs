@@ -1,0 +1,132 @@
+//! Tasks: their SQL. Their logs are in `log.rs`, their removal in `trim.rs`.
+
+use jackfield_core::{
+    failure::{Failure, Reason},
+    id::{AgentId, CallId, RequestId, SessionId, TaskId},
+    store::{TaskFilter, TaskRecord, TaskState},
+};
+use rusqlite::{Connection, OptionalExtension, Row, types::Value};
+
+use crate::{
+    column::{maybe_time, named, parsed, signed, size, time, time_text, unsigned},
+    fault::Fault,
+    log,
+    queue::Reopened,
+};
+
+/// Writes a task, new or changed. Its log never gets shorter, even if the record was drawn up before the last append.
+pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
+    let mut statement = conn.prepare_cached(
+        "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
+                            created_at, updated_at, wait_until, failure, failure_text)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET
+            call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
+            agent = excluded.agent, session = excluded.session, request = excluded.request, state = excluded.state,
+            sent = excluded.sent, epoch = excluded.epoch, log_end = max(log_end, excluded.log_end),
+            created_at = excluded.created_at, updated_at = excluded.updated_at, wait_until = excluded.wait_until,
+            failure = excluded.failure, failure_text = excluded.failure_text",
+    )?;
+    let failure = task.failure.as_ref();
+    statement.execute(rusqlite::params![
+        task.id.to_string(),
+        task.call.to_string(),
+        &task.principal,
+        &task.caller,
+        &task.door,
+        task.agent.as_str(),
+        task.session.as_str(),
+        task.request.as_str(),
+        task.state.name(),
+        task.sent,
+        task.epoch,
+        signed(task.log_end),
+        time_text(task.created_at),
+        time_text(task.updated_at),
+        task.wait_until.map(time_text),
+        failure.map(|failure| failure.reason.name()),
+        failure.map(|failure| failure.text.as_ref()),
+    ])?;
+    Ok(())
+}
+
+/// Reads a task.
+pub(crate) fn find(conn: &Connection, id: TaskId) -> Result<Option<TaskRecord>, Fault> {
+    let mut statement = conn.prepare_cached("SELECT * FROM tasks WHERE id = ?")?;
+    Ok(statement.query_row([id.to_string()], from_row).optional()?)
+}
+
+/// Lists tasks, newest first: ids sort by the time they were made.
+pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRecord>, Fault> {
+    let mut sql = "SELECT * FROM tasks WHERE TRUE".to_owned();
+    let mut values: Vec<Value> = Vec::new();
+    let mut only = |condition: &str, operands: &[&str]| {
+        sql.push_str(" AND ");
+        sql.push_str(condition);
+        values.extend(operands.iter().map(|&operand| Value::from(operand.to_owned())));
+    };
+    match &filter.principal {
+        None => {}
+        Some(key) if filter.exactly => only("principal = ?", &[key]),
+        // Those below it begin with it and '/'; the character after that is '0'.
+        Some(key) => only("(principal = ? OR (principal > ? || '/' AND principal < ? || '0'))", &[key, key, key]),
+    }
+    if let Some(agent) = &filter.agent {
+        only("agent = ?", &[agent.as_str()]);
+    }
+    if let Some(session) = &filter.session {
+        only("session = ?", &[session.as_str()]);
+    }
+    if let Some(state) = filter.state {
+        only("state = ?", &[state.name()]);
+    }
+    if let Some(before) = filter.before {
+        only("id < ?", &[&before.to_string()]);
+    }
+    sql.push_str(" ORDER BY id DESC LIMIT ?");
+    values.push(size(filter.limit).into());
+    let mut statement = conn.prepare_cached(&sql)?;
+    let tasks = statement.query_map(rusqlite::params_from_iter(values), from_row)?;
+    Ok(tasks.collect::<Result<_, _>>()?)
+}
+
+/// Raises the epoch of every unfinished task and returns it with the messages in its log. What the log's last row says
+/// is where the log ends; a record may have been ahead of the rows when the hub was killed.
+pub(crate) fn reopen(conn: &Connection) -> Result<Reopened, Fault> {
+    let mut unfinished =
+        conn.prepare("SELECT * FROM tasks WHERE state IN ('submitted', 'working', 'input_required') ORDER BY id")?;
+    let mut update = conn.prepare("UPDATE tasks SET epoch = ?, log_end = ? WHERE id = ?")?;
+    let tasks: Vec<TaskRecord> = unfinished.query_map([], from_row)?.collect::<Result<_, _>>()?;
+    let mut reopened = Vec::with_capacity(tasks.len());
+    for mut task in tasks {
+        task.epoch = task.epoch.saturating_add(1);
+        task.log_end = log::end(conn, task.id)?;
+        update.execute((task.epoch, signed(task.log_end), task.id.to_string()))?;
+        let messages = log::messages(conn, task.id)?;
+        reopened.push((task, messages));
+    }
+    Ok(reopened)
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
+    let reason: Option<String> = row.get("failure")?;
+    let text: Option<String> = row.get("failure_text")?;
+    Ok(TaskRecord {
+        id: named(row, "id", TaskId::parse)?,
+        call: named(row, "call", CallId::parse)?,
+        principal: row.get("principal")?,
+        caller: row.get("caller")?,
+        door: row.get("door")?,
+        agent: parsed(row, "agent", AgentId::parse)?,
+        session: parsed(row, "session", SessionId::parse)?,
+        request: parsed(row, "request", RequestId::parse)?,
+        state: named(row, "state", TaskState::from_name)?,
+        sent: row.get("sent")?,
+        epoch: row.get("epoch")?,
+        log_end: unsigned(row, "log_end")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+        wait_until: maybe_time(row, "wait_until")?,
+        failure: reason.map(|reason| Failure::new(Reason::from_name(&reason), text.unwrap_or_default())),
+    })
+}

@@ -1,0 +1,51 @@
+//! Tokens: their SQL. The token itself never comes here, only its hash.
+
+use jackfield_core::{
+    id::{Owner, TokenId},
+    store::TokenRecord,
+};
+use rusqlite::{Connection, Row};
+
+use crate::{
+    column::{json, maybe_time, named, parsed, time, time_text},
+    fault::Fault,
+};
+
+/// Writes a token, new or changed.
+pub(crate) fn save(conn: &Connection, token: &TokenRecord) -> Result<(), Fault> {
+    let mut statement = conn.prepare_cached(
+        "INSERT OR REPLACE INTO tokens (id, name, owner, hash, scopes, created_at, expires_at, revoked_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    statement.execute((
+        token.id.to_string(),
+        &token.name,
+        token.owner.as_str(),
+        token.hash,
+        serde_json::to_string(&token.scopes)?,
+        time_text(token.created_at),
+        token.expires_at.map(time_text),
+        token.revoked_at.map(time_text),
+    ))?;
+    Ok(())
+}
+
+/// All tokens, oldest first.
+pub(crate) fn load(conn: &Connection) -> Result<Vec<TokenRecord>, Fault> {
+    let mut statement = conn.prepare("SELECT * FROM tokens ORDER BY id")?;
+    let tokens = statement.query_map([], from_row)?;
+    Ok(tokens.collect::<Result<_, _>>()?)
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<TokenRecord> {
+    Ok(TokenRecord {
+        id: named(row, "id", TokenId::parse)?,
+        name: row.get("name")?,
+        owner: parsed(row, "owner", Owner::parse)?,
+        hash: row.get("hash")?,
+        scopes: json(row, "scopes")?,
+        created_at: time(row, "created_at")?,
+        expires_at: maybe_time(row, "expires_at")?,
+        revoked_at: maybe_time(row, "revoked_at")?,
+    })
+}

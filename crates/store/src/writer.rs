@@ -1,0 +1,155 @@
+//! The one thread that writes. It commits what waits in batches, and tells whoever handed something over only after
+//! the commit. Between batches it trims, a slice at a time.
+
+use std::{collections::VecDeque, io, sync::Arc, thread};
+
+use jackfield_core::store::StoreError;
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::{
+    batch::{self, Op, Write},
+    fault::Fault,
+    queue::{Job, Next, Queue, Reopened},
+    tail::Tails,
+    tasks,
+    trim::Trim,
+};
+
+#[derive(Debug)]
+struct Writer {
+    conn: Connection,
+    queue: Arc<Queue>,
+    tails: Tails,
+    /// The size of all logs together.
+    total: i64,
+    /// What is to be trimmed; the first is under way.
+    trims: VecDeque<Trim>,
+    /// Whether a commit waits for the disk, as last set; unknown at first.
+    synced: Option<bool>,
+}
+
+/// Starts the thread; it ends when the queue is closed and empty.
+pub(crate) fn start(conn: Connection, queue: Arc<Queue>) -> Result<thread::JoinHandle<()>, StartError> {
+    let total = conn.query_row("SELECT coalesce(sum(bytes), 0) FROM tasks", [], |row| row.get(0))?;
+    let writer = Writer { conn, queue, tails: Tails::default(), total, trims: VecDeque::new(), synced: None };
+    Ok(thread::Builder::new().name("store-writer".to_owned()).spawn(move || writer.run())?)
+}
+
+/// Why the writer cannot start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+}
+
+impl Drop for Writer {
+    // Also when it panics: nobody shall wait for it.
+    fn drop(&mut self) {
+        self.queue.bury();
+    }
+}
+
+impl Writer {
+    fn run(mut self) {
+        loop {
+            match self.queue.take(self.trims.is_empty()) {
+                Next::Batch(writes) => {
+                    let count = writes.len();
+                    self.write(writes);
+                    self.queue.pass(count);
+                }
+                Next::Alone(Job::Reopen(reply)) => {
+                    // Whoever asked may be gone; then nobody wants to know.
+                    drop(reply.send(self.reopen().map_err(StoreError::from)));
+                    self.queue.pass(1);
+                }
+                Next::Alone(Job::Trim(trim)) => {
+                    self.trims.push_back(trim);
+                    self.queue.pass(1);
+                }
+                Next::Alone(Job::Write(write)) => {
+                    self.write(vec![write]);
+                    self.queue.pass(1);
+                }
+                Next::Nothing => {}
+                Next::Closed => return,
+            }
+            self.trim_a_slice();
+        }
+    }
+
+    /// Commits a batch, then tells everybody. If one write is wrong, the others shall not suffer: each is committed alone.
+    fn write(&mut self, writes: Vec<Write>) {
+        let result = self.commit(writes.iter().map(|write| &write.op));
+        match result {
+            Err(fault) if writes.len() > 1 && fault.is_own() => {
+                tracing::debug!(%fault, "a batch failed; its writes are tried one by one");
+                for write in writes {
+                    let result = self.commit([&write.op]).map_err(|fault| refused(&fault));
+                    drop(write.reply.send(result));
+                }
+            }
+            result => {
+                let result = result.map_err(|fault| refused(&fault));
+                for write in writes {
+                    drop(write.reply.send(result.clone()));
+                }
+            }
+        }
+    }
+
+    fn commit<'a>(&mut self, ops: impl IntoIterator<Item = &'a Op> + Clone) -> Result<(), Fault> {
+        let sync = ops.clone().into_iter().any(Op::is_durable);
+        let result = self.transact(sync, |conn, tails| batch::apply(conn, tails, ops));
+        match result {
+            Ok(grown) => self.total += grown,
+            Err(_) => self.tails.clear(),
+        }
+        result.map(drop)
+    }
+
+    /// One transaction, which the disk has when this returns if `sync`.
+    fn transact<T>(
+        &mut self,
+        sync: bool,
+        work: impl FnOnce(&Connection, &mut Tails) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        if self.synced != Some(sync) {
+            // Cannot be changed within a transaction.
+            self.conn.pragma_update(None, "synchronous", if sync { "full" } else { "normal" })?;
+            self.synced = Some(sync);
+        }
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let result = work(&tx, &mut self.tails)?;
+        tx.commit()?;
+        Ok(result)
+    }
+
+    fn reopen(&mut self) -> Result<Reopened, Fault> {
+        self.tails.clear();
+        self.transact(true, |conn, _| tasks::reopen(conn))
+    }
+
+    fn trim_a_slice(&mut self) {
+        let Some(mut trim) = self.trims.pop_front() else { return };
+        let total = self.total;
+        match self.transact(false, |conn, tails| trim.slice(conn, tails, total)) {
+            Ok(slice) => {
+                self.total -= slice.freed;
+                if slice.done { trim.finish(Ok(())) } else { self.trims.push_front(trim) }
+            }
+            Err(fault) => trim.finish(Err(refused(&fault))),
+        }
+    }
+}
+
+fn refused(fault: &Fault) -> StoreError {
+    if fault.is_own() {
+        tracing::debug!(%fault, "a write was refused");
+    } else {
+        tracing::error!(%fault, "the store cannot write");
+    }
+    StoreError::Failed(fault.to_string())
+}

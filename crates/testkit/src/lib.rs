@@ -1,0 +1,1 @@
+//! A hub on port 0, scripted peers and a fault proxy for Jackfield's tests.

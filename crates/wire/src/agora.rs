@@ -1,0 +1,123 @@
+//! The Agora protocol: JSON text frames between agents and the hub that relays them (seed 000).
+//!
+//! [`uplink`] is what clients send, [`downlink`] what the hub sends, [`payload`] what queries and answers look like
+//! inside. Each side is both read and written here, since the SDK is a client of the same protocol.
+//!
+//! Beyond the seed: `register`, `list` and `ping` with their answers, `cancel` and `error` as relayed frames, and
+//! `kind`, `tool_name`, `tool_call_id` on reply chunks. Unknown fields survive the hop from one agent to another.
+
+use std::fmt;
+
+use crate::json::MAX_DEPTH;
+
+pub mod downlink;
+mod fields;
+mod frame;
+pub mod payload;
+#[cfg(test)]
+mod tests;
+pub mod uplink;
+
+pub use downlink::{AgentEntry, Delivery, DeliveryKind, Downlink, ErrorFrame, parse_downlink};
+pub use frame::{Chunk, Opening};
+pub use payload::{
+    Answer, AnswerPayload, InputRequired, Payload, Query, QueryPayload, answer_of, query_of,
+};
+pub use uplink::{List, Register, Relay, RelayKind, Uplink, parse, parse_with};
+
+/// How large the text of one chunk may be, in bytes of the frame: beyond it a sender should have streamed.
+pub const MAX_CHUNK: usize = 1024 * 1024;
+
+/// How many characters of a peer's own words an error repeats: a whole agent id, but not a whole frame.
+const MAX_ECHO: usize = 128;
+
+/// What a frame may not exceed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How deep `payload` and unknown fields may be nested.
+    pub max_depth: usize,
+    /// How large the text of a chunk may be, in bytes as it stands in the frame.
+    pub max_chunk: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            max_depth: MAX_DEPTH,
+            max_chunk: MAX_CHUNK,
+        }
+    }
+}
+
+/// What kind of mistake a malformed frame holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The text is no JSON object.
+    Syntax,
+    /// A field is missing, given twice, of the wrong type or nested too deeply.
+    Invalid,
+    /// The frame type is not one of the protocol's.
+    Unsupported,
+    /// A chunk is larger than allowed.
+    TooLarge,
+}
+
+/// Why a frame was refused, with as much of it as an answer needs to name it.
+///
+/// What is repeated of the frame is cut to 128 characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// What kind of mistake it is.
+    pub fault: Fault,
+    /// The frame's `type`, if it could be read.
+    pub frame_type: Option<Box<str>>,
+    /// The field that is wrong, if it is one.
+    pub field: Option<Box<str>>,
+    /// What is wrong, as the end of a sentence about the field or the frame.
+    pub problem: String,
+    /// The frame's `to`, if it could be read.
+    pub to: Option<Box<str>>,
+    /// The frame's `stream_id`, if it could be read.
+    pub stream_id: Option<Box<str>>,
+    /// The frame's `request_id`, if it could be read at the top level.
+    pub request_id: Option<Box<str>>,
+}
+
+impl Malformed {
+    /// The `error` frame that tells the sender, under the given code.
+    pub fn to_frame(&self, code: &str) -> String {
+        let message = self.to_string();
+        downlink::error(&ErrorFrame {
+            to: self.to.as_deref().map(Into::into),
+            stream_id: self.stream_id.as_deref().map(Into::into),
+            request_id: self.request_id.as_deref().map(Into::into),
+            field: self.field.as_deref().map(Into::into),
+            frame_type: self.frame_type.as_deref().map(Into::into),
+            ..ErrorFrame::new(code, &message)
+        })
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Escaped, so that a peer cannot write lines of its own into a log.
+        if let Some(frame_type) = &self.frame_type {
+            write!(f, "{}: ", frame_type.escape_debug())?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, "field \"{}\" ", field.escape_debug())?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// The start of `text` that an error may repeat.
+fn echo(text: &str) -> Box<str> {
+    let end = text
+        .char_indices()
+        .nth(MAX_ECHO)
+        .map_or(text.len(), |(at, _)| at);
+    text[..end].into()
+}

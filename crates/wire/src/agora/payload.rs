@@ -1,0 +1,361 @@
+//! What stands inside the payload of an Agora frame when it is a query or an answer.
+//!
+//! The protocol leaves payloads to the agents, so reading is generous: the text is taken from wherever agents are
+//! known to put it, and a payload of an unknown shape is passed on as JSON text rather than lost. Between two Agora
+//! agents nothing of this is used; it serves calls that cross to another protocol, and the SDK.
+
+use serde_json::value::RawValue;
+
+use crate::json::{self, Member, Members, ObjectWriter, Text};
+
+/// The payload of a frame that is written.
+#[derive(Debug, Clone, Copy)]
+pub enum Payload<'a> {
+    /// JSON that is there already.
+    Raw(&'a RawValue),
+    /// Only the ids by which a streamed answer is matched to its request.
+    Ids {
+        /// The request that is answered.
+        request_id: Option<&'a str>,
+        /// The conversation it belongs to.
+        session_id: Option<&'a str>,
+    },
+    /// A question.
+    Query(&'a QueryPayload<'a>),
+    /// An answer.
+    Answer(&'a AnswerPayload<'a>),
+}
+
+impl Payload<'_> {
+    pub(crate) fn size_hint(&self) -> usize {
+        const META: usize = 192;
+        match self {
+            Payload::Raw(raw) => raw.get().len(),
+            Payload::Ids { .. } => META,
+            Payload::Query(query) => META + query.question.size_hint(),
+            Payload::Answer(answer) => META + answer.answer.map_or(0, |text| text.size_hint()),
+        }
+    }
+
+    pub(crate) fn put(&self, object: &mut ObjectWriter<'_>) {
+        const NAME: &str = "payload";
+        match *self {
+            Payload::Raw(raw) => object.raw(NAME, raw),
+            Payload::Ids {
+                request_id,
+                session_id,
+            } => object.object(NAME, |ids| {
+                ids.maybe_text("request_id", request_id)
+                    .maybe_text("session_id", session_id);
+            }),
+            Payload::Query(query) => object.object(NAME, |payload| query.write(payload)),
+            Payload::Answer(answer) => object.object(NAME, |payload| answer.write(payload)),
+        };
+    }
+}
+
+/// A question as the hub puts it to an agent.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryPayload<'a> {
+    /// The question.
+    pub question: Text<'a>,
+    /// The message's parts, when it is more than text.
+    pub parts: Option<&'a RawValue>,
+    /// The id under which the answer is awaited.
+    pub request_id: Option<&'a str>,
+    /// The conversation it belongs to.
+    pub session_id: Option<&'a str>,
+}
+
+impl QueryPayload<'_> {
+    fn write(&self, payload: &mut ObjectWriter<'_>) {
+        payload
+            .text("action", "query")
+            .object("body", |body| {
+                body.text("question", self.question)
+                    .maybe_raw("parts", self.parts);
+            })
+            .maybe_text("request_id", self.request_id)
+            .maybe_text("session_id", self.session_id);
+    }
+}
+
+/// An answer as the hub or the SDK gives it; what is `None` is left out.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AnswerPayload<'a> {
+    /// The whole text, for answers that were not streamed.
+    pub answer: Option<Text<'a>>,
+    /// The answer's parts, when it is more than text.
+    pub parts: Option<&'a RawValue>,
+    /// The request that is answered.
+    pub request_id: Option<&'a str>,
+    /// The conversation it belongs to.
+    pub session_id: Option<&'a str>,
+    /// How the turn ended: `completed`, `input_required`, `rejected`.
+    pub state: Option<&'a str>,
+    /// Files that come with the answer.
+    pub attachments: Option<&'a RawValue>,
+    /// What was produced on the way.
+    pub artifacts: Option<&'a RawValue>,
+    /// What it cost.
+    pub usage: Option<&'a RawValue>,
+    /// Why the model stopped.
+    pub stop_reason: Option<&'a str>,
+    /// A structured result.
+    pub result: Option<&'a RawValue>,
+    /// What the agent needs to know before it can go on.
+    pub input_required: Option<&'a InputRequired>,
+}
+
+impl AnswerPayload<'_> {
+    fn write(&self, payload: &mut ObjectWriter<'_>) {
+        payload.text("action", "answer");
+        if self.answer.is_some() || self.parts.is_some() {
+            payload.object("body", |body| {
+                body.maybe_text("answer", self.answer)
+                    .maybe_raw("parts", self.parts);
+            });
+        }
+        payload
+            .maybe_text("request_id", self.request_id)
+            .maybe_text("session_id", self.session_id)
+            .maybe_text("state", self.state)
+            .maybe_raw("attachments", self.attachments)
+            .maybe_raw("artifacts", self.artifacts)
+            .maybe_raw("usage", self.usage)
+            .maybe_text("stop_reason", self.stop_reason)
+            .maybe_raw("result", self.result);
+        if let Some(ask) = self.input_required {
+            payload.object("input_required", |object| ask.write(object));
+        }
+    }
+}
+
+/// A question back to the caller.
+#[derive(Debug, Clone, Default)]
+pub struct InputRequired {
+    /// The id an answer must name.
+    pub id: Option<String>,
+    /// What is asked for: `input` or `approval`.
+    pub kind: Option<String>,
+    /// The question.
+    pub text: String,
+    /// The JSON schema of an acceptable answer.
+    pub schema: Option<Box<RawValue>>,
+    /// The tool that waits for approval.
+    pub tool: Option<String>,
+}
+
+impl InputRequired {
+    fn write(&self, object: &mut ObjectWriter<'_>) {
+        object
+            .maybe_text("id", self.id.as_deref())
+            .maybe_text("kind", self.kind.as_deref())
+            .text("text", self.text.as_str())
+            .maybe_raw("schema", self.schema.as_deref())
+            .maybe_text("tool", self.tool.as_deref());
+    }
+
+    /// Reads the object we write, but also a bare question or `true`.
+    fn read(raw: &RawValue) -> Option<Self> {
+        if raw.get() == "false" {
+            return None;
+        }
+        let Some(members) = Members::of(raw) else {
+            return Some(InputRequired {
+                text: json::str_of(raw).unwrap_or_default().into_owned(),
+                ..InputRequired::default()
+            });
+        };
+        let owned = |name| members.text(name).map(String::from);
+        Some(InputRequired {
+            id: owned("id"),
+            kind: owned("kind"),
+            text: first_text(&members, &["text", "question", "message", "prompt"])
+                .map_or_else(String::new, |(_, text)| text),
+            schema: members.get("schema").map(ToOwned::to_owned),
+            tool: owned("tool"),
+        })
+    }
+}
+
+/// An answer, taken from whatever payload an agent sent.
+#[derive(Debug, Clone, Default)]
+pub struct Answer {
+    /// The text, if there is any; JSON if the payload's shape is unknown.
+    pub text: Option<String>,
+    /// The answer's parts.
+    pub parts: Option<Box<RawValue>>,
+    /// Files that come with it.
+    pub attachments: Option<Box<RawValue>>,
+    /// What was produced on the way.
+    pub artifacts: Option<Box<RawValue>>,
+    /// What it cost.
+    pub usage: Option<Box<RawValue>>,
+    /// Why the model stopped.
+    pub stop_reason: Option<String>,
+    /// How the turn ended.
+    pub state: Option<String>,
+    /// A structured result, unless it already is the text.
+    pub result: Option<Box<RawValue>>,
+    /// A question back to the caller.
+    pub input_required: Option<InputRequired>,
+    /// The request that is answered.
+    pub request_id: Option<String>,
+}
+
+/// Where agents put the text of an answer, best first.
+const ANSWER_KEYS: [&str; 7] = [
+    "answer", "text", "content", "result", "message", "response", "question",
+];
+
+/// What in an answer is no text: it has its own place or only serves matching.
+const ANSWER_META: [&str; 12] = [
+    "action",
+    "request_id",
+    "session_id",
+    "parent_request_id",
+    "parts",
+    "attachments",
+    "artifacts",
+    "usage",
+    "stop_reason",
+    "state",
+    "input_required",
+    "metadata",
+];
+
+/// Reads an answer out of a payload of any shape.
+pub fn answer_of(payload: &RawValue) -> Answer {
+    let Some(outer) = Members::of(payload) else {
+        return Answer {
+            text: plain_text(payload),
+            ..Answer::default()
+        };
+    };
+    let body = outer.get("body");
+    let inner = body.and_then(Members::of).unwrap_or_default();
+    let found = first_text(&outer, &ANSWER_KEYS)
+        .or_else(|| first_text(&inner, &ANSWER_KEYS))
+        .or_else(|| Some(("body", body.and_then(json::str_of)?.into_owned())));
+    let is_result_the_text = matches!(found, Some(("result", _)));
+    let text = match found {
+        Some((_, text)) => Some(text),
+        None => {
+            let is_known = |name: &str| name == "result" || ANSWER_META.contains(&name);
+            has_content(&outer, is_known).then(|| json::compact(payload))
+        }
+    };
+    let raw = |name| outer.get(name).or_else(|| inner.get(name));
+    let owned = |name| raw(name).map(ToOwned::to_owned);
+    let string = |name| raw(name).and_then(json::str_of).map(String::from);
+    Answer {
+        text,
+        parts: owned("parts"),
+        attachments: owned("attachments"),
+        artifacts: owned("artifacts"),
+        usage: owned("usage"),
+        stop_reason: string("stop_reason"),
+        state: string("state"),
+        result: owned("result").filter(|_| !is_result_the_text),
+        input_required: raw("input_required").and_then(InputRequired::read),
+        request_id: string("request_id"),
+    }
+}
+
+/// A question, taken from whatever payload an agent sent.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    /// The question; JSON if the payload's shape is unknown, empty if there is none.
+    pub text: String,
+    /// The message's parts.
+    pub parts: Option<Box<RawValue>>,
+    /// The conversation it belongs to.
+    pub session_id: Option<String>,
+    /// The id under which the answer is awaited.
+    pub request_id: Option<String>,
+    /// The call on whose behalf it is asked.
+    pub parent_request_id: Option<String>,
+    /// What is wanted; `query` for a plain question.
+    pub action: Option<String>,
+    /// Whatever else the caller attached.
+    pub metadata: Option<Box<RawValue>>,
+}
+
+/// Where agents put the text of a question, best first.
+const QUERY_KEYS: [&str; 6] = ["question", "text", "content", "message", "prompt", "task"];
+
+/// What in a question is no text: it has its own place or only serves matching.
+const QUERY_META: [&str; 6] = [
+    "action",
+    "request_id",
+    "session_id",
+    "parent_request_id",
+    "parts",
+    "metadata",
+];
+
+/// Reads a question out of a payload of any shape; ids alone are no question.
+pub fn query_of(payload: Option<&RawValue>) -> Query {
+    let Some(payload) = payload else {
+        return Query::default();
+    };
+    let Some(outer) = Members::of(payload) else {
+        return Query {
+            text: plain_text(payload).unwrap_or_default(),
+            ..Query::default()
+        };
+    };
+    let body = outer.get("body");
+    let inner = body.and_then(Members::of).unwrap_or_default();
+    let text = body
+        .and_then(json::str_of)
+        .map(String::from)
+        .or_else(|| first_text(&inner, &QUERY_KEYS).map(|(_, text)| text))
+        .or_else(|| first_text(&outer, &QUERY_KEYS).map(|(_, text)| text));
+    let text = match text {
+        Some(text) => text,
+        None if has_content(&outer, |name| QUERY_META.contains(&name)) => json::compact(payload),
+        None => String::new(),
+    };
+    let string = |name| outer.text(name).map(String::from);
+    let parts = inner.get("parts").or_else(|| outer.get("parts"));
+    Query {
+        text,
+        parts: parts.map(ToOwned::to_owned),
+        session_id: string("session_id"),
+        request_id: string("request_id"),
+        parent_request_id: string("parent_request_id"),
+        action: string("action"),
+        metadata: outer.get("metadata").map(ToOwned::to_owned),
+    }
+}
+
+/// The text of a payload that is no object.
+fn plain_text(payload: &RawValue) -> Option<String> {
+    if json::is_null(payload) {
+        return None;
+    }
+    let text = json::str_of(payload).map(String::from);
+    text.or_else(|| Some(json::compact(payload)))
+}
+
+/// The first of the named members that is a string.
+fn first_text<'k>(members: &Members<'_>, names: &[&'k str]) -> Option<(&'k str, String)> {
+    names
+        .iter()
+        .find_map(|name| Some((*name, members.text(name)?.into_owned())))
+}
+
+/// Whether a payload says anything besides what `is_known`, in its body or beside it.
+fn has_content(outer: &Members<'_>, is_known: impl Fn(&str) -> bool) -> bool {
+    let is_unknown = |member: &Member<'_>| !is_known(&member.name) && !json::is_null(member.value);
+    let is_said_in_body = |body: &RawValue| match Members::of(body) {
+        Some(inner) => inner.iter().any(is_unknown),
+        None => true,
+    };
+    outer
+        .iter()
+        .any(|member| member.name != "body" && is_unknown(member))
+        || outer.get("body").is_some_and(is_said_in_body)
+}

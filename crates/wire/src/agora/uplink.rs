@@ -1,0 +1,361 @@
+//! What Agora clients send: reading it at the hub, turning it into what the receiver gets, and writing it in a client.
+//!
+//! [`parse`] and [`Relay::forward`] are the hub's hottest path: one pass over the text, known fields checked, payload
+//! and chunk left raw, one allocation for the frame that goes out. Whether ids are well-formed is not judged here.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::fields::{Fields, Slot};
+use super::{Fault, Limits, Malformed};
+use crate::json::{self, Member, Members};
+
+mod build;
+
+pub use build::{
+    cancel, error, list, ping, register, reply, reply_chunk, reply_end, send, send_chunk, send_end,
+};
+
+/// A frame from a client.
+#[derive(Debug, Clone)]
+pub enum Uplink<'a> {
+    /// Become, or update, an agent of this hub.
+    Register(Register<'a>),
+    /// Ask who is there.
+    List(List<'a>),
+    /// Anything that is passed on to another agent.
+    Relay(Relay<'a>),
+    /// Ask for a `pong`.
+    Ping,
+}
+
+/// An agent introducing itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Register<'a> {
+    /// The id it wants; its alphabet is not checked here.
+    pub id: Cow<'a, str>,
+    /// A name for people.
+    pub name: Option<Cow<'a, str>>,
+    /// Where else it can be reached.
+    pub endpoint: Option<Cow<'a, str>>,
+    /// What it does.
+    pub description: Option<Cow<'a, str>>,
+    /// What it is: a model, a framework, a tool.
+    pub agent_type: Option<Cow<'a, str>>,
+    /// What proves its owner.
+    pub token: Option<Cow<'a, str>>,
+    /// The tags it can be found by.
+    pub capabilities: Vec<Cow<'a, str>>,
+}
+
+/// A question for the agents that have all of some capabilities.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct List<'a> {
+    /// The capabilities to filter by, from `capability` and `capabilities` together; empty asks for all agents.
+    pub capabilities: Vec<Cow<'a, str>>,
+}
+
+/// The frame types that are passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RelayKind {
+    /// A message, or the start of a streamed one.
+    Send,
+    /// A piece of a streamed message.
+    SendChunk,
+    /// The end of a streamed message.
+    SendEnd,
+    /// An answer, or the start of a streamed one.
+    Reply,
+    /// A piece of a streamed answer.
+    ReplyChunk,
+    /// The end of a streamed answer.
+    ReplyEnd,
+    /// The wish that a request or stream stop.
+    Cancel,
+    /// The news that a request or stream failed.
+    Error,
+}
+
+impl RelayKind {
+    fn of(frame_type: &str) -> Option<Self> {
+        Some(match frame_type {
+            "send" => RelayKind::Send,
+            "send_chunk" => RelayKind::SendChunk,
+            "send_end" => RelayKind::SendEnd,
+            "reply" => RelayKind::Reply,
+            "reply_chunk" => RelayKind::ReplyChunk,
+            "reply_end" => RelayKind::ReplyEnd,
+            "cancel" => RelayKind::Cancel,
+            "error" => RelayKind::Error,
+            _ => return None,
+        })
+    }
+
+    /// How the forwarded frame begins, up to the value of `from`.
+    fn head(self) -> &'static str {
+        match self {
+            RelayKind::Send => r#"{"type":"message","from":"#,
+            RelayKind::SendChunk => r#"{"type":"message_chunk","from":"#,
+            RelayKind::SendEnd => r#"{"type":"message_end","from":"#,
+            RelayKind::Reply => r#"{"type":"reply","from":"#,
+            RelayKind::ReplyChunk => r#"{"type":"reply_chunk","from":"#,
+            RelayKind::ReplyEnd => r#"{"type":"reply_end","from":"#,
+            RelayKind::Cancel => r#"{"type":"cancel","from":"#,
+            RelayKind::Error => r#"{"type":"error","from":"#,
+        }
+    }
+
+    /// Whether frames of this type carry a `chunk`.
+    pub fn is_chunk(self) -> bool {
+        matches!(self, RelayKind::SendChunk | RelayKind::ReplyChunk)
+    }
+
+    /// Whether frames of this type end a stream.
+    pub fn is_end(self) -> bool {
+        matches!(self, RelayKind::SendEnd | RelayKind::ReplyEnd)
+    }
+
+    /// Whether frames of this type travel from the asked agent back to the asking one.
+    pub fn is_reply(self) -> bool {
+        matches!(
+            self,
+            RelayKind::Reply | RelayKind::ReplyChunk | RelayKind::ReplyEnd
+        )
+    }
+}
+
+/// A frame for another agent; what the hub does not need to know stays as it was written.
+#[derive(Debug, Clone)]
+pub struct Relay<'a> {
+    /// What it is.
+    pub kind: RelayKind,
+    /// Who it is for.
+    pub to: Cow<'a, str>,
+    /// The stream it starts or belongs to.
+    pub stream_id: Option<Cow<'a, str>>,
+    /// Whether chunks follow.
+    pub stream: bool,
+    /// The request id at the top level; see [`Relay::payload_request_id`] for the other one.
+    pub request_id: Option<Cow<'a, str>>,
+    /// The payload, unread.
+    pub payload: Option<&'a RawValue>,
+    /// The JSON string of a chunk frame, undecoded; `None` in other frames.
+    pub chunk: Option<&'a RawValue>,
+    fields: Fields<'a>,
+}
+
+/// What is passed on unchanged, in this order; `from` and `caller` never are.
+const FORWARDED: [(Slot, &str); 7] = [
+    (Slot::StreamId, ",\"stream_id\":"),
+    (Slot::Stream, ",\"stream\":"),
+    (Slot::RequestId, ",\"request_id\":"),
+    (Slot::Payload, ",\"payload\":"),
+    (Slot::Chunk, ",\"chunk\":"),
+    (Slot::Code, ",\"code\":"),
+    (Slot::Message, ",\"message\":"),
+];
+
+impl<'a> Relay<'a> {
+    /// The frame for the receiver: `to` gives way to `from`, all other values keep their bytes.
+    ///
+    /// A `from` or `caller` of the client's own is left out: who is speaking is the hub's to say.
+    pub fn forward(&self, from: &str) -> String {
+        let mut out = String::with_capacity(self.forwarded_len(from));
+        self.forward_into(from, &mut out);
+        out
+    }
+
+    /// Appends what [`Relay::forward`] returns to a buffer of the caller's.
+    pub fn forward_into(&self, from: &str, out: &mut String) {
+        out.push_str(self.kind.head());
+        json::push_string(out, from);
+        for (slot, key) in FORWARDED {
+            if let Some(raw) = self.fields.raw(slot) {
+                out.push_str(key);
+                out.push_str(raw.get());
+            }
+        }
+        for member in &self.fields.extra {
+            out.push(',');
+            json::push_string(out, &member.name);
+            out.push(':');
+            out.push_str(member.value.get());
+        }
+        out.push('}');
+    }
+
+    /// How long the forwarded frame is, exactly unless `from` or the name of an unknown field needs escapes.
+    pub fn forwarded_len(&self, from: &str) -> usize {
+        let known: usize = FORWARDED
+            .iter()
+            .filter_map(|(slot, key)| Some(key.len() + self.fields.raw(*slot)?.get().len()))
+            .sum();
+        let unknown: usize = self
+            .fields
+            .extra
+            .iter()
+            .map(|member| member.name.len() + member.value.get().len() + "\"\":,".len())
+            .sum();
+        self.kind.head().len() + from.len() + "\"\"}".len() + known + unknown
+    }
+
+    /// The fields this protocol does not know, in their order.
+    pub fn extra(&self) -> &[Member<'a>] {
+        &self.fields.extra
+    }
+
+    /// The decoded text of a chunk.
+    pub fn chunk_text(&self) -> Option<Cow<'a, str>> {
+        self.chunk.and_then(json::str_of)
+    }
+
+    /// What kind of text a chunk holds (`kind`), if it says.
+    pub fn chunk_kind(&self) -> Option<Cow<'a, str>> {
+        self.extra_text("kind")
+    }
+
+    /// The tool a chunk speaks of.
+    pub fn tool_name(&self) -> Option<Cow<'a, str>> {
+        self.extra_text("tool_name")
+    }
+
+    /// The tool call a chunk belongs to.
+    pub fn tool_call_id(&self) -> Option<Cow<'a, str>> {
+        self.extra_text("tool_call_id")
+    }
+
+    /// The code of an `error`.
+    pub fn code(&self) -> Option<Cow<'a, str>> {
+        self.fields.lenient_text(Slot::Code)
+    }
+
+    /// The message of an `error`.
+    pub fn message(&self) -> Option<Cow<'a, str>> {
+        self.fields.lenient_text(Slot::Message)
+    }
+
+    /// The `request_id` inside the payload, looked up on every call.
+    pub fn payload_request_id(&self) -> Option<Cow<'a, str>> {
+        self.payload
+            .and_then(Members::of)
+            .and_then(|members| members.text("request_id"))
+    }
+
+    /// The request id, from the top level or else from the payload.
+    pub fn any_request_id(&self) -> Option<Cow<'a, str>> {
+        self.request_id
+            .clone()
+            .or_else(|| self.payload_request_id())
+    }
+
+    /// The text of an unknown field, if it is there and a string.
+    pub fn extra_text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.fields
+            .extra
+            .iter()
+            .find(|member| member.name == name)
+            .and_then(|member| json::str_of(member.value))
+    }
+}
+
+/// Reads a frame from a client within the default limits.
+pub fn parse(text: &str) -> Result<Uplink<'_>, Malformed> {
+    parse_with(text, &Limits::default())
+}
+
+/// Reads a frame from a client.
+pub fn parse_with<'a>(text: &'a str, limits: &Limits) -> Result<Uplink<'a>, Malformed> {
+    let mut fields = Fields::default();
+    fields.fill(text)?;
+    fields.check(limits)?;
+    let frame_type = fields.required_text(Slot::Type)?;
+    if let Some(kind) = RelayKind::of(&frame_type) {
+        return read_relay(kind, fields, limits);
+    }
+    match &*frame_type {
+        "register" => read_register(&fields).map(Uplink::Register),
+        "list" => read_list(&fields).map(Uplink::List),
+        "ping" => Ok(Uplink::Ping),
+        _ => Err(fields.malformed(Fault::Unsupported, "type", "is not a known frame type")),
+    }
+}
+
+fn read_register<'a>(fields: &Fields<'a>) -> Result<Register<'a>, Malformed> {
+    Ok(Register {
+        id: fields
+            .unslotted_text("id")?
+            .ok_or_else(|| fields.missing("id"))?,
+        name: fields.unslotted_text("name")?,
+        endpoint: fields.unslotted_text("endpoint")?,
+        description: fields.unslotted_text("description")?,
+        agent_type: fields.unslotted_text("agent_type")?,
+        token: fields.unslotted_text("token")?,
+        capabilities: fields.unslotted_texts("capabilities")?,
+    })
+}
+
+fn read_list<'a>(fields: &Fields<'a>) -> Result<List<'a>, Malformed> {
+    let mut capabilities = fields.unslotted_texts("capabilities")?;
+    if let Some(capability) = fields.unslotted_text("capability")?
+        && !capabilities.contains(&capability)
+    {
+        capabilities.push(capability);
+    }
+    Ok(List { capabilities })
+}
+
+fn read_relay<'a>(
+    kind: RelayKind,
+    fields: Fields<'a>,
+    limits: &Limits,
+) -> Result<Uplink<'a>, Malformed> {
+    let to = fields.required_text(Slot::To)?;
+    let stream_id = fields.text(Slot::StreamId)?;
+    let stream = fields.flag(Slot::Stream)?;
+    let request_id = fields.text(Slot::RequestId)?;
+    let needs_stream_id = match kind {
+        RelayKind::Send | RelayKind::Reply | RelayKind::Error => stream,
+        RelayKind::Cancel => stream || request_id.is_none(),
+        RelayKind::SendChunk | RelayKind::SendEnd | RelayKind::ReplyChunk | RelayKind::ReplyEnd => {
+            true
+        }
+    };
+    if needs_stream_id && stream_id.is_none() {
+        return Err(fields.missing("stream_id"));
+    }
+    let chunk = if kind.is_chunk() {
+        Some(read_chunk(&fields, limits)?)
+    } else {
+        None
+    };
+    if kind == RelayKind::Error {
+        fields.required_text(Slot::Code)?;
+        fields.required_text(Slot::Message)?;
+    }
+    Ok(Uplink::Relay(Relay {
+        kind,
+        to,
+        stream_id,
+        stream,
+        request_id,
+        payload: fields.get(Slot::Payload),
+        chunk,
+        fields,
+    }))
+}
+
+/// The chunk, known to be a string of an acceptable size but not decoded.
+fn read_chunk<'a>(fields: &Fields<'a>, limits: &Limits) -> Result<&'a RawValue, Malformed> {
+    let raw = fields
+        .get(Slot::Chunk)
+        .ok_or_else(|| fields.missing("chunk"))?;
+    if !json::is_string(raw) {
+        return Err(fields.invalid("chunk", "must be a string"));
+    }
+    if raw.get().len() - "\"\"".len() > limits.max_chunk {
+        let problem = format!("is larger than {} bytes", limits.max_chunk);
+        return Err(fields.malformed(Fault::TooLarge, "chunk", problem));
+    }
+    Ok(raw)
+}

@@ -1,0 +1,252 @@
+//! Raw JSON text, handled without building a tree: what the protocol modules share.
+//!
+//! Frames are read one level deep into borrowed [`RawValue`]s, so that what a hub only passes on is neither decoded nor
+//! copied. Everything here is iterative: no input, however nested, can exhaust the stack.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use write::{ObjectWriter, Text, push_string};
+
+/// How deep a value that a peer sent may be nested; deeper ones break recursive parsers further down the line.
+pub const MAX_DEPTH: usize = 64;
+
+/// Whether `raw`, a JSON value without whitespace around it, nests arrays and objects more than `max` levels deep (`[]` is one level).
+///
+/// Strings and numbers cost one look at the first byte; a scan stops at the first bracket too many.
+#[inline]
+pub fn depth_exceeds(raw: &str, max: usize) -> bool {
+    // A value shorter than `max` bytes has not enough brackets.
+    if raw.len() <= max || !is_container(raw) {
+        return false;
+    }
+    let mut depth = 0usize;
+    let mut bytes = raw.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => skip_string(&mut bytes),
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > max {
+                    return true;
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Advances past the rest of a string whose opening quote was just read.
+fn skip_string(bytes: &mut std::str::Bytes<'_>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether `raw`, a JSON value, is an array or an object.
+#[inline]
+pub fn is_container(raw: &str) -> bool {
+    matches!(raw.trim_ascii_start().as_bytes().first(), Some(b'[' | b'{'))
+}
+
+/// Whether `raw` is a JSON string.
+pub fn is_string(raw: &RawValue) -> bool {
+    raw.get().starts_with('"')
+}
+
+/// Whether `raw` is `null`, which counts as absent for optional fields.
+pub fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
+/// The text of a JSON string, borrowed when it holds no escapes; `None` for any other value.
+///
+/// JavaScript sends lone surrogates (`"\ud83d"`) when it cuts text inside a pair; each becomes U+FFFD.
+#[inline]
+pub fn str_of(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    Some(match inner.find('\\') {
+        None => Cow::Borrowed(inner),
+        Some(_) => Cow::Owned(unescape(inner)),
+    })
+}
+
+/// Decodes the escapes of a string's inside; the JSON parser has already checked their form.
+fn unescape(inner: &str) -> String {
+    let mut out = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let escape = &rest[at + 1..];
+        let (decoded, used) = match escape.as_bytes().first() {
+            Some(b'b') => ('\u{8}', 1),
+            Some(b'f') => ('\u{c}', 1),
+            Some(b'n') => ('\n', 1),
+            Some(b'r') => ('\r', 1),
+            Some(b't') => ('\t', 1),
+            Some(b'u') => unicode_escape(&escape[1..]),
+            _ => match escape.chars().next() {
+                Some(itself) => (itself, itself.len_utf8()),
+                None => break,
+            },
+        };
+        out.push(decoded);
+        rest = escape.get(used..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Decodes what follows `\u`; the second value is how many bytes it took, counting the `u` itself.
+fn unicode_escape(digits: &str) -> (char, usize) {
+    const ONE: usize = "u0000".len();
+    const PAIR: usize = "u0000\\u0000".len();
+    let Some(first) = hex4(digits) else {
+        return (char::REPLACEMENT_CHARACTER, 1);
+    };
+    if let Some(decoded) = char::from_u32(u32::from(first)) {
+        return (decoded, ONE);
+    }
+    let second = digits
+        .get(4..)
+        .and_then(|rest| rest.strip_prefix("\\u"))
+        .and_then(hex4);
+    match second.and_then(|second| char::decode_utf16([first, second]).next()) {
+        Some(Ok(decoded)) => (decoded, PAIR),
+        _ => (char::REPLACEMENT_CHARACTER, ONE),
+    }
+}
+
+/// The value of four leading hex digits.
+fn hex4(text: &str) -> Option<u16> {
+    let digits = text.get(..4)?;
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u16::from_str_radix(digits, 16).ok()
+}
+
+/// `raw` without the whitespace between its tokens.
+pub fn compact(raw: &RawValue) -> String {
+    let raw = raw.get();
+    let mut out = String::with_capacity(raw.len());
+    let mut bytes = raw.bytes();
+    let mut kept_to = 0;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => skip_string(&mut bytes),
+            b' ' | b'\t' | b'\n' | b'\r' => {
+                let next = raw.len() - bytes.len();
+                out.push_str(&raw[kept_to..next - 1]);
+                kept_to = next;
+            }
+            _ => {}
+        }
+    }
+    out.push_str(&raw[kept_to..]);
+    out
+}
+
+/// One member of an object.
+#[derive(Debug, Clone)]
+pub struct Member<'a> {
+    /// Its name, decoded; borrowed unless it was written with escapes.
+    pub name: Cow<'a, str>,
+    /// Its value as it was written.
+    pub value: &'a RawValue,
+}
+
+/// A name read in place, which `Cow` alone would copy.
+pub(crate) struct Name<'a>(pub(crate) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+        impl<'de> Visitor<'de> for NameVisitor {
+            type Value = Cow<'de, str>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
+                Ok(Cow::Borrowed(name))
+            }
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(name.to_owned()))
+            }
+        }
+        deserializer.deserialize_str(NameVisitor).map(Name)
+    }
+}
+
+/// The members of one object in their order, one level deep.
+#[derive(Debug, Clone, Default)]
+pub struct Members<'a>(Vec<Member<'a>>);
+
+impl<'a> Members<'a> {
+    /// Reads the members of `raw`; `None` if it is no object.
+    pub fn of(raw: &'a RawValue) -> Option<Self> {
+        if !raw.get().starts_with('{') {
+            return None;
+        }
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    /// The value of the first member of that name, `null` counting as absent.
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0
+            .iter()
+            .find(|member| member.name == name)
+            .map(|member| member.value)
+            .filter(|value| !is_null(value))
+    }
+
+    /// The text of the first member of that name, if it is a string.
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.get(name).and_then(str_of)
+    }
+
+    /// Walks over the members in the order they were written.
+    pub fn iter(&self) -> impl Iterator<Item = &Member<'a>> {
+        self.0.iter()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Vec<Member<'de>>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    members.push(Member { name, value });
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(MembersVisitor).map(Members)
+    }
+}
+
+/// The elements of an array as they were written; `None` if `raw` is no array.
+pub fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(raw.get()).ok()
+}

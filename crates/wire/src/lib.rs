@@ -1,0 +1,7 @@
+//! The frames of the agent protocols Jackfield speaks, one module each: reading them, writing them, and nothing else.
+//!
+//! This crate knows no sockets, no runtime and no hub. Doors translate between these types and the core's; the SDK
+//! uses the same types from the other side. Values that are only passed on stay raw JSON text, byte for byte.
+
+pub mod agora;
+pub mod json;

@@ -1,0 +1,339 @@
+//! The check that the crates know only those they may know.
+//!
+//! The rules are the tables at the top. Direct edges come from the manifests (`cargo metadata`), what lies behind
+//! crates of others from `Cargo.lock`, so the check needs no network. Dev-dependencies are free: a test may use
+//! anything.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{Package, Workspace};
+
+const CORE: &str = "jackfield-core";
+const WIRE: &str = "jackfield-wire";
+const KIT: &str = "jackfield-kit";
+const SDK: &str = "jackfield-sdk";
+const STORE: &str = "jackfield-store";
+
+/// Every package below this folder is a door, except the kit.
+const DOORS: &str = "crates/doors/";
+
+/// Crates that one package alone may use: (crate, or every crate whose name starts so; its user; why).
+const OWNED: [(&str, &str, &str); 4] = [
+    ("rusqlite", STORE, "SQLite is the store's affair"),
+    ("libsqlite3-sys", STORE, "SQLite is the store's affair"),
+    ("libp2p", "jackfield-p2p", "libp2p is the p2p door's affair"),
+    (
+        "async-nats",
+        "jackfield-cluster",
+        "NATS is the cluster's affair",
+    ),
+];
+
+/// Crates that a package may not even reach through others: (package, what it must not reach, why).
+const OUT_OF_REACH: [(&str, &[&str], &str); 3] = [
+    (CORE, &["hyper", "tungstenite"], "the core has no sockets"),
+    (WIRE, &["tokio"], "wire types need no runtime"),
+    (
+        SDK,
+        &[STORE, "rusqlite", "libp2p", "async-nats"],
+        "the SDK must stay light for programs that only want to be an agent",
+    ),
+];
+
+/// Who names whom, by package name; versions are not told apart.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// Checks the workspace; the error lists every edge that breaks a rule.
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    let lock_file = workspace.root.join("Cargo.lock");
+    let lock = if lock_file.is_file() {
+        std::fs::read_to_string(lock_file).context("Cargo.lock cannot be read")?
+    } else {
+        String::new()
+    };
+    let broken = broken_rules(&workspace.packages, &lock);
+    if !broken.is_empty() {
+        bail!(
+            "the crates do not keep to their layers (docs/architecture.md):\n  {}",
+            broken.join("\n  ")
+        );
+    }
+    Ok(())
+}
+
+fn broken_rules(packages: &[Package], lock: &str) -> Vec<String> {
+    let mut broken = Vec::new();
+    for package in packages {
+        for dependency in &package.dependencies {
+            if let Some(why) = wrong_edge(package, dependency, packages) {
+                broken.push(format!("{} -> {dependency}: {why}", package.name));
+            }
+        }
+    }
+    let graph = graph(packages, lock);
+    for (package, unwanted, why) in OUT_OF_REACH {
+        for path in paths(&graph, package, unwanted) {
+            let path = path.join(" -> ");
+            // An edge that breaks a direct rule too has been named above already.
+            if !broken
+                .iter()
+                .any(|line| line.starts_with(&format!("{path}:")))
+            {
+                broken.push(format!("{path}: {why}"));
+            }
+        }
+    }
+    broken
+}
+
+/// Why `package` may not name `dependency` in its manifest, if so.
+fn wrong_edge(package: &Package, dependency: &str, packages: &[Package]) -> Option<String> {
+    let is_ours = packages.iter().any(|member| member.name == dependency);
+    if is_ours
+        && let Some((known, why)) = may_know(package)
+        && !known.contains(&dependency)
+    {
+        return Some(why.to_owned());
+    }
+    OWNED
+        .iter()
+        .find(|(owned, user, _)| is_of(dependency, owned) && package.name != *user)
+        .map(|(_, user, why)| format!("{why}, only {user} may use it"))
+}
+
+/// Which members of the workspace a package may name; `None` where there is no such rule.
+fn may_know(package: &Package) -> Option<(&'static [&'static str], &'static str)> {
+    match package.name.as_str() {
+        CORE | WIRE => Some((&[], "core and wire know no other crate of ours")),
+        KIT => Some((&[CORE, WIRE], "the kit knows core and wire only")),
+        _ if package.folder.starts_with(DOORS) => Some((
+            &[CORE, WIRE, KIT],
+            "a door knows core, wire and kit only, never another door",
+        )),
+        _ => None,
+    }
+}
+
+fn is_of(name: &str, family: &str) -> bool {
+    name.strip_prefix(family)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// Members by their manifests (without dev-dependencies), everything else by the lock file.
+fn graph(packages: &[Package], lock: &str) -> Graph {
+    let mut graph = graph_from_lock(lock);
+    for package in packages {
+        graph.insert(
+            package.name.clone(),
+            package.dependencies.iter().cloned().collect(),
+        );
+    }
+    graph
+}
+
+/// Reads the two things we need from the lock file's fixed form: `name = "…"` and the list `dependencies = [ … ]`.
+fn graph_from_lock(lock: &str) -> Graph {
+    let mut graph = Graph::new();
+    let mut name = None;
+    for line in lock.lines() {
+        let line = line.trim();
+        if let Some(quoted) = line.strip_prefix("name = ") {
+            let package = quoted.trim_matches('"').to_owned();
+            graph.entry(package.clone()).or_default();
+            name = Some(package);
+        } else if line == "[[package]]" {
+            name = None;
+        } else if let Some(entry) = line.strip_prefix('"')
+            && let Some(dependencies) = name.as_ref().and_then(|name| graph.get_mut(name))
+        {
+            // `"name",`, or `"name 1.2.3",` where several versions are in use.
+            let end = entry.find([' ', '"']).unwrap_or(entry.len());
+            dependencies.insert(entry[..end].to_owned());
+        }
+    }
+    graph
+}
+
+/// A shortest path from `start` to each reachable crate of the `unwanted` families, not going on behind one.
+fn paths(graph: &Graph, start: &str, unwanted: &[&str]) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::from([start]);
+    let mut queue = VecDeque::from([vec![start]]);
+    while let Some(path) = queue.pop_front() {
+        let Some(dependencies) = path.last().and_then(|last| graph.get(*last)) else {
+            continue;
+        };
+        for dependency in dependencies {
+            if !seen.insert(dependency) {
+                continue;
+            }
+            let mut longer = path.clone();
+            longer.push(dependency);
+            if unwanted.iter().any(|family| is_of(dependency, family)) {
+                found.push(longer.into_iter().map(str::to_owned).collect());
+            } else {
+                queue.push_back(longer);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(folder: &str, name: &str, dependencies: &[&str]) -> Package {
+        Package {
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            has_library: true,
+            dependencies: dependencies.iter().map(|&name| name.to_owned()).collect(),
+        }
+    }
+
+    /// A workspace that keeps to the rules, with one package replaced.
+    fn with(changed: Package) -> Vec<Package> {
+        let mut packages = vec![
+            package("crates/core", CORE, &["tokio"]),
+            package("crates/wire", WIRE, &["serde"]),
+            package("crates/doors/kit", KIT, &[CORE, WIRE, "axum"]),
+            package("crates/doors/agora", "jackfield-agora", &[CORE, WIRE, KIT]),
+            package("crates/doors/own", "jackfield-own", &[CORE, WIRE, KIT]),
+            package(
+                "crates/doors/p2p",
+                "jackfield-p2p",
+                &[CORE, WIRE, KIT, "libp2p"],
+            ),
+            package("crates/store", STORE, &[CORE, "rusqlite"]),
+            package("crates/sdk", SDK, &[WIRE, "tokio"]),
+            package(
+                "crates/jackfield",
+                "jackfield",
+                &[CORE, KIT, STORE, "jackfield-agora"],
+            ),
+        ];
+        packages.retain(|package| package.name != changed.name);
+        packages.push(changed);
+        packages
+    }
+
+    #[test]
+    fn a_workspace_in_layers_passes() {
+        let packages = with(package(
+            "crates/bench",
+            "jackfield-bench",
+            &["jackfield-agora"],
+        ));
+        assert_eq!(broken_rules(&packages, ""), [""; 0]);
+    }
+
+    #[test]
+    fn core_and_wire_know_nobody() {
+        let packages = with(package("crates/core", CORE, &[WIRE]));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            ["jackfield-core -> jackfield-wire: core and wire know no other crate of ours"]
+        );
+    }
+
+    #[test]
+    fn a_door_knows_no_other_door_and_no_store() {
+        let packages = with(package(
+            "crates/doors/own",
+            "jackfield-own",
+            &[KIT, "jackfield-agora", STORE],
+        ));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            [
+                "jackfield-own -> jackfield-agora: a door knows core, wire and kit only, never another door",
+                "jackfield-own -> jackfield-store: a door knows core, wire and kit only, never another door",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_kit_knows_no_door() {
+        let packages = with(package("crates/doors/kit", KIT, &[CORE, "jackfield-own"]));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            ["jackfield-kit -> jackfield-own: the kit knows core and wire only"]
+        );
+    }
+
+    #[test]
+    fn sqlite_is_used_by_the_store_alone() {
+        let packages = with(package("crates/jackfield", "jackfield", &["rusqlite"]));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            [
+                "jackfield -> rusqlite: SQLite is the store's affair, only jackfield-store may use it"
+            ]
+        );
+    }
+
+    #[test]
+    fn every_crate_of_the_libp2p_family_belongs_to_its_door() {
+        let packages = with(package(
+            "crates/jackfield",
+            "jackfield",
+            &["libp2p-identity"],
+        ));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            [
+                "jackfield -> libp2p-identity: libp2p is the p2p door's affair, only jackfield-p2p may use it"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_sdk_does_not_reach_the_store_through_a_neighbour() {
+        let packages = with(package("crates/sdk", SDK, &["jackfield"]));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            [
+                "jackfield-sdk -> jackfield -> jackfield-store: the SDK must stay light for programs that only want to be an agent"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_wrong_edge_is_named_once() {
+        let packages = with(package("crates/sdk", SDK, &["rusqlite"]));
+        assert_eq!(broken_rules(&packages, "").len(), 1);
+    }
+
+    #[test]
+    fn the_lock_file_shows_what_lies_behind_the_crates_of_others() {
+        let lock = r#"
+[[package]]
+name = "handy"
+version = "1.0.0"
+dependencies = [
+ "serde",
+ "tokio 1.54.0",
+]
+
+[[package]]
+name = "tokio"
+version = "1.54.0"
+"#;
+        let packages = with(package("crates/wire", WIRE, &["handy"]));
+        assert_eq!(
+            broken_rules(&packages, lock),
+            ["jackfield-wire -> handy -> tokio: wire types need no runtime"]
+        );
+    }
+
+    #[test]
+    fn tests_of_a_member_may_use_what_they_like() {
+        // The lock file cannot tell dev-dependencies apart; the manifest's list, which leaves them out, decides.
+        let lock = "[[package]]\nname = \"jackfield-wire\"\ndependencies = [\n \"tokio\",\n]\n";
+        let packages = with(package("crates/wire", WIRE, &["serde"]));
+        assert_eq!(broken_rules(&packages, lock), [""; 0]);
+    }
+}

@@ -1,0 +1,435 @@
+//! `cargo xtask test`: the steps in order, the report at the end.
+//!
+//! Each step is one function of the table `STEPS`. The first that fails ends the run; the report then still comes,
+//! and the very last line is always the count of tests, `N passed, N failed`.
+
+use std::io::IsTerminal;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::count::{self, Count};
+use crate::judges::{JUDGES, Judge};
+use crate::layers;
+use crate::workspace::{Workspace, shown};
+
+/// Which steps the caller wants.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Selection {
+    /// Only these; all when empty.
+    pub(crate) only: Vec<String>,
+    /// Not these.
+    pub(crate) skip: Vec<String>,
+}
+
+impl Selection {
+    fn has(&self, step: &str) -> bool {
+        let is_in = |list: &[String]| list.iter().any(|name| name == step);
+        (self.only.is_empty() || is_in(&self.only)) && !is_in(&self.skip)
+    }
+}
+
+struct Step {
+    name: &'static str,
+    about: &'static str,
+    /// What to do when it fails, beyond reading its output.
+    hint: &'static str,
+    run: fn(&mut Run<'_>) -> Result<Verdict>,
+}
+
+/// How a step ended that did not fail.
+enum Verdict {
+    Passed,
+    /// It needs a program that is not here; the closing list tells which.
+    CouldNotRun,
+}
+
+const STEPS: [Step; 10] = [
+    Step {
+        name: "fmt",
+        about: "the code is formatted",
+        hint: "`cargo fmt --all` formats it; `rustup component add rustfmt` brings the formatter",
+        run: fmt,
+    },
+    Step {
+        name: "clippy",
+        about: "no lint has a complaint, in any target",
+        hint: "`rustup component add clippy` brings the linter",
+        run: clippy,
+    },
+    Step {
+        name: "docs",
+        about: "the documentation builds without warnings",
+        hint: "",
+        run: docs,
+    },
+    Step {
+        name: "deny",
+        about: "licences, sources and banned crates, by cargo-deny where it is installed",
+        hint: "the rules are in deny.toml",
+        run: deny,
+    },
+    Step {
+        name: "layers",
+        about: "the crates know only those they may know",
+        hint: "the rules are in xtask/src/layers.rs",
+        run: layers,
+    },
+    Step {
+        name: "set-up",
+        about: "outside judges are prepared: published clients that the tests run",
+        hint: "",
+        run: set_up,
+    },
+    Step {
+        name: "build",
+        about: "every target builds",
+        hint: "",
+        run: build,
+    },
+    Step {
+        name: "tests",
+        about: "all tests, by cargo-nextest where it is installed",
+        hint: "",
+        run: tests,
+    },
+    Step {
+        name: "doctests",
+        about: "the examples in the documentation run",
+        hint: "",
+        run: doctests,
+    },
+    Step {
+        name: "alone",
+        about: "every library builds alone, without features borrowed from its neighbours",
+        hint: "the crate names a dependency without a feature that it uses",
+        run: alone,
+    },
+];
+
+/// The names of all steps, in order.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    STEPS.iter().map(|step| step.name)
+}
+
+/// Name and purpose of all steps, in order.
+pub(crate) fn descriptions() -> impl Iterator<Item = (&'static str, &'static str)> {
+    STEPS.iter().map(|step| (step.name, step.about))
+}
+
+/// What the steps of one run share.
+struct Run<'a> {
+    workspace: &'a Workspace,
+    count: Count,
+    /// Why a judge is not ready, by its name.
+    unready: Vec<(&'static str, String)>,
+    deny: Standing,
+    tests_ran: bool,
+}
+
+/// What became of an outside judge.
+#[derive(Debug, Clone, PartialEq)]
+enum Standing {
+    Ran,
+    GivenToTests,
+    NotAsked,
+    CouldNotRun(String),
+}
+
+/// Runs the chosen steps and prints the report; tells whether all is well.
+pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
+    let mut run = Run {
+        workspace,
+        count: Count::default(),
+        unready: Vec::new(),
+        deny: Standing::NotAsked,
+        tests_ran: false,
+    };
+    let start = Instant::now();
+    let mut report = Vec::new();
+    let mut failure = None;
+    for step in STEPS.iter().filter(|step| selection.has(step.name)) {
+        println!("\n==> {}: {}", step.name, step.about);
+        let start = Instant::now();
+        let result = (step.run)(&mut run);
+        let took = start.elapsed();
+        let verdict = match &result {
+            Ok(Verdict::Passed) => "ok",
+            Ok(Verdict::CouldNotRun) => "could not run",
+            Err(_) => "FAILED",
+        };
+        println!("<== {}: {verdict}, {}", step.name, readable(took));
+        report.push((step.name, verdict, took));
+        if let Err(error) = result {
+            failure = Some((step, error));
+            break;
+        }
+    }
+
+    println!("\nSteps, {} in all:", readable(start.elapsed()));
+    for (name, verdict, took) in report {
+        println!("  {name:<9} {:>12}  {verdict}", readable(took));
+    }
+    println!("Outside judges:");
+    for (title, standing) in run.standings() {
+        println!("  {}", judge_line(&title, &standing));
+    }
+    let count = closing_count(run.count, failure.is_some());
+    let Some((step, error)) = failure else {
+        println!("{count}");
+        return true;
+    };
+    println!("\nStep `{}` failed: {error:#}", step.name);
+    if !step.hint.is_empty() {
+        println!("Hint: {}.", step.hint);
+    }
+    println!("Again: cargo xtask test --only {}", step.name);
+    println!("{count}");
+    false
+}
+
+impl Run<'_> {
+    /// Runs a command whose output goes straight to the terminal.
+    fn show(mut command: Command) -> Result<Verdict> {
+        let line = shown(&command);
+        println!("    {line}");
+        let status = command
+            .status()
+            .with_context(|| format!("`{line}` could not be started"))?;
+        if !status.success() {
+            bail!("`{line}` ended with {status}");
+        }
+        Ok(Verdict::Passed)
+    }
+
+    /// Runs a command that runs tests: with the judges in its environment, its results counted.
+    fn count(&mut self, mut command: Command) -> Result<Verdict> {
+        let line = shown(&command);
+        println!("    {line}");
+        for judge in &JUDGES {
+            match judge.variable(&self.workspace.target) {
+                Some((name, value)) => command.env(name, value),
+                None => command.env_remove(judge.variable_name()),
+            };
+        }
+        if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+            command.env("CARGO_TERM_COLOR", "always");
+        }
+        let (status, count) = count::watch(command).with_context(|| format!("`{line}`"))?;
+        self.count += count;
+        if !status.success() {
+            bail!("`{line}` ended with {status}");
+        }
+        Ok(Verdict::Passed)
+    }
+
+    /// The closing list: cargo-deny first, then the judges of the tests.
+    fn standings(&self) -> Vec<(String, Standing)> {
+        let mut standings = vec![("cargo-deny".to_owned(), self.deny.clone())];
+        for judge in &JUDGES {
+            standings.push((judge.title(), self.standing(judge)));
+        }
+        standings
+    }
+
+    fn standing(&self, judge: &Judge) -> Standing {
+        let reason = self.unready.iter().find(|(name, _)| *name == judge.name);
+        if let Some((_, reason)) = reason {
+            Standing::CouldNotRun(reason.clone())
+        } else if !self.tests_ran {
+            Standing::NotAsked
+        } else if judge.variable(&self.workspace.target).is_some() {
+            Standing::GivenToTests
+        } else {
+            Standing::CouldNotRun("not prepared, the step `set-up` was not run".to_owned())
+        }
+    }
+}
+
+fn fmt(run: &mut Run<'_>) -> Result<Verdict> {
+    Run::show(run.workspace.cargo(&["fmt", "--all", "--check"]))
+}
+
+fn clippy(run: &mut Run<'_>) -> Result<Verdict> {
+    Run::show(run.workspace.cargo_locked(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+fn docs(run: &mut Run<'_>) -> Result<Verdict> {
+    let mut command = run
+        .workspace
+        .cargo_locked(&["doc", "--workspace", "--no-deps"]);
+    command.env("RUSTDOCFLAGS", "-Dwarnings");
+    Run::show(command)
+}
+
+fn deny(run: &mut Run<'_>) -> Result<Verdict> {
+    if !run.workspace.has_cargo_command("deny") {
+        println!("    cargo-deny is not installed");
+        run.deny = Standing::CouldNotRun("not installed (`cargo install cargo-deny`)".to_owned());
+        return Ok(Verdict::CouldNotRun);
+    }
+    run.deny = Standing::Ran;
+    // A ban may name the crate that is to come (the p2p door, the cluster) before it is there.
+    Run::show(run.workspace.cargo(&[
+        "deny",
+        "check",
+        "--allow",
+        "unused-wrapper",
+        "bans",
+        "licenses",
+        "sources",
+    ]))
+}
+
+fn layers(run: &mut Run<'_>) -> Result<Verdict> {
+    layers::check(run.workspace)?;
+    println!("    {} crates in order", run.workspace.packages.len());
+    Ok(Verdict::Passed)
+}
+
+fn set_up(run: &mut Run<'_>) -> Result<Verdict> {
+    for judge in &JUDGES {
+        match judge.prepare(&run.workspace.target) {
+            Ok(()) => println!("    {}: ready", judge.title()),
+            Err(reason) => {
+                println!("    {}: not ready, {reason}", judge.title());
+                run.unready.push((judge.name, reason));
+            }
+        }
+    }
+    Ok(Verdict::Passed)
+}
+
+fn build(run: &mut Run<'_>) -> Result<Verdict> {
+    Run::show(
+        run.workspace
+            .cargo_locked(&["build", "--workspace", "--all-targets"]),
+    )
+}
+
+fn tests(run: &mut Run<'_>) -> Result<Verdict> {
+    let command = if run.workspace.has_cargo_command("nextest") {
+        run.workspace
+            .cargo_locked(&["nextest", "run", "--workspace"])
+    } else {
+        // Everything but the doctests, which have a step of their own.
+        run.workspace.cargo_locked(&[
+            "test",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--examples",
+            "--no-fail-fast",
+        ])
+    };
+    run.tests_ran = true;
+    run.count(command)
+}
+
+fn doctests(run: &mut Run<'_>) -> Result<Verdict> {
+    let command = run
+        .workspace
+        .cargo_locked(&["test", "--workspace", "--doc", "--no-fail-fast"]);
+    run.count(command)
+}
+
+fn alone(run: &mut Run<'_>) -> Result<Verdict> {
+    let libraries = run.workspace.packages.iter().filter(|p| p.has_library);
+    for package in libraries {
+        Run::show(
+            run.workspace
+                .cargo_locked(&["check", "--quiet", "-p", &package.name]),
+        )?;
+    }
+    Ok(Verdict::Passed)
+}
+
+/// The count to close with. A failed step that counted no failed test is one failure, so that the last line alone
+/// never looks like success.
+fn closing_count(mut count: Count, has_failed: bool) -> Count {
+    if has_failed && count.failed == 0 {
+        count.failed = 1;
+    }
+    count
+}
+
+fn judge_line(title: &str, standing: &Standing) -> String {
+    match standing {
+        Standing::Ran => format!("ran            {title}"),
+        Standing::GivenToTests => format!("ran            {title}: given to the tests"),
+        Standing::NotAsked => format!("not asked      {title}"),
+        Standing::CouldNotRun(reason) => format!("could not run  {title}: {reason}"),
+    }
+}
+
+fn readable(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    if seconds < 60 {
+        format!("{:.1} s", duration.as_secs_f64())
+    } else {
+        format!("{} min {:02} s", seconds / 60, seconds % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(only: &[&str], skip: &[&str]) -> Selection {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        Selection {
+            only: owned(only),
+            skip: owned(skip),
+        }
+    }
+
+    #[test]
+    fn all_steps_run_unless_said_otherwise() {
+        assert!(names().all(|name| selection(&[], &[]).has(name)));
+    }
+
+    #[test]
+    fn skip_wins_over_only() {
+        let selection = selection(&["fmt", "docs"], &["docs"]);
+        let chosen: Vec<_> = names().filter(|name| selection.has(name)).collect();
+        assert_eq!(chosen, ["fmt"]);
+    }
+
+    #[test]
+    fn a_failed_step_never_closes_with_zero_failed() {
+        assert_eq!(
+            closing_count(Count::default(), true).to_string(),
+            "0 passed, 1 failed"
+        );
+        let counted = Count {
+            passed: 5,
+            failed: 2,
+        };
+        assert_eq!(closing_count(counted, true), counted);
+        assert_eq!(closing_count(Count::default(), false), Count::default());
+    }
+
+    #[test]
+    fn a_judge_that_could_not_run_is_listed_with_the_reason() {
+        let standing = Standing::CouldNotRun("node is not installed".to_owned());
+        assert_eq!(
+            judge_line("Node (ws 8)", &standing),
+            "could not run  Node (ws 8): node is not installed"
+        );
+    }
+
+    #[test]
+    fn durations_are_readable() {
+        assert_eq!(readable(Duration::from_millis(1_240)), "1.2 s");
+        assert_eq!(readable(Duration::from_secs(185)), "3 min 05 s");
+    }
+}
