@@ -198,6 +198,14 @@ impl Entry {
         }
     }
 
+    /// What the agent says of itself now. False if it says the same as before.
+    pub(crate) fn set_profile(&self, profile: Profile) -> bool {
+        let mut state = self.state.lock();
+        let changed = state.profile != profile;
+        state.profile = profile;
+        changed
+    }
+
     /// The open calls, for parents and for the longest way here.
     pub(crate) fn open_calls(&self) -> Vec<Arc<Call>> {
         self.state.lock().open.values().cloned().collect()

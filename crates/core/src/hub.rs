@@ -184,6 +184,12 @@ impl Hub {
         })
     }
 
+    /// Takes what an attached agent now says of itself.
+    pub fn refresh(&self, attached: &Attached, profile: Profile) -> Option<Receipt> {
+        let changed = attached.entry.set_profile(profile);
+        changed.then(|| self.0.store.save_agent(attached.entry.record()))
+    }
+
     /// The agent's place, made if the id is free. An id is its first owner's.
     fn claim(
         &self,

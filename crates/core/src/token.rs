@@ -107,6 +107,18 @@ impl Tokens {
         let secret = bytes.iter().fold(PREFIX.to_owned(), |text, byte| {
             text + &format!("{byte:02x}")
         });
+        self.add(secret, name, owner, scopes, valid_for).await
+    }
+
+    /// Takes a secret that was made elsewhere as a token.
+    pub async fn add(
+        &self,
+        secret: String,
+        name: String,
+        owner: Owner,
+        scopes: &Scopes,
+        valid_for: Option<Duration>,
+    ) -> Result<NewToken, StoreError> {
         let created_at = Timestamp::now();
         let record = TokenRecord {
             id: TokenId::new(),

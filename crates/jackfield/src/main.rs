@@ -1,2 +1,7 @@
-//! Placeholder until its first commit.
-fn main() {}
+//! The `jackfield` program; everything is in the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    jackfield::main()
+}

@@ -31,7 +31,8 @@ pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), Fault> 
 
 /// Forgets an agent.
 pub(crate) fn remove(conn: &Connection, id: &AgentId) -> Result<(), Fault> {
-    conn.prepare_cached("DELETE FROM agents WHERE id = ?")?.execute([id.as_str()])?;
+    conn.prepare_cached("DELETE FROM agents WHERE id = ?")?
+        .execute([id.as_str()])?;
     Ok(())
 }
 

@@ -54,7 +54,10 @@ pub fn backup_file(data_dir: &Path, to: &Path) -> Result<(), BackupError> {
         if source.kind() == io::ErrorKind::AlreadyExists {
             return BackupError::Exists(to.to_owned());
         }
-        BackupError::Unwritable { path: to.to_owned(), source }
+        BackupError::Unwritable {
+            path: to.to_owned(),
+            source,
+        }
     })
 }
 
@@ -63,14 +66,21 @@ pub(crate) fn copy_beside(from: &Connection, to: &Path) -> Result<PathBuf, Backu
     let mut name = to.file_name().unwrap_or_default().to_owned();
     name.push(format!(".partial-{}", std::process::id()));
     let temp = to.with_file_name(name);
-    let unwritable = |source| BackupError::Unwritable { path: temp.clone(), source };
+    let unwritable = |source| BackupError::Unwritable {
+        path: temp.clone(),
+        source,
+    };
     // What a process of our number left behind when it was killed.
     match fs::remove_file(&temp) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritable(error)),
         _ => {}
     }
     create_private(&temp).map_err(unwritable)?;
-    match copy(from, &temp).and_then(|()| File::open(&temp).and_then(|file| file.sync_all()).map_err(unwritable)) {
+    match copy(from, &temp).and_then(|()| {
+        File::open(&temp)
+            .and_then(|file| file.sync_all())
+            .map_err(unwritable)
+    }) {
         Ok(()) => Ok(temp),
         Err(error) => {
             discard(&temp);
@@ -79,14 +89,20 @@ pub(crate) fn copy_beside(from: &Connection, to: &Path) -> Result<PathBuf, Backu
     }
 }
 
-fn discard(temp: &Path) {
-    if let Err(error) = fs::remove_file(temp) {
+/// Removes a copy that did not get its name.
+pub(crate) fn discard(temp: &Path) {
+    if let Err(error) = fs::remove_file(temp)
+        && error.kind() != io::ErrorKind::NotFound
+    {
         tracing::warn!(path = %temp.display(), %error, "cannot remove an unfinished copy");
     }
 }
 
 fn copy(from: &Connection, to: &Path) -> Result<(), BackupError> {
-    let mut dest = Connection::open_with_flags(to, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let mut dest = Connection::open_with_flags(
+        to,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
     // All in one step: a copy in several starts again whenever another process writes in between. With a write-ahead
     // log the step holds no writer up.
     match Backup::new(from, &mut dest)?.step(-1)? {
@@ -96,5 +112,6 @@ fn copy(from: &Connection, to: &Path) -> Result<(), BackupError> {
     }
     // The copy shall be one file; the next hub to open it brings the write-ahead log back.
     dest.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
-    dest.close().map_err(|(_, error)| BackupError::Sqlite(error))
+    dest.close()
+        .map_err(|(_, error)| BackupError::Sqlite(error))
 }

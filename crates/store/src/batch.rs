@@ -35,8 +35,16 @@ pub(crate) enum Op {
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
     SaveToken(Box<TokenRecord>),
-    SaveTask { record: Box<TaskRecord>, rows: Vec<LogRow>, sync: bool },
-    Append { task: TaskId, rows: Vec<LogRow>, at: Timestamp },
+    SaveTask {
+        record: Box<TaskRecord>,
+        rows: Vec<LogRow>,
+        sync: bool,
+    },
+    Append {
+        task: TaskId,
+        rows: Vec<LogRow>,
+        at: Timestamp,
+    },
 }
 
 impl Op {
@@ -56,7 +64,9 @@ impl Op {
             Self::SaveAgent(record) => {
                 let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
                 let skills = record.profile.skills.iter();
-                let skills = skills.map(|skill| OP_OVERHEAD + skill.id.len() + text(&skill.name) + text(&skill.description));
+                let skills = skills.map(|skill| {
+                    OP_OVERHEAD + skill.id.len() + text(&skill.name) + text(&skill.description)
+                });
                 OP_OVERHEAD + text(&record.profile.description) + skills.sum::<usize>()
             }
             Self::SaveTask { rows, .. } | Self::Append { rows, .. } => {
@@ -85,7 +95,11 @@ pub(crate) fn apply<'a>(
     tails: &mut Tails,
     ops: impl IntoIterator<Item = &'a Op>,
 ) -> Result<i64, Fault> {
-    let mut batch = Batch { conn, tails, touched: HashMap::new() };
+    let mut batch = Batch {
+        conn,
+        tails,
+        touched: HashMap::new(),
+    };
     for op in ops {
         batch.add(op)?;
     }
@@ -134,7 +148,12 @@ impl Batch<'_> {
                     Some(tail) => tail,
                     None => Tail::load(self.conn, task)?,
                 };
-                entry.insert(Touched { tail, grown: 0, at: None, is_final: false })
+                entry.insert(Touched {
+                    tail,
+                    grown: 0,
+                    at: None,
+                    is_final: false,
+                })
             }
         };
         for row in rows {

@@ -74,28 +74,50 @@ pub fn check(data_dir: &Path) -> Result<Report, CheckError> {
 fn look(path: &Path) -> rusqlite::Result<Report> {
     let conn = connect_reader(path)?;
     let schema = schema::version(&conn)?;
-    let known_schema = u32::try_from(schema::MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let known_schema = schema::newest(schema::MIGRATIONS);
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
-    let size = [path, Path::new(&wal)].iter().filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum();
+    let size = [path, Path::new(&wal)]
+        .iter()
+        .filter_map(|file| fs::metadata(file).ok())
+        .map(|file| file.len())
+        .sum();
     let problems = problems(&conn)?;
-    let counts = if schema == known_schema { Some(count(&conn)?) } else { None };
-    Ok(Report { path: path.to_owned(), schema, known_schema, size, problems, counts })
+    let counts = if schema == known_schema {
+        Some(count(&conn)?)
+    } else {
+        None
+    };
+    Ok(Report {
+        path: path.to_owned(),
+        schema,
+        known_schema,
+        size,
+        problems,
+        counts,
+    })
 }
 
 fn problems(conn: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement = conn.prepare("PRAGMA quick_check")?;
     let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
-    lines.filter(|line| line.as_ref().is_ok_and(|line| line != "ok") || line.is_err()).collect()
+    lines
+        .filter(|line| line.as_ref().is_ok_and(|line| line != "ok") || line.is_err())
+        .collect()
 }
 
 fn count(conn: &Connection) -> rusqlite::Result<Counts> {
-    let one = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned);
+    let one = |sql: &str| {
+        conn.query_row(sql, [], |row| row.get::<_, i64>(0))
+            .map(i64::cast_unsigned)
+    };
     Ok(Counts {
         agents: one("SELECT count(*) FROM agents")?,
         tokens: one("SELECT count(*) FROM tokens")?,
         tasks: one("SELECT count(*) FROM tasks")?,
-        unfinished: one("SELECT count(*) FROM tasks WHERE state IN ('submitted', 'working', 'input_required')")?,
+        unfinished: one(
+            "SELECT count(*) FROM tasks WHERE state IN ('submitted', 'working', 'input_required')",
+        )?,
         log_rows: one("SELECT count(*) FROM log")?,
         log_bytes: one("SELECT coalesce(sum(bytes), 0) FROM tasks")?,
     })

@@ -26,13 +26,21 @@ pub(crate) fn unsigned(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
 }
 
-fn unreadable(row: &Row<'_>, column: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> rusqlite::Error {
+fn unreadable(
+    row: &Row<'_>,
+    column: &str,
+    error: impl Into<Box<dyn Error + Send + Sync>>,
+) -> rusqlite::Error {
     let index = row.as_ref().column_index(column).unwrap_or_default();
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
 }
 
 /// Reads a text that has to be of a certain form.
-pub(crate) fn parsed<T, E>(row: &Row<'_>, column: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> rusqlite::Result<T>
+pub(crate) fn parsed<T, E>(
+    row: &Row<'_>,
+    column: &str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> rusqlite::Result<T>
 where
     E: Into<Box<dyn Error + Send + Sync>>,
 {
@@ -41,8 +49,14 @@ where
 }
 
 /// Reads one of our ids or names.
-pub(crate) fn named<T>(row: &Row<'_>, column: &str, parse: impl FnOnce(&str) -> Option<T>) -> rusqlite::Result<T> {
-    parsed(row, column, |text| parse(text).ok_or_else(|| format!("{text:?} is not a {column}")))
+pub(crate) fn named<T>(
+    row: &Row<'_>,
+    column: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> rusqlite::Result<T> {
+    parsed(row, column, |text| {
+        parse(text).ok_or_else(|| format!("{text:?} is not a {column}"))
+    })
 }
 
 /// Reads a time.
@@ -53,7 +67,11 @@ pub(crate) fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
 /// Reads a time that may be missing.
 pub(crate) fn maybe_time(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<Timestamp>> {
     let text = row.get_ref(column)?.as_str_or_null()?;
-    text.map(|text| text.parse().map_err(|error: jiff::Error| unreadable(row, column, error))).transpose()
+    text.map(|text| {
+        text.parse()
+            .map_err(|error: jiff::Error| unreadable(row, column, error))
+    })
+    .transpose()
 }
 
 /// Reads JSON.
@@ -68,7 +86,15 @@ mod tests {
     #[test]
     fn times_sort_as_text_and_read_back_exactly() {
         let mut texts: Vec<String> = Vec::new();
-        for nanos in [0, 1, 1_000_000, 500_000_000, 999_999_999, 1_000_000_000, 86_400_000_000_000_000] {
+        for nanos in [
+            0,
+            1,
+            1_000_000,
+            500_000_000,
+            999_999_999,
+            1_000_000_000,
+            86_400_000_000_000_000,
+        ] {
             let time = Timestamp::from_nanosecond(nanos + 1_700_000_000_000_000_000).unwrap();
             let text = time_text(time);
             assert_eq!(text.parse::<Timestamp>().unwrap(), time);

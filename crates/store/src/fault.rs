@@ -16,7 +16,11 @@ pub(crate) enum Fault {
     #[error("position {pos} of task {task} is written already")]
     Written { task: TaskId, pos: u64 },
     #[error("row {pos} of task {task} cannot be read: {source}")]
-    Unreadable { task: TaskId, pos: u64, source: serde_json::Error },
+    Unreadable {
+        task: TaskId,
+        pos: u64,
+        source: serde_json::Error,
+    },
 }
 
 impl Fault {
@@ -27,7 +31,9 @@ impl Fault {
                 error.sqlite_error_code(),
                 Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
             ),
-            Self::Json(_) | Self::NoTask(_) | Self::Written { .. } | Self::Unreadable { .. } => true,
+            Self::Json(_) | Self::NoTask(_) | Self::Written { .. } | Self::Unreadable { .. } => {
+                true
+            }
         }
     }
 }

@@ -67,8 +67,14 @@ impl SqliteStore {
     /// Opens the store of a data directory, which is made if there is none. Blocks; a migration may take its time.
     pub fn open(data_dir: &Path) -> Result<Self, OpenError> {
         let opened = open::open(data_dir)?;
-        let sqlite = |source| OpenError::Sqlite { path: opened.path.clone(), source };
-        let no_thread = |source: io::Error| OpenError::Unusable { path: opened.path.clone(), source };
+        let sqlite = |source| OpenError::Sqlite {
+            path: opened.path.clone(),
+            source,
+        };
+        let no_thread = |source: io::Error| OpenError::Unusable {
+            path: opened.path.clone(),
+            source,
+        };
         let queue = Arc::new(Queue::default());
         let reader = Reader::start(opened.reader, queue.clone()).map_err(no_thread)?;
         let writer = writer::start(opened.writer, queue.clone()).map_err(|error| match error {
@@ -150,11 +156,19 @@ impl Store for SqliteStore {
     }
 
     fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, sync: bool) -> Receipt {
-        self.write(Op::SaveTask { record: Box::new(record), rows, sync })
+        self.write(Op::SaveTask {
+            record: Box::new(record),
+            rows,
+            sync,
+        })
     }
 
     fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt {
-        self.write(Op::Append { task, rows, at: Timestamp::now() })
+        self.write(Op::Append {
+            task,
+            rows,
+            at: Timestamp::now(),
+        })
     }
 
     fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
@@ -171,13 +185,19 @@ impl Store for SqliteStore {
 
     fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Log { task, from, max, reply });
+        self.reader.ask(Read::Log {
+            task,
+            from,
+            max,
+            reply,
+        });
         receipt
     }
 
     fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize> {
         let (reply, receipt) = Receipt::pair();
-        self.queue.hand_over(Job::Trim(Trim::new(before, total, reply)));
+        self.queue
+            .hand_over(Job::Trim(Trim::new(before, total, reply)));
         receipt
     }
 }

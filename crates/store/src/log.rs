@@ -13,8 +13,16 @@ use crate::{
     fault::Fault,
 };
 
-fn insert_body(conn: &Connection, task: TaskId, pos: u64, seq: Option<u64>, kind: &str, body: &str) -> Result<i64, Fault> {
-    let mut statement = conn.prepare_cached("INSERT INTO log (task, pos, seq, kind, body) VALUES (?, ?, ?, ?, ?)")?;
+fn insert_body(
+    conn: &Connection,
+    task: TaskId,
+    pos: u64,
+    seq: Option<u64>,
+    kind: &str,
+    body: &str,
+) -> Result<i64, Fault> {
+    let mut statement =
+        conn.prepare_cached("INSERT INTO log (task, pos, seq, kind, body) VALUES (?, ?, ?, ?, ?)")?;
     statement.execute((task.to_string(), signed(pos), seq.map(signed), kind, body))?;
     Ok(size(body.len()))
 }
@@ -26,14 +34,27 @@ pub(crate) fn insert(conn: &Connection, task: TaskId, row: &LogRow) -> Result<i6
 }
 
 /// Writes a new row of text and returns the size of its body.
-pub(crate) fn insert_chunk(conn: &Connection, task: TaskId, pos: u64, seq: Option<u64>, chunk: &Chunk) -> Result<i64, Fault> {
+pub(crate) fn insert_chunk(
+    conn: &Connection,
+    task: TaskId,
+    pos: u64,
+    seq: Option<u64>,
+    chunk: &Chunk,
+) -> Result<i64, Fault> {
     insert_body(conn, task, pos, seq, CHUNK, &serde_json::to_string(chunk)?)
 }
 
 /// Writes a row of text that has grown and returns the size of its body.
-pub(crate) fn update_chunk(conn: &Connection, task: TaskId, pos: u64, seq: Option<u64>, chunk: &Chunk) -> Result<i64, Fault> {
+pub(crate) fn update_chunk(
+    conn: &Connection,
+    task: TaskId,
+    pos: u64,
+    seq: Option<u64>,
+    chunk: &Chunk,
+) -> Result<i64, Fault> {
     let body = serde_json::to_string(chunk)?;
-    let mut statement = conn.prepare_cached("UPDATE log SET seq = ?, body = ? WHERE task = ? AND pos = ?")?;
+    let mut statement =
+        conn.prepare_cached("UPDATE log SET seq = ?, body = ? WHERE task = ? AND pos = ?")?;
     statement.execute((seq.map(signed), &body, task.to_string(), signed(pos)))?;
     Ok(size(body.len()))
 }
@@ -45,18 +66,28 @@ const CHUNK: &str = "chunk";
 fn from_row(row: &Row<'_>, task: TaskId) -> Result<(LogRow, usize), Fault> {
     let pos = unsigned(row, "pos")?;
     let seq = row.get::<_, Option<i64>>("seq")?.map(i64::cast_unsigned);
-    let kind = row.get_ref("kind")?.as_str().map_err(rusqlite::Error::from)?;
-    let body = row.get_ref("body")?.as_str().map_err(rusqlite::Error::from)?;
-    let item = LogItem::from_row(kind, body).map_err(|source| Fault::Unreadable { task, pos, source })?;
+    let kind = row
+        .get_ref("kind")?
+        .as_str()
+        .map_err(rusqlite::Error::from)?;
+    let body = row
+        .get_ref("body")?
+        .as_str()
+        .map_err(rusqlite::Error::from)?;
+    let item =
+        LogItem::from_row(kind, body).map_err(|source| Fault::Unreadable { task, pos, source })?;
     Ok((LogRow { pos, seq, item }, body.len()))
 }
 
 /// The last row of a task's log and the size of its body.
 pub(crate) fn last(conn: &Connection, task: TaskId) -> Result<Option<(LogRow, i64)>, Fault> {
-    let mut statement =
-        conn.prepare_cached("SELECT pos, seq, kind, body FROM log WHERE task = ? ORDER BY pos DESC LIMIT 1")?;
+    let mut statement = conn.prepare_cached(
+        "SELECT pos, seq, kind, body FROM log WHERE task = ? ORDER BY pos DESC LIMIT 1",
+    )?;
     let mut rows = statement.query([task.to_string()])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
     let (row, bytes) = from_row(row, task)?;
     Ok(Some((row, size(bytes))))
 }
@@ -68,12 +99,20 @@ pub(crate) fn end(conn: &Connection, task: TaskId) -> Result<u64, Fault> {
 
 /// The messages in a task's log, in order.
 pub(crate) fn messages(conn: &Connection, task: TaskId) -> Result<Vec<Message>, Fault> {
-    let mut statement =
-        conn.prepare_cached("SELECT pos, seq, kind, body FROM log WHERE task = ? AND kind = 'message' ORDER BY pos")?;
+    let mut statement = conn.prepare_cached(
+        "SELECT pos, seq, kind, body FROM log WHERE task = ? AND kind = 'message' ORDER BY pos",
+    )?;
     let mut rows = statement.query([task.to_string()])?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
-        if let (LogRow { item: LogItem::Message(message), .. }, _) = from_row(row, task)? {
+        if let (
+            LogRow {
+                item: LogItem::Message(message),
+                ..
+            },
+            _,
+        ) = from_row(row, task)?
+        {
             messages.push(message);
         }
     }
@@ -82,7 +121,12 @@ pub(crate) fn messages(conn: &Connection, task: TaskId) -> Result<Vec<Message>, 
 
 /// Reads a task's log from the row that contains `from`: at least one row, if there is one, and then as many as fit
 /// into `max` bytes.
-pub(crate) fn read(conn: &Connection, task: TaskId, from: u64, max: usize) -> Result<Vec<LogRow>, Fault> {
+pub(crate) fn read(
+    conn: &Connection,
+    task: TaskId,
+    from: u64,
+    max: usize,
+) -> Result<Vec<LogRow>, Fault> {
     let mut statement = conn.prepare_cached(
         "SELECT pos, seq, kind, body FROM log
          WHERE task = ?1 AND pos >= coalesce((SELECT max(pos) FROM log WHERE task = ?1 AND pos <= ?2), 0)

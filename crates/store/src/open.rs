@@ -28,7 +28,9 @@ const WAL_KEPT: i64 = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The directory or a file in it cannot be made or used.
-    #[error("cannot use {path}: {source}; make it writable for this user, or choose another directory with --data-dir")]
+    #[error(
+        "cannot use {path}: {source}; make it writable for this user, or choose another directory with --data-dir"
+    )]
     Unusable {
         /// The directory or file.
         path: PathBuf,
@@ -36,7 +38,9 @@ pub enum OpenError {
         source: io::Error,
     },
     /// Another hub runs on this directory.
-    #[error("another hub{holder} uses {path}; stop it, or give this one a directory of its own with --data-dir")]
+    #[error(
+        "another hub{holder} uses {path}; stop it, or give this one a directory of its own with --data-dir"
+    )]
     InUse {
         /// The directory.
         path: PathBuf,
@@ -58,13 +62,17 @@ pub enum OpenError {
         known: u32,
     },
     /// Some other program's database.
-    #[error("{path} is not a Jackfield database; move it away, or choose another directory with --data-dir")]
+    #[error(
+        "{path} is not a Jackfield database; move it away, or choose another directory with --data-dir"
+    )]
     Foreign {
         /// The database.
         path: PathBuf,
     },
     /// The file system cannot do what a write-ahead log needs.
-    #[error("{path} cannot have a write-ahead log; choose a directory on a local disk with --data-dir")]
+    #[error(
+        "{path} cannot have a write-ahead log; choose a directory on a local disk with --data-dir"
+    )]
     NoWal {
         /// The database.
         path: PathBuf,
@@ -89,12 +97,20 @@ pub(crate) fn database_path(data_dir: &Path) -> PathBuf {
 
 /// Makes the directory if there is none, for its owner only.
 pub(crate) fn make_dir(data_dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(data_dir)
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data_dir)
 }
 
 /// Makes a new file for its owner only.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// Gives a finished temporary file its name, unless something bears it already; then syncs the directory.
@@ -120,21 +136,39 @@ pub(crate) fn sync_dir_of(path: &Path) -> io::Result<()> {
 /// Takes the lock of a data directory; it lasts as long as the file is open.
 fn lock(data_dir: &Path) -> Result<File, OpenError> {
     let path = data_dir.join(LOCK);
-    let unusable = |source| OpenError::Unusable { path: path.clone(), source };
-    let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let unusable = |source| OpenError::Unusable {
+        path: path.clone(),
+        source,
+    };
+    let options = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path);
     let mut file = options.map_err(unusable)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut pid = String::new();
             let known = file.read_to_string(&mut pid).is_ok() && !pid.trim().is_empty();
-            let holder = if known { format!(" (process {})", pid.trim()) } else { String::new() };
-            return Err(OpenError::InUse { path: data_dir.to_owned(), holder });
+            let holder = if known {
+                format!(" (process {})", pid.trim())
+            } else {
+                String::new()
+            };
+            return Err(OpenError::InUse {
+                path: data_dir.to_owned(),
+                holder,
+            });
         }
         Err(TryLockError::Error(source)) => return Err(unusable(source)),
     }
     // Who holds it is told to whoever finds it held.
-    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(unusable)?;
+    file.set_len(0)
+        .and_then(|()| writeln!(file, "{}", std::process::id()))
+        .map_err(unusable)?;
     Ok(file)
 }
 
@@ -142,14 +176,18 @@ fn lock(data_dir: &Path) -> Result<File, OpenError> {
 fn make_database(path: &Path) -> io::Result<()> {
     match create_private(path) {
         Ok(_) => sync_dir_of(path),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let mode = fs::metadata(path)?.permissions().mode();
-            if mode & 0o077 != 0 {
-                fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-            }
-            Ok(())
-        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+/// Takes from others what a careless copy gave them.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & 0o077 == 0 {
+        Ok(())
+    } else {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
     }
 }
 
@@ -159,20 +197,33 @@ fn configure(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "foreign_keys", true)
 }
 
-/// The connection of the writer, which may change everything.
+/// The connection of the writer, which may change everything. A database that we refuse is left as it is.
 fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
-    let sqlite = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let sqlite = |source| OpenError::Sqlite {
+        path: path.to_owned(),
+        source,
+    };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags).map_err(sqlite)?;
+    let mut conn = Connection::open_with_flags(path, flags).map_err(sqlite)?;
     configure(&conn).map_err(sqlite)?;
+    schema::accept(&conn, path, schema::MIGRATIONS)?;
+    make_private(path).map_err(|source| OpenError::Unusable {
+        path: path.to_owned(),
+        source,
+    })?;
     // Takes effect in an empty file only, and before the first page is written: so it comes before WAL.
-    conn.pragma_update(None, "auto_vacuum", "incremental").map_err(sqlite)?;
-    let mode: String =
-        conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(sqlite)?;
-    if mode != "wal" {
-        return Err(OpenError::NoWal { path: path.to_owned() });
+    conn.pragma_update(None, "auto_vacuum", "incremental")
+        .map_err(sqlite)?;
+    let wal =
+        conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
+    if wal.map_err(sqlite)? != "wal" {
+        return Err(OpenError::NoWal {
+            path: path.to_owned(),
+        });
     }
-    conn.pragma_update(None, "journal_size_limit", WAL_KEPT).map_err(sqlite)?;
+    conn.pragma_update(None, "journal_size_limit", WAL_KEPT)
+        .map_err(sqlite)?;
+    schema::migrate(&mut conn, path, schema::MIGRATIONS)?;
     Ok(conn)
 }
 
@@ -195,12 +246,25 @@ pub(crate) struct Opened {
 
 /// Opens a data directory, making or migrating what is in it.
 pub(crate) fn open(data_dir: &Path) -> Result<Opened, OpenError> {
-    make_dir(data_dir).map_err(|source| OpenError::Unusable { path: data_dir.to_owned(), source })?;
+    make_dir(data_dir).map_err(|source| OpenError::Unusable {
+        path: data_dir.to_owned(),
+        source,
+    })?;
     let lock = lock(data_dir)?;
     let path = database_path(data_dir);
-    make_database(&path).map_err(|source| OpenError::Unusable { path: path.clone(), source })?;
-    let mut writer = connect_writer(&path)?;
-    schema::migrate(&mut writer, &path, schema::MIGRATIONS)?;
-    let reader = connect_reader(&path).map_err(|source| OpenError::Sqlite { path: path.clone(), source })?;
-    Ok(Opened { lock, path, writer, reader })
+    make_database(&path).map_err(|source| OpenError::Unusable {
+        path: path.clone(),
+        source,
+    })?;
+    let writer = connect_writer(&path)?;
+    let reader = connect_reader(&path).map_err(|source| OpenError::Sqlite {
+        path: path.clone(),
+        source,
+    })?;
+    Ok(Opened {
+        lock,
+        path,
+        writer,
+        reader,
+    })
 }

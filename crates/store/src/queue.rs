@@ -108,13 +108,19 @@ struct State {
 impl State {
     /// Whether the writer should start now; if not, until when it may wait for more.
     fn due(&self) -> Result<(), Option<Instant>> {
-        let Some(first) = self.waiting.front() else { return if self.closed { Ok(()) } else { Err(None) } };
+        let Some(first) = self.waiting.front() else {
+            return if self.closed { Ok(()) } else { Err(None) };
+        };
         let first_ticket = self.handed_over - self.waiting.len() as u64 + 1;
         if self.closed || first_ticket <= self.urgent || self.bytes >= BATCH_BYTES {
             return Ok(());
         }
         let deadline = first.since + BATCH_WAIT;
-        if deadline <= Instant::now() { Ok(()) } else { Err(Some(deadline)) }
+        if deadline <= Instant::now() {
+            Ok(())
+        } else {
+            Err(Some(deadline))
+        }
     }
 
     fn pop(&mut self) -> Option<Job> {
@@ -126,7 +132,11 @@ impl State {
     fn next(&mut self) -> Next {
         let mut batch = Vec::new();
         let mut bytes = 0;
-        while let Some(Waiting { job: Job::Write(_), weight, .. }) = self.waiting.front()
+        while let Some(Waiting {
+            job: Job::Write(_),
+            weight,
+            ..
+        }) = self.waiting.front()
             && bytes < BATCH_BYTES
         {
             bytes += weight;
@@ -160,8 +170,14 @@ impl Queue {
             drop(state);
             return job.refuse(StoreError::Closed);
         }
-        if state.waiting.len() >= QUEUE_LEN || (state.bytes + weight > QUEUE_BYTES && !state.waiting.is_empty()) {
-            let text = format!("it is overloaded: {} writes of {} bytes wait", state.waiting.len(), state.bytes);
+        if state.waiting.len() >= QUEUE_LEN
+            || (state.bytes + weight > QUEUE_BYTES && !state.waiting.is_empty())
+        {
+            let text = format!(
+                "it is overloaded: {} writes of {} bytes wait",
+                state.waiting.len(),
+                state.bytes
+            );
             drop(state);
             return job.refuse(StoreError::Failed(text));
         }
@@ -172,7 +188,11 @@ impl Queue {
             state.urgent = state.handed_over;
         }
         state.bytes += weight;
-        state.waiting.push_back(Waiting { job, weight, since: Instant::now() });
+        state.waiting.push_back(Waiting {
+            job,
+            weight,
+            since: Instant::now(),
+        });
         // The writer is woken for the first write, then only when it need not wait any longer.
         let wake = state.waiting.len() == 1 || urgent || (!was_due && state.bytes >= BATCH_BYTES);
         drop(state);
@@ -196,7 +216,8 @@ impl Queue {
     /// Waits until the writer has passed this ticket. False if it never will.
     pub(crate) fn wait_for(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
-        self.progress.wait_while(&mut state, |state| state.passed < ticket && !state.dead);
+        self.progress
+            .wait_while(&mut state, |state| state.passed < ticket && !state.dead);
         state.passed >= ticket
     }
 

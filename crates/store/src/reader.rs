@@ -38,7 +38,12 @@ pub(crate) enum Read {
     Tokens(Reply<Vec<TokenRecord>>),
     Task(TaskId, Reply<Option<TaskRecord>>),
     Tasks(TaskFilter, Reply<Vec<TaskRecord>>),
-    Log { task: TaskId, from: u64, max: usize, reply: Reply<Vec<LogRow>> },
+    Log {
+        task: TaskId,
+        from: u64,
+        max: usize,
+        reply: Reply<Vec<LogRow>>,
+    },
 }
 
 impl Read {
@@ -48,7 +53,12 @@ impl Read {
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
             Self::Tasks(filter, reply) => send(reply, || tasks::list(conn, &filter)),
-            Self::Log { task, from, max, reply } => send(reply, || log::read(conn, task, from, max)),
+            Self::Log {
+                task,
+                from,
+                max,
+                reply,
+            } => send(reply, || log::read(conn, task, from, max)),
         }
     }
 
@@ -90,19 +100,29 @@ impl Reader {
     pub(crate) fn start(conn: Connection, queue: Arc<Queue>) -> io::Result<Self> {
         let (tx, rx) = sync_channel(READS);
         let theirs = queue.clone();
-        let thread = thread::Builder::new().name("store-reader".to_owned()).spawn(move || run(&conn, &theirs, &rx))?;
-        Ok(Self { queue, reads: Mutex::new(Some(tx)), thread: Mutex::new(Some(thread)) })
+        let thread = thread::Builder::new()
+            .name("store-reader".to_owned())
+            .spawn(move || run(&conn, &theirs, &rx))?;
+        Ok(Self {
+            queue,
+            reads: Mutex::new(Some(tx)),
+            thread: Mutex::new(Some(thread)),
+        })
     }
 
     /// Asks for something, or refuses it there and then.
     pub(crate) fn ask(&self, read: Read) {
         let ticket = self.queue.hurry();
         let reads = self.reads.lock();
-        let Some(tx) = &*reads else { return read.refuse(StoreError::Closed) };
+        let Some(tx) = &*reads else {
+            return read.refuse(StoreError::Closed);
+        };
         match tx.try_send((ticket, read)) {
             Ok(()) => {}
             Err(TrySendError::Full((_, read))) => {
-                read.refuse(StoreError::Failed(format!("it is overloaded: {READS} reads wait")));
+                read.refuse(StoreError::Failed(format!(
+                    "it is overloaded: {READS} reads wait"
+                )));
             }
             Err(TrySendError::Disconnected((_, read))) => read.refuse(StoreError::Closed),
         }
@@ -121,6 +141,10 @@ impl Reader {
 
 fn run(conn: &Connection, queue: &Queue, reads: &Receiver<(u64, Read)>) {
     while let Ok((ticket, read)) = reads.recv() {
-        if queue.wait_for(ticket) { read.answer(conn) } else { read.refuse(StoreError::Closed) }
+        if queue.wait_for(ticket) {
+            read.answer(conn)
+        } else {
+            read.refuse(StoreError::Closed)
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! The tables, and how an older database becomes a newer one. `PRAGMA user_version` is the number of migrations that
 //! a database has been through; there is no way back but the copy that is made before the first of them.
 
+#[cfg(test)]
+mod tests;
+
 use std::{fs, path::Path};
 
 use rusqlite::{Connection, TransactionBehavior};
@@ -83,25 +86,61 @@ pub(crate) fn version(conn: &Connection) -> rusqlite::Result<u32> {
     conn.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
+/// The version that these migrations lead to.
+pub(crate) fn newest(migrations: &[&str]) -> u32 {
+    u32::try_from(migrations.len()).unwrap_or(u32::MAX)
+}
+
 fn is_foreign(conn: &Connection, version: u32) -> rusqlite::Result<bool> {
     if version == 0 {
-        return conn.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0));
+        return conn.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| {
+            row.get(0)
+        });
     }
-    conn.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0)).map(|id| id != APPLICATION)
+    conn.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0))
+        .map(|id| id != APPLICATION)
+}
+
+/// Refuses a database that is not ours, or newer than we are. Returns its version.
+pub(crate) fn accept(
+    conn: &Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<u32, OpenError> {
+    let sqlite = |source| OpenError::Sqlite {
+        path: path.to_owned(),
+        source,
+    };
+    let known = newest(migrations);
+    let found = version(conn).map_err(sqlite)?;
+    if is_foreign(conn, found).map_err(sqlite)? {
+        return Err(OpenError::Foreign {
+            path: path.to_owned(),
+        });
+    }
+    if found > known {
+        return Err(OpenError::TooNew {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    Ok(found)
 }
 
 /// Brings a database to the newest version, after a copy if there is something in it. Each step is a transaction, so
 /// that a crash leaves the database at some version, whole.
-pub(crate) fn migrate(conn: &mut Connection, path: &Path, migrations: &[&str]) -> Result<(), OpenError> {
-    let sqlite = |source| OpenError::Sqlite { path: path.to_owned(), source };
-    let known = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
-    let found = version(conn).map_err(sqlite)?;
-    if is_foreign(conn, found).map_err(sqlite)? {
-        return Err(OpenError::Foreign { path: path.to_owned() });
-    }
-    if found > known {
-        return Err(OpenError::TooNew { path: path.to_owned(), found, known });
-    }
+pub(crate) fn migrate(
+    conn: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<(), OpenError> {
+    let sqlite = |source| OpenError::Sqlite {
+        path: path.to_owned(),
+        source,
+    };
+    let found = accept(conn, path, migrations)?;
+    let known = newest(migrations);
     if found > 0 && found < known {
         copy(conn, path, found)?;
     }
@@ -117,9 +156,16 @@ fn copy(conn: &Connection, path: &Path, version: u32) -> Result<(), OpenError> {
     let mut to = path.as_os_str().to_owned();
     to.push(format!(".bak-v{version}"));
     let to = Path::new(&to);
-    let unusable = |source| OpenError::Unusable { path: to.to_owned(), source };
     let temp = backup::copy_beside(conn, to)?;
-    fs::rename(&temp, to).and_then(|()| sync_dir_of(to)).map_err(unusable)
+    fs::rename(&temp, to)
+        .and_then(|()| sync_dir_of(to))
+        .map_err(|source| {
+            backup::discard(&temp);
+            OpenError::Unusable {
+                path: to.to_owned(),
+                source,
+            }
+        })
 }
 
 fn step(conn: &mut Connection, version: u32, sql: &str) -> rusqlite::Result<()> {

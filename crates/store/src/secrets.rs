@@ -52,7 +52,11 @@ pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
                 _ => {}
             }
             // Somebody else was faster.
-            if error.kind() == io::ErrorKind::AlreadyExists { load(&path) } else { Err(error) }
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                load(&path)
+            } else {
+                Err(error)
+            }
         }
     }
 }
@@ -72,13 +76,17 @@ fn load(path: &Path) -> io::Result<Secret> {
     let refuse = |kind, why: &str| io::Error::new(kind, format!("{} {why}", path.display()));
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & 0o077 != 0 {
-        let why = format!("can be read by other users; run `chmod 600 {}`", path.display());
+        let why = format!(
+            "can be read by other users; run `chmod 600 {}`",
+            path.display()
+        );
         return Err(refuse(io::ErrorKind::PermissionDenied, &why));
     }
     let text = fs::read_to_string(path)?;
     let secret = text.trim();
     if secret.len() != 2 * BYTES || !secret.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        let why = "does not hold a secret of 64 hexadecimal digits; remove it, and a new one is made";
+        let why =
+            "does not hold a secret of 64 hexadecimal digits; remove it, and a new one is made";
         return Err(refuse(io::ErrorKind::InvalidData, why));
     }
     Ok(Secret(secret.to_owned()))

@@ -12,8 +12,12 @@ use rusqlite::Connection;
 
 use crate::{fault::Fault, log};
 
-/// A row of text grows up to this size. Each batch that adds to it writes it anew, hence not larger.
-pub(crate) const ROW_BYTES: usize = 16 << 10;
+/// A row of text is written with up to this size.
+const ROW_BYTES: usize = 16 << 10;
+/// A row on disk grows up to this size. Each batch that adds to it writes its pages anew, so that a row that grew to
+/// 16 KiB by a model's words would cost five times the disk writes of one that grows to 1 KiB (and so would a new row
+/// per batch, by its pages of the index).
+const GROWN_BYTES: usize = 1 << 10;
 /// How much of the ends of logs is kept in memory, twice: see [`Tails`].
 const KEPT_BYTES: usize = 4 << 20;
 /// What a tail weighs besides its text.
@@ -29,6 +33,12 @@ struct Growing {
     stored: Option<i64>,
     /// Whether it says more than the disk does.
     dirty: bool,
+}
+
+impl Growing {
+    fn limit(&self) -> usize {
+        if self.stored.is_some() { GROWN_BYTES } else { ROW_BYTES }
+    }
 }
 
 /// The end of one task's log.
@@ -85,7 +95,7 @@ impl Tail {
         if let Some(last) = &mut self.last
             && adjacent
             && last.chunk.joins(chunk)
-            && last.chunk.text.len() + chunk.text.len() <= ROW_BYTES
+            && last.chunk.text.len() + chunk.text.len() <= last.limit()
         {
             last.chunk.text.push_str(&chunk.text);
             last.seq = row.seq.or(last.seq);
@@ -113,7 +123,7 @@ impl Tail {
 
 /// Whether text may be joined to it. A chunk without text takes one position, which a joined row could not show.
 fn can_grow(chunk: &Chunk) -> bool {
-    !chunk.text.is_empty() && chunk.text.len() <= ROW_BYTES && chunk.joins(chunk)
+    !chunk.text.is_empty() && chunk.text.len() < ROW_BYTES && chunk.joins(chunk)
 }
 
 /// The tails of the tasks last written to. Two generations: when the young one is full it becomes the old one, and

@@ -63,13 +63,20 @@ pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRec
     let mut only = |condition: &str, operands: &[&str]| {
         sql.push_str(" AND ");
         sql.push_str(condition);
-        values.extend(operands.iter().map(|&operand| Value::from(operand.to_owned())));
+        values.extend(
+            operands
+                .iter()
+                .map(|&operand| Value::from(operand.to_owned())),
+        );
     };
     match &filter.principal {
         None => {}
         Some(key) if filter.exactly => only("principal = ?", &[key]),
         // Those below it begin with it and '/'; the character after that is '0'.
-        Some(key) => only("(principal = ? OR (principal > ? || '/' AND principal < ? || '0'))", &[key, key, key]),
+        Some(key) => only(
+            "(principal = ? OR (principal > ? || '/' AND principal < ? || '0'))",
+            &[key, key, key],
+        ),
     }
     if let Some(agent) = &filter.agent {
         only("agent = ?", &[agent.as_str()]);
@@ -93,10 +100,13 @@ pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRec
 /// Raises the epoch of every unfinished task and returns it with the messages in its log. What the log's last row says
 /// is where the log ends; a record may have been ahead of the rows when the hub was killed.
 pub(crate) fn reopen(conn: &Connection) -> Result<Reopened, Fault> {
-    let mut unfinished =
-        conn.prepare("SELECT * FROM tasks WHERE state IN ('submitted', 'working', 'input_required') ORDER BY id")?;
+    let mut unfinished = conn.prepare(
+        "SELECT * FROM tasks WHERE state IN ('submitted', 'working', 'input_required') ORDER BY id",
+    )?;
     let mut update = conn.prepare("UPDATE tasks SET epoch = ?, log_end = ? WHERE id = ?")?;
-    let tasks: Vec<TaskRecord> = unfinished.query_map([], from_row)?.collect::<Result<_, _>>()?;
+    let tasks: Vec<TaskRecord> = unfinished
+        .query_map([], from_row)?
+        .collect::<Result<_, _>>()?;
     let mut reopened = Vec::with_capacity(tasks.len());
     for mut task in tasks {
         task.epoch = task.epoch.saturating_add(1);
@@ -127,6 +137,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
         wait_until: maybe_time(row, "wait_until")?,
-        failure: reason.map(|reason| Failure::new(Reason::from_name(&reason), text.unwrap_or_default())),
+        failure: reason
+            .map(|reason| Failure::new(Reason::from_name(&reason), text.unwrap_or_default())),
     })
 }

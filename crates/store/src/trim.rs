@@ -48,7 +48,12 @@ struct Oldest {
 impl Trim {
     /// Removes tasks that ended before `before`, then the oldest until all logs fit into `total` bytes.
     pub(crate) fn new(before: Timestamp, total: usize, reply: Reply<usize>) -> Self {
-        Self { before: time_text(before), total: size(total), removed: 0, reply }
+        Self {
+            before: time_text(before),
+            total: size(total),
+            removed: 0,
+            reply,
+        }
     }
 
     /// Tells how many tasks were removed, or why it went wrong.
@@ -58,12 +63,18 @@ impl Trim {
     }
 
     /// Removes a slice, within the caller's transaction. `total` is the size of all logs now.
-    pub(crate) fn slice(&mut self, conn: &Connection, tails: &mut Tails, total: i64) -> Result<Slice, Fault> {
+    pub(crate) fn slice(
+        &mut self,
+        conn: &Connection,
+        tails: &mut Tails,
+        total: i64,
+    ) -> Result<Slice, Fault> {
         let mut rows = 0;
         let mut freed = 0;
         let mut more = true;
         while freed < SLICE_BYTES && rows < SLICE_ROWS {
-            let victim = oldest(conn)?.filter(|task| task.updated_at < self.before || total - freed > self.total);
+            let victim = oldest(conn)?
+                .filter(|task| task.updated_at < self.before || total - freed > self.total);
             let Some(Oldest { id, .. }) = victim else {
                 more = false;
                 break;
@@ -87,7 +98,12 @@ fn oldest(conn: &Connection) -> Result<Option<Oldest>, Fault> {
         "SELECT id, updated_at FROM tasks WHERE state IN ('completed', 'failed', 'cancelled', 'rejected')
          ORDER BY updated_at, id LIMIT 1",
     )?;
-    let from_row = |row: &Row<'_>| Ok(Oldest { id: named(row, "id", TaskId::parse)?, updated_at: row.get("updated_at")? });
+    let from_row = |row: &Row<'_>| {
+        Ok(Oldest {
+            id: named(row, "id", TaskId::parse)?,
+            updated_at: row.get("updated_at")?,
+        })
+    };
     Ok(statement.query_row([], from_row).optional()?)
 }
 
@@ -98,12 +114,22 @@ struct Removed {
 }
 
 /// Removes the first rows of a log, and takes them off the task's bytes.
-fn remove_rows(conn: &Connection, task: TaskId, max_rows: usize, max_bytes: i64) -> Result<Removed, Fault> {
+fn remove_rows(
+    conn: &Connection,
+    task: TaskId,
+    max_rows: usize,
+    max_bytes: i64,
+) -> Result<Removed, Fault> {
     let id = task.to_string();
-    let mut measure =
-        conn.prepare_cached("SELECT pos, octet_length(body) AS bytes FROM log WHERE task = ? ORDER BY pos")?;
+    let mut measure = conn.prepare_cached(
+        "SELECT pos, octet_length(body) AS bytes FROM log WHERE task = ? ORDER BY pos",
+    )?;
     let mut found = measure.query([&id])?;
-    let mut removed = Removed { rows: 0, bytes: 0, all: false };
+    let mut removed = Removed {
+        rows: 0,
+        bytes: 0,
+        all: false,
+    };
     let mut last = None;
     while removed.rows < max_rows && removed.bytes < max_bytes {
         let Some(row) = found.next()? else {
@@ -116,8 +142,10 @@ fn remove_rows(conn: &Connection, task: TaskId, max_rows: usize, max_bytes: i64)
     }
     drop(found);
     if let Some(last) = last {
-        conn.prepare_cached("DELETE FROM log WHERE task = ? AND pos <= ?")?.execute((&id, signed(last)))?;
-        conn.prepare_cached("UPDATE tasks SET bytes = bytes - ? WHERE id = ?")?.execute((removed.bytes, &id))?;
+        conn.prepare_cached("DELETE FROM log WHERE task = ? AND pos <= ?")?
+            .execute((&id, signed(last)))?;
+        conn.prepare_cached("UPDATE tasks SET bytes = bytes - ? WHERE id = ?")?
+            .execute((removed.bytes, &id))?;
     }
     Ok(removed)
 }

@@ -29,10 +29,24 @@ struct Writer {
 }
 
 /// Starts the thread; it ends when the queue is closed and empty.
-pub(crate) fn start(conn: Connection, queue: Arc<Queue>) -> Result<thread::JoinHandle<()>, StartError> {
-    let total = conn.query_row("SELECT coalesce(sum(bytes), 0) FROM tasks", [], |row| row.get(0))?;
-    let writer = Writer { conn, queue, tails: Tails::default(), total, trims: VecDeque::new(), synced: None };
-    Ok(thread::Builder::new().name("store-writer".to_owned()).spawn(move || writer.run())?)
+pub(crate) fn start(
+    conn: Connection,
+    queue: Arc<Queue>,
+) -> Result<thread::JoinHandle<()>, StartError> {
+    let total = conn.query_row("SELECT coalesce(sum(bytes), 0) FROM tasks", [], |row| {
+        row.get(0)
+    })?;
+    let writer = Writer {
+        conn,
+        queue,
+        tails: Tails::default(),
+        total,
+        trims: VecDeque::new(),
+        synced: None,
+    };
+    Ok(thread::Builder::new()
+        .name("store-writer".to_owned())
+        .spawn(move || writer.run())?)
 }
 
 /// Why the writer cannot start.
@@ -118,10 +132,13 @@ impl Writer {
     ) -> Result<T, Fault> {
         if self.synced != Some(sync) {
             // Cannot be changed within a transaction.
-            self.conn.pragma_update(None, "synchronous", if sync { "full" } else { "normal" })?;
+            self.conn
+                .pragma_update(None, "synchronous", if sync { "full" } else { "normal" })?;
             self.synced = Some(sync);
         }
-        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let tx = self
+            .conn
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let result = work(&tx, &mut self.tails)?;
         tx.commit()?;
         Ok(result)
@@ -133,12 +150,18 @@ impl Writer {
     }
 
     fn trim_a_slice(&mut self) {
-        let Some(mut trim) = self.trims.pop_front() else { return };
+        let Some(mut trim) = self.trims.pop_front() else {
+            return;
+        };
         let total = self.total;
         match self.transact(false, |conn, tails| trim.slice(conn, tails, total)) {
             Ok(slice) => {
                 self.total -= slice.freed;
-                if slice.done { trim.finish(Ok(())) } else { self.trims.push_front(trim) }
+                if slice.done {
+                    trim.finish(Ok(()))
+                } else {
+                    self.trims.push_front(trim)
+                }
             }
             Err(fault) => trim.finish(Err(refused(&fault))),
         }

@@ -1,6 +1,6 @@
 //! What Jackfield's doors share and none of them owns: the HTTP server and its sockets, the WebSocket
 //! that a door's actor loop turns on, the upgrade that leads from one to the other, the `Host` and
-//! `Origin` guard, and the body of an SSE response. Nothing here knows a protocol or the core.
+//! `Origin` guard, and the body of an SSE response. Nothing here knows a protocol.
 
 pub mod auth;
 pub mod guard;

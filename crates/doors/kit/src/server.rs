@@ -49,13 +49,15 @@ const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy)]
 pub struct ServerLimits {
     /// How many connections may be open, upgraded ones included. Further peers wait in the kernel's
-    /// queue until one ends; nobody is refused.
+    /// queue until one ends; nobody is refused. A listener that waits for a peer takes one place.
     pub max_connections: usize,
     /// How long a peer may take to send the head of a request. An idle HTTP/1.1 connection is closed
     /// after this time too.
     pub header_read_timeout: Duration,
     /// How long the TLS handshake may take.
     pub tls_handshake_timeout: Duration,
+    /// How long a peer may take nothing of what is written to it before the connection ends.
+    pub write_timeout: Duration,
 }
 
 impl Default for ServerLimits {
@@ -64,6 +66,7 @@ impl Default for ServerLimits {
             max_connections: 15_000,
             header_read_timeout: Duration::from_secs(10),
             tls_handshake_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(30),
         }
     }
 }
@@ -178,7 +181,9 @@ impl Acceptor {
         if let Err(error) = tcp.set_nodelay(true) {
             tracing::debug!(%addr, %error, "cannot set TCP_NODELAY");
         }
-        let socket = Socket::with_permit(tcp, permit);
+        let socket = Socket::new(tcp)
+            .with_permit(permit)
+            .with_write_limit(self.limits.write_timeout);
         let connection = Connection {
             peer: Peer {
                 addr,

@@ -1,6 +1,7 @@
 //! A TCP connection that can be asked whether its peer has hung up while it is not being read. A door
 //! that stops reading, because every pipe it writes into is full, would otherwise learn it only after
-//! having read all that came before.
+//! having read all that came before. A peer that takes nothing for too long is given up here, below every
+//! protocol alike.
 
 use std::{
     io,
@@ -17,6 +18,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::TcpStream,
     sync::OwnedSemaphorePermit,
+    time::{Sleep, sleep},
 };
 
 /// A TCP connection whose peer can be watched apart from the reading.
@@ -25,6 +27,9 @@ pub struct Socket {
     tcp: Arc<TcpStream>,
     /// The server's permission to have this connection, given back when it is dropped.
     _permit: Option<OwnedSemaphorePermit>,
+    write_limit: Option<Duration>,
+    /// When to give the peer up; exists only while it takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl Socket {
@@ -33,15 +38,21 @@ impl Socket {
         Self {
             tcp: Arc::new(tcp),
             _permit: None,
+            write_limit: None,
+            stalled: None,
         }
     }
 
-    /// Wraps a connection that counts as one until it is dropped.
-    pub(crate) fn with_permit(tcp: TcpStream, permit: OwnedSemaphorePermit) -> Self {
-        Self {
-            tcp: Arc::new(tcp),
-            _permit: Some(permit),
-        }
+    /// Counts the connection as one until it is dropped.
+    pub(crate) fn with_permit(mut self, permit: OwnedSemaphorePermit) -> Self {
+        self._permit = Some(permit);
+        self
+    }
+
+    /// Fails a write with `TimedOut` when the peer took not a single byte for so long.
+    pub fn with_write_limit(mut self, limit: Duration) -> Self {
+        self.write_limit = Some(limit);
+        self
     }
 
     /// The address of the peer.
@@ -89,7 +100,7 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
@@ -97,7 +108,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_write_vectored(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
@@ -123,17 +134,36 @@ impl AsyncWrite for Socket {
 
 impl Socket {
     fn poll_write_with(
-        &self,
+        &mut self,
         cx: &mut Context<'_>,
         mut write: impl FnMut(&TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.tcp.poll_write_ready(cx))?;
+            match self.tcp.poll_write_ready(cx) {
+                Poll::Ready(ready) => ready?,
+                Poll::Pending => return self.poll_stalled(cx).map(Err),
+            }
             match write(&self.tcp) {
                 Err(error) if is_temporary(&error) => {}
-                result => return Poll::Ready(result),
+                result => {
+                    self.stalled = None;
+                    return Poll::Ready(result);
+                }
             }
         }
+    }
+
+    /// Ready when the peer has taken nothing for too long.
+    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let Some(limit) = self.write_limit else {
+            return Poll::Pending;
+        };
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "peer takes nothing",
+        ))
     }
 }
 
@@ -272,6 +302,17 @@ mod tests {
         drop(ours);
         assert!(hangup.is_hung_up());
         assert!(Hangup::gone().is_hung_up());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_is_given_up() {
+        let (ours, theirs) = pair().await;
+        let mut ours = ours.with_write_limit(Duration::from_secs(30));
+        let begun = tokio::time::Instant::now();
+        let error = ours.write_all(&vec![0; 64 << 20]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(begun.elapsed() >= Duration::from_secs(30));
+        drop(theirs);
     }
 
     #[tokio::test]

@@ -57,6 +57,8 @@ pub struct Ws<S> {
     is_closing: bool,
     /// Whether there is nothing more to read.
     is_over: bool,
+    /// Whether both sides have said that they close.
+    is_complete: bool,
     /// Whether the queue ran empty since something was put into it, and nobody was told.
     owes_flushed: bool,
     /// Whether it is the reader's turn when both directions have news.
@@ -90,6 +92,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
             out: Out::default(),
             is_closing: false,
             is_over: false,
+            is_complete: false,
             owes_flushed: false,
             reader_first: true,
             blocked_since: None,
@@ -175,14 +178,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
     /// socket with unread data would destroy our last frames on their way.
     pub async fn finish(&mut self, limit: Duration) {
         let ended = tokio::time::timeout(limit, async {
-            let mut is_complete = false;
             while self.is_closing && !self.is_over {
-                is_complete = self.next().await.is_none();
+                self.next().await;
             }
             self.flush().await?;
             self.io.shutdown().await?;
             let mut rest = vec![0; 4096];
-            while !is_complete && self.io.read(&mut rest).await? > 0 {}
+            while !self.is_complete && self.io.read(&mut rest).await? > 0 {}
             Ok::<_, WsError>(())
         });
         match ended.await {
@@ -260,6 +262,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
                 }
                 Err(CodecError::ConnectionClosed | CodecError::AlreadyClosed) => {
                     self.is_over = true;
+                    self.is_complete = true;
                     self.owes_flushed = false;
                 }
                 Err(error) => {

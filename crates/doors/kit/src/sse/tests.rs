@@ -99,7 +99,8 @@ async fn the_response_has_the_headers_of_an_event_stream() {
     assert_eq!(headers["content-type"], "text/event-stream");
     assert_eq!(headers["cache-control"], "no-cache");
     assert_eq!(headers["x-accel-buffering"], "no");
-    let body: Vec<_> = futures_util::StreamExt::collect(response.into_body().into_data_stream()).await;
+    let body: Vec<_> =
+        futures_util::StreamExt::collect(response.into_body().into_data_stream()).await;
     assert_eq!(body.len(), 1);
     assert_eq!(body[0].as_ref().unwrap(), "data: x\n\n");
 }

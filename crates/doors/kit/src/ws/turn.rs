@@ -39,7 +39,7 @@ pub enum Incoming {
     Ping(Bytes),
     /// A pong.
     Pong(Bytes),
-    /// The peer closes; the answer is sent by the next [`Ws::turn`] or by [`Ws::finish`].
+    /// The peer closes; the answer is sent by the next [`Ws::turn`](super::Ws::turn) or by [`Ws::finish`](super::Ws::finish).
     Close {
         /// The peer's code; 1005 when it gave none.
         code: u16,
@@ -48,15 +48,15 @@ pub enum Incoming {
     },
 }
 
-/// What one call of [`Ws::turn`] brought.
+/// What one call of [`Ws::turn`](super::Ws::turn) brought.
 #[derive(Debug)]
 pub enum Turn {
-    /// The peer sent something. Take what else is there with [`Ws::try_next`].
+    /// The peer sent something. Take what else is there with [`Ws::try_next`](super::Ws::try_next).
     Frame(Incoming),
     /// Everything queued has left: time to queue more.
     Flushed,
     /// The closing handshake is done, or a failure was told before: drop the connection.
     Closed,
-    /// The peer or the socket failed. Close with [`WsError::close_code`] and [`Ws::finish`].
+    /// The peer or the socket failed. Close with [`WsError::close_code`] and [`Ws::finish`](super::Ws::finish).
     Failed(WsError),
 }

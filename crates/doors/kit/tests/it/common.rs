@@ -6,9 +6,10 @@ use axum::{
     Extension, Router,
     routing::{get, post},
 };
+use futures_util::stream;
 use jackfield_kit::{
     server::{Peer, Server, ServerLimits},
-    sse::{self, SseFrame},
+    sse::{self, SseBody, SseFrame},
     tasks::Tasks,
     tls::Tls,
     upgrade::Upgrade,
@@ -22,24 +23,28 @@ use tokio::{
 };
 
 /// Long enough for anything that works.
-pub const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// A running server.
-pub struct Running {
-    pub addr: SocketAddr,
-    pub tasks: Tasks,
+pub(crate) struct Running {
+    pub(crate) addr: SocketAddr,
+    pub(crate) tasks: Tasks,
     /// Ends with how many tasks had to be dropped.
-    pub server: JoinSet<usize>,
+    pub(crate) server: JoinSet<usize>,
     /// Hears when a session ends.
-    pub ended: mpsc::Receiver<()>,
+    pub(crate) ended: mpsc::Receiver<()>,
 }
 
 impl Running {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_with(None, ServerLimits::default(), Duration::from_secs(5)).await
     }
 
-    pub async fn start_with(tls: Option<Tls>, limits: ServerLimits, stop_limit: Duration) -> Self {
+    pub(crate) async fn start_with(
+        tls: Option<Tls>,
+        limits: ServerLimits,
+        stop_limit: Duration,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let tasks = Tasks::new();
@@ -60,7 +65,7 @@ impl Running {
     }
 
     /// Waits for the end of a server that was told to stop.
-    pub async fn join(mut self) -> usize {
+    pub(crate) async fn join(mut self) -> usize {
         self.server.join_next().await.unwrap().unwrap()
     }
 }
@@ -127,16 +132,22 @@ fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
                 body
             }),
         )
+        .route(
+            "/endless",
+            get(|| async {
+                SseBody::new(stream::repeat_with(|| SseFrame::data("x".repeat(10_000))))
+            }),
+        )
         .route("/never", get(std::future::pending::<()>))
 }
 
 /// Sends raw bytes and reads until the head of the response has come.
-pub async fn exchange(stream: &mut TcpStream, request: &str) -> String {
+pub(crate) async fn exchange(stream: &mut TcpStream, request: &str) -> String {
     stream.write_all(request.as_bytes()).await.unwrap();
     read_head(stream).await
 }
 
-pub async fn read_head(stream: &mut TcpStream) -> String {
+pub(crate) async fn read_head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.unwrap());
@@ -145,7 +156,7 @@ pub async fn read_head(stream: &mut TcpStream) -> String {
 }
 
 /// One request on a connection of its own; the whole response.
-pub async fn request(addr: SocketAddr, request: &str) -> String {
+pub(crate) async fn request(addr: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(addr).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut response = String::new();

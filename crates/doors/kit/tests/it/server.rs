@@ -1,10 +1,8 @@
 //! The server below the doors: HTTP/1.1, HTTP/2, TLS, limits and the way it stops.
 
-mod common;
-
 use std::{path::Path, sync::Arc, time::Duration};
 
-use common::{Running, SOON, exchange, request};
+use crate::common::{Running, SOON, exchange, read_head, request};
 use futures_util::StreamExt as _;
 use http::Request;
 use http_body_util::{BodyExt as _, Empty};
@@ -160,7 +158,7 @@ async fn beyond_the_most_connections_a_peer_waits_for_its_turn() {
     let early = timeout(Duration::from_millis(100), third.read_u8()).await;
     assert!(early.is_err(), "served although two connections were open");
     drop(second);
-    timeout(SOON, common::read_head(&mut third)).await.unwrap();
+    timeout(SOON, read_head(&mut third)).await.unwrap();
     drop(first);
 }
 
@@ -321,4 +319,26 @@ async fn a_tls_handshake_that_stalls_is_let_go() {
             .unwrap(),
         0
     );
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_read_its_response_is_let_go() {
+    let limits = ServerLimits {
+        write_timeout: Duration::from_millis(100),
+        ..ServerLimits::default()
+    };
+    let running = Running::start_with(None, limits, SOON).await;
+    let mut stream = TcpStream::connect(running.addr).await.unwrap();
+    stream
+        .write_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
+    stream.read_u8().await.unwrap();
+    timeout(SOON, async {
+        while !running.tasks.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
 }

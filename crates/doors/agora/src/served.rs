@@ -1,0 +1,121 @@
+//! Calls of other doors that this connection's agent works on: the agent sees a `message` from the address of the
+//! call, and its `reply*` frames to that address become events.
+
+use std::sync::Arc;
+
+use jackfield_core::{
+    call::{Call, Serving},
+    event::{ChunkKind, End, Event, Input},
+    failure::{Failure, Reason},
+};
+use jackfield_wire::agora::{Relay, RelayKind, downlink};
+
+use crate::translate::{
+    Then, call_address, chunk_from_relay, frame_from_answer, frame_from_call, said_in,
+};
+
+/// One call that the agent works on.
+#[derive(Debug)]
+pub(crate) struct Served {
+    serving: Serving,
+    address: String,
+    /// Whether text came in chunks; then the end may repeat it, but it is not said twice.
+    spoke: bool,
+}
+
+impl Served {
+    /// Takes a call; the frame brings it to the agent.
+    pub(crate) fn new(serving: Serving) -> (Self, String) {
+        let address = call_address(serving.call().id);
+        let frame = frame_from_call(serving.call(), &address);
+        (
+            Self {
+                serving,
+                address,
+                spoke: false,
+            },
+            frame,
+        )
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) fn serving(&self) -> &Serving {
+        &self.serving
+    }
+
+    /// Frames for what the caller said after its message.
+    pub(crate) fn input_frames(&self, frames: &mut Vec<String>) {
+        let mut inputs = Vec::new();
+        self.serving.input().take(&mut inputs, 64 << 10);
+        frames.extend(inputs.into_iter().map(|input| match input {
+            Input::Chunk(text) => {
+                downlink::message_chunk(&self.address, &self.address, text.as_str())
+            }
+            Input::EndOfMessage => downlink::message_end(&self.address, &self.address),
+            Input::Answer(ask_id, answer) => {
+                frame_from_answer(self.serving.call(), &self.address, &ask_id, &answer)
+            }
+        }));
+    }
+
+    /// Takes a frame of the agent about this call. Gives itself back while the call goes on.
+    pub(crate) fn take(mut self, relay: &Relay<'_>) -> Result<Option<Self>, (Self, Failure)> {
+        match relay.kind {
+            RelayKind::ReplyChunk => {
+                let chunk = chunk_from_relay(relay);
+                self.spoke |= chunk.kind == ChunkKind::Text;
+                self.serving.push(Event::Chunk(chunk));
+                Ok(Some(self))
+            }
+            RelayKind::Reply if relay.stream => {
+                // The opening of a stream may already say something.
+                for event in said_in(relay.payload, true).events {
+                    self.spoke = true;
+                    self.serving.push(event);
+                }
+                Ok(Some(self))
+            }
+            RelayKind::Reply | RelayKind::ReplyEnd => {
+                let said = said_in(relay.payload, !self.spoke);
+                for event in said.events {
+                    self.serving.push(event);
+                }
+                match said.then {
+                    Then::Ask(ask) => {
+                        self.serving.ask(ask);
+                        Ok(Some(self))
+                    }
+                    Then::Done(end) => {
+                        self.serving.finish(end);
+                        Ok(None)
+                    }
+                }
+            }
+            RelayKind::Error => {
+                let code = relay.code().map(String::from).unwrap_or_default();
+                let text = relay.message().map(String::from).unwrap_or_default();
+                self.serving
+                    .finish(End::Failed(Failure::new(Reason::Agent(code), text)));
+                Ok(None)
+            }
+            RelayKind::Cancel => {
+                self.serving.finish(End::Cancelled);
+                Ok(None)
+            }
+            RelayKind::Send | RelayKind::SendChunk | RelayKind::SendEnd => {
+                let text = "this is the address of a call: answer it with reply, reply_chunk and reply_end";
+                Err((self, Failure::new(Reason::Invalid, text)))
+            }
+        }
+    }
+}
+
+/// The frame that tells the agent to stop.
+pub(crate) fn cancel_frame(call: &Arc<Call>) -> String {
+    let address = call_address(call.id);
+    let stream_id = call.streamed.then_some(address.as_str());
+    downlink::cancel(&address, stream_id, Some(call.request.as_str()))
+}

@@ -1,0 +1,171 @@
+//! Who a connection is: `register`, `list` and `ping`.
+
+use jackfield_core::{
+    agent::{Profile, Skill},
+    entry::AgentView,
+    failure::{Failure, Reason},
+    hub::Wanted,
+    id::AgentId,
+    principal::Principal,
+};
+use jackfield_wire::agora::{AgentEntry, ErrorFrame, List, Register, downlink};
+
+use super::{MAILBOX, Registered, Session};
+use crate::{link::AgoraLink, translate::CALL_PREFIX};
+
+/// The longest name, description or endpoint that is kept.
+const MAX_WORDS: usize = 4096;
+/// How many capabilities an agent may list.
+const MAX_CAPABILITIES: usize = 256;
+
+impl Session {
+    /// Registers the connection as an agent, or takes what the agent now says of itself.
+    pub(super) async fn on_register(&mut self, register: Register<'_>) {
+        if let Err((field, failure)) = self.register(&register).await {
+            self.agora.hub.metrics().refused(crate::DOOR);
+            let frame = downlink::error(&ErrorFrame {
+                frame_type: Some("register".into()),
+                field: Some(field.into()),
+                ..ErrorFrame::new(failure.reason.name(), &failure.text)
+            });
+            self.queue(&frame);
+        }
+    }
+
+    async fn register(&mut self, register: &Register<'_>) -> Result<(), (&'static str, Failure)> {
+        let invalid = |text: String| Failure::new(Reason::Invalid, text);
+        let id =
+            AgentId::parse(&register.id).map_err(|error| ("id", invalid(error.to_string())))?;
+        if id.as_str().starts_with(CALL_PREFIX) {
+            return Err((
+                "id",
+                invalid(format!("an id may not begin with {CALL_PREFIX:?}")),
+            ));
+        }
+        let profile = profile_from(register, &id)?;
+        let hub = self.agora.hub.clone();
+        if let Some(registered) = &self.registered {
+            if registered.entry().id != id {
+                let text = format!(
+                    "this connection is {} already; open another one for {id}",
+                    registered.entry().id
+                );
+                return Err(("id", Failure::new(Reason::Conflict, text)));
+            }
+            if let Some(saved) = hub.refresh(&registered.attached, profile) {
+                saved.await.map_err(|_| ("id", store_failed()))?;
+            }
+            self.queue(&downlink::registered(id.as_str()));
+            return Ok(());
+        }
+        let token = register.token.as_deref().or(self.token.as_deref());
+        let principal = self
+            .agora
+            .gatekeeper
+            .admit(token)
+            .map_err(|failure| ("token", failure))?;
+        let link = AgoraLink::new(id.clone(), self.bell.rope(MAILBOX));
+        let mut attached = hub
+            .attach(&principal, &id, profile, link.clone(), false)
+            .map_err(|failure| ("id", failure))?;
+        if let Some(saved) = attached.saved.take() {
+            saved.await.map_err(|_| ("id", store_failed()))?;
+        }
+        self.ws.set_max_message(hub.limits().frame.0);
+        link.sign_of_life(self.last_heard);
+        self.registered = Some(Box::new(Registered {
+            attached,
+            link,
+            principal: principal.as_agent(id.clone()),
+        }));
+        self.queue(&downlink::registered(id.as_str()));
+        Ok(())
+    }
+
+    /// Answers who is there, to whoever may know.
+    pub(super) fn on_list(&mut self, list: &List<'_>) {
+        let principal = match self.viewer() {
+            Ok(principal) => principal,
+            Err(failure) => return self.say_error(failure.reason.name(), &failure.text),
+        };
+        let wanted = Wanted {
+            skills: list
+                .capabilities
+                .iter()
+                .map(|capability| capability.to_string())
+                .collect(),
+            online: true,
+        };
+        let views = self.agora.hub.discover(&principal, &wanted);
+        let times: Vec<String> = views
+            .iter()
+            .map(|view| view.registered_at.to_string())
+            .collect();
+        let entries: Vec<_> = views
+            .iter()
+            .zip(&times)
+            .map(|(view, time)| entry_from(view, time))
+            .collect();
+        self.queue(&downlink::agents(&entries));
+    }
+
+    fn viewer(&self) -> Result<Principal, Failure> {
+        match &self.registered {
+            Some(registered) => Ok(registered.principal.clone()),
+            None => self.agora.gatekeeper.admit(self.token.as_deref()),
+        }
+    }
+}
+
+fn store_failed() -> Failure {
+    Failure::new(
+        Reason::Internal,
+        "the hub could not write the agent down; try again",
+    )
+}
+
+fn profile_from(register: &Register<'_>, id: &AgentId) -> Result<Profile, (&'static str, Failure)> {
+    let words = |field: &'static str, text: Option<&str>| match text {
+        Some(text) if text.len() > MAX_WORDS => {
+            let text = format!("field {field:?} may have at most {MAX_WORDS} bytes");
+            Err((field, Failure::new(Reason::TooLarge, text)))
+        }
+        text => Ok(text.map(str::to_owned)),
+    };
+    if register.capabilities.len() > MAX_CAPABILITIES {
+        let text = format!("an agent may list at most {MAX_CAPABILITIES} capabilities");
+        return Err(("capabilities", Failure::new(Reason::TooLarge, text)));
+    }
+    let mut skills = Vec::new();
+    for capability in &register.capabilities {
+        skills.extend(words("capabilities", Some(capability))?.map(|id| Skill {
+            id,
+            ..Skill::default()
+        }));
+    }
+    Ok(Profile {
+        name: words("name", register.name.as_deref())?.unwrap_or_else(|| id.to_string()),
+        description: words("description", register.description.as_deref())?,
+        agent_type: words("agent_type", register.agent_type.as_deref())?,
+        skills,
+        endpoint: words("endpoint", register.endpoint.as_deref())?,
+    })
+}
+
+fn entry_from<'a>(view: &'a AgentView, registered_at: &'a str) -> AgentEntry<'a> {
+    AgentEntry {
+        id: view.id.as_str().into(),
+        name: view.profile.name.as_str().into(),
+        endpoint: view.profile.endpoint.as_deref().map(Into::into),
+        registered_at: registered_at.into(),
+        capabilities: view
+            .profile
+            .skills
+            .iter()
+            .map(|skill| skill.id.as_str().into())
+            .collect(),
+        online: view.online,
+        door: Some(view.door.as_str().into()),
+        description: view.profile.description.as_deref().map(Into::into),
+    }
+}

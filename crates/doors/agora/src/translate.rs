@@ -1,0 +1,454 @@
+//! Pure functions between Agora's frames and the core's types. No sockets, no hub.
+
+use jackfield_core::{
+    call::Call,
+    event::{
+        Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, File,
+        FileSource, Json, Message, Part,
+    },
+    failure::{Failure, Reason},
+    id::CallId,
+};
+use jackfield_wire::{
+    agora::{
+        self, AnswerPayload, ErrorFrame, InputRequired, Malformed, Opening, Payload, Query,
+        QueryPayload, Relay, downlink,
+    },
+    json::{Members, Text},
+};
+use serde_json::value::RawValue;
+
+/// What the address of a call begins with. No agent may be called so.
+pub(crate) const CALL_PREFIX: &str = "call:";
+
+/// The address by which an agent answers a call of another door.
+pub(crate) fn call_address(id: CallId) -> String {
+    format!("{CALL_PREFIX}{id}")
+}
+
+/// The code of a frame that could not be read.
+pub(crate) fn malformed_frame(malformed: &Malformed) -> String {
+    let reason = match malformed.fault {
+        agora::Fault::Syntax | agora::Fault::Invalid => Reason::Invalid,
+        agora::Fault::Unsupported => Reason::Unsupported,
+        agora::Fault::TooLarge => Reason::TooLarge,
+    };
+    malformed.to_frame(reason.name())
+}
+
+/// A failure that answers a frame: names whom it was for, its stream and its request.
+pub(crate) fn refusal(relay: &Relay<'_>, failure: &Failure) -> String {
+    let request_id = relay.any_request_id();
+    downlink::error(&ErrorFrame {
+        to: Some(relay.to.as_ref().into()),
+        stream_id: relay.stream_id.as_deref().map(Into::into),
+        request_id: request_id.as_deref().map(Into::into),
+        ..ErrorFrame::new(failure.reason.name(), &failure.text)
+    })
+}
+
+/// A message for an agent of another door, out of a `send`.
+pub(crate) fn message_from_query(query: Query) -> Message {
+    let mut parts = Vec::new();
+    if !query.text.is_empty() {
+        parts.push(Part::Text(query.text));
+    }
+    if let Some(raw) = query.parts {
+        parts.extend(parts_from_raw(&raw));
+    }
+    Message {
+        id: None,
+        parts,
+        metadata: query.metadata.map(Json::from),
+    }
+}
+
+/// Parts as we write them, or somebody's own shape kept whole as data.
+fn parts_from_raw(raw: &RawValue) -> Vec<Part> {
+    serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![Part::Data(raw.to_owned().into())])
+}
+
+fn raw_from<T: serde::Serialize>(items: &[T]) -> Option<Box<RawValue>> {
+    // Serialising our own plain types does not fail; if it did, leaving them out is all one can do.
+    if items.is_empty() {
+        None
+    } else {
+        serde_json::value::to_raw_value(items).ok()
+    }
+}
+
+/// The `message` that brings a call of another door to an Agora agent.
+pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
+    let words = call.message.words();
+    let rest: Vec<&Part> = call
+        .message
+        .parts
+        .iter()
+        .filter(|part| !matches!(part, Part::Text(_)))
+        .collect();
+    let parts = raw_from(&rest);
+    let payload = QueryPayload {
+        question: Text::from(words.as_str()),
+        parts: parts.as_deref(),
+        request_id: Some(call.request.as_str()),
+        session_id: Some(call.agent_session.as_str()),
+    };
+    downlink::message(
+        address,
+        &Opening {
+            stream_id: call.streamed.then_some(address),
+            stream: call.streamed,
+            payload: Some(Payload::Query(&payload)),
+            caller: Some(call.principal.label()),
+            metadata: call.message.metadata.as_ref().map(Json::raw),
+            ..Opening::default()
+        },
+    )
+}
+
+/// The `message` that brings the answer to an agent's question.
+pub(crate) fn frame_from_answer(
+    call: &Call,
+    address: &str,
+    ask_id: &str,
+    answer: &Answer,
+) -> String {
+    #[derive(serde::Serialize)]
+    struct Body<'a> {
+        action: &'static str,
+        ask_id: &'a str,
+        request_id: &'a str,
+        session_id: &'a str,
+        body: &'a Answer,
+    }
+    let body = Body {
+        action: "answer",
+        ask_id,
+        request_id: call.request.as_str(),
+        session_id: call.agent_session.as_str(),
+        body: answer,
+    };
+    let raw = serde_json::value::to_raw_value(&body).ok();
+    let opening = Opening {
+        payload: raw.as_deref().map(Payload::Raw),
+        caller: Some(call.principal.label()),
+        ..Opening::default()
+    };
+    downlink::message(address, &opening)
+}
+
+/// An answer to a question, out of a `send` whose payload names it by `ask_id`.
+pub(crate) fn answer_from_payload(payload: &RawValue) -> Option<(String, Answer)> {
+    let members = Members::of(payload)?;
+    let ask_id = members.text("ask_id")?.into_owned();
+    let body = members
+        .get("body")
+        .and_then(Members::of)
+        .unwrap_or_default();
+    let text = agora::answer_of(payload).text;
+    let flag = |name: &str| match body
+        .get(name)
+        .or_else(|| members.get(name))
+        .map(RawValue::get)
+    {
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        _ => None,
+    };
+    let parts = body.get("parts").or_else(|| members.get("parts"));
+    let reason = body.text("reason").or_else(|| members.text("reason"));
+    let answer = Answer {
+        content: body.text("content").map(String::from).or(text),
+        parts: parts.map(parts_from_raw).unwrap_or_default(),
+        approved: flag("approved"),
+        reason: reason.map(String::from),
+    };
+    Some((ask_id, answer))
+}
+
+/// A piece of an agent's reply, out of a `reply_chunk`. An unknown kind is text: it is still what the agent said.
+pub(crate) fn chunk_from_relay(relay: &Relay<'_>) -> Chunk {
+    Chunk {
+        kind: relay
+            .chunk_kind()
+            .and_then(|kind| ChunkKind::from_name(&kind))
+            .unwrap_or_default(),
+        text: relay.chunk_text().map(String::from).unwrap_or_default(),
+        tool_name: relay.tool_name().map(String::from),
+        tool_call_id: relay.tool_call_id().map(String::from),
+    }
+}
+
+/// What the payload of a `reply` or `reply_end` says: events that come first, then the end or a question.
+pub(crate) struct Said {
+    pub(crate) events: Vec<Event>,
+    pub(crate) then: Then,
+}
+
+/// What comes after the events of a payload.
+pub(crate) enum Then {
+    /// The agent is done.
+    Done(End),
+    /// The agent asks.
+    Ask(Ask),
+}
+
+/// Reads what an agent says at the end, or in its one answer. Text that was said in chunks before (not `with_text`)
+/// becomes the result instead of an event.
+pub(crate) fn said_in(payload: Option<&RawValue>, with_text: bool) -> Said {
+    let Some(payload) = payload else {
+        return Said {
+            events: Vec::new(),
+            then: Then::Done(End::done()),
+        };
+    };
+    let answer = agora::answer_of(payload);
+    let mut events = Vec::new();
+    let mut repeated = None;
+    if with_text && answer.input_required.is_none() {
+        events.extend(answer.text.filter(|text| !text.is_empty()).map(Event::text));
+    } else {
+        repeated = answer.text;
+    }
+    if let Some(raw) = answer.artifacts {
+        events.extend(artifacts_from_raw(&raw).into_iter().map(Event::Artifact));
+    }
+    if let Some(raw) = answer.parts {
+        events.push(Event::Artifact(Artifact {
+            id: "parts".to_owned(),
+            name: None,
+            parts: parts_from_raw(&raw),
+            append: false,
+            last: true,
+        }));
+    }
+    if let Some(ask) = answer.input_required {
+        return Said {
+            events,
+            then: Then::Ask(ask_from_wire(ask)),
+        };
+    }
+    let state = match answer.state.as_deref() {
+        Some("input_required" | "input-required") => DoneState::InputRequired,
+        Some("rejected") => DoneState::Rejected,
+        _ => DoneState::Completed,
+    };
+    let done = Done {
+        state,
+        result: answer.result.map(|raw| raw.get().to_owned()).or(repeated),
+        attachments: answer
+            .attachments
+            .map(|raw| files_from_raw(&raw))
+            .unwrap_or_default(),
+        usage: answer.usage.map(Json::from),
+        stop_reason: answer.stop_reason,
+    };
+    Said {
+        events,
+        then: Then::Done(End::Done(Box::new(done))),
+    }
+}
+
+fn artifacts_from_raw(raw: &RawValue) -> Vec<Artifact> {
+    serde_json::from_str(raw.get()).unwrap_or_else(|_| {
+        let parts = vec![Part::Data(raw.to_owned().into())];
+        vec![Artifact {
+            id: "artifacts".to_owned(),
+            name: None,
+            parts,
+            append: false,
+            last: true,
+        }]
+    })
+}
+
+fn ask_from_wire(ask: InputRequired) -> Ask {
+    let kind = if ask.kind.as_deref() == Some("approval") {
+        AskKind::Approval
+    } else {
+        AskKind::Input
+    };
+    Ask {
+        id: ask.id.unwrap_or_else(|| CallId::new().to_string()),
+        kind,
+        text: ask.text,
+        tool_name: ask.tool,
+        tool_call_id: None,
+        arguments: None,
+        schema: ask.schema.map(Json::from),
+    }
+}
+
+/// Files as Agora and the bridge write them: `{name, url, type}`, with `bytes` where there is no address.
+fn files_from_raw(raw: &RawValue) -> Vec<File> {
+    let Some(elements) = jackfield_wire::json::elements(raw) else {
+        return Vec::new();
+    };
+    let file = |raw: &RawValue| {
+        let members = Members::of(raw)?;
+        let text = |names: &[&str]| {
+            names
+                .iter()
+                .find_map(|name| members.text(name))
+                .map(String::from)
+        };
+        let source = match text(&["url", "uri"]) {
+            Some(uri) => FileSource::Uri(uri),
+            None => FileSource::Bytes(text(&["bytes"])?),
+        };
+        Some(File {
+            name: text(&["name"]),
+            mime: text(&["type", "mime", "mimeType"]),
+            source,
+        })
+    };
+    elements.into_iter().filter_map(file).collect()
+}
+
+fn raw_from_files(files: &[File]) -> Option<Box<RawValue>> {
+    #[derive(serde::Serialize)]
+    struct Wire<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bytes: Option<&'a str>,
+        #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+        mime: Option<&'a str>,
+    }
+    let wire: Vec<_> = files
+        .iter()
+        .map(|file| {
+            let (url, bytes) = match &file.source {
+                FileSource::Uri(uri) => (Some(uri.as_str()), None),
+                FileSource::Bytes(bytes) => (None, Some(bytes.as_str())),
+            };
+            Wire {
+                name: file.name.as_deref(),
+                url,
+                bytes,
+                mime: file.mime.as_deref(),
+            }
+        })
+        .collect();
+    raw_from(&wire)
+}
+
+/// Whom the frames of a reply are from, and what they are matched by.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Thread {
+    /// The agent that was called.
+    pub(crate) from: String,
+    /// The caller's id of the request.
+    pub(crate) request_id: Option<String>,
+    /// The caller's conversation.
+    pub(crate) session_id: Option<String>,
+    /// The stream of the reply.
+    pub(crate) stream_id: String,
+}
+
+impl Thread {
+    /// The frame that begins a streamed reply.
+    pub(crate) fn opening(&self) -> String {
+        let payload = Payload::Ids {
+            request_id: self.request_id.as_deref(),
+            session_id: self.session_id.as_deref(),
+        };
+        let opening = Opening {
+            stream_id: Some(&self.stream_id),
+            stream: true,
+            payload: Some(payload),
+            ..Opening::default()
+        };
+        downlink::reply(&self.from, &opening)
+    }
+
+    /// A piece of a streamed reply.
+    pub(crate) fn chunk(&self, chunk: &Chunk) -> String {
+        let wire = agora::Chunk {
+            text: Text::from(chunk.text.as_str()),
+            kind: (chunk.kind != ChunkKind::Text).then(|| chunk.kind.name()),
+            tool_name: chunk.tool_name.as_deref(),
+            tool_call_id: chunk.tool_call_id.as_deref(),
+        };
+        downlink::reply_chunk(&self.from, &self.stream_id, wire)
+    }
+
+    /// A question: it says what is wanted, and the stream stays open.
+    pub(crate) fn ask(&self, ask: &Ask) -> String {
+        let kind = match ask.kind {
+            AskKind::Input => "input",
+            AskKind::Approval => "approval",
+        };
+        let input_required = InputRequired {
+            id: Some(ask.id.clone()),
+            kind: Some(kind.to_owned()),
+            text: ask.text.clone(),
+            schema: ask.schema.as_ref().map(|json| json.raw().to_owned()),
+            tool: ask.tool_name.clone(),
+        };
+        let payload = AnswerPayload {
+            request_id: self.request_id.as_deref(),
+            session_id: self.session_id.as_deref(),
+            input_required: Some(&input_required),
+            ..AnswerPayload::default()
+        };
+        downlink::reply(
+            &self.from,
+            &Opening {
+                payload: Some(Payload::Answer(&payload)),
+                ..Opening::default()
+            },
+        )
+    }
+
+    /// The end of a reply: of its stream if one was `opened`, else the one `reply`.
+    pub(crate) fn done(&self, done: &Done, artifacts: &[Artifact], opened: bool) -> String {
+        let state = match done.state {
+            DoneState::Completed => None,
+            DoneState::InputRequired => Some("input_required"),
+            DoneState::Rejected => Some("rejected"),
+        };
+        let (artifacts, attachments) = (raw_from(artifacts), raw_from_files(&done.attachments));
+        // A streamed answer is not repeated; one that came without chunks is in `result`, or empty.
+        let answer = if opened {
+            None
+        } else {
+            Some(done.result.as_deref().unwrap_or_default())
+        };
+        let payload = AnswerPayload {
+            answer: answer.map(Text::from),
+            request_id: self.request_id.as_deref(),
+            session_id: self.session_id.as_deref(),
+            state,
+            attachments: attachments.as_deref(),
+            artifacts: artifacts.as_deref(),
+            usage: done.usage.as_ref().map(Json::raw),
+            stop_reason: done.stop_reason.as_deref(),
+            ..AnswerPayload::default()
+        };
+        let payload = Some(Payload::Answer(&payload));
+        if opened {
+            return downlink::reply_end(&self.from, &self.stream_id, payload);
+        }
+        downlink::reply(
+            &self.from,
+            &Opening {
+                payload,
+                ..Opening::default()
+            },
+        )
+    }
+
+    /// The failure of a reply.
+    pub(crate) fn failed(&self, failure: &Failure) -> String {
+        downlink::error(&ErrorFrame {
+            from: Some(self.from.as_str().into()),
+            to: Some(self.from.as_str().into()),
+            stream_id: Some(self.stream_id.as_str().into()),
+            request_id: self.request_id.as_deref().map(Into::into),
+            ..ErrorFrame::new(failure.reason.name(), &failure.text)
+        })
+    }
+}

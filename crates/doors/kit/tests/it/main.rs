@@ -1,0 +1,6 @@
+//! The kit from outside: a whole server, spoken to over real sockets.
+#![allow(clippy::unwrap_used, reason = "the helpers are tests too")]
+
+mod common;
+mod server;
+mod websocket;

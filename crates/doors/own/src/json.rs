@@ -1,0 +1,193 @@
+//! Looks at JSON text without building values: how deep it nests, and which field a parser's error is about. Serde's
+//! own limit does not count what is passed on as raw JSON, and its errors name a line, not a field.
+
+/// A path of keys and indexes, such as `parts[0].file`.
+#[derive(Debug, Default)]
+struct Walk {
+    /// Per open bracket, where in it we are.
+    open: Vec<Place>,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// In an object: the last key, and whether the next string is one.
+    Object { key: String, wants_key: bool },
+    /// In an array: the index.
+    Array(usize),
+}
+
+/// Whether the text nests deeper than `max`. What is not JSON is left for the parser to refuse.
+pub(crate) fn is_deeper_than(text: &[u8], max: usize) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for byte in text {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > max {
+                    return true;
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Which field the byte at a line and column (both from 1) belongs to; empty at the top.
+pub(crate) fn field_at(text: &[u8], line: usize, column: usize) -> String {
+    let start: usize = text
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(line.saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    let end = start.saturating_add(column).min(text.len());
+    let mut walk = Walk::default();
+    walk.go(&text[..end]);
+    walk.path()
+}
+
+impl Walk {
+    fn go(&mut self, text: &[u8]) {
+        let mut at = 0;
+        while let Some(byte) = text.get(at) {
+            at += 1;
+            match byte {
+                b'"' => {
+                    let length = string_length(&text[at..]);
+                    self.string(&text[at..at + length]);
+                    at += length + 1;
+                }
+                b'{' => self.open.push(Place::Object {
+                    key: String::new(),
+                    wants_key: true,
+                }),
+                b'[' => self.open.push(Place::Array(0)),
+                // The last bracket stays open: an error about what it closed is about the whole of it.
+                b'}' | b']' if at < text.len() => drop(self.open.pop()),
+                b',' if at < text.len() => self.next(),
+                _ => {}
+            }
+        }
+    }
+
+    fn string(&mut self, text: &[u8]) {
+        if let Some(Place::Object { key, wants_key }) = self.open.last_mut()
+            && std::mem::take(wants_key)
+        {
+            *key = String::from_utf8_lossy(text).into_owned();
+        }
+    }
+
+    fn next(&mut self) {
+        match self.open.last_mut() {
+            Some(Place::Object { key, wants_key }) => {
+                key.clear();
+                *wants_key = true;
+            }
+            Some(Place::Array(index)) => *index += 1,
+            None => {}
+        }
+    }
+
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for place in &self.open {
+            match place {
+                Place::Object { key, .. } if key.is_empty() => {}
+                Place::Object { key, .. } => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(key);
+                }
+                Place::Array(index) => path.push_str(&format!("[{index}]")),
+            }
+        }
+        path
+    }
+}
+
+/// The length of a string's inside, whose opening quote is gone.
+fn string_length(text: &[u8]) -> usize {
+    let mut escaped = false;
+    text.iter()
+        .position(|byte| match byte {
+            _ if escaped => {
+                escaped = false;
+                false
+            }
+            b'\\' => {
+                escaped = true;
+                false
+            }
+            byte => *byte == b'"',
+        })
+        .unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn brackets_in_strings_do_not_nest() {
+        assert!(!is_deeper_than(br#"{"a": "[[[[\"[[["}"#, 1));
+        assert!(!is_deeper_than(b"[[],[],{}]", 2));
+        assert!(is_deeper_than(b"[[[]]]", 2));
+    }
+
+    #[test]
+    fn an_error_is_traced_to_its_field() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Body {
+            #[serde(rename = "text")]
+            _text: Option<String>,
+            #[serde(rename = "parts")]
+            _parts: Option<Vec<Part>>,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        struct Part {
+            #[serde(rename = "name")]
+            _name: String,
+        }
+        for (text, field) in [
+            (r#"{"text": 5}"#, "text"),
+            ("{\"text\": \"a\",\n \"parts\": 7 }", "parts"),
+            (
+                r#"{"text": "}", "parts": [{"name": "x"}, {"name": 1}]}"#,
+                "parts[1].name",
+            ),
+            (r#"{"text": "a", "parts": [{}]}"#, "parts[0]"),
+            (r#"{"texts": "a"}"#, "texts"),
+            ("[]", ""),
+        ] {
+            let error = serde_json::from_str::<Body>(text).unwrap_err();
+            let found = field_at(text.as_bytes(), error.line(), error.column());
+            assert!(found.starts_with(field), "{text}: {found:?} for {error}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_cut_anywhere_is_no_trouble() {
+        let text = br#"{"a": [{"b\"": "c\\"}, [1, 2]], "d": null}"#;
+        assert!(serde_json::from_slice::<Value>(text).is_ok());
+        for end in 0..=text.len() {
+            field_at(&text[..end], 1, end);
+            is_deeper_than(&text[..end], 64);
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What callers send: request bodies, read strictly (a field that we do not know is refused), and what the core makes
+//! of them.
+
+use std::time::Duration;
+
+use base64::{
+    Engine as _,
+    alphabet::STANDARD,
+    engine::{GeneralPurpose, GeneralPurposeConfig},
+};
+use jackfield_core::{
+    agent::{Keep, Settings, Share},
+    call::Patience,
+    event::{Answer, File, FileSource, Json, Message, Part},
+    failure::Failure,
+    id::{Owner, RequestId, SessionId},
+    units::Span,
+};
+use serde::{Deserialize, Deserializer};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, schema::Type},
+};
+
+use super::KeepView;
+use crate::failure::invalid;
+
+/// The longest time that can be asked for: clocks reach no further than people plan.
+const SPAN_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Files as people and other programs write them: the last bits of the last character may be anything.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// A length of time: a number of seconds, or a text such as `30s`, `10m`, `8h`, `30d`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanBody(pub Duration);
+
+impl<'de> Deserialize<'de> for SpanBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error as _;
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected seconds, or a text such as \"30s\" or \"8h\"")]
+        enum Either {
+            Seconds(u64),
+            Text(String),
+        }
+        let span = match Either::deserialize(deserializer)? {
+            Either::Seconds(seconds) => Duration::from_secs(seconds),
+            Either::Text(text) => text.parse::<Span>().map_err(D::Error::custom)?.0,
+        };
+        if span.is_zero() || span > SPAN_MAX {
+            return Err(D::Error::custom("a time must be from 1ms to 366d"));
+        }
+        Ok(Self(span))
+    }
+}
+
+impl PartialSchema for SpanBody {
+    fn schema() -> RefOr<Schema> {
+        let text = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^[1-9][0-9]{0,6}(ms|s)$|^[1-9][0-9]{0,3}m$|^[1-9][0-9]?[hd]$"))
+            .description(Some("A whole number with ms, s, m, h or d, up to 366 days"));
+        let seconds = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(366 * 24 * 3600))
+            .description(Some("Seconds"));
+        OneOfBuilder::new().item(text).item(seconds).into()
+    }
+}
+
+impl ToSchema for SpanBody {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Span".into()
+    }
+}
+
+/// A part of a message, an answer or an artifact.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Part)]
+pub enum PartBody {
+    /// Words.
+    Text(String),
+    /// A file.
+    File(FileBody),
+    /// Structured data.
+    #[schema(value_type = serde_json::Value)]
+    Data(Json),
+}
+
+/// A file: where its bytes are, and what they are.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileBody {
+    name: Option<String>,
+    mime: Option<String>,
+    uri: Option<String>,
+    bytes: Option<String>,
+}
+
+/// A file, either by its address or with its bytes.
+#[derive(ToSchema)]
+#[serde(untagged, deny_unknown_fields)]
+#[allow(dead_code, reason = "describes FileBody, whose one-of rule serde cannot tell clearly")]
+enum FileSchema {
+    /// At an address.
+    #[schema(title = "FileByUri")]
+    Uri {
+        /// Its name.
+        name: Option<String>,
+        /// Its media type.
+        mime: Option<String>,
+        /// Where it is.
+        #[schema(min_length = 1)]
+        uri: String,
+    },
+    /// Here.
+    #[schema(title = "FileByBytes")]
+    Bytes {
+        /// Its name.
+        name: Option<String>,
+        /// Its media type.
+        mime: Option<String>,
+        /// Its bytes in base64.
+        #[schema(
+            pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+        )]
+        bytes: String,
+    },
+}
+
+impl PartialSchema for FileBody {
+    fn schema() -> RefOr<Schema> {
+        FileSchema::schema()
+    }
+}
+
+impl ToSchema for FileBody {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "File".into()
+    }
+}
+
+/// What the caller says, and how long they wait for the answer.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewCall)]
+pub struct CallBody {
+    /// Words; `text`, `parts` or both.
+    pub text: Option<String>,
+    /// Words, files and data; they come after `text`.
+    #[schema(min_items = 1)]
+    pub parts: Option<Vec<PartBody>>,
+    /// The conversation to go on with: 1 to 256 bytes. A new one if absent.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
+    pub session: Option<SessionId>,
+    /// The caller's own id of the request: 1 to 256 bytes. It may be open once.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
+    pub request_id: Option<RequestId>,
+    /// Keeps the call: it goes on when the caller leaves, and can be read again.
+    #[serde(default)]
+    pub keep: bool,
+    /// Answers as soon as the call is kept, and implies `keep`.
+    #[serde(default)]
+    pub detach: bool,
+    /// How long a kept call may wait for its agent to come online.
+    pub wait_online: Option<SpanBody>,
+    /// How long the call may last.
+    pub timeout: Option<SpanBody>,
+    /// How long the agent may be silent.
+    pub idle: Option<SpanBody>,
+    /// Answers as it comes (the default), or all at once.
+    #[serde(default = "yes")]
+    pub stream: bool,
+    /// What else the agent should know; passed on where its protocol can.
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Json>,
+    /// The caller's own id of the message: 1 to 256 bytes.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
+    pub message_id: Option<RequestId>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl CallBody {
+    /// What is said.
+    pub fn message(&mut self) -> Result<Message, Failure> {
+        let mut parts: Vec<_> = self.text.take().map(Part::Text).into_iter().collect();
+        parts.extend(parts_from_body(self.parts.take().unwrap_or_default())?);
+        if parts.is_empty() {
+            return Err(invalid(
+                "field \"text\" or \"parts\" is needed: what should the agent be told?",
+            ));
+        }
+        if self.metadata.as_ref().is_some_and(|json| !json.get().starts_with('{')) {
+            return Err(invalid("field \"metadata\" must be an object"));
+        }
+        Ok(Message {
+            id: self.message_id.take().map(|id| id.to_string()),
+            parts,
+            metadata: self.metadata.take(),
+        })
+    }
+
+    /// How long the caller gives it.
+    pub fn patience(&self) -> Patience {
+        Patience {
+            idle: self.idle.map(|span| span.0),
+            absolute: self.timeout.map(|span| span.0),
+        }
+    }
+}
+
+/// The parts of a message or an answer.
+pub fn parts_from_body(parts: Vec<PartBody>) -> Result<Vec<Part>, Failure> {
+    let part = |(index, part)| {
+        Ok(match part {
+            PartBody::Text(text) => Part::Text(text),
+            PartBody::Data(json) => Part::Data(json),
+            PartBody::File(file) => Part::File(file_from_body(file, index)?),
+        })
+    };
+    parts.into_iter().enumerate().map(part).collect()
+}
+
+fn file_from_body(file: FileBody, index: usize) -> Result<File, Failure> {
+    let source = match (file.uri, file.bytes) {
+        (Some(uri), None) if !uri.is_empty() => FileSource::Uri(uri),
+        (None, Some(bytes)) if BASE64.decode(&bytes).is_ok() => FileSource::Bytes(bytes),
+        (None, Some(_)) => {
+            return Err(invalid(format!(
+                "field \"parts[{index}].file.bytes\" must be base64 with padding"
+            )));
+        }
+        _ => {
+            return Err(invalid(format!(
+                "field \"parts[{index}].file\" needs either \"uri\" or \"bytes\""
+            )));
+        }
+    };
+    Ok(File {
+        name: file.name,
+        mime: file.mime,
+        source,
+    })
+}
+
+/// The answer to a question of an agent.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Answer)]
+pub struct AnswerBody {
+    /// The question's id.
+    pub ask_id: String,
+    /// The words.
+    pub content: Option<String>,
+    /// Files and data.
+    pub parts: Option<Vec<PartBody>>,
+    /// Yes or no, to an approval.
+    pub approved: Option<bool>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+impl AnswerBody {
+    /// What the agent is told.
+    pub fn answer(self) -> Result<(String, Answer), Failure> {
+        if self.content.is_none() && self.parts.is_none() && self.approved.is_none() {
+            return Err(invalid(
+                "field \"content\", \"parts\" or \"approved\" is needed: what is the answer?",
+            ));
+        }
+        let answer = Answer {
+            content: self.content,
+            parts: parts_from_body(self.parts.unwrap_or_default())?,
+            approved: self.approved,
+            reason: self.reason,
+        };
+        Ok((self.ask_id, answer))
+    }
+}
+
+/// Who besides its owner may see and call an agent.
+#[derive(Debug, ToSchema)]
+#[schema(as = Share, rename_all = "snake_case")]
+#[allow(dead_code, reason = "describes the core's type")]
+pub enum ShareBody {
+    /// Nobody.
+    Nobody,
+    /// These owners.
+    With(Vec<OwnerName>),
+    /// Everybody on this hub.
+    Everyone,
+}
+
+/// The name of an owner.
+#[derive(Debug, ToSchema)]
+#[schema(as = Owner, pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
+#[allow(dead_code, reason = "describes the core's type")]
+pub struct OwnerName(String);
+
+/// What to change of an agent.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = AgentChange)]
+pub struct AgentBody {
+    /// Who else may see and call it.
+    #[schema(value_type = Option<ShareBody>)]
+    pub share: Option<Share>,
+    /// What to set for it; what is not named stays.
+    pub settings: Option<SettingsBody>,
+}
+
+/// What to set for an agent.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = SettingsChange)]
+pub struct SettingsBody {
+    /// How much of its kept calls is written to disk.
+    #[schema(value_type = Option<KeepView>)]
+    store: Option<Keep>,
+    /// Whether its approval asks go to the caller too.
+    approvals_to_caller: Option<bool>,
+    /// How long a call of it may be silent; null: as the hub has it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<SpanBody>)]
+    idle: Option<Option<SpanBody>>,
+    /// How long a call of it may last; null: as the hub has it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<SpanBody>)]
+    absolute: Option<Option<SpanBody>>,
+}
+
+/// Tells null from nothing.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(d: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(d).map(Some)
+}
+
+impl SettingsBody {
+    /// The settings after the change.
+    pub fn applied_to(self, mut settings: Settings) -> Settings {
+        let span = |span: Option<SpanBody>| span.map(|span| Span(span.0));
+        settings.store = self.store.unwrap_or(settings.store);
+        settings.approvals_to_caller = self
+            .approvals_to_caller
+            .unwrap_or(settings.approvals_to_caller);
+        settings.idle = self.idle.map_or(settings.idle, span);
+        settings.absolute = self.absolute.map_or(settings.absolute, span);
+        settings
+    }
+}
+
+/// A token to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TokenRequest)]
+pub struct TokenBody {
+    /// A name for people.
+    #[schema(min_length = 1, max_length = 128)]
+    pub name: String,
+    /// Whose it is.
+    #[schema(value_type = OwnerName)]
+    pub owner: Owner,
+    /// What it may do besides what an owner may: `agent:PATTERN`, `call:PATTERN`, `watch:PATTERN`, `admin`.
+    #[schema(value_type = Vec<ScopeText>)]
+    pub scopes: Vec<String>,
+    /// After what time it stops working by itself.
+    pub expires: Option<SpanBody>,
+}
+
+/// One scope as it is written.
+#[derive(Debug, ToSchema)]
+#[schema(as = Scope, pattern = "^(admin|(agent|call|watch):.+)$")]
+#[allow(dead_code, reason = "describes a text that the core checks")]
+pub struct ScopeText(String);

@@ -1,0 +1,245 @@
+//! From the core's events to the JSON of a call's stream, and on to SSE frames. Each frame's `event:` is the `type` of
+//! its data; only what is kept has an `id:`, from which a reader goes on.
+
+use jackfield_core::{
+    event::{Answer, Artifact, Ask, Chunk, Done, End, Event, Message},
+    failure::Failure,
+    store::LogItem,
+    task::{Cursor, TaskItem},
+};
+use jackfield_kit::sse::SseFrame;
+use serde::Serialize;
+
+use super::event::{
+    AnswerView, ArtifactView, AskView, CallEvent, ChunkView, DoneView, GapView, MessageView,
+};
+
+/// A frame whose data is JSON.
+pub(super) fn frame(name: &'static str, data: &impl Serialize) -> SseFrame {
+    let data = serde_json::to_vec(data).expect("views have text keys and no fallible parts");
+    SseFrame::data(data).with_event(name)
+}
+
+impl CallEvent {
+    /// The stream ends early.
+    pub fn failed(failure: &Failure) -> Self {
+        Self::Failed(failure.into())
+    }
+
+    /// As a frame of a live call.
+    pub fn frame(&self) -> SseFrame {
+        let name = match self {
+            Self::Call(_) => "call",
+            Self::Message(_) => "message",
+            Self::Chunk(_) => "chunk",
+            Self::Artifact(_) => "artifact",
+            Self::Ask(_) => "ask",
+            Self::Answer(_) => "answer",
+            Self::Gap(_) => "gap",
+            Self::Done(_) => "done",
+            Self::Failed(_) => "failed",
+            Self::Cancelled => "cancelled",
+        };
+        frame(name, self)
+    }
+
+    /// As a frame of a kept call: whoever shows the cursor goes on after it.
+    pub fn kept_frame(&self, next: Cursor) -> SseFrame {
+        self.frame().with_id(next.to_string())
+    }
+}
+
+/// One item of a task's log as a frame.
+pub fn frame_from_item(item: TaskItem) -> SseFrame {
+    match item {
+        TaskItem::Row { next, item } => CallEvent::from(item).kept_frame(next),
+        TaskItem::Gap { next } => CallEvent::Gap(GapView {
+            next: next.to_string(),
+        })
+        .kept_frame(next),
+    }
+}
+
+impl From<LogItem> for CallEvent {
+    fn from(item: LogItem) -> Self {
+        match item {
+            LogItem::Message(message) => Self::Message(message.into()),
+            LogItem::Event(event) => event.into(),
+            LogItem::Answer(ask_id, answer) => Self::Answer(answer_view(ask_id, answer)),
+            LogItem::End(end) => end.into(),
+        }
+    }
+}
+
+impl From<Event> for CallEvent {
+    fn from(event: Event) -> Self {
+        match event {
+            Event::Chunk(chunk) => Self::Chunk(chunk.into()),
+            Event::Artifact(artifact) => Self::Artifact(artifact.into()),
+            Event::Ask(ask) => Self::Ask(ask.into()),
+        }
+    }
+}
+
+impl From<End> for CallEvent {
+    fn from(end: End) -> Self {
+        match end {
+            End::Done(done) => Self::Done((*done).into()),
+            End::Failed(failure) => Self::failed(&failure),
+            End::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl From<Message> for MessageView {
+    fn from(message: Message) -> Self {
+        Self {
+            message_id: message.id,
+            parts: message.parts,
+            metadata: message.metadata,
+        }
+    }
+}
+
+impl From<Chunk> for ChunkView {
+    fn from(chunk: Chunk) -> Self {
+        Self {
+            kind: chunk.kind,
+            text: chunk.text,
+            tool_name: chunk.tool_name,
+            tool_call_id: chunk.tool_call_id,
+        }
+    }
+}
+
+impl From<Artifact> for ArtifactView {
+    fn from(artifact: Artifact) -> Self {
+        Self {
+            id: artifact.id,
+            name: artifact.name,
+            parts: artifact.parts,
+            append: artifact.append,
+            last: artifact.last,
+        }
+    }
+}
+
+impl From<Ask> for AskView {
+    fn from(ask: Ask) -> Self {
+        Self {
+            id: ask.id,
+            kind: ask.kind,
+            text: ask.text,
+            tool_name: ask.tool_name,
+            tool_call_id: ask.tool_call_id,
+            arguments: ask.arguments,
+            schema: ask.schema,
+        }
+    }
+}
+
+fn answer_view(ask_id: String, answer: Answer) -> AnswerView {
+    AnswerView {
+        ask_id,
+        content: answer.content,
+        parts: answer.parts,
+        approved: answer.approved,
+        reason: answer.reason,
+    }
+}
+
+impl From<Done> for DoneView {
+    fn from(done: Done) -> Self {
+        Self {
+            state: done.state,
+            result: done.result,
+            attachments: done.attachments,
+            usage: done.usage,
+            stop_reason: done.stop_reason,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_core::{
+        event::{AskKind, File, FileSource, Json, Part},
+        failure::Reason,
+    };
+
+    use super::*;
+
+    fn golden(event: impl Into<CallEvent>, name: &str, data: &str) {
+        let frame = event.into().frame();
+        assert_eq!(frame.event.as_deref(), Some(name));
+        assert_eq!(std::str::from_utf8(&frame.data.unwrap()).unwrap(), data);
+        assert_eq!(frame.id, None, "live events cannot be read again");
+    }
+
+    #[test]
+    fn events_are_written_as_documented() {
+        golden(
+            Event::text("h\u{e9}\n"),
+            "chunk",
+            r#"{"type":"chunk","kind":"text","text":"hé\n"}"#,
+        );
+        golden(
+            Event::Artifact(Artifact {
+                id: "a".into(),
+                name: Some("plot".into()),
+                parts: vec![
+                    Part::Text("t".into()),
+                    Part::Data(Json::parse("[1.0]").unwrap()),
+                    Part::File(File {
+                        name: None,
+                        mime: Some("image/png".into()),
+                        source: FileSource::Bytes("AA==".into()),
+                    }),
+                ],
+                append: false,
+                last: true,
+            }),
+            "artifact",
+            r#"{"type":"artifact","id":"a","name":"plot","parts":[{"text":"t"},{"data":[1.0]},{"file":{"mime":"image/png","bytes":"AA=="}}],"append":false,"last":true}"#,
+        );
+        golden(
+            Event::Ask(Ask {
+                id: "q".into(),
+                kind: AskKind::Approval,
+                text: "may I?".into(),
+                tool_name: Some("rm".into()),
+                tool_call_id: None,
+                arguments: Some(Json::parse(r#"{"path":"/"}"#).unwrap()),
+                schema: None,
+            }),
+            "ask",
+            r#"{"type":"ask","id":"q","kind":"approval","text":"may I?","tool_name":"rm","arguments":{"path":"/"}}"#,
+        );
+    }
+
+    #[test]
+    fn ends_are_written_as_documented() {
+        golden(
+            End::done(),
+            "done",
+            r#"{"type":"done","state":"completed"}"#,
+        );
+        golden(End::Cancelled, "cancelled", r#"{"type":"cancelled"}"#);
+        golden(
+            End::Failed(Failure::new(Reason::Agent("quota".into()), "no more")),
+            "failed",
+            r#"{"type":"failed","error":"quota","message":"no more"}"#,
+        );
+    }
+
+    #[test]
+    fn what_is_kept_has_an_id_to_go_on_from() {
+        let next = Cursor { epoch: 2, pos: 17 };
+        let frame = frame_from_item(TaskItem::Gap { next });
+        assert_eq!(frame.id.as_deref(), Some("2-17"));
+        assert_eq!(frame.data.unwrap(), r#"{"type":"gap","next":"2-17"}"#);
+        let item = LogItem::Answer("q".into(), Answer::default());
+        let frame = frame_from_item(TaskItem::Row { next, item });
+        assert_eq!(frame.data.unwrap(), r#"{"type":"answer","ask_id":"q"}"#);
+    }
+}

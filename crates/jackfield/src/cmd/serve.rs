@@ -1,0 +1,126 @@
+//! `jackfield serve`: a hub until ctrl-c or SIGTERM.
+
+use std::{io::IsTerminal, net::SocketAddr, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{
+    assembly::{self, ADMIN_TOKEN, Running},
+    config::{Config, LogFormat, Overrides},
+    telemetry,
+};
+
+/// Start a hub.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The configuration file [default: jackfield.toml in this folder, if there is one]
+    #[arg(long, env = "JACKFIELD_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The address to listen on [default: 127.0.0.1:7411]
+    #[arg(long, env = "JACKFIELD_LISTEN", value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Where the database and the secrets are [default: ~/.local/share/jackfield]
+    #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// The URL under which others reach the hub
+    #[arg(long, env = "JACKFIELD_PUBLIC_URL", value_name = "URL")]
+    public_url: Option<String>,
+    /// Let anybody who can connect do everything, on any address
+    #[arg(long)]
+    insecure: bool,
+    /// What to log: error, warn, info, debug, trace, or a filter [default: info]
+    #[arg(long, env = "JACKFIELD_LOG", value_name = "FILTER")]
+    log: Option<String>,
+    /// How to log [default: text]
+    #[arg(long, env = "JACKFIELD_LOG_FORMAT", value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+}
+
+impl Serve {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let overrides = Overrides {
+            listen: self.listen,
+            data_dir: self.data_dir,
+            public_url: self.public_url,
+            insecure: self.insecure,
+            log: self.log,
+            log_format: self.log_format,
+        };
+        let config = Config::load(self.config.as_deref(), overrides)?;
+        telemetry::start(&config.log, config.log_format)?;
+        // Heard from here on, so that a signal during the start stops it too.
+        let (mut interrupt, mut terminate, mut hangup) = (
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        );
+        let running = tokio::select! {
+            running = assembly::start(&config) => running?,
+            _ = interrupt.recv() => return Ok(ExitCode::from(130)),
+            _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
+        };
+        greet(&config, &running);
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => break,
+                _ = terminate.recv() => break,
+                _ = hangup.recv() => reload(&running),
+            }
+        }
+        eprintln!("stopping; once more ctrl-c stops at once");
+        tokio::select! {
+            () = running.stop(config.limits.stop_grace.0) => {}
+            _ = interrupt.recv() => return Ok(ExitCode::from(130)),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn reload(running: &Running) {
+    match running.reload().context("reload") {
+        Ok(()) => tracing::info!("reloaded the TLS files"),
+        Err(error) => tracing::error!("{error:#}; the old ones stay in use"),
+    }
+}
+
+/// Says where it listens and what to try next. The first line is for programs too: it is the only one on stdout.
+fn greet(config: &Config, running: &Running) {
+    let scheme = if config.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let url = config
+        .public_url
+        .clone()
+        .unwrap_or_else(|| format!("{scheme}://{}", running.addr));
+    println!("jackfield listens on {url}");
+    if config.insecure && !config.listen.ip().is_loopback() {
+        eprintln!(
+            "warning: --insecure: anybody who reaches {} may do everything",
+            running.addr
+        );
+    }
+    if !std::io::stderr().is_terminal() && !std::io::stdout().is_terminal() {
+        return;
+    }
+    let hub = if running.addr == "127.0.0.1:7411".parse::<SocketAddr>().expect("an address") {
+        String::new()
+    } else {
+        format!(" --hub {url}")
+    };
+    eprintln!();
+    eprintln!("try in another terminal:");
+    eprintln!("  jackfield ls{hub}                      who is here");
+    eprintln!("  jackfield call{hub} AGENT \"hello\"      call one of them");
+    eprintln!("  jackfield watch{hub}                   see what they say, live");
+    if !config.trusts_everyone() {
+        eprintln!();
+        eprintln!(
+            "every request needs a token; the administrator's is in {}",
+            config.data_dir.join(ADMIN_TOKEN).display()
+        );
+    }
+}

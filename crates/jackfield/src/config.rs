@@ -1,0 +1,261 @@
+//! The hub's configuration: flags over environment over `jackfield.toml` over defaults. Unknown keys are errors, so
+//! that a misspelt one is not silent.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use jackfield_core::limits::Limits;
+use serde::{Deserialize, Serialize};
+
+/// Where the hub listens unless told otherwise: this machine only.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
+/// The file that is read from the working directory if it is there.
+pub const DEFAULT_FILE: &str = "jackfield.toml";
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// The files of a certificate and its key, in PEM.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsFiles {
+    /// The certificate chain.
+    pub cert: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// What the hub is told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// Where the database and the secrets are.
+    pub data_dir: PathBuf,
+    /// The URL under which others reach the hub, where it is not the listen address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_url: Option<String>,
+    /// Web origins that may use the hub from a browser.
+    pub allowed_origins: Vec<String>,
+    /// Further names by which the hub may be called.
+    pub allowed_hosts: Vec<String>,
+    /// Lets anybody who can connect do everything, on any address.
+    pub insecure: bool,
+    /// What to log, in the syntax of tracing's filters.
+    pub log: String,
+    /// How to log it.
+    pub log_format: LogFormat,
+    /// TLS; plain HTTP without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsFiles>,
+    /// The limits.
+    pub limits: Limits,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: DEFAULT_LISTEN.parse().expect("the default is an address"),
+            data_dir: default_data_dir(),
+            public_url: None,
+            allowed_origins: Vec::new(),
+            allowed_hosts: Vec::new(),
+            insecure: false,
+            log: "info".to_owned(),
+            log_format: LogFormat::default(),
+            tls: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What flags and environment say over the file.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    /// See [`Config::listen`].
+    pub listen: Option<SocketAddr>,
+    /// See [`Config::data_dir`].
+    pub data_dir: Option<PathBuf>,
+    /// See [`Config::public_url`].
+    pub public_url: Option<String>,
+    /// See [`Config::insecure`].
+    pub insecure: bool,
+    /// See [`Config::log`].
+    pub log: Option<String>,
+    /// See [`Config::log_format`].
+    pub log_format: Option<LogFormat>,
+}
+
+impl Config {
+    /// Reads the file (a named one must exist) and applies what was said over it.
+    pub fn load(file: Option<&Path>, overrides: Overrides) -> Result<Self> {
+        let text = match file {
+            Some(path) => Some((path, std::fs::read_to_string(path))),
+            None if Path::new(DEFAULT_FILE).exists() => Some((
+                Path::new(DEFAULT_FILE),
+                std::fs::read_to_string(DEFAULT_FILE),
+            )),
+            None => None,
+        };
+        let mut config = match text {
+            Some((path, text)) => {
+                let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+                Self::parse(&text).with_context(|| format!("in {}", path.display()))?
+            }
+            None => Self::default(),
+        };
+        config.apply(overrides);
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Reads the text of a configuration file.
+    pub fn parse(text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(Into::into)
+    }
+
+    fn apply(&mut self, overrides: Overrides) {
+        let Overrides {
+            listen,
+            data_dir,
+            public_url,
+            insecure,
+            log,
+            log_format,
+        } = overrides;
+        self.listen = listen.unwrap_or(self.listen);
+        self.data_dir = data_dir.unwrap_or_else(|| std::mem::take(&mut self.data_dir));
+        self.public_url = public_url.or(self.public_url.take());
+        self.insecure |= insecure;
+        self.log = log.unwrap_or_else(|| std::mem::take(&mut self.log));
+        self.log_format = log_format.unwrap_or(self.log_format);
+    }
+
+    fn check(&self) -> Result<()> {
+        if let Some(url) = &self.public_url {
+            let uri: http::Uri = url
+                .parse()
+                .with_context(|| format!("public_url {url:?} is not a URL"))?;
+            if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
+                bail!("public_url {url:?} must begin with http:// or https:// and name a host");
+            }
+        }
+        let limits = &self.limits;
+        if limits.pipe_low.0 >= limits.pipe_full.0 || limits.pipe_full.0 >= limits.pipe_overrun.0 {
+            bail!(
+                "limits.pipe_low must be below limits.pipe_full, and that below limits.pipe_overrun"
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether callers without a token are the owner `local`.
+    pub fn trusts_everyone(&self) -> bool {
+        self.insecure || self.listen.ip().is_loopback()
+    }
+}
+
+/// `$XDG_DATA_HOME/jackfield`, else `~/.local/share/jackfield`, else a folder here.
+fn default_data_dir() -> PathBuf {
+    let from = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    from("XDG_DATA_HOME")
+        .or_else(|| from("HOME").map(|home| home.join(".local/share")))
+        .map_or_else(
+            || PathBuf::from(".jackfield"),
+            |data| data.join("jackfield"),
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_file_is_loaded_and_says_the_defaults() {
+        let text = include_str!("../../../jackfield.example.toml");
+        let example = Config::parse(text).unwrap();
+        let mut defaults = Config::default();
+        defaults.data_dir = example.data_dir.clone();
+        assert_eq!(
+            toml::to_string(&example).unwrap(),
+            toml::to_string(&defaults).unwrap()
+        );
+    }
+
+    #[test]
+    fn every_key_of_the_example_is_shown_commented_or_not() {
+        let text = include_str!("../../../jackfield.example.toml");
+        let config: toml::Table =
+            toml::from_str(&toml::to_string(&Config::default()).unwrap()).unwrap();
+        let limits = config["limits"].as_table().unwrap();
+        for key in config.keys().chain(limits.keys()).chain(
+            ["public_url", "tls", "cert", "key"]
+                .map(String::from)
+                .iter(),
+        ) {
+            assert!(text.contains(key), "{key} is not in the example file");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_is_named() {
+        let error = Config::parse("lisen = \"127.0.0.1:1\"")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("lisen"), "{error}");
+        let error = Config::parse("[limits]\npipe_fill = \"1MiB\"")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("pipe_fill"), "{error}");
+        let error = Config::parse("[limits]\nping = \"soon\"")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("duration"), "{error}");
+    }
+
+    #[test]
+    fn flags_win_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("c.toml");
+        std::fs::write(&file, "listen = \"127.0.0.1:1\"\nlog = \"debug\"\n").unwrap();
+        let listen = "127.0.0.1:2".parse().unwrap();
+        let overrides = Overrides {
+            listen: Some(listen),
+            ..Overrides::default()
+        };
+        let config = Config::load(Some(&file), overrides).unwrap();
+        assert_eq!((config.listen, config.log.as_str()), (listen, "debug"));
+    }
+
+    #[test]
+    fn nonsense_is_refused_before_the_start() {
+        let overrides = |url: &str| Overrides {
+            public_url: Some(url.to_owned()),
+            ..Overrides::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("c.toml");
+        std::fs::write(&file, "").unwrap();
+        assert!(Config::load(Some(&file), overrides("not a url")).is_err());
+        assert!(Config::load(Some(&file), overrides("ftp://x")).is_err());
+        assert!(Config::load(Some(&file), overrides("https://hub.example.com/base")).is_ok());
+        std::fs::write(&file, "[limits]\npipe_low = \"2MiB\"").unwrap();
+        assert!(Config::load(Some(&file), Overrides::default()).is_err());
+    }
+}

@@ -1,0 +1,19 @@
+//! Logs: to standard error, as lines for people or as JSON for machines.
+
+use anyhow::{Context, Result};
+use tracing_subscriber::{EnvFilter, fmt};
+
+use crate::config::LogFormat;
+
+/// Starts logging. `filter` is in the syntax of tracing's filters, such as `info` or `jackfield_agora=debug`.
+pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {
+    let filter = EnvFilter::try_new(filter)
+        .with_context(|| format!("log {filter:?} is not a log filter"))?;
+    let builder = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = match format {
+        LogFormat::Text => builder.with_target(false).try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    };
+    // A second start in one process (tests) keeps the first.
+    started.or(Ok(()))
+}

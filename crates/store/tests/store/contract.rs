@@ -1,0 +1,607 @@
+//! What holds for every store: each promise is checked on the one in memory and on SQLite.
+
+use jackfield_core::{
+    event::{Answer, ChunkKind, End, Event},
+    failure::{Failure, Reason},
+    id::{AgentId, SessionId, TaskId},
+    store::{
+        LogItem, LogRow, Store, StoreError, TaskFilter, TaskRecord, TaskState, memory::MemoryStore,
+    },
+};
+
+use crate::records::{
+    agent, chunk, find, finished, message, row, save, sqlite, task, text, time, token, whole_log,
+    words,
+};
+
+macro_rules! on_every_store {
+    ($($promise:ident)*) => {
+        mod memory {
+            $(#[test]
+            fn $promise() {
+                super::$promise(&super::MemoryStore::default());
+            })*
+        }
+        mod sqlite {
+            $(#[test]
+            fn $promise() {
+                let (_dir, store) = super::sqlite();
+                super::$promise(&store);
+            })*
+        }
+    };
+}
+
+on_every_store! {
+    agents_read_back_and_removed_ones_are_gone
+    tokens_read_back_and_may_change
+    a_task_reads_back_as_written_and_may_change
+    an_append_moves_the_end_and_the_time
+    reads_see_what_was_handed_over_before_them
+    a_log_is_read_from_the_row_that_contains_the_cursor
+    a_page_has_one_row_at_least_and_not_much_more_than_asked
+    every_kind_of_row_reads_back
+    an_append_to_no_task_is_refused_and_others_are_not
+    a_position_is_written_once
+    a_save_with_refused_rows_changes_nothing
+    a_record_drawn_up_early_does_not_shorten_the_log
+    reopening_raises_the_epoch_of_what_is_unfinished
+    reopening_believes_the_rows_not_the_record
+    lists_are_newest_first_and_come_in_pages
+    filters_choose_tasks
+    an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for
+    trimming_removes_what_ended_early
+    trimming_removes_the_oldest_until_the_rest_fits
+}
+
+fn agents_read_back_and_removed_ones_are_gone(store: &dyn Store) {
+    let (a, mut b) = (agent("a"), agent("b"));
+    store.save_agent(b.clone()).wait().unwrap();
+    store.save_agent(a.clone()).wait().unwrap();
+    assert_eq!(store.load_agents().wait().unwrap(), [a.clone(), b.clone()]);
+    b.door = "bridge".into();
+    store.save_agent(b.clone()).wait().unwrap();
+    store.remove_agent(a.id).wait().unwrap();
+    assert_eq!(store.load_agents().wait().unwrap(), [b]);
+}
+
+fn tokens_read_back_and_may_change(store: &dyn Store) {
+    let (first, mut second) = (token("one"), token("two"));
+    store.save_token(first.clone()).wait().unwrap();
+    store.save_token(second.clone()).wait().unwrap();
+    second.revoked_at = Some(time(9));
+    store.save_token(second.clone()).wait().unwrap();
+    assert_eq!(store.load_tokens().wait().unwrap(), [first, second]);
+}
+
+fn a_task_reads_back_as_written_and_may_change(store: &dyn Store) {
+    let mut record = TaskRecord {
+        wait_until: Some(time(60)),
+        principal: "ann/agent/x".into(),
+        ..task()
+    };
+    save(store, &record, Vec::new());
+    assert_eq!(find(store, record.id), record);
+    record.state = TaskState::Failed;
+    record.sent = true;
+    record.updated_at = time(7);
+    record.wait_until = None;
+    record.failure = Some(Failure::new(
+        Reason::Agent("quota".into()),
+        "no more \u{0} today",
+    ));
+    save(store, &record, vec![message(0, "hi")]);
+    record.log_end = 1;
+    assert_eq!(find(store, record.id), record);
+    assert_eq!(
+        store.find_task(TaskId::from(task().call)).wait().unwrap(),
+        None
+    );
+}
+
+fn an_append_moves_the_end_and_the_time(store: &dyn Store) {
+    let record = TaskRecord {
+        updated_at: time(-1_000_000_000),
+        ..task()
+    };
+    save(store, &record, vec![message(0, "hi")]);
+    assert_eq!(
+        find(store, record.id).updated_at,
+        record.updated_at,
+        "rows that come with the record keep its time"
+    );
+    store
+        .append(
+            record.id,
+            vec![text(1, "hé"), row(4, LogItem::End(End::done()))],
+        )
+        .wait()
+        .unwrap();
+    let found = find(store, record.id);
+    assert_eq!(found.log_end, 5);
+    assert!(found.updated_at > record.updated_at);
+    assert_eq!(
+        TaskRecord {
+            log_end: 0,
+            updated_at: record.updated_at,
+            ..found
+        },
+        record
+    );
+}
+
+fn reads_see_what_was_handed_over_before_them(store: &dyn Store) {
+    let record = task();
+    drop(store.save_task(record.clone(), vec![message(0, "hi")], false));
+    for pos in 1..200 {
+        drop(store.append(record.id, vec![text(pos, "x")]));
+        assert_eq!(find(store, record.id).log_end, pos + 1);
+        assert!(words(&whole_log(store, record.id, pos, 100)).ends_with('x'));
+    }
+    assert_eq!(words(&whole_log(store, record.id, 0, 100)).len(), 199);
+    assert_eq!(
+        store
+            .list_tasks(TaskFilter {
+                limit: 9,
+                ..TaskFilter::default()
+            })
+            .wait()
+            .unwrap()
+            .len(),
+        1
+    );
+}
+
+fn a_log_is_read_from_the_row_that_contains_the_cursor(store: &dyn Store) {
+    let record = task();
+    let log = vec![
+        message(0, "hi"),
+        text(1, "hello "),
+        text(7, "world"),
+        row(12, LogItem::End(End::done())),
+        message(20, "more"),
+    ];
+    save(store, &record, log);
+    for from in 0..=25 {
+        let rows = whole_log(store, record.id, from, 1 << 20);
+        let Some(first) = rows.first() else {
+            assert_eq!(from.max(21), from, "something is left at {from}");
+            continue;
+        };
+        assert!(first.pos + first.item.advance() > from, "{from}: {first:?}");
+        assert!(
+            first.pos <= from || (13..20).contains(&from),
+            "{from}: {first:?}"
+        );
+        let last = rows.last().unwrap();
+        assert_eq!(*last, message(20, "more"));
+    }
+    assert!(
+        store
+            .read_log(record.id, u64::MAX, 1)
+            .wait()
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        store
+            .read_log(TaskId::from(task().call), 0, 1)
+            .wait()
+            .unwrap()
+            .is_empty()
+    );
+}
+
+fn a_page_has_one_row_at_least_and_not_much_more_than_asked(store: &dyn Store) {
+    let record = task();
+    let log = (0..100)
+        .map(|pos| message(pos, &"x".repeat(1000)))
+        .collect();
+    save(store, &record, log);
+    assert_eq!(store.read_log(record.id, 0, 0).wait().unwrap().len(), 1);
+    assert_eq!(store.read_log(record.id, 99, 1).wait().unwrap().len(), 1);
+    let some = store.read_log(record.id, 10, 20_000).wait().unwrap().len();
+    assert!((10..=20).contains(&some), "{some}");
+    assert_eq!(whole_log(store, record.id, 0, 5000).len(), 100);
+}
+
+fn every_kind_of_row_reads_back(store: &dyn Store) {
+    let record = task();
+    let ask = serde_json::json!({"id": "q", "kind": "approval", "text": "may I?", "arguments": [1, {"x": null}]});
+    let items = [
+        message(0, "hi \u{0} \u{1F600}").item,
+        chunk(ChunkKind::ToolStart, "1", "sum"),
+        chunk(ChunkKind::ToolInput, "1", "1+1"),
+        chunk(ChunkKind::ToolResult, "1", "2"),
+        LogItem::Event(Event::from_log("ask", &ask.to_string()).unwrap()),
+        LogItem::Answer(
+            "q".into(),
+            Answer {
+                approved: Some(true),
+                ..Answer::default()
+            },
+        ),
+        LogItem::End(End::Failed(Failure::new(Reason::Timeout, "late"))),
+        LogItem::End(End::Cancelled),
+        LogItem::End(End::done()),
+    ];
+    let mut pos = 0;
+    let rows: Vec<LogRow> = items
+        .into_iter()
+        .enumerate()
+        .map(|(n, item)| {
+            let at = pos;
+            pos += item.advance();
+            LogRow {
+                pos: at,
+                seq: (n > 0).then_some(u64::MAX - n as u64),
+                item,
+            }
+        })
+        .collect();
+    save(store, &record, rows.clone());
+    assert_eq!(whole_log(store, record.id, 0, 1 << 20), rows);
+}
+
+fn an_append_to_no_task_is_refused_and_others_are_not(store: &dyn Store) {
+    let (known, unknown) = (task(), task());
+    let receipts = [
+        store.save_task(known.clone(), vec![message(0, "hi")], false),
+        store.append(unknown.id, vec![text(0, "lost")]),
+        store.append(known.id, vec![text(1, "kept")]),
+        store.append(unknown.id, vec![text(4, "lost")]),
+        store.append(known.id, vec![text(5, ", too")]),
+    ];
+    let results: Vec<bool> = receipts
+        .into_iter()
+        .map(|receipt| receipt.wait().is_ok())
+        .collect();
+    assert_eq!(results, [true, false, true, false, true]);
+    assert_eq!(words(&whole_log(store, known.id, 0, 1 << 20)), "kept, too");
+    let Err(StoreError::Failed(why)) = store.append(unknown.id, vec![text(0, "lost")]).wait()
+    else {
+        panic!("not refused")
+    };
+    assert!(why.contains(&unknown.id.to_string()), "{why}");
+}
+
+fn a_position_is_written_once(store: &dyn Store) {
+    let record = task();
+    save(store, &record, vec![text(0, "0123456789")]);
+    for pos in [0, 5, 9] {
+        assert!(
+            store
+                .append(record.id, vec![text(pos, "again")])
+                .wait()
+                .is_err(),
+            "{pos}"
+        );
+    }
+    store
+        .append(record.id, vec![text(10, "on")])
+        .wait()
+        .unwrap();
+    assert_eq!(
+        words(&whole_log(store, record.id, 0, 1 << 20)),
+        "0123456789on"
+    );
+}
+
+fn a_save_with_refused_rows_changes_nothing(store: &dyn Store) {
+    let record = task();
+    save(store, &record, vec![text(0, "0123456789")]);
+    let changed = TaskRecord {
+        state: TaskState::Completed,
+        ..record.clone()
+    };
+    assert!(
+        store
+            .save_task(changed, vec![text(10, "new"), text(3, "old")], true)
+            .wait()
+            .is_err()
+    );
+    assert_eq!(
+        find(store, record.id),
+        TaskRecord {
+            log_end: 10,
+            ..record.clone()
+        }
+    );
+    assert_eq!(
+        words(&whole_log(store, record.id, 0, 1 << 20)),
+        "0123456789"
+    );
+}
+
+fn a_record_drawn_up_early_does_not_shorten_the_log(store: &dyn Store) {
+    let record = task();
+    save(store, &record, Vec::new());
+    drop(store.append(record.id, vec![text(0, "0123456789")]));
+    save(
+        store,
+        &TaskRecord {
+            sent: true,
+            ..record.clone()
+        },
+        Vec::new(),
+    );
+    assert_eq!(
+        find(store, record.id),
+        TaskRecord {
+            sent: true,
+            log_end: 10,
+            ..record
+        }
+    );
+}
+
+fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store) {
+    let submitted = TaskRecord {
+        state: TaskState::Submitted,
+        ..task()
+    };
+    let waiting = TaskRecord {
+        state: TaskState::InputRequired,
+        epoch: 5,
+        ..task()
+    };
+    let done = finished(time(3));
+    save(store, &submitted, vec![message(0, "one")]);
+    save(
+        store,
+        &waiting,
+        vec![
+            message(0, "one"),
+            text(1, "hm"),
+            row(3, LogItem::End(End::done())),
+            message(4, "two"),
+        ],
+    );
+    save(store, &done, vec![message(0, "one")]);
+    let reopened = store.reopen_tasks().wait().unwrap();
+    let words = |id| {
+        let (_, messages) = reopened.iter().find(|(task, _)| task.id == id).unwrap();
+        messages
+            .iter()
+            .map(jackfield_core::event::Message::words)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(reopened.len(), 2);
+    assert_eq!(words(submitted.id), ["one"]);
+    assert_eq!(words(waiting.id), ["one", "two"]);
+    for (task, _) in &reopened {
+        assert_eq!(find(store, task.id), *task);
+    }
+    assert_eq!(find(store, submitted.id).epoch, 2);
+    assert_eq!(
+        find(store, waiting.id),
+        TaskRecord {
+            epoch: 6,
+            log_end: 5,
+            ..waiting
+        }
+    );
+    assert_eq!(find(store, done.id).epoch, done.epoch);
+}
+
+fn reopening_believes_the_rows_not_the_record(store: &dyn Store) {
+    let ahead = TaskRecord {
+        log_end: 500,
+        ..task()
+    };
+    let empty = TaskRecord {
+        log_end: 500,
+        ..task()
+    };
+    save(store, &ahead, vec![message(0, "hi"), text(1, "héllo")]);
+    save(store, &empty, Vec::new());
+    store.reopen_tasks().wait().unwrap();
+    assert_eq!(find(store, ahead.id).log_end, 7);
+    assert_eq!(find(store, empty.id).log_end, 0);
+}
+
+fn list(store: &dyn Store, filter: TaskFilter) -> Vec<TaskId> {
+    let filter = TaskFilter {
+        limit: if filter.limit == 0 { 100 } else { filter.limit },
+        ..filter
+    };
+    store
+        .list_tasks(filter)
+        .wait()
+        .unwrap()
+        .into_iter()
+        .map(|task| task.id)
+        .collect()
+}
+
+fn lists_are_newest_first_and_come_in_pages(store: &dyn Store) {
+    let mut ids: Vec<TaskId> = (0..25)
+        .map(|_| {
+            let record = task();
+            save(store, &record, Vec::new());
+            record.id
+        })
+        .collect();
+    ids.reverse();
+    let (mut listed, mut before) = (Vec::new(), None);
+    loop {
+        let page = list(
+            store,
+            TaskFilter {
+                before,
+                limit: 10,
+                ..TaskFilter::default()
+            },
+        );
+        assert!(page.len() <= 10);
+        before = page.last().copied();
+        if page.is_empty() {
+            break;
+        }
+        listed.extend(page);
+    }
+    assert_eq!(listed, ids);
+    assert!(
+        store
+            .list_tasks(TaskFilter::default())
+            .wait()
+            .unwrap()
+            .is_empty(),
+        "a limit of 0 is a limit"
+    );
+}
+
+fn filters_choose_tasks(store: &dyn Store) {
+    let other_agent = TaskRecord {
+        agent: AgentId::parse("other").unwrap(),
+        ..task()
+    };
+    let other_session = TaskRecord {
+        session: SessionId::parse("other").unwrap(),
+        ..task()
+    };
+    let other_state = TaskRecord {
+        state: TaskState::Rejected,
+        ..task()
+    };
+    let plain = task();
+    for record in [&other_agent, &other_session, &other_state, &plain] {
+        save(store, record, Vec::new());
+    }
+    let all = TaskFilter::default;
+    assert_eq!(
+        list(
+            store,
+            TaskFilter {
+                agent: Some(other_agent.agent.clone()),
+                ..all()
+            }
+        ),
+        [other_agent.id]
+    );
+    assert_eq!(
+        list(
+            store,
+            TaskFilter {
+                session: Some(other_session.session.clone()),
+                ..all()
+            }
+        ),
+        [other_session.id]
+    );
+    assert_eq!(
+        list(
+            store,
+            TaskFilter {
+                state: Some(TaskState::Rejected),
+                ..all()
+            }
+        ),
+        [other_state.id]
+    );
+    let both = TaskFilter {
+        agent: Some(plain.agent.clone()),
+        state: Some(TaskState::Working),
+        ..all()
+    };
+    assert_eq!(list(store, both.clone()), [plain.id, other_session.id]);
+    assert_eq!(
+        list(
+            store,
+            TaskFilter {
+                before: Some(plain.id),
+                ..both
+            }
+        ),
+        [other_session.id]
+    );
+}
+
+fn an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for(store: &dyn Store) {
+    let keys = [
+        "ann",
+        "ann/agent/x",
+        "ann/platform",
+        "anna",
+        "ann-b",
+        "ann.b/agent/x",
+        "ann0",
+        "bob",
+        "an",
+    ];
+    let ids: Vec<TaskId> = keys
+        .iter()
+        .map(|key| {
+            let record = TaskRecord {
+                principal: (*key).to_owned(),
+                ..task()
+            };
+            save(store, &record, Vec::new());
+            record.id
+        })
+        .collect();
+    let of = |key: &str, exactly| {
+        list(
+            store,
+            TaskFilter {
+                principal: Some(key.to_owned()),
+                exactly,
+                ..TaskFilter::default()
+            },
+        )
+    };
+    assert_eq!(of("ann", false), [ids[2], ids[1], ids[0]]);
+    assert_eq!(of("ann", true), [ids[0]]);
+    assert_eq!(of("ann/agent/x", true), [ids[1]]);
+    assert_eq!(of("ann/agent/x", false), [ids[1]]);
+    assert_eq!(of("ann/agent", false), [ids[1]]);
+    assert!(of("an%", false).is_empty());
+}
+
+fn trimming_removes_what_ended_early(store: &dyn Store) {
+    let (early, late) = (finished(time(1)), finished(time(10)));
+    let open = TaskRecord {
+        updated_at: time(1),
+        ..task()
+    };
+    for record in [&early, &late, &open] {
+        save(store, record, vec![message(0, "hi")]);
+    }
+    assert_eq!(store.trim(time(10), usize::MAX).wait().unwrap(), 1);
+    assert_eq!(list(store, TaskFilter::default()), [open.id, late.id]);
+    assert!(whole_log(store, early.id, 0, 1).is_empty());
+    assert_eq!(store.trim(time(10), usize::MAX).wait().unwrap(), 0);
+}
+
+fn trimming_removes_the_oldest_until_the_rest_fits(store: &dyn Store) {
+    let tasks: Vec<TaskRecord> = [5, 1, 4, 2, 3]
+        .into_iter()
+        .map(|at| finished(time(at)))
+        .collect();
+    let open = TaskRecord {
+        updated_at: time(0),
+        ..task()
+    };
+    for record in tasks.iter().chain([&open]) {
+        save(store, record, vec![message(0, &"x".repeat(10_000))]);
+    }
+    assert_eq!(
+        store.trim(time(0), 45_000).wait().unwrap(),
+        2,
+        "six of about 10,000 are there, four fit"
+    );
+    assert_eq!(
+        list(store, TaskFilter::default()),
+        [open.id, tasks[4].id, tasks[2].id, tasks[0].id]
+    );
+    assert_eq!(store.trim(time(0), 0).wait().unwrap(), 3);
+    assert_eq!(
+        list(store, TaskFilter::default()),
+        [open.id],
+        "what is unfinished stays"
+    );
+    store
+        .append(open.id, vec![text(1, "still here")])
+        .wait()
+        .unwrap();
+}

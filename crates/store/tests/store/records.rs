@@ -1,0 +1,150 @@
+//! Records for the tests, and short ways to write and read them.
+
+use jackfield_core::{
+    agent::{Profile, Settings, Share, Skill},
+    event::{Chunk, ChunkKind, Event, Message},
+    id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId, TokenId},
+    store::{AgentRecord, LogItem, LogRow, Store, TaskRecord, TaskState, TokenRecord},
+};
+use jackfield_store::SqliteStore;
+use jiff::Timestamp;
+
+pub(crate) fn time(seconds: i64) -> Timestamp {
+    Timestamp::new(1_800_000_000 + seconds, 123_456_789).unwrap()
+}
+
+pub(crate) fn agent(id: &str) -> AgentRecord {
+    AgentRecord {
+        id: AgentId::parse(id).unwrap(),
+        owner: Owner::parse("ann").unwrap(),
+        door: "agora".into(),
+        profile: Profile {
+            name: "Ünïcode \"quoted\"".into(),
+            description: Some("does things".into()),
+            skills: vec![Skill {
+                id: "sum".into(),
+                ..Skill::default()
+            }],
+            ..Profile::default()
+        },
+        share: Share::With(vec![Owner::parse("bob").unwrap()]),
+        settings: Settings {
+            approvals_to_caller: true,
+            ..Settings::default()
+        },
+        registered_at: time(0),
+    }
+}
+
+pub(crate) fn token(name: &str) -> TokenRecord {
+    TokenRecord {
+        id: TokenId::new(),
+        name: name.into(),
+        owner: Owner::parse("ann").unwrap(),
+        hash: [7; 32],
+        scopes: vec!["agent:lab-*".into(), "admin".into()],
+        created_at: time(1),
+        expires_at: Some(time(2)),
+        revoked_at: None,
+    }
+}
+
+pub(crate) fn task() -> TaskRecord {
+    let call = CallId::new();
+    TaskRecord {
+        id: call.into(),
+        call,
+        principal: "ann".into(),
+        caller: "ann".into(),
+        door: "own".into(),
+        agent: AgentId::parse("worker").unwrap(),
+        session: SessionId::parse("a session / of ours").unwrap(),
+        request: RequestId::parse("r1").unwrap(),
+        state: TaskState::Working,
+        sent: false,
+        epoch: 1,
+        log_end: 0,
+        created_at: time(0),
+        updated_at: time(0),
+        wait_until: None,
+        failure: None,
+    }
+}
+
+pub(crate) fn finished(updated_at: Timestamp) -> TaskRecord {
+    TaskRecord {
+        state: TaskState::Completed,
+        updated_at,
+        ..task()
+    }
+}
+
+pub(crate) fn row(pos: u64, item: LogItem) -> LogRow {
+    LogRow {
+        pos,
+        seq: None,
+        item,
+    }
+}
+
+pub(crate) fn text(pos: u64, text: &str) -> LogRow {
+    row(pos, LogItem::Event(Event::text(text)))
+}
+
+pub(crate) fn chunk(kind: ChunkKind, call: &str, text: &str) -> LogItem {
+    LogItem::Event(Event::Chunk(Chunk {
+        kind,
+        tool_call_id: Some(call.into()),
+        ..Chunk::text(text)
+    }))
+}
+
+pub(crate) fn message(pos: u64, text: &str) -> LogRow {
+    row(pos, LogItem::Message(Message::text(text)))
+}
+
+/// Writes a task, and waits.
+pub(crate) fn save(store: &dyn Store, record: &TaskRecord, rows: Vec<LogRow>) {
+    store.save_task(record.clone(), rows, true).wait().unwrap();
+}
+
+/// Reads a task that must be there.
+pub(crate) fn find(store: &dyn Store, id: TaskId) -> TaskRecord {
+    store
+        .find_task(id)
+        .wait()
+        .unwrap()
+        .expect("the task is in the store")
+}
+
+/// Reads a log to its end, in pages of `max` bytes.
+pub(crate) fn whole_log(store: &dyn Store, task: TaskId, mut from: u64, max: usize) -> Vec<LogRow> {
+    let mut rows = Vec::new();
+    loop {
+        let page = store.read_log(task, from, max).wait().unwrap();
+        let Some(last) = page.last() else { return rows };
+        from = last.pos + last.item.advance();
+        rows.extend(page);
+    }
+}
+
+/// The text of rows, joined.
+pub(crate) fn words(rows: &[LogRow]) -> String {
+    let texts = rows.iter().map(|row| match &row.item {
+        LogItem::Event(Event::Chunk(chunk)) => chunk.text.as_str(),
+        _ => "",
+    });
+    texts.collect()
+}
+
+/// A store in a new directory.
+pub(crate) fn sqlite() -> (tempfile::TempDir, SqliteStore) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    (dir, store)
+}
+
+/// Another program's view of the database.
+pub(crate) fn look_inside(dir: &std::path::Path) -> rusqlite::Connection {
+    rusqlite::Connection::open(dir.join("jackfield.db")).unwrap()
+}

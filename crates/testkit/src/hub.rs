@@ -1,0 +1,113 @@
+//! A whole hub, as `jackfield serve` runs it, on a free port and in a temporary folder.
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use jackfield::{
+    assembly::{self, Running},
+    config::Config,
+};
+use jackfield_core::{hub::Hub, id::Owner, principal::Scopes};
+use tempfile::TempDir;
+
+use crate::Raw;
+
+/// A hub for one test. Gone when dropped.
+#[derive(Debug)]
+pub struct TestHub {
+    running: Running,
+    /// The configuration it runs with.
+    pub config: Config,
+    folder: TempDir,
+}
+
+impl TestHub {
+    /// A hub with the defaults.
+    pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// A hub with a changed configuration.
+    pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self::start_in(folder, change).await
+    }
+
+    async fn start_in(folder: TempDir, change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config {
+            listen: "127.0.0.1:0".parse().expect("an address"),
+            data_dir: folder.path().join("data"),
+            ..Config::default()
+        };
+        change(&mut config);
+        let running = assembly::start(&config).await.expect("the hub starts");
+        Self {
+            running,
+            config,
+            folder,
+        }
+    }
+
+    /// Stops it as SIGTERM would and starts another one on the same data.
+    pub async fn restart(self) -> Self {
+        let Self {
+            running,
+            config,
+            folder,
+        } = self;
+        running.stop(Duration::ZERO).await;
+        Self::start_in(folder, |new| {
+            let data_dir = new.data_dir.clone();
+            *new = Config { data_dir, ..config };
+        })
+        .await
+    }
+
+    /// Stops it as SIGTERM would.
+    pub async fn stop(self, grace: Duration) {
+        self.running.stop(grace).await;
+    }
+
+    /// Its address.
+    pub fn addr(&self) -> SocketAddr {
+        self.running.addr
+    }
+
+    /// The URL of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr())
+    }
+
+    /// The hub itself, for what is quicker to see from the inside.
+    pub fn hub(&self) -> &Hub {
+        &self.running.hub
+    }
+
+    /// Its data directory.
+    pub fn data_dir(&self) -> &Path {
+        &self.config.data_dir
+    }
+
+    /// A token for an owner.
+    pub async fn token(&self, owner: &str, scopes: &[&str]) -> String {
+        let owner = Owner::parse(owner).expect("an owner's name");
+        let scopes = Scopes::parse(scopes.iter().copied()).expect("scopes");
+        let token = self
+            .hub()
+            .tokens()
+            .create("test".to_owned(), owner, &scopes, None)
+            .await;
+        token.expect("the store works").secret
+    }
+
+    /// A connection to `/ws` that has sent nothing.
+    pub async fn connect(&self) -> Raw {
+        Raw::connect(self.addr(), "/ws").await
+    }
+
+    /// An Agora agent with this id.
+    pub async fn agora(&self, id: &str) -> Raw {
+        let mut raw = self.connect().await;
+        raw.register(id).await;
+        raw
+    }
+}

@@ -1,0 +1,106 @@
+//! A TCP proxy that a test can make behave badly: cut all connections, or stop passing bytes on.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::watch,
+    task::JoinSet,
+};
+
+/// What the proxy does with bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Pass,
+    Stall,
+}
+
+/// A proxy in front of a hub.
+#[derive(Debug)]
+pub struct FaultProxy {
+    addr: SocketAddr,
+    mode: watch::Sender<Mode>,
+    /// Rises with each cut; a connection made under an older number is cut.
+    cuts: Arc<watch::Sender<u64>>,
+    _tasks: JoinSet<()>,
+}
+
+impl FaultProxy {
+    /// A proxy to an address.
+    pub async fn start(to: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let addr = listener.local_addr().expect("an address");
+        let (mode, modes) = watch::channel(Mode::Pass);
+        let cuts = Arc::new(watch::channel(0).0);
+        let cut = cuts.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((near, _)) = listener.accept().await {
+                let Ok(far) = TcpStream::connect(to).await else {
+                    continue;
+                };
+                let mut cut = cut.subscribe();
+                cut.mark_unchanged();
+                let (near_in, near_out) = near.into_split();
+                let (far_in, far_out) = far.into_split();
+                let (up, down) = (modes.clone(), modes.clone());
+                connections.spawn(async move {
+                    tokio::select! {
+                        _ = cut.changed() => {}
+                        () = pass(near_in, far_out, up) => {}
+                        () = pass(far_in, near_out, down) => {}
+                    }
+                });
+            }
+        });
+        Self {
+            addr,
+            mode,
+            cuts,
+            _tasks: tasks,
+        }
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Cuts all connections; new ones are taken.
+    pub fn cut(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Stops passing bytes on, in both directions, without closing anything.
+    pub fn stall(&self) {
+        self.mode.send_replace(Mode::Stall);
+    }
+
+    /// Passes bytes on again.
+    pub fn pass(&self) {
+        self.mode.send_replace(Mode::Pass);
+    }
+}
+
+async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::Receiver<Mode>) {
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        if mode.wait_for(|mode| *mode == Mode::Pass).await.is_err() {
+            return;
+        }
+        let Ok(count @ 1..) = from.read(&mut buffer).await else {
+            return;
+        };
+        // What was read before the stall waits as well.
+        if mode.wait_for(|mode| *mode == Mode::Pass).await.is_err()
+            || to.write_all(&buffer[..count]).await.is_err()
+        {
+            return;
+        }
+    }
+}
