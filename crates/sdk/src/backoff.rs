@@ -1,0 +1,59 @@
+//! How long to wait before the next attempt: full jitter, so that many clients do not come back at once.
+
+use std::time::Duration;
+
+use rand::RngExt;
+
+/// The bounds of the waits: any time up to `first`, doubling up to `most`.
+#[derive(Debug, Clone)]
+pub struct Backoff {
+    first: Duration,
+    most: Duration,
+    attempt: u32,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::new(Duration::from_millis(500), Duration::from_secs(30))
+    }
+}
+
+impl Backoff {
+    /// Waits between zero and `first` at first, up to `most` at last.
+    pub fn new(first: Duration, most: Duration) -> Self {
+        Self { first, most, attempt: 0 }
+    }
+
+    /// It worked: the next wait is a first one again.
+    pub fn reset(&mut self) {
+        self.attempt = 0;
+    }
+
+    /// The next wait.
+    pub fn next_wait(&mut self) -> Duration {
+        let bound = self.first.saturating_mul(1 << self.attempt.min(16)).min(self.most);
+        self.attempt += 1;
+        bound.mul_f64(rand::rng().random())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_stay_within_doubling_bounds_and_start_anew_after_success() {
+        let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(8));
+        for bound in [1, 2, 4, 8, 8, 8] {
+            assert!(backoff.next_wait() <= Duration::from_secs(bound));
+        }
+        backoff.reset();
+        assert!(backoff.next_wait() <= Duration::from_secs(1));
+    }
+
+    #[test]
+    fn two_clients_do_not_wait_alike() {
+        let waits: std::collections::HashSet<_> = (0..20).map(|_| Backoff::default().next_wait()).collect();
+        assert!(waits.len() > 10);
+    }
+}

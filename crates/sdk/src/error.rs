@@ -1,0 +1,74 @@
+//! What can go wrong between a program and a hub.
+
+/// Why something did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address of the hub is none.
+    #[error("{0:?} is not the address of a hub: use http://HOST:PORT or https://HOST")]
+    Address(String),
+    /// The hub could not be reached.
+    #[error("cannot reach the hub at {url}")]
+    Unreachable {
+        /// Where it was looked for.
+        url: String,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The hub said no.
+    #[error("{message}")]
+    Refused {
+        /// The HTTP status; 0 on a WebSocket.
+        status: u16,
+        /// The hub's name for the failure, such as `not_found`.
+        code: String,
+        /// What it says about it.
+        message: String,
+    },
+    /// The call failed.
+    #[error("{message}")]
+    Failed {
+        /// The hub's name for the failure, such as `offline`, or the agent's own code.
+        code: String,
+        /// What is said about it.
+        message: String,
+    },
+    /// The call was cancelled.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The hub ended the agent's connection for good: 4001 replaced, 4002 revoked.
+    #[error("the hub closed the connection: {reason} ({code})")]
+    Closed {
+        /// The WebSocket close code.
+        code: u16,
+        /// The hub's reason.
+        reason: String,
+    },
+    /// The hub sent something that cannot be read.
+    #[error("the hub's answer cannot be read: {0}")]
+    Unreadable(String),
+    /// The connection broke in the middle.
+    #[error("the connection to the hub broke")]
+    Broken,
+}
+
+impl Error {
+    /// The hub's name for the failure, if it gave one.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused { code, .. } | Self::Failed { code, .. } => Some(code),
+            Self::Cancelled => Some("cancelled"),
+            Self::Address(_) | Self::Unreachable { .. } | Self::Closed { .. } | Self::Unreadable(_) | Self::Broken => None,
+        }
+    }
+
+    /// Whether trying again may help without anybody changing anything.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Broken => true,
+            Self::Refused { status, code, .. } => matches!(*status, 502..=504) || code == "stopping" || code == "internal",
+            Self::Closed { code, .. } => !matches!(*code, 4001 | 4002),
+            Self::Address(_) | Self::Failed { .. } | Self::Cancelled | Self::Unreadable(_) => false,
+        }
+    }
+}

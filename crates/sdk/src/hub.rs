@@ -1,0 +1,166 @@
+//! Calling agents: a client of the hub's own HTTP API.
+
+mod call;
+mod stream;
+
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+pub use self::{
+    call::{CallBuilder, CallStream, Chunk, Done, Event, Started},
+    stream::{EventStream, RawEvent},
+};
+use crate::{Address, Backoff, Error};
+
+/// How often a request that changes nothing is tried again when the hub cannot be reached.
+const ATTEMPTS: u32 = 4;
+
+/// A hub, to be called.
+#[derive(Debug, Clone)]
+pub struct Hub {
+    address: Address,
+    client: reqwest::Client,
+}
+
+/// What the hub says of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AgentInfo {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// The door it came through.
+    #[serde(default)]
+    pub door: String,
+    /// Whose it is.
+    #[serde(default)]
+    pub owner: String,
+    /// `online` or `offline`.
+    #[serde(default)]
+    pub state: String,
+    /// What else the hub says.
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, Value>,
+}
+
+impl AgentInfo {
+    /// Whether it is attached.
+    pub fn is_online(&self) -> bool {
+        self.state == "online"
+    }
+}
+
+impl Hub {
+    /// The hub at this address.
+    pub fn new(address: Address) -> Result<Self, Error> {
+        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+        let client = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| Error::Unreachable { url: address.base().to_owned(), source: error.into() })?;
+        Ok(Self { address, client })
+    }
+
+    /// The hub that the environment names, or the one on this machine.
+    pub fn from_env() -> Result<Self, Error> {
+        Self::new(Address::from_env()?)
+    }
+
+    /// Its address.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The agents that one may see.
+    pub async fn agents(&self) -> Result<Vec<AgentInfo>, Error> {
+        #[derive(Deserialize)]
+        struct Agents {
+            agents: Vec<AgentInfo>,
+        }
+        self.get::<Agents>("/v1/agents").await.map(|agents| agents.agents)
+    }
+
+    /// Begins a call to an agent.
+    pub fn call(&self, agent: impl Into<String>) -> CallBuilder {
+        CallBuilder::new(self.clone(), agent.into())
+    }
+
+    /// Calls an agent and waits for its whole answer.
+    pub async fn ask(&self, agent: impl Into<String>, text: impl Into<String>) -> Result<String, Error> {
+        self.call(agent).text(text).start().await?.text().await
+    }
+
+    /// Gets JSON from a path; tried again with full jitter while the hub cannot be reached.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        let mut backoff = Backoff::default();
+        for _ in 1..ATTEMPTS {
+            match self.request(Method::GET, path, None::<&()>).await {
+                Err(error) if error.is_passing() => tokio::time::sleep(backoff.next_wait()).await,
+                other => return other,
+            }
+        }
+        self.request(Method::GET, path, None::<&()>).await
+    }
+
+    /// Sends JSON to a path and reads JSON back. Not tried again: it may have been done.
+    pub async fn request<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+    ) -> Result<T, Error> {
+        let mut request = self.builder(method, path);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = self.send(request).await?;
+        let text = response.text().await.map_err(|_| Error::Broken)?;
+        // 204 and the like: nothing reads as null.
+        let text = if text.is_empty() { "null" } else { &text };
+        serde_json::from_str(text).map_err(|error| Error::Unreadable(error.to_string()))
+    }
+
+    /// Follows a stream of events at a path.
+    pub async fn events(&self, path: &str, after: Option<&str>) -> Result<EventStream, Error> {
+        let mut request = self.builder(Method::GET, path);
+        if let Some(after) = after {
+            request = request.header("Last-Event-ID", after);
+        }
+        self.send(request).await.map(EventStream::new)
+    }
+
+    pub(crate) fn builder(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.address.base()));
+        match self.address.token() {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
+        let response = request.send().await;
+        let response = response
+            .map_err(|error| Error::Unreachable { url: self.address.base().to_owned(), source: error.into() })?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        Err(refused(status, &response.text().await.unwrap_or_default()))
+    }
+}
+
+fn refused(status: StatusCode, body: &str) -> Error {
+    #[derive(Deserialize)]
+    struct Body {
+        error: String,
+        message: String,
+    }
+    let Body { error, message } = serde_json::from_str(body)
+        .unwrap_or_else(|_| Body { error: "unknown".to_owned(), message: format!("the hub answered {status}") });
+    Error::Refused { status: status.as_u16(), code: error, message }
+}
