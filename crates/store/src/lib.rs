@@ -58,9 +58,15 @@ pub struct SqliteStore {
     data_dir: PathBuf,
     queue: Arc<Queue>,
     reader: Reader,
-    writer: Mutex<Option<thread::JoinHandle<()>>>,
-    /// Keeps other hubs out of the directory until the store is closed.
-    lock: Mutex<Option<File>>,
+    /// Gone once the store is closed.
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    writer: thread::JoinHandle<()>,
+    /// Keeps other hubs out of the directory.
+    lock: File,
 }
 
 impl SqliteStore {
@@ -81,12 +87,15 @@ impl SqliteStore {
             StartError::Sqlite(error) => sqlite(error),
             StartError::Thread(error) => no_thread(error),
         })?;
+        let running = Mutex::new(Some(Running {
+            writer,
+            lock: opened.lock,
+        }));
         Ok(Self {
             data_dir: data_dir.to_owned(),
             queue,
             reader,
-            writer: Mutex::new(Some(writer)),
-            lock: Mutex::new(Some(opened.lock)),
+            running,
         })
     }
 
@@ -100,15 +109,18 @@ impl SqliteStore {
     /// Writes what was handed over, answers what was asked, and ends the threads. Blocks until that is done. Whatever
     /// comes later is told that the store is closed; a trim under way is broken off.
     pub fn close(&self) {
+        // Held to the end, so that whoever closes at the same time waits as well.
+        let mut running = self.running.lock();
+        let Some(Running { writer, lock }) = running.take() else {
+            return;
+        };
         // The writer's connection is the last to go, and takes the write-ahead log with it.
         self.reader.close();
         self.queue.close();
-        if let Some(writer) = self.writer.lock().take()
-            && writer.join().is_err()
-        {
+        if writer.join().is_err() {
             tracing::error!("the store's writer had panicked");
         }
-        drop(self.lock.lock().take());
+        drop(lock);
     }
 
     fn write(&self, op: Op) -> Receipt {

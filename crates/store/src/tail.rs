@@ -37,7 +37,11 @@ struct Growing {
 
 impl Growing {
     fn limit(&self) -> usize {
-        if self.stored.is_some() { GROWN_BYTES } else { ROW_BYTES }
+        if self.stored.is_some() {
+            GROWN_BYTES
+        } else {
+            ROW_BYTES
+        }
     }
 }
 
@@ -53,15 +57,24 @@ impl Tail {
     pub(crate) fn load(conn: &Connection, task: TaskId) -> Result<Self, Fault> {
         let Some((row, stored)) = log::last(conn, task)? else {
             // An empty log, if there is such a task.
-            let mut exists = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?)")?;
+            let mut exists =
+                conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?)")?;
             let exists = exists.query_row([task.to_string()], |row| row.get(0))?;
-            return if exists { Ok(Self { end: 0, last: None }) } else { Err(Fault::NoTask(task)) };
+            return if exists {
+                Ok(Self { end: 0, last: None })
+            } else {
+                Err(Fault::NoTask(task))
+            };
         };
         let end = row.pos + row.item.advance();
         let last = match row.item {
-            LogItem::Event(Event::Chunk(chunk)) if can_grow(&chunk) => {
-                Some(Growing { pos: row.pos, seq: row.seq, chunk, stored: Some(stored), dirty: false })
-            }
+            LogItem::Event(Event::Chunk(chunk)) if can_grow(&chunk) => Some(Growing {
+                pos: row.pos,
+                seq: row.seq,
+                chunk,
+                stored: Some(stored),
+                dirty: false,
+            }),
             _ => None,
         };
         Ok(Self { end, last })
@@ -78,7 +91,12 @@ impl Tail {
 
     /// Adds a row, by joining it to the last one if they are of one piece. Returns by how much the log's bodies on disk
     /// have grown, without what [`Tail::flush`] has yet to write.
-    pub(crate) fn push(&mut self, conn: &Connection, task: TaskId, row: &LogRow) -> Result<i64, Fault> {
+    pub(crate) fn push(
+        &mut self,
+        conn: &Connection,
+        task: TaskId,
+        row: &LogRow,
+    ) -> Result<i64, Fault> {
         if row.pos < self.end {
             return Err(Fault::Written { task, pos: row.pos });
         }
@@ -103,13 +121,21 @@ impl Tail {
             return Ok(0);
         }
         let grown = self.flush(conn, task)?;
-        self.last = Some(Growing { pos: row.pos, seq: row.seq, chunk: chunk.clone(), stored: None, dirty: true });
+        self.last = Some(Growing {
+            pos: row.pos,
+            seq: row.seq,
+            chunk: chunk.clone(),
+            stored: None,
+            dirty: true,
+        });
         Ok(grown)
     }
 
     /// Writes the last row if it is not on disk as it is here. Returns by how much the log's bodies have grown.
     pub(crate) fn flush(&mut self, conn: &Connection, task: TaskId) -> Result<i64, Fault> {
-        let Some(last) = self.last.as_mut().filter(|last| last.dirty) else { return Ok(0) };
+        let Some(last) = self.last.as_mut().filter(|last| last.dirty) else {
+            return Ok(0);
+        };
         let stored = match last.stored {
             None => log::insert_chunk(conn, task, last.pos, last.seq, &last.chunk)?,
             Some(_) => log::update_chunk(conn, task, last.pos, last.seq, &last.chunk)?,

@@ -26,6 +26,8 @@ struct Writer {
     trims: VecDeque<Trim>,
     /// Whether a commit waits for the disk, as last set; unknown at first.
     synced: Option<bool>,
+    /// Whether the database failed last time; said once, not with every batch.
+    failing: bool,
 }
 
 /// Starts the thread; it ends when the queue is closed and empty.
@@ -43,6 +45,7 @@ pub(crate) fn start(
         total,
         trims: VecDeque::new(),
         synced: None,
+        failing: false,
     };
     Ok(thread::Builder::new()
         .name("store-writer".to_owned())
@@ -76,7 +79,8 @@ impl Writer {
                 }
                 Next::Alone(Job::Reopen(reply)) => {
                     // Whoever asked may be gone; then nobody wants to know.
-                    drop(reply.send(self.reopen().map_err(StoreError::from)));
+                    let result = self.reopen();
+                    drop(reply.send(self.told(result)));
                     self.queue.pass(1);
                 }
                 Next::Alone(Job::Trim(trim)) => {
@@ -101,12 +105,13 @@ impl Writer {
             Err(fault) if writes.len() > 1 && fault.is_own() => {
                 tracing::debug!(%fault, "a batch failed; its writes are tried one by one");
                 for write in writes {
-                    let result = self.commit([&write.op]).map_err(|fault| refused(&fault));
+                    let result = self.commit([&write.op]);
+                    let result = self.told(result);
                     drop(write.reply.send(result));
                 }
             }
             result => {
-                let result = result.map_err(|fault| refused(&fault));
+                let result = self.told(result);
                 for write in writes {
                     drop(write.reply.send(result.clone()));
                 }
@@ -154,7 +159,8 @@ impl Writer {
             return;
         };
         let total = self.total;
-        match self.transact(false, |conn, tails| trim.slice(conn, tails, total)) {
+        let result = self.transact(false, |conn, tails| trim.slice(conn, tails, total));
+        match self.told(result) {
             Ok(slice) => {
                 self.total -= slice.freed;
                 if slice.done {
@@ -163,16 +169,24 @@ impl Writer {
                     self.trims.push_front(trim)
                 }
             }
-            Err(fault) => trim.finish(Err(refused(&fault))),
+            Err(error) => trim.finish(Err(error)),
         }
     }
-}
 
-fn refused(fault: &Fault) -> StoreError {
-    if fault.is_own() {
-        tracing::debug!(%fault, "a write was refused");
-    } else {
-        tracing::error!(%fault, "the store cannot write");
+    /// What those who wait are told, and the operator once.
+    fn told<T>(&mut self, result: Result<T, Fault>) -> Result<T, StoreError> {
+        match &result {
+            Ok(_) if self.failing => {
+                self.failing = false;
+                tracing::info!("the store can write again");
+            }
+            Err(fault) if fault.is_own() => tracing::debug!(%fault, "a write was refused"),
+            Err(fault) if !self.failing => {
+                self.failing = true;
+                tracing::error!(%fault, "the store cannot write");
+            }
+            Ok(_) | Err(_) => {}
+        }
+        result.map_err(StoreError::from)
     }
-    StoreError::Failed(fault.to_string())
 }

@@ -69,6 +69,11 @@ pub fn is_string(raw: &RawValue) -> bool {
     raw.get().starts_with('"')
 }
 
+/// Whether `raw` is an array.
+pub fn is_array(raw: &RawValue) -> bool {
+    raw.get().starts_with('[')
+}
+
 /// Whether `raw` is `null`, which counts as absent for optional fields.
 pub fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"

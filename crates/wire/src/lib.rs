@@ -4,4 +4,5 @@
 //! uses the same types from the other side. Values that are only passed on stay raw JSON text, byte for byte.
 
 pub mod agora;
+pub mod bridge;
 pub mod json;

@@ -6,7 +6,7 @@ use jackfield_core::{
 };
 use jackfield_store::SqliteStore;
 
-use crate::records::{chunk, look_inside, row, save, sqlite, task, text, whole_log, words};
+use crate::records::{chunk, find, look_inside, row, save, sqlite, task, text, whole_log, words};
 
 fn rows(store: &dyn Store, id: jackfield_core::id::TaskId) -> Vec<(u64, u64)> {
     whole_log(store, id, 0, 1 << 30)
@@ -65,25 +65,32 @@ fn text_goes_on_in_the_same_row_after_a_restart() {
 }
 
 #[test]
-fn a_row_of_text_stays_within_16_kib() {
+fn a_row_of_text_is_written_with_up_to_16_kib_and_grows_to_1_kib() {
     let (_dir, store) = sqlite();
-    let record = task();
-    save(&store, &record, Vec::new());
-    for n in 0..100 {
-        store
-            .append(record.id, vec![text(n * 1000, &"x".repeat(1000))])
-            .wait()
-            .unwrap();
+    let (burst, slow) = (task(), task());
+    let texts = |size: usize| (0..100).map(move |n| text(n * size as u64, &"x".repeat(size)));
+    save(&store, &burst, texts(1000).collect());
+    let sizes: Vec<u64> = rows(&store, burst.id)
+        .into_iter()
+        .map(|(_, size)| size)
+        .collect();
+    assert_eq!(
+        sizes,
+        [16_000, 16_000, 16_000, 16_000, 16_000, 16_000, 4000]
+    );
+    save(&store, &slow, Vec::new());
+    for row in texts(100) {
+        drop(store.append(slow.id, vec![row]));
+        // A read ends the batch.
+        find(&store, slow.id);
     }
-    let rows = rows(&store, record.id);
-    assert_eq!(rows.len(), 7);
-    assert!(rows.iter().all(|(_, size)| *size <= 16 << 10), "{rows:?}");
+    assert!(rows(&store, slow.id).iter().all(|(_, size)| *size == 1000));
     store
-        .append(record.id, vec![text(100_000, &"y".repeat(1 << 20))])
+        .append(slow.id, vec![text(10_000, &"y".repeat(1 << 20))])
         .wait()
         .unwrap();
     assert_eq!(
-        words(&store.read_log(record.id, 100_000, 1).wait().unwrap()).len(),
+        words(&store.read_log(slow.id, 10_000, 1).wait().unwrap()).len(),
         1 << 20,
         "a long one is its own row"
     );

@@ -92,6 +92,20 @@ impl RelayKind {
         })
     }
 
+    /// The `type` of the frame that a client sends.
+    pub fn name(self) -> &'static str {
+        match self {
+            RelayKind::Send => "send",
+            RelayKind::SendChunk => "send_chunk",
+            RelayKind::SendEnd => "send_end",
+            RelayKind::Reply => "reply",
+            RelayKind::ReplyChunk => "reply_chunk",
+            RelayKind::ReplyEnd => "reply_end",
+            RelayKind::Cancel => "cancel",
+            RelayKind::Error => "error",
+        }
+    }
+
     /// How the forwarded frame begins, up to the value of `from`.
     fn head(self) -> &'static str {
         match self {

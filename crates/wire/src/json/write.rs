@@ -1,7 +1,12 @@
 //! Writing JSON straight onto a `String`: frames are small and flat, so no serializer stands in between.
 //! The frame builders of the protocol modules are its only users; names are theirs and trusted, texts are escaped.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
 use serde_json::value::RawValue;
+
+use super::Member;
 
 /// A text that becomes a JSON string: plain, or still as a peer wrote it, escapes and all.
 ///
@@ -14,7 +19,15 @@ pub enum Text<'a> {
     Json(&'a RawValue),
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
+    /// The decoded text, borrowed when it holds no escapes.
+    pub fn decode(&self) -> Cow<'a, str> {
+        match *self {
+            Text::Plain(text) => Cow::Borrowed(text),
+            Text::Json(raw) => super::str_of(raw).unwrap_or_default(),
+        }
+    }
+
     /// About how many bytes it takes in a frame.
     pub fn size_hint(&self) -> usize {
         match self {
@@ -22,6 +35,13 @@ impl Text<'_> {
             Text::Plain(text) => text.len() + text.len() / 8 + 2,
             Text::Json(raw) => raw.get().len(),
         }
+    }
+}
+
+impl Default for Text<'_> {
+    /// The empty text.
+    fn default() -> Self {
+        Text::Plain("")
     }
 }
 
@@ -159,11 +179,41 @@ impl<'o> ObjectWriter<'o> {
         }
     }
 
+    /// Adds members of another object, whose names may be anything.
+    pub fn members(&mut self, members: &[Member<'_>]) -> &mut Self {
+        for member in members {
+            if !self.is_empty {
+                self.out.push(',');
+            }
+            self.is_empty = false;
+            push_string(self.out, &member.name);
+            self.out.push(':');
+            self.out.push_str(member.value.get());
+        }
+        self
+    }
+
     /// Adds a boolean.
     pub fn flag(&mut self, name: &str, value: bool) -> &mut Self {
         self.key(name)
             .push_str(if value { "true" } else { "false" });
         self
+    }
+
+    /// Adds a number.
+    pub fn number(&mut self, name: &str, value: u64) -> &mut Self {
+        let out = self.key(name);
+        // Writing to a `String` cannot fail.
+        write!(out, "{value}").unwrap_or_default();
+        self
+    }
+
+    /// Adds a number if there is one.
+    pub fn maybe_number(&mut self, name: &str, value: Option<u64>) -> &mut Self {
+        match value {
+            Some(value) => self.number(name, value),
+            None => self,
+        }
     }
 
     /// Adds an array of strings.

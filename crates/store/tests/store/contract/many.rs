@@ -1,0 +1,282 @@
+//! Promises about many tasks at once: opening them again, listing them, trimming them.
+
+use jackfield_core::{
+    event::End,
+    id::{AgentId, SessionId, TaskId},
+    store::{LogItem, Store, TaskFilter, TaskRecord, TaskState},
+};
+
+use crate::records::{find, finished, message, row, save, task, text, time, whole_log};
+
+pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store) {
+    let submitted = TaskRecord {
+        state: TaskState::Submitted,
+        ..task()
+    };
+    let waiting = TaskRecord {
+        state: TaskState::InputRequired,
+        epoch: 5,
+        ..task()
+    };
+    let done = finished(time(3));
+    save(store, &submitted, vec![message(0, "one")]);
+    save(
+        store,
+        &waiting,
+        vec![
+            message(0, "one"),
+            text(1, "hm"),
+            row(3, LogItem::End(End::done())),
+            message(4, "two"),
+        ],
+    );
+    save(store, &done, vec![message(0, "one")]);
+    let reopened = store.reopen_tasks().wait().unwrap();
+    let words = |id| {
+        let (_, messages) = reopened.iter().find(|(task, _)| task.id == id).unwrap();
+        messages
+            .iter()
+            .map(jackfield_core::event::Message::words)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(reopened.len(), 2);
+    assert_eq!(words(submitted.id), ["one"]);
+    assert_eq!(words(waiting.id), ["one", "two"]);
+    for (task, _) in &reopened {
+        assert_eq!(find(store, task.id), *task);
+    }
+    assert_eq!(find(store, submitted.id).epoch, 2);
+    assert_eq!(
+        find(store, waiting.id),
+        TaskRecord {
+            epoch: 6,
+            log_end: 5,
+            ..waiting
+        }
+    );
+    assert_eq!(find(store, done.id).epoch, done.epoch);
+}
+
+pub(super) fn reopening_believes_the_rows_not_the_record(store: &dyn Store) {
+    let ahead = TaskRecord {
+        log_end: 500,
+        ..task()
+    };
+    let empty = TaskRecord {
+        log_end: 500,
+        ..task()
+    };
+    save(store, &ahead, vec![message(0, "hi"), text(1, "héllo")]);
+    save(store, &empty, Vec::new());
+    store.reopen_tasks().wait().unwrap();
+    assert_eq!(find(store, ahead.id).log_end, 7);
+    assert_eq!(find(store, empty.id).log_end, 0);
+}
+
+fn list(store: &dyn Store, filter: TaskFilter) -> Vec<TaskId> {
+    let filter = TaskFilter {
+        limit: if filter.limit == 0 { 100 } else { filter.limit },
+        ..filter
+    };
+    store
+        .list_tasks(filter)
+        .wait()
+        .unwrap()
+        .into_iter()
+        .map(|task| task.id)
+        .collect()
+}
+
+pub(super) fn lists_are_newest_first_and_come_in_pages(store: &dyn Store) {
+    let mut ids: Vec<TaskId> = (0..25)
+        .map(|_| {
+            let record = task();
+            save(store, &record, Vec::new());
+            record.id
+        })
+        .collect();
+    ids.reverse();
+    let (mut listed, mut before) = (Vec::new(), None);
+    loop {
+        let page = list(
+            store,
+            TaskFilter {
+                before,
+                limit: 10,
+                ..TaskFilter::default()
+            },
+        );
+        assert!(page.len() <= 10);
+        before = page.last().copied();
+        if page.is_empty() {
+            break;
+        }
+        listed.extend(page);
+    }
+    assert_eq!(listed, ids);
+    assert!(
+        store
+            .list_tasks(TaskFilter::default())
+            .wait()
+            .unwrap()
+            .is_empty(),
+        "a limit of 0 is a limit"
+    );
+}
+
+pub(super) fn filters_choose_tasks(store: &dyn Store) {
+    let other_agent = TaskRecord {
+        agent: AgentId::parse("other").unwrap(),
+        ..task()
+    };
+    let other_session = TaskRecord {
+        session: SessionId::parse("other").unwrap(),
+        ..task()
+    };
+    let other_state = TaskRecord {
+        state: TaskState::Rejected,
+        ..task()
+    };
+    let plain = task();
+    for record in [&other_agent, &other_session, &other_state, &plain] {
+        save(store, record, Vec::new());
+    }
+    let all = TaskFilter::default;
+    assert_eq!(
+        list(
+            store,
+            TaskFilter {
+                agent: Some(other_agent.agent.clone()),
+                ..all()
+            }
+        ),
+        [other_agent.id]
+    );
+    assert_eq!(
+        list(
+            store,
+            TaskFilter {
+                session: Some(other_session.session.clone()),
+                ..all()
+            }
+        ),
+        [other_session.id]
+    );
+    assert_eq!(
+        list(
+            store,
+            TaskFilter {
+                state: Some(TaskState::Rejected),
+                ..all()
+            }
+        ),
+        [other_state.id]
+    );
+    let both = TaskFilter {
+        agent: Some(plain.agent.clone()),
+        state: Some(TaskState::Working),
+        ..all()
+    };
+    assert_eq!(list(store, both.clone()), [plain.id, other_session.id]);
+    assert_eq!(
+        list(
+            store,
+            TaskFilter {
+                before: Some(plain.id),
+                ..both
+            }
+        ),
+        [other_session.id]
+    );
+}
+
+pub(super) fn an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for(
+    store: &dyn Store,
+) {
+    let keys = [
+        "ann",
+        "ann/agent/x",
+        "ann/platform",
+        "anna",
+        "ann-b",
+        "ann.b/agent/x",
+        "ann0",
+        "bob",
+        "an",
+    ];
+    let ids: Vec<TaskId> = keys
+        .iter()
+        .map(|key| {
+            let record = TaskRecord {
+                principal: (*key).to_owned(),
+                ..task()
+            };
+            save(store, &record, Vec::new());
+            record.id
+        })
+        .collect();
+    let of = |key: &str, exactly| {
+        list(
+            store,
+            TaskFilter {
+                principal: Some(key.to_owned()),
+                exactly,
+                ..TaskFilter::default()
+            },
+        )
+    };
+    assert_eq!(of("ann", false), [ids[2], ids[1], ids[0]]);
+    assert_eq!(of("ann", true), [ids[0]]);
+    assert_eq!(of("ann/agent/x", true), [ids[1]]);
+    assert_eq!(of("ann/agent/x", false), [ids[1]]);
+    assert_eq!(of("ann/agent", false), [ids[1]]);
+    assert!(of("an%", false).is_empty());
+}
+
+pub(super) fn trimming_removes_what_ended_early(store: &dyn Store) {
+    let (early, late) = (finished(time(1)), finished(time(10)));
+    let open = TaskRecord {
+        updated_at: time(1),
+        ..task()
+    };
+    for record in [&early, &late, &open] {
+        save(store, record, vec![message(0, "hi")]);
+    }
+    assert_eq!(store.trim(time(10), usize::MAX).wait().unwrap(), 1);
+    assert_eq!(list(store, TaskFilter::default()), [open.id, late.id]);
+    assert!(whole_log(store, early.id, 0, 1).is_empty());
+    assert_eq!(store.trim(time(10), usize::MAX).wait().unwrap(), 0);
+}
+
+pub(super) fn trimming_removes_the_oldest_until_the_rest_fits(store: &dyn Store) {
+    let tasks: Vec<TaskRecord> = [5, 1, 4, 2, 3]
+        .into_iter()
+        .map(|at| finished(time(at)))
+        .collect();
+    let open = TaskRecord {
+        updated_at: time(0),
+        ..task()
+    };
+    for record in tasks.iter().chain([&open]) {
+        save(store, record, vec![message(0, &"x".repeat(10_000))]);
+    }
+    assert_eq!(
+        store.trim(time(0), 45_000).wait().unwrap(),
+        2,
+        "six of about 10,000 are there, four fit"
+    );
+    assert_eq!(
+        list(store, TaskFilter::default()),
+        [open.id, tasks[4].id, tasks[2].id, tasks[0].id]
+    );
+    assert_eq!(store.trim(time(0), 0).wait().unwrap(), 3);
+    assert_eq!(
+        list(store, TaskFilter::default()),
+        [open.id],
+        "what is unfinished stays"
+    );
+    store
+        .append(open.id, vec![text(1, "still here")])
+        .wait()
+        .unwrap();
+}

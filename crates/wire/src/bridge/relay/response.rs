@@ -1,0 +1,194 @@
+//! What the relay answers over HTTP, and what it posts to callbacks: exactly the fields of the original hub.
+//! Times are text in ISO 8601 with milliseconds and `Z`; what is absent is left out.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::super::Attachment;
+
+/// The body of every error.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ErrorBody<'a> {
+    /// Why, for programs: a code of the protocol, or one that only HTTP knows, such as `not_found`.
+    pub error: &'a str,
+    /// Why, for people; only the refusal of a plain request to `/ws` goes without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<&'a str>,
+}
+
+/// The answer to an async relay.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Accepted<'a> {
+    /// Always `true`.
+    pub accepted: bool,
+    /// The request, by which its result can be asked for.
+    pub request_id: &'a str,
+}
+
+/// The answer of `GET /api/agents/:id/status`; the default is that of an agent that never connected.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AgentStatus<'a> {
+    /// Whether it can be called now.
+    pub online: bool,
+    /// What it is.
+    pub agent_type: &'a str,
+    /// The tags it can be found by.
+    pub capabilities: Vec<&'a str>,
+    /// When it connected last.
+    pub connected_at: &'a str,
+    /// When it gave its last sign of life.
+    pub last_heartbeat: &'a str,
+    /// How many sessions it has.
+    pub active_sessions: u64,
+    /// Its owner, while it is connected.
+    pub user_id: &'a str,
+}
+
+/// The answer of `GET /api/task-status`.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum TaskStatus<'a> {
+    /// The agent is at it.
+    Running {
+        /// The request.
+        request_id: &'a str,
+        /// When it was accepted.
+        started_at: &'a str,
+    },
+    /// The answer is there.
+    Completed {
+        /// The request.
+        request_id: &'a str,
+        /// The whole answer.
+        result: &'a str,
+        /// The files the agent made.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        attachments: &'a [Attachment<'a>],
+        /// The offer of a transfer between peers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        file_transfer_offer: Option<&'a RawValue>,
+        /// How long it took.
+        duration_ms: u64,
+        /// When it ended.
+        completed_at: &'a str,
+    },
+    /// There will be no answer.
+    Failed {
+        /// The request.
+        request_id: &'a str,
+        /// Why, for programs.
+        error_code: &'a str,
+        /// Why, for people.
+        error_message: &'a str,
+        /// How long it took.
+        duration_ms: u64,
+        /// When it ended.
+        completed_at: &'a str,
+    },
+}
+
+/// What is posted to the callback of an async relay.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Callback<'a> {
+    /// The answer is there.
+    Completed {
+        /// The request.
+        request_id: &'a str,
+        /// The whole answer.
+        result: &'a str,
+        /// The files the agent made.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        attachments: &'a [Attachment<'a>],
+        /// The offer of a transfer between peers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        file_transfer_offer: Option<&'a RawValue>,
+        /// How long it took.
+        duration_ms: u64,
+        /// The conversation.
+        session_key: &'a str,
+        /// The title of the conversation, as the request gave it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session_title: Option<&'a str>,
+        /// What the user said, as the request gave it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        user_message: Option<&'a str>,
+    },
+    /// There will be no answer.
+    Failed {
+        /// The request.
+        request_id: &'a str,
+        /// Why, for programs.
+        error_code: &'a str,
+        /// Why, for people.
+        error_message: &'a str,
+    },
+}
+
+/// The answer of `POST /api/cancel`.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Cancelled<'a> {
+    /// Always `true`.
+    pub success: bool,
+    /// The conversation.
+    pub session_id: &'a str,
+    /// The request that was cancelled.
+    pub request_id: &'a str,
+}
+
+/// The answer of `POST /api/disconnect`.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Disconnected {
+    /// Always `true`.
+    pub success: bool,
+    /// Whether there was anything to close.
+    pub was_online: bool,
+}
+
+/// The answer of `POST /api/agents-by-token`.
+#[derive(Debug, Clone, Serialize)]
+pub struct TokenAgents<'a> {
+    /// The agents that are connected with the token.
+    pub agents: Vec<TokenAgent<'a>>,
+}
+
+/// One agent that is connected with a token.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct TokenAgent<'a> {
+    /// Its id.
+    pub agent_id: &'a str,
+    /// What it is.
+    pub agent_type: &'a str,
+}
+
+/// The answer of `POST /api/rtc-signal/:agentId`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Signals<'a> {
+    /// Always `true`.
+    pub ok: bool,
+    /// What the agent said since the last time.
+    pub signals: Vec<Signal<'a>>,
+}
+
+/// One signal of an agent to an HTTP caller.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Signal<'a> {
+    /// What it is.
+    pub signal_type: &'a str,
+    /// Its content, as the agent wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<&'a RawValue>,
+}
+
+/// The answer of `GET /health`.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Health {
+    /// Always `ok`.
+    pub status: &'static str,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Health { status: "ok" }
+    }
+}

@@ -1,0 +1,187 @@
+//! How an agent introduces itself, and how it comes back after a cut (extension `resume`).
+//! A version is only read here: which ones are welcome is [`Version::is_supported`], what to say is [`Version::refusal`].
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::super::fields::Fields;
+use super::super::{Malformed, VERSION, echo};
+use crate::json::{self, Members};
+
+/// An agent introducing itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Register<'a> {
+    /// The id it wants; its form is not checked here.
+    pub agent_id: Cow<'a, str>,
+    /// What proves its owner.
+    pub token: Option<Cow<'a, str>>,
+    /// The version it speaks.
+    pub bridge_version: Version<'a>,
+    /// What it is: a model, a framework, a tool.
+    pub agent_type: Option<Cow<'a, str>>,
+    /// The tags it can be found by.
+    pub capabilities: Vec<Cow<'a, str>>,
+    /// A name for people (ours).
+    pub name: Option<Cow<'a, str>>,
+    /// What it does (ours).
+    pub description: Option<Cow<'a, str>>,
+    /// The extensions it understands (ours), see [`extension`](super::super::extension).
+    pub extensions: Vec<Cow<'a, str>>,
+    /// What it was doing when it was cut off (ours).
+    pub resume: Option<Resume<'a>>,
+}
+
+/// What an agent was doing when it was cut off.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resume<'a> {
+    /// The token that the hub gave the lost connection.
+    pub token: Cow<'a, str>,
+    /// The requests it is still working on.
+    pub open: Vec<Sent<'a>>,
+}
+
+/// How much an agent has sent of one answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sent<'a> {
+    /// The request that is answered.
+    pub request_id: Cow<'a, str>,
+    /// The number of the last frame it sent; 0 if none.
+    pub sent: u64,
+}
+
+/// The version an agent says it speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version<'a> {
+    number: Option<u32>,
+    text: Cow<'a, str>,
+}
+
+impl<'a> Version<'a> {
+    /// The version as a number, if it is one.
+    pub fn number(&self) -> Option<u32> {
+        self.number
+    }
+
+    /// The version as the agent wrote it, for people.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the agent is one of the published ones.
+    pub fn is_supported(&self) -> bool {
+        matches!(self.number, Some(1..=VERSION))
+    }
+
+    /// What an agent of another version is told.
+    pub fn refusal(&self) -> String {
+        format!(
+            "Unsupported protocol version {}, expected {VERSION}",
+            self.text
+        )
+    }
+
+    /// Clients send a string or a number; the original hub takes the digits it starts with.
+    fn read(raw: Option<&'a RawValue>) -> Self {
+        let Some(raw) = raw else {
+            return Version {
+                number: None,
+                text: "undefined".into(),
+            };
+        };
+        let (number, text) = match json::str_of(raw) {
+            Some(text) => (leading_number(&text), text),
+            // Of arrays and objects no digits can be the first.
+            None => (leading_number(raw.get()), raw.get().into()),
+        };
+        let text = match echo(&text) {
+            short if short.len() < text.len() => String::from(short).into(),
+            _ => text,
+        };
+        Version { number, text }
+    }
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let text = text.trim_start();
+    let end = text
+        .bytes()
+        .position(|byte| !byte.is_ascii_digit())
+        .unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+impl Default for Version<'_> {
+    /// The version our own agents speak.
+    fn default() -> Self {
+        Version::from(VERSION)
+    }
+}
+
+impl From<u32> for Version<'_> {
+    fn from(number: u32) -> Self {
+        Version {
+            number: Some(number),
+            text: number.to_string().into(),
+        }
+    }
+}
+
+pub(super) fn read<'a>(fields: &Fields<'a>) -> Result<Register<'a>, Malformed> {
+    Ok(Register {
+        agent_id: fields.required_text("agent_id")?,
+        token: fields.word("token")?,
+        bridge_version: Version::read(fields.verbatim("bridge_version")?),
+        agent_type: fields.word("agent_type")?,
+        capabilities: fields.texts("capabilities")?,
+        name: fields.word("name")?,
+        description: fields.word("description")?,
+        extensions: fields.texts("extensions")?,
+        resume: match fields.value("resume")? {
+            Some(raw) => Some(
+                read_resume(raw)
+                    .map_err(|(path, problem)| fields.invalid(&format!("resume{path}"), problem))?,
+            ),
+            None => None,
+        },
+    })
+}
+
+/// The error is the path to the wrong field and what is wrong with it.
+fn read_resume(raw: &RawValue) -> Result<Resume<'_>, (String, &'static str)> {
+    let at = |path: &str| path.to_owned();
+    let members = Members::of(raw).ok_or((at(""), "must be an object"))?;
+    let token = members.get("token").ok_or((at(".token"), "is missing"))?;
+    let open = match members.get("open") {
+        None => Vec::new(),
+        Some(raw) => json::elements(raw).ok_or((at(".open"), "must be an array"))?,
+    };
+    Ok(Resume {
+        token: json::str_of(token).ok_or((at(".token"), "must be a string"))?,
+        open: open
+            .into_iter()
+            .enumerate()
+            .map(|(index, raw)| {
+                read_sent(raw).map_err(|(path, problem)| (format!(".open[{index}]{path}"), problem))
+            })
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn read_sent(raw: &RawValue) -> Result<Sent<'_>, (&'static str, &'static str)> {
+    let members = Members::of(raw).ok_or(("", "must be an object"))?;
+    let sent = match members.get("sent") {
+        None => 0,
+        Some(raw) => raw
+            .get()
+            .parse()
+            .map_err(|_| (".sent", "must be a whole number from 0"))?,
+    };
+    let request_id = members
+        .get("request_id")
+        .ok_or((".request_id", "is missing"))?;
+    Ok(Sent {
+        request_id: json::str_of(request_id).ok_or((".request_id", "must be a string"))?,
+        sent,
+    })
+}
