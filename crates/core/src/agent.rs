@@ -105,7 +105,8 @@ pub trait Link: Any + Send + Sync + std::fmt::Debug {
     fn cancel(&self, call: &Arc<Call>);
     /// Ends the connection.
     fn close(&self, why: Closing);
-    /// Whether the agent's line showed a sign of life since this was last asked.
+    /// Whether the agent's line showed a sign of life in the last second or so. Asked every second for each open call
+    /// in turn, so that one sign counts for all of them: answer by the time of the last sign, not by clearing a flag.
     fn alive(&self, call: &Call) -> bool;
     /// The door's name, for people and metrics.
     fn door(&self) -> &'static str;

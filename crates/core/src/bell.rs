@@ -44,8 +44,9 @@ impl Bell {
     /// Moves the keys that rang into `keys`; false if none did.
     pub fn take(&self, keys: &mut Vec<u32>) -> bool {
         let mut ready = self.ready.lock();
+        let any = !ready.is_empty();
         keys.append(&mut ready);
-        !keys.is_empty()
+        any
     }
 }
 

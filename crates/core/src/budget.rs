@@ -33,17 +33,24 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Adjusts a lease to what a pipe holds now. Shrinks only when much is left over, so that it does not flap.
+    /// Adjusts a lease to what a pipe holds now. Shrinks only when much is left over, so that it does not flap, or when
+    /// the pipe is empty, so that many idle calls do not keep what nobody uses.
     pub(crate) fn adjust(&self, lease: &mut usize, bytes: usize) {
         if bytes > *lease {
             let step = (*lease).clamp(STEP_MIN, STEP_MAX);
             let more = (bytes - *lease).div_ceil(step) * step;
             self.used.fetch_add(more, Ordering::Relaxed);
             *lease += more;
-        } else if *lease > bytes + 2 * STEP_MAX {
-            let less = *lease - (bytes + STEP_MAX);
-            self.used.fetch_sub(less, Ordering::Relaxed);
-            *lease -= less;
+            return;
+        }
+        let left = match bytes {
+            0 => STEP_MIN,
+            bytes if *lease > bytes + 2 * STEP_MAX => bytes + STEP_MAX,
+            _ => return,
+        };
+        if *lease > left {
+            self.used.fetch_sub(*lease - left, Ordering::Relaxed);
+            *lease = left;
         }
     }
 

@@ -18,7 +18,7 @@ use self::asks::Asks;
 use crate::{
     bell::{Bell, Rope},
     chain::Chain,
-    clock::Clock,
+    clock::{Clock, Stage},
     entry::Entry,
     event::{Ask, End, Event, Input, Message},
     failure::{Failure, Reason},
@@ -79,8 +79,11 @@ pub struct Call {
     pub(crate) entry: Arc<Entry>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) made: Instant,
+    /// The caller's own id of the request, which the agent may know by another.
+    pub(crate) wanted: Option<RequestId>,
     parent: Option<Weak<Call>>,
-    children: Mutex<Vec<Weak<Call>>>,
+    /// The calls that named this one as their parent; nothing once it was cancelled or has failed, and they with it.
+    children: Mutex<Option<Vec<Weak<Call>>>>,
     turn: AtomicU64,
     answered: AtomicBool,
     ended: AtomicBool,
@@ -95,6 +98,7 @@ pub(crate) struct Draft {
     pub(crate) session: SessionId,
     pub(crate) agent_session: SessionId,
     pub(crate) request: RequestId,
+    pub(crate) wanted: Option<RequestId>,
     pub(crate) message: Message,
     pub(crate) streamed: bool,
     pub(crate) life: Life,
@@ -131,8 +135,9 @@ impl Call {
             entry,
             shared,
             made: Instant::now(),
+            wanted: draft.wanted,
             parent: draft.parent.as_ref().map(Arc::downgrade),
-            children: Mutex::default(),
+            children: Mutex::new(Some(Vec::new())),
             turn: AtomicU64::new(0),
             answered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -142,6 +147,11 @@ impl Call {
     /// Whether it has ended.
     pub fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// Whether the agent has it.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.clock.lock().stage == Stage::Sent
     }
 
     /// The call that it was made for, if known.
@@ -187,8 +197,8 @@ impl Call {
         self.shared.calls.lock().remove(&self.id);
         self.entry.release(self, tell_agent);
         if spreads {
-            // A child that is added from now on sees that we have ended; see `adopt`.
-            for child in std::mem::take(&mut *self.children.lock()) {
+            let children = self.children.lock().take();
+            for child in children.into_iter().flatten() {
                 if let Some(child) = child.upgrade() {
                     child.finish(End::Cancelled, true);
                 }
@@ -200,20 +210,28 @@ impl Call {
     /// Makes `child` end when this call is cancelled or fails. False if that has happened already.
     pub(crate) fn adopt(&self, child: &Arc<Call>) -> bool {
         let mut children = self.children.lock();
+        let Some(children) = &mut *children else {
+            return false;
+        };
         children.retain(|child| child.upgrade().is_some_and(|child| !child.is_ended()));
         children.push(Arc::downgrade(child));
-        !self.is_ended()
+        true
     }
 
     /// Hands the call to a (new) connection of its agent. What the previous one still pushes is refused by its number.
     pub(crate) fn serve(self: &Arc<Self>) -> Serving {
-        let turn = self.turn.fetch_add(1, Ordering::AcqRel) + 1;
-        self.reply.written_by(None, turn);
         Serving {
             call: self.clone(),
-            turn,
+            turn: self.next_turn(),
             armed: true,
         }
+    }
+
+    /// The connection that served the call is gone, but the call is not: what that one still does is refused.
+    pub(crate) fn next_turn(&self) -> u64 {
+        let turn = self.turn.fetch_add(1, Ordering::AcqRel) + 1;
+        self.reply.written_by(None, turn);
+        turn
     }
 }
 
@@ -238,40 +256,51 @@ impl Serving {
 
     /// Says something to the caller. A caller that overran loses the call here and now.
     pub fn push(&self, event: Event) -> Pushed {
-        let call = &*self.call;
-        call.touched.store(true, Ordering::Relaxed);
-        if !call.answered.load(Ordering::Relaxed) && !call.answered.swap(true, Ordering::Relaxed) {
-            call.shared
-                .metrics
-                .first_event(call.door, call.made.elapsed());
-        }
-        if call.shared.taps.are_watched() {
-            call.shared.taps.see(
-                &call.target,
-                call.entry.owner(),
-                Some(call.id),
-                Sight::Event(event.clone()),
-            );
-        }
         let weight = event.weight();
-        let pushed = call.reply.push_as(Some(self.turn), event);
-        match pushed {
-            Pushed::Room | Pushed::Full => call.shared.metrics.event(weight),
-            Pushed::Ended => call.shared.metrics.late_event(),
-            Pushed::Overrun => {
-                self.call.overrun();
-            }
-        }
+        let seen = self.call.shared.taps.are_watched().then(|| event.clone());
+        let pushed = self.call.reply.push_as(Some(self.turn), event);
+        self.note(pushed, weight, seen);
         pushed
     }
 
     /// Asks, which suspends the call until it is answered. An approval is the agent's owner's to give: the caller only
-    /// hears that it is waited for, unless the owner said otherwise.
+    /// hears that it is waited for, unless the owner said otherwise. An ask that is repeated, as after a resume, is
+    /// the same ask.
     pub fn ask(&self, ask: Ask) -> Pushed {
-        let event = self.call.open_ask(ask);
-        match event {
-            Some(event) => self.push(event),
-            None => Pushed::Room,
+        // Whoever may approve sees the ask through a tap, even where the caller only hears why it waits.
+        let seen = Event::Ask(ask.clone());
+        let weight = seen.weight();
+        let Some(pushed) = self.call.open_ask(ask, self.turn) else {
+            return Pushed::Room;
+        };
+        let is_watched = self.call.shared.taps.are_watched();
+        self.note(pushed, weight, is_watched.then_some(seen));
+        pushed
+    }
+
+    /// What follows from a push. Only what is in is a sign of life, is counted and is seen by observers.
+    fn note(&self, pushed: Pushed, weight: usize, seen: Option<Event>) {
+        let call = &*self.call;
+        match pushed {
+            Pushed::Room | Pushed::Full => {
+                call.touch();
+                if !call.answered.load(Ordering::Relaxed)
+                    && !call.answered.swap(true, Ordering::Relaxed)
+                {
+                    let after = call.made.elapsed();
+                    call.shared.metrics.first_event(call.door, after);
+                }
+                call.shared.metrics.event(weight);
+                if let Some(event) = seen {
+                    let owner = call.entry.owner();
+                    let sight = Sight::Event(event);
+                    call.shared
+                        .taps
+                        .see(&call.target, owner, Some(call.id), sight);
+                }
+            }
+            Pushed::Ended => call.shared.metrics.late_event(),
+            Pushed::Overrun => self.call.overrun(),
         }
     }
 
@@ -284,6 +313,11 @@ impl Serving {
     pub fn finish(mut self, end: End) -> bool {
         self.armed = false;
         self.is_current() && self.call.finish(end, false)
+    }
+
+    /// The connection could not take it, so that the agent never saw the call: it may be handed over again.
+    pub(crate) fn undo(mut self) {
+        self.armed = false;
     }
 
     fn is_current(&self) -> bool {
@@ -314,6 +348,26 @@ impl Call {
             ),
         };
         self.finish(End::Failed(failure), true);
+    }
+
+    /// The agent does not read its input and the caller could not be paced.
+    pub(crate) fn flooded(self: &Arc<Self>) {
+        self.shared.metrics.overrun();
+        let failure = Failure::new(
+            Reason::SlowReader,
+            "the agent did not read its input fast enough",
+        );
+        self.finish(End::Failed(failure), true);
+    }
+
+    /// Says something to the agent.
+    fn hand_in(self: &Arc<Self>, input: Input) -> Pushed {
+        self.touch();
+        let pushed = self.input.push(input);
+        if pushed == Pushed::Overrun {
+            self.flooded();
+        }
+        pushed
     }
 }
 
@@ -350,16 +404,7 @@ impl Asking {
 
     /// Says more to the agent.
     pub fn say(&self, input: Input) -> Pushed {
-        self.call.touch();
-        let pushed = self.call.input.push(input);
-        if pushed == Pushed::Overrun {
-            let failure = Failure::new(
-                Reason::SlowReader,
-                "the agent did not read its input fast enough",
-            );
-            self.call.finish(End::Failed(failure), true);
-        }
-        pushed
+        self.call.hand_in(input)
     }
 
     /// Cancels the call.

@@ -4,33 +4,32 @@
 //! Placing, adopting and delivering a call happen under the entry's lock, which the end of a call takes too, so that
 //! no call is left behind. Nothing is finished or dropped under the lock: ends come back here.
 
+mod state;
+
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
+use self::state::State;
 use crate::{
     agent::{Closing, Link, Profile, Settings, Share},
-    call::{Call, Draft, Life, Serving},
+    call::{Call, Draft, Serving},
     clock::Stage,
     event::End,
     failure::{Failure, Reason},
-    id::{AgentId, Owner, RequestId, SessionId},
+    id::{AgentId, Owner},
     shared::Shared,
     store::AgentRecord,
     tap::Sight,
 };
-
-/// A connection that keeps replacing another is held off for this long.
-const HOLD: Duration = Duration::from_secs(60);
 
 /// An agent's place on the hub.
 #[derive(Debug)]
@@ -45,25 +44,6 @@ pub struct Entry {
     shared: Arc<Shared>,
     /// A kept call reached its turn and wants to be written down as sent.
     pub(crate) placed: Notify,
-}
-
-#[derive(Debug)]
-struct State {
-    door: &'static str,
-    profile: Profile,
-    share: Share,
-    settings: Settings,
-    link: Option<Arc<dyn Link>>,
-    changed_at: Timestamp,
-    /// Until when open calls wait for the agent to resume them.
-    grace: Option<Instant>,
-    open: HashMap<RequestId, Arc<Call>>,
-    /// Calls behind the active one of their session, for agents that take one at a time.
-    sessions: HashMap<SessionId, VecDeque<Arc<Call>>>,
-    /// Calls for when the agent comes (back) online.
-    waiting: VecDeque<Arc<Call>>,
-    replaced: VecDeque<Instant>,
-    held: Option<Instant>,
 }
 
 /// What a caller may know of an agent.
@@ -113,6 +93,7 @@ impl Entry {
             waiting: VecDeque::new(),
             replaced: VecDeque::new(),
             held: None,
+            is_gone: false,
         };
         Self {
             id: record.id,
@@ -206,9 +187,15 @@ impl Entry {
         changed
     }
 
-    /// The open calls, for parents and for the longest way here.
-    pub(crate) fn open_calls(&self) -> Vec<Arc<Call>> {
-        self.state.lock().open.values().cloned().collect()
+    /// The calls that the agent has, for parents and for the longest way here.
+    pub(crate) fn sent_calls(&self) -> Vec<Arc<Call>> {
+        let state = self.state.lock();
+        state
+            .open
+            .values()
+            .filter(|call| call.is_sent())
+            .cloned()
+            .collect()
     }
 
     /// An open call by the id that the agent knows.
@@ -226,15 +213,18 @@ impl Entry {
         let now = Instant::now();
         let mut lost = Vec::new();
         let mut undelivered = Vec::new();
-        let taken = {
+        let (taken, old) = {
             let mut state = self.state.lock();
+            if state.is_gone {
+                let text = format!("agent {} was removed just now; register again", self.id);
+                return Err(Failure::new(Reason::Conflict, text));
+            }
             state.check_hold(now, self.shared.limits.replacements_per_minute)?;
             let changed = state.profile != profile || state.door != link.door();
             self.generation.fetch_add(1, Ordering::AcqRel);
             let old = state.link.replace(link.clone());
-            if let Some(old) = &old {
+            if old.is_some() {
                 state.replaced.push_back(now);
-                old.close(Closing::Replaced);
             } else {
                 state.changed_at = Timestamp::now();
                 self.shared.metrics.agent_online(1);
@@ -243,22 +233,22 @@ impl Entry {
             state.profile = profile;
             state.grace = None;
             let mut adopted = Vec::new();
-            for call in state
-                .open
-                .values()
-                .filter(|call| call.clock.lock().stage == Stage::Sent)
-            {
+            for call in state.open.values().filter(|call| call.is_sent()) {
                 if resumes {
                     adopted.push(call.serve());
                 } else {
                     lost.push(call.clone());
                 }
             }
+            state.regroup(link, &self.placed, &mut undelivered);
             for call in std::mem::take(&mut state.waiting) {
                 state.dispatch(&call, &self.placed, &mut undelivered);
             }
-            Taken { adopted, changed }
+            (Taken { adopted, changed }, old)
         };
+        if let Some(old) = old {
+            old.close(Closing::Replaced);
+        }
         drop(undelivered);
         for call in lost {
             call.finish(End::Failed(Failure::agent_left()), false);
@@ -288,6 +278,10 @@ impl Entry {
             self.shared.metrics.agent_online(-1);
             if resumable {
                 state.grace = Some(Instant::now() + self.shared.limits.resume_grace.0);
+                // The connection may drop what it holds without ending the calls.
+                for call in state.open.values().filter(|call| call.is_sent()) {
+                    call.next_turn();
+                }
                 Vec::new()
             } else {
                 state.lose()
@@ -302,6 +296,30 @@ impl Entry {
                 .see(&self.id, &self.owner, None, Sight::Offline);
         }
         true
+    }
+
+    /// The agent is forgotten: its connection is told to go, and nothing waits for it any more.
+    pub(crate) fn retire(&self) {
+        let (link, lost) = {
+            let mut state = self.state.lock();
+            state.is_gone = true;
+            state.grace = None;
+            self.generation.fetch_add(1, Ordering::AcqRel);
+            let lost: Vec<_> = state.open.values().cloned().collect();
+            (state.link.take(), lost)
+        };
+        if let Some(link) = link {
+            self.shared.metrics.agent_online(-1);
+            link.close(Closing::Revoked);
+            if self.shared.taps.are_watched() {
+                self.shared
+                    .taps
+                    .see(&self.id, &self.owner, None, Sight::Offline);
+            }
+        }
+        for call in lost {
+            call.finish(End::Failed(Failure::agent_left()), false);
+        }
     }
 
     /// Ends the grace of an agent that did not come back in time.
@@ -319,15 +337,14 @@ impl Entry {
         }
     }
 
-    /// Opens a call and sends it on its way. `wanted` is the caller's own id of the request.
-    pub(crate) fn open(
-        self: &Arc<Self>,
-        mut draft: Draft,
-        wanted: Option<RequestId>,
-    ) -> Result<Arc<Call>, Failure> {
+    /// Opens a call and sends it on its way.
+    pub(crate) fn open(self: &Arc<Self>, mut draft: Draft) -> Result<Arc<Call>, Failure> {
         let mut undelivered = Vec::new();
         let call = {
             let mut state = self.state.lock();
+            if state.is_gone {
+                return Err(Failure::no_such_agent(self.id.as_str()));
+            }
             if state.link.is_none() && state.grace.is_none() && draft.clock.wait_until.is_none() {
                 return Err(Failure::agent_offline());
             }
@@ -339,18 +356,37 @@ impl Entry {
                 );
                 return Err(Failure::new(Reason::Busy, text));
             }
-            if let Some(wanted) = wanted {
-                match state.open.get(&wanted) {
-                    Some(open) if open.principal.key() == draft.principal.key() => {
-                        let text = format!("request {wanted} is open already; use a new id");
-                        return Err(Failure::new(Reason::Conflict, text));
-                    }
-                    // Somebody else's: the agent sees the hub's own id instead.
-                    Some(_) => {}
-                    None => draft.request = wanted,
+            if let Some(wanted) = &draft.wanted {
+                let bears = |open: &&Arc<Call>| {
+                    open.request == *wanted || open.wanted.as_ref() == Some(wanted)
+                };
+                let key = draft.principal.key();
+                if state
+                    .open
+                    .values()
+                    .filter(bears)
+                    .any(|open| open.principal.key() == key)
+                {
+                    let text = format!("request {wanted} is open already; use a new id");
+                    return Err(Failure::new(Reason::Conflict, text));
+                }
+                // If it is somebody else's, the agent sees the hub's own id instead.
+                if !state.open.contains_key(wanted) {
+                    draft.request = wanted.clone();
                 }
             }
             let call = Call::new(draft, self.clone(), self.shared.clone());
+            // Before anybody can answer it, so that observers see the beginning first.
+            if self.shared.taps.are_watched() {
+                let sight = Sight::Started {
+                    caller: call.principal.label().to_owned(),
+                    door: call.door,
+                    message: call.message.clone(),
+                };
+                self.shared
+                    .taps
+                    .see(&self.id, &self.owner, Some(call.id), sight);
+            }
             state.open.insert(call.request.clone(), call.clone());
             self.shared.calls.lock().insert(call.id, call.clone());
             self.shared.metrics.call_started();
@@ -361,23 +397,34 @@ impl Entry {
         Ok(call)
     }
 
-    /// Hands a kept call to the agent after it was written down as sent. False if the agent has left meanwhile.
+    /// Hands a kept call to the agent after it was written down as sent. False if the agent has left meanwhile: then
+    /// the call waits for it if it may, and has failed if not.
     pub(crate) fn send(&self, call: &Arc<Call>) -> bool {
-        let mut undelivered = Vec::new();
         let mut state = self.state.lock();
         if call.is_ended() {
             return true;
         }
-        let Some(link) = state.link.clone() else {
-            call.clock.lock().enter(Stage::Waiting, Instant::now());
-            state.waiting.push_back(call.clone());
-            return false;
-        };
-        call.clock.lock().enter(Stage::Sent, Instant::now());
-        undelivered.extend(link.deliver(call.serve()).err());
+        if let Some(link) = state.link.clone() {
+            call.clock.lock().enter(Stage::Sent, Instant::now());
+            match link.deliver(call.serve()) {
+                Ok(()) => return true,
+                Err(serving) => serving.undo(),
+            }
+        }
+        state.set_aside(call);
+        let may_wait = state.grace.is_some() || call.clock.lock().wait_until.is_some();
         drop(state);
-        drop(undelivered);
-        true
+        if !may_wait {
+            call.finish(End::Failed(Failure::agent_offline()), false);
+        }
+        false
+    }
+
+    /// Whether nothing of any call is left here.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        let state = self.state.lock();
+        state.open.is_empty() && state.sessions.is_empty() && state.waiting.is_empty()
     }
 
     /// Forgets an ended call and sends the next one of its session.
@@ -396,8 +443,8 @@ impl Entry {
         match stage {
             Stage::Waiting => state.waiting.retain(|waiting| waiting.id != call.id),
             Stage::Queued => {
-                if let Some(queue) = state.sessions.get_mut(&call.agent_session) {
-                    queue.retain(|queued| queued.id != call.id);
+                if let Some(session) = state.sessions.get_mut(&call.agent_session) {
+                    session.queue.retain(|queued| queued.id != call.id);
                 }
             }
             Stage::Placed | Stage::Sent => {
@@ -407,119 +454,10 @@ impl Entry {
                 {
                     link.cancel(call);
                 }
-                state.next_of_session(&call.agent_session, &self.placed, &mut undelivered);
+                state.next_of_session(call, &self.placed, &mut undelivered);
             }
         }
         drop(state);
         drop(undelivered);
-    }
-}
-
-impl State {
-    fn check_hold(&mut self, now: Instant, limit: usize) -> Result<(), Failure> {
-        while self
-            .replaced
-            .front()
-            .is_some_and(|at| now.saturating_duration_since(*at) > HOLD)
-        {
-            self.replaced.pop_front();
-        }
-        if self.link.is_some() && self.replaced.len() >= limit {
-            self.replaced.clear();
-            self.held = Some(now + HOLD);
-        }
-        if self.held.is_some_and(|until| now < until) {
-            let text =
-                "two programs register this id in turn; it is held for a minute: stop one of them";
-            return Err(Failure::new(Reason::RateLimited, text));
-        }
-        self.held = None;
-        Ok(())
-    }
-
-    /// Sends a call on, or lets it wait for its agent or its session.
-    fn dispatch(&mut self, call: &Arc<Call>, placed: &Notify, undelivered: &mut Vec<Serving>) {
-        let now = Instant::now();
-        let Some(link) = self.link.clone() else {
-            call.clock.lock().enter(Stage::Waiting, now);
-            self.waiting.push_back(call.clone());
-            return;
-        };
-        if link.one_call_per_session() {
-            if let Some(queue) = self.sessions.get_mut(&call.agent_session) {
-                call.clock.lock().enter(Stage::Queued, now);
-                queue.push_back(call.clone());
-                return;
-            }
-            self.sessions
-                .insert(call.agent_session.clone(), VecDeque::new());
-        }
-        self.hand_over(call, &link, placed, undelivered);
-    }
-
-    fn hand_over(
-        &self,
-        call: &Arc<Call>,
-        link: &Arc<dyn Link>,
-        placed: &Notify,
-        undelivered: &mut Vec<Serving>,
-    ) {
-        match call.life {
-            Life::Kept => {
-                call.clock.lock().enter(Stage::Placed, Instant::now());
-                placed.notify_waiters();
-            }
-            Life::Live => {
-                call.clock.lock().enter(Stage::Sent, Instant::now());
-                undelivered.extend(link.deliver(call.serve()).err());
-            }
-        }
-    }
-
-    fn next_of_session(
-        &mut self,
-        session: &SessionId,
-        placed: &Notify,
-        undelivered: &mut Vec<Serving>,
-    ) {
-        let Some(queue) = self.sessions.get_mut(session) else {
-            return;
-        };
-        match (queue.pop_front(), self.link.clone()) {
-            (Some(next), Some(link)) => self.hand_over(&next, &link, placed, undelivered),
-            (Some(next), None) => {
-                self.sessions.remove(session);
-                self.dispatch(&next, placed, undelivered);
-            }
-            (None, _) => {
-                self.sessions.remove(session);
-            }
-        }
-    }
-
-    /// The agent is gone for good: its calls fail, but those that may wait for it wait.
-    fn lose(&mut self) -> Vec<Arc<Call>> {
-        let now = Instant::now();
-        self.sessions.clear();
-        self.waiting.clear();
-        let mut lost = Vec::new();
-        let mut open: Vec<_> = self.open.values().cloned().collect();
-        // Ids sort by time: calls that wait keep their order.
-        open.sort_by_key(|call| call.id);
-        for call in open {
-            let mut clock = call.clock.lock();
-            let unsent = clock.stage != Stage::Sent;
-            if unsent && clock.wait_until.is_some() {
-                // Placed ones come here by themselves, see `send`.
-                if clock.stage != Stage::Placed {
-                    clock.enter(Stage::Waiting, now);
-                    self.waiting.push_back(call.clone());
-                }
-            } else {
-                drop(clock);
-                lost.push(call.clone());
-            }
-        }
-        lost
     }
 }

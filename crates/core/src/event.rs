@@ -190,12 +190,25 @@ impl Part {
     fn weight(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            Self::File(file) => match &file.source {
-                FileSource::Uri(text) | FileSource::Bytes(text) => text.len() + 64,
-            },
+            Self::File(file) => file.weight(),
             Self::Data(json) => json.get().len(),
         }
     }
+}
+
+impl File {
+    fn weight(&self) -> usize {
+        let (FileSource::Uri(text) | FileSource::Bytes(text)) = &self.source;
+        ITEM_OVERHEAD + text.len() + len(&self.name) + len(&self.mime)
+    }
+}
+
+fn len(text: &Option<String>) -> usize {
+    text.as_ref().map_or(0, String::len)
+}
+
+fn json_len(json: &Option<Json>) -> usize {
+    json.as_ref().map_or(0, |json| json.get().len())
 }
 
 /// What the caller says to the agent.
@@ -249,8 +262,7 @@ impl Message {
 
     /// Its size in bytes, for the limit on messages.
     pub fn weight(&self) -> usize {
-        self.parts.iter().map(Part::weight).sum::<usize>()
-            + self.metadata.as_ref().map_or(0, |json| json.get().len())
+        self.parts.iter().map(Part::weight).sum::<usize>() + json_len(&self.metadata)
     }
 }
 
@@ -322,6 +334,13 @@ pub struct Answer {
     pub reason: Option<String>,
 }
 
+impl Answer {
+    pub(crate) fn weight(&self) -> usize {
+        let parts: usize = self.parts.iter().map(Part::weight).sum();
+        len(&self.content) + parts + len(&self.reason)
+    }
+}
+
 /// What an agent says while it works.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -382,19 +401,19 @@ impl Event {
 }
 
 /// What an item of a pipe weighs besides its text: about its own size in memory.
-const ITEM_OVERHEAD: usize = 64;
+pub(crate) const ITEM_OVERHEAD: usize = 64;
 
 impl Item for Event {
     fn weight(&self) -> usize {
         ITEM_OVERHEAD
             + match self {
-                Self::Chunk(chunk) => chunk.text.len(),
-                Self::Artifact(artifact) => artifact.parts.iter().map(Part::weight).sum(),
-                Self::Ask(ask) => {
-                    let json =
-                        |json: &Option<Json>| json.as_ref().map_or(0, |json| json.get().len());
-                    ask.text.len() + json(&ask.arguments) + json(&ask.schema)
+                Self::Chunk(chunk) => {
+                    chunk.text.len() + len(&chunk.tool_name) + len(&chunk.tool_call_id)
                 }
+                Self::Artifact(artifact) => {
+                    len(&artifact.name) + artifact.parts.iter().map(Part::weight).sum::<usize>()
+                }
+                Self::Ask(ask) => ask.text.len() + json_len(&ask.arguments) + json_len(&ask.schema),
             }
     }
 
@@ -426,10 +445,7 @@ impl Item for Input {
             + match self {
                 Self::Chunk(text) => text.len(),
                 Self::EndOfMessage => 0,
-                Self::Answer(_, answer) => {
-                    answer.content.as_ref().map_or(0, String::len)
-                        + answer.parts.iter().map(Part::weight).sum::<usize>()
-                }
+                Self::Answer(_, answer) => answer.weight(),
             }
     }
 
@@ -475,6 +491,13 @@ pub struct Done {
     /// Why the model stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
+}
+
+impl Done {
+    pub(crate) fn weight(&self) -> usize {
+        let files: usize = self.attachments.iter().map(File::weight).sum();
+        len(&self.result) + files + json_len(&self.usage)
+    }
 }
 
 /// How a call ends, exactly once.

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
-pub(crate) use self::request::Start;
+pub(crate) use self::request::{LONGEST, Start};
 pub use self::request::{Parent, Request};
 use crate::{
     agent::{Closing, Link, Profile, Settings, Share},
@@ -31,7 +31,7 @@ use crate::{
     principal::{Principal, Who},
     shared::Shared,
     store::{AgentRecord, Receipt, Store, StoreError},
-    tap::{Sight, TapFilter, Taps, Watching, may_watch},
+    tap::{TapFilter, Taps, Watching, may_watch},
     task::Tasks,
     token::Tokens,
 };
@@ -68,7 +68,8 @@ impl Attached {
         &self.entry
     }
 
-    /// Whether open calls wait for the agent to come back when this connection is gone.
+    /// Whether open calls wait for the agent to come back when this connection is gone. Then drop this before the
+    /// [`Serving`]s that the connection holds: they end their calls as long as the connection is attached.
     pub fn set_resumable(&mut self, resumable: bool) {
         self.resumable = resumable;
     }
@@ -174,6 +175,11 @@ impl Hub {
         }
         let (entry, is_new) = self.claim(principal, id, &profile, link.door())?;
         let taken = entry.take(&link, profile, resumes)?;
+        // `stop` has told all links that it found; it may have missed this one.
+        if self.is_stopping() {
+            entry.leave(&link, false);
+            return Err(stopping());
+        }
         let saved = (is_new || taken.changed).then(|| self.0.store.save_agent(entry.record()));
         Ok(Attached {
             entry,
@@ -281,12 +287,14 @@ impl Hub {
     /// Forgets an agent and who owned it; only its owner and admins may. If it is attached, it is told to go.
     pub fn forget(&self, principal: &Principal, id: &AgentId) -> Result<Receipt, Failure> {
         let entry = self.owned(principal, id)?;
-        self.0.agents.write().remove(id);
-        if let Some(link) = entry.link() {
-            link.close(Closing::Revoked);
-            entry.leave(&link, false);
-        }
-        Ok(self.0.store.remove_agent(id.clone()))
+        let receipt = {
+            let mut agents = self.0.agents.write();
+            agents.remove(id);
+            // Before the id can be claimed anew, so that the store forgets and learns in this order.
+            self.0.store.remove_agent(id.clone())
+        };
+        entry.retire();
+        Ok(receipt)
     }
 
     fn owned(&self, principal: &Principal, id: &AgentId) -> Result<Arc<Entry>, Failure> {
@@ -310,11 +318,12 @@ impl Hub {
             id: None,
             task: None,
             allowed: false,
+            speaker: None,
         };
-        self.start(request, start).map(Asking::new)
+        self.start(request, &start).map(Asking::new)
     }
 
-    pub(crate) fn start(&self, request: Request, start: Start) -> Result<Arc<Call>, Failure> {
+    pub(crate) fn start(&self, request: Request, start: &Start) -> Result<Arc<Call>, Failure> {
         let shared = &self.0.shared;
         if self.is_stopping() {
             return Err(stopping());
@@ -334,19 +343,13 @@ impl Hub {
             .filter(|entry| start.allowed || may_call(&request.principal, entry))
             .ok_or_else(|| Failure::no_such_agent(request.target.as_str()))?;
         let origin = self.origin_of(&request);
-        let wanted = request.request.clone();
         let explicit = origin.explicit().cloned();
         let draft = request.draft(&entry, origin, start, &shared.limits)?;
-        let seen = shared.taps.are_watched().then(|| Sight::Started {
-            caller: draft.principal.label().to_owned(),
-            door: draft.door,
-            message: draft.message.clone(),
-        });
-        let call = entry.open(draft, wanted)?;
-        if let Some(sight) = seen {
-            shared
-                .taps
-                .see(&call.target, entry.owner(), Some(call.id), sight);
+        let call = entry.open(draft)?;
+        // `stop` ends all calls that it finds; it may have missed this one.
+        if self.is_stopping() {
+            call.finish(End::Failed(stopping()), true);
+            return Err(stopping());
         }
         if let Some(parent) = explicit
             && !parent.adopt(&call)
@@ -384,9 +387,7 @@ impl Hub {
         let call =
             call.ok_or_else(|| Failure::new(Reason::NotFound, "no such question is open"))?;
         call.answer(principal, ask_id, answer.clone())?;
-        if let Some(task) = call.task {
-            self.0.tasks.answered(task, ask_id, answer);
-        }
+        self.0.tasks.answered(&call, ask_id, answer);
         Ok(())
     }
 
@@ -402,12 +403,14 @@ impl Hub {
         while self.open_live() > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        let calls: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
+        self.0.tasks.send_no_more();
+        let mut calls: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
+        // Kept calls that were not sent yet stay in the store and go out after the next start.
+        calls.retain(|call| call.life == Life::Live || call.is_sent());
+        // Those that wait end first, so that none of them gets its turn when another one ends.
+        calls.sort_by_cached_key(|call| call.is_sent());
         for call in calls {
-            // Kept calls that were not sent yet stay in the store and go out after the next start.
-            if call.life == Life::Live || call.clock.lock().stage == crate::clock::Stage::Sent {
-                call.finish(End::Failed(stopping()), true);
-            }
+            call.finish(End::Failed(stopping()), true);
         }
         self.0.tasks.stop().await;
         let entries: Vec<_> = self.0.agents.read().values().cloned().collect();
@@ -427,7 +430,7 @@ impl Hub {
     }
 }
 
-fn stopping() -> Failure {
+pub(crate) fn stopping() -> Failure {
     Failure::new(
         Reason::Stopping,
         "the hub is stopping; try again in a moment",
@@ -453,7 +456,9 @@ pub fn may_call(principal: &Principal, entry: &Entry) -> bool {
 
 /// The store keeps a door's name as text; in memory it is one of ours.
 pub(crate) fn known_door(name: &str) -> &'static str {
-    const DOORS: [&str; 7] = ["agora", "bridge", "a2a", "team", "p2p", "own", "local"];
+    const DOORS: [&str; 8] = [
+        "agora", "bridge", "a2a", "team", "p2p", "own", "mcp", "local",
+    ];
     DOORS
         .into_iter()
         .find(|door| *door == name)

@@ -246,11 +246,13 @@ impl Metrics {
         self.event_bytes.inc_by(bytes as u64);
     }
 
-    pub(crate) fn late_event(&self) {
+    /// Something came after its call had ended, and was dropped.
+    pub fn late_event(&self) {
         self.late_events.inc();
     }
 
-    pub(crate) fn overrun(&self) {
+    /// A reader was given up because it did not keep up.
+    pub fn overrun(&self) {
         self.overruns.inc();
     }
 

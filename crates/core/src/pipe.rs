@@ -209,9 +209,13 @@ impl<T: Item, E> Pipe<T, E> {
         }
     }
 
-    /// Sets whose gate shows that this pipe is full, and who may write from now on.
+    /// Sets whose gate shows that this pipe is full, and who may write from now on. A writer that has been replaced
+    /// by one with a higher number changes nothing.
     pub fn written_by(&self, gate: Option<Arc<Gate>>, writer: u64) {
         let mut state = self.state.lock();
+        if writer < state.writer {
+            return;
+        }
         state.writer = writer;
         if state.ended {
             return;

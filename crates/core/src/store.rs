@@ -18,9 +18,10 @@ use tokio::sync::oneshot;
 
 use crate::{
     agent::{Profile, Settings, Share},
-    event::{Answer, Done, End, Event, Message},
+    event::{Answer, Done, End, Event, ITEM_OVERHEAD, Message},
     failure::{Failure, Reason},
     id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId, TokenId},
+    pipe::Item,
 };
 
 /// Why the store could not do it.
@@ -284,13 +285,12 @@ impl LogItem {
 
     /// Its size, for rings and batches.
     pub fn weight(&self) -> usize {
-        use crate::pipe::Item;
         match self {
             Self::Event(event) => event.weight(),
-            Self::Message(message) => 64 + message.weight(),
-            Self::Answer(_, answer) => 64 + answer.content.as_ref().map_or(0, String::len),
-            Self::End(End::Done(done)) => 64 + done.result.as_ref().map_or(0, String::len),
-            Self::End(_) => 64,
+            Self::Message(message) => ITEM_OVERHEAD + message.weight(),
+            Self::Answer(_, answer) => ITEM_OVERHEAD + answer.weight(),
+            Self::End(End::Done(done)) => ITEM_OVERHEAD + done.weight(),
+            Self::End(_) => ITEM_OVERHEAD,
         }
     }
 }

@@ -6,9 +6,12 @@ mod ring;
 mod subscription;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -25,7 +28,7 @@ use crate::{
     clock::Stage,
     event::{Answer, DoneState, End, Message},
     failure::{Failure, Reason},
-    hub::{Hub, Request, Start, known_door},
+    hub::{Hub, LONGEST, Request, Start, known_door},
     id::{CallId, TaskId},
     principal::Principal,
     shared::Shared,
@@ -77,6 +80,8 @@ pub struct Task {
     /// One past the last position, and whether a call is running; readers wait for it to change.
     moved: watch::Sender<(u64, bool)>,
     call: Mutex<Weak<Call>>,
+    /// Its end is on the way to the store: nothing comes after it. Changes under the record's lock.
+    is_over: AtomicBool,
     store: Arc<dyn Store>,
 }
 
@@ -96,6 +101,7 @@ impl Task {
             keep,
             moved,
             call: Mutex::new(Weak::new()),
+            is_over: AtomicBool::new(false),
             store,
         })
     }
@@ -137,18 +143,59 @@ impl Task {
             let receipt = (self.keep == Keep::Full).then(|| self.store.append(self.id, rows));
             (receipt, ring.end())
         };
-        self.moved.send_modify(|moved| moved.0 = end);
+        self.moved.send_modify(|moved| moved.0 = moved.0.max(end));
         receipt
     }
 
-    /// Changes the record and returns it for saving.
-    fn change(&self, change: impl FnOnce(&mut TaskRecord)) -> TaskRecord {
+    /// Changes the record and saves it; under its lock, so that the store gets changes in their order.
+    fn update(&self, sync: bool, change: impl FnOnce(&mut TaskRecord)) -> Receipt {
         let mut record = self.record.lock();
         change(&mut record);
         record.updated_at = Timestamp::now();
-        let mut record = record.clone();
         record.log_end = self.ring.lock().end();
-        record
+        self.save(record.clone(), Vec::new(), sync)
+    }
+
+    /// Writes down the answer to an ask, unless the end came first.
+    fn answered(&self, call: &Call, ask_id: &str, answer: Answer) {
+        let mut record = self.record.lock();
+        if self.is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        drop(self.append(vec![(LogItem::Answer(ask_id.to_owned(), answer), None)]));
+        record.state = state_of(call);
+        record.updated_at = Timestamp::now();
+        record.log_end = self.ring.lock().end();
+        // Nobody waits for it: the answer is in the pipe, and the log has it.
+        drop(self.save(record.clone(), Vec::new(), false));
+    }
+
+    /// Writes the end and the final state in one commit. Nobody sees either before it is durable; if that fails, so
+    /// has the task.
+    async fn conclude(&self, end: End) -> Result<(), StoreError> {
+        let saved = {
+            let record = self.record.lock();
+            self.is_over.store(true, Ordering::Relaxed);
+            let pos = self.ring.lock().end();
+            let row = LogRow {
+                pos,
+                seq: None,
+                item: LogItem::End(end.clone()),
+            };
+            let mut record = record.clone();
+            end_record(&mut record, &end);
+            record.log_end = pos + row.item.advance();
+            self.save(record, vec![row], true)
+        };
+        let result = saved.await;
+        let end = match result {
+            Ok(()) => end,
+            Err(_) => End::Failed(not_written()),
+        };
+        end_record(&mut self.record.lock(), &end);
+        self.number(vec![(LogItem::End(end), None)]);
+        *self.call.lock() = Weak::new();
+        result
     }
 
     /// Writes the record, and rows that belong to the same commit.
@@ -167,6 +214,8 @@ pub struct Tasks {
     store: Arc<dyn Store>,
     shared: Arc<Shared>,
     live: Arc<Mutex<HashMap<TaskId, Arc<Task>>>>,
+    /// The tasks whose next turn is just being started.
+    continued: Mutex<HashSet<TaskId>>,
     recorders: TaskTracker,
     stopping: CancellationToken,
 }
@@ -177,6 +226,7 @@ impl Tasks {
             store,
             shared,
             live: Arc::default(),
+            continued: Mutex::default(),
             recorders: TaskTracker::new(),
             stopping: CancellationToken::new(),
         }
@@ -230,14 +280,38 @@ impl Tasks {
         Ok(records)
     }
 
-    pub(crate) fn answered(&self, id: TaskId, ask_id: &str, answer: Answer) {
-        let task = self.live.lock().get(&id).cloned();
+    /// Notes the answer to an ask of a task's call.
+    pub(crate) fn answered(&self, call: &Call, ask_id: &str, answer: Answer) {
+        let task = call.task.and_then(|id| self.live.lock().get(&id).cloned());
         if let Some(task) = task {
-            task.append(vec![(LogItem::Answer(ask_id.to_owned(), answer), None)]);
-            let record = task.change(|record| record.state = TaskState::Working);
-            // Nobody waits for it: the answer is in the pipe, and the log has it.
-            drop(task.save(record, Vec::new(), false));
+            task.answered(call, ask_id, answer);
         }
+    }
+
+    fn is_live(&self, id: TaskId) -> bool {
+        self.live.lock().contains_key(&id)
+    }
+
+    /// Claims the next turn of a task, so that two messages at once do not both get it.
+    fn claim(&self, id: TaskId) -> Option<Turn<'_>> {
+        let is_first = self.continued.lock().insert(id);
+        is_first.then_some(Turn { tasks: self, id })
+    }
+
+    /// What is known of a task now; the one at hand may have been found before its last turn.
+    async fn current(&self, task: &Task) -> Result<TaskRecord, Failure> {
+        let live = self.live.lock().get(&task.id).cloned();
+        if let Some(live) = live {
+            return Ok(live.record());
+        }
+        let stored = self.store.find_task(task.id).await;
+        let stored = stored.map_err(|error| store_failure(&error))?;
+        Ok(stored.unwrap_or_else(|| task.record()))
+    }
+
+    /// Nothing is handed to agents any more, and what they have ends.
+    pub(crate) fn send_no_more(&self) {
+        self.stopping.cancel();
     }
 
     pub(crate) fn trim(&self) {
@@ -248,7 +322,7 @@ impl Tasks {
     }
 
     pub(crate) async fn stop(&self) {
-        self.stopping.cancel();
+        self.send_no_more();
         self.recorders.close();
         self.recorders.wait().await;
     }
@@ -266,6 +340,19 @@ impl Tasks {
     }
 }
 
+/// The claim on a task's next turn.
+#[derive(Debug)]
+struct Turn<'a> {
+    tasks: &'a Tasks,
+    id: TaskId,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.tasks.continued.lock().remove(&self.id);
+    }
+}
+
 impl Hub {
     /// Starts a kept call as a new task. It is accepted when this returns: the store has it.
     pub async fn start_task(&self, request: Request) -> Result<Arc<Task>, Failure> {
@@ -279,14 +366,15 @@ impl Hub {
         mut request: Request,
         task: &Arc<Task>,
     ) -> Result<Arc<Task>, Failure> {
-        let record = task.record();
-        if record.state != TaskState::InputRequired || task.call().is_some() {
-            let text = format!(
-                "task {} is {} and takes no further message",
-                record.id,
-                record.state.name()
-            );
-            return Err(Failure::new(Reason::Conflict, text));
+        let conflict = |state: &str| {
+            let text = format!("task {} is {state} and takes no further message", task.id);
+            Failure::new(Reason::Conflict, text)
+        };
+        let turn = self.tasks().claim(task.id);
+        let _turn = turn.ok_or_else(|| conflict("just going on"))?;
+        let record = self.tasks().current(task).await?;
+        if record.state != TaskState::InputRequired || self.tasks().is_live(task.id) {
+            return Err(conflict(record.state.name()));
         }
         request.session = Some(record.session.clone());
         request.target = record.agent.clone();
@@ -305,15 +393,19 @@ impl Hub {
             .map_or_else(|| TaskId::from(id), |record| record.id);
         let wait_until = request
             .wait_online
-            .and_then(|span| Timestamp::now().checked_add(span).ok());
+            .and_then(|span| Timestamp::now().checked_add(span.min(LONGEST)).ok());
         let message = request.message.clone();
         let call = self.start(
             request,
-            Start {
+            &Start {
                 life: Life::Kept,
                 id: Some(id),
                 task: Some(task_id),
                 allowed: false,
+                // A task goes on in its conversation, whoever of those who may has the next word.
+                speaker: before
+                    .as_ref()
+                    .and_then(|record| Principal::from_key(&record.principal)),
             },
         )?;
         let now = Timestamp::now();
@@ -321,7 +413,9 @@ impl Hub {
         let record = TaskRecord {
             id: task_id,
             call: id,
-            principal: call.principal.key(),
+            principal: before
+                .as_ref()
+                .map_or_else(|| call.principal.key(), |record| record.principal.clone()),
             caller: call.principal.label().to_owned(),
             door: call.door.to_owned(),
             agent: call.target.clone(),
@@ -349,8 +443,7 @@ impl Hub {
             tasks.store.clone(),
         );
         let rows = task.number(vec![(LogItem::Message(message), None)]);
-        let record = task.change(|_| {});
-        let saved = task.save(record, rows, true);
+        let saved = task.save(task.record(), rows, true);
         // The recorder owns the call from here on: a caller that leaves now changes nothing.
         tasks
             .run(task.clone(), call, sent, saved)
@@ -397,15 +490,7 @@ impl Hub {
             );
             match reopened {
                 Ok(call) => drop(tasks.run(task, call, false, Receipt::ready(Ok(())))),
-                Err(failure) => {
-                    let rows =
-                        task.number(vec![(LogItem::End(End::Failed(failure.clone())), None)]);
-                    let record = task.change(|record| {
-                        record.state = TaskState::Failed;
-                        record.failure = Some(failure);
-                    });
-                    task.save(record, rows, true).await?;
-                }
+                Err(failure) => task.conclude(End::Failed(failure)).await?,
             }
         }
         Ok(())
@@ -429,11 +514,12 @@ impl Hub {
         request.wait_online = Some(waits);
         self.start(
             request,
-            Start {
+            &Start {
                 life: Life::Kept,
                 id: Some(record.call),
                 task: Some(record.id),
                 allowed: true,
+                speaker: None,
             },
         )
     }
@@ -445,7 +531,33 @@ fn no_such_task() -> Failure {
 
 fn store_failure(error: &StoreError) -> Failure {
     tracing::error!(%error, "the store failed");
+    not_written()
+}
+
+/// What readers of a task are told that could not be written.
+fn not_written() -> Failure {
     Failure::new(Reason::Internal, "the hub's store failed")
+}
+
+/// Where a task stands whose call is open.
+fn state_of(call: &Call) -> TaskState {
+    if call.waits_for_caller() {
+        TaskState::InputRequired
+    } else {
+        TaskState::Working
+    }
+}
+
+/// Ends the turn in the record.
+fn end_record(record: &mut TaskRecord, end: &End) {
+    record.state = state_after(end);
+    record.sent = false;
+    record.failure = if let End::Failed(failure) = end {
+        Some(failure.clone())
+    } else {
+        None
+    };
+    record.updated_at = Timestamp::now();
 }
 
 fn state_after(end: &End) -> TaskState {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
 };
 
 use tokio::time::Instant;
@@ -11,8 +11,8 @@ use super::Call;
 use crate::{
     event::{Answer, Ask, AskKind, Chunk, Event, Input},
     failure::{Failure, Reason},
+    pipe::Pushed,
     principal::Principal,
-    tap::Sight,
 };
 
 /// The open questions of a call, and the ids of the answered ones.
@@ -26,48 +26,56 @@ pub(crate) struct Asks {
 struct Open {
     ask: Ask,
     to_caller: bool,
+    since: Instant,
+    /// The calls whose clocks it stops: its own and those that wait for it.
+    stopped: Vec<Weak<Call>>,
+}
+
+impl Open {
+    /// Lets the clocks run again that this ask stopped; those and no others, whichever of the calls have ended.
+    fn close(self) {
+        for call in self.stopped.iter().filter_map(Weak::upgrade) {
+            call.suspended.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
 }
 
 impl Call {
-    /// Opens an ask and returns what the caller is told. Nothing for an id that was used before.
-    pub(crate) fn open_ask(self: &Arc<Self>, ask: Ask) -> Option<Event> {
+    /// Opens an ask and tells the caller, both or neither. Nothing for an id that was used before.
+    pub(super) fn open_ask(self: &Arc<Self>, ask: Ask, turn: u64) -> Option<Pushed> {
         let to_caller = match ask.kind {
             AskKind::Input => true,
             AskKind::Approval => self.entry.settings().approvals_to_caller,
         };
-        {
-            let mut asks = self.asks.lock();
-            if self.is_ended() || asks.answered.contains(&ask.id) || asks.open.contains_key(&ask.id)
-            {
-                return None;
-            }
-            asks.open.insert(
-                ask.id.clone(),
-                Open {
-                    ask: ask.clone(),
-                    to_caller,
-                },
-            );
-            self.clock.lock().ask_since.get_or_insert_with(Instant::now);
-            self.suspend(1);
+        let event = if to_caller {
+            Event::Ask(ask.clone())
+        } else {
+            let what = ask.tool_name.as_deref().unwrap_or("a step");
+            Event::Chunk(Chunk::status(format!(
+                "waiting for the owner of {} to approve {what}",
+                self.target
+            )))
+        };
+        let mut asks = self.asks.lock();
+        if self.is_ended() {
+            return Some(Pushed::Ended);
         }
-        if to_caller {
-            return Some(Event::Ask(ask));
+        if asks.answered.contains(&ask.id) || asks.open.contains_key(&ask.id) {
+            return None;
         }
-        // Whoever may approve sees it through a tap; the caller only learns why it waits.
-        if self.shared.taps.are_watched() {
-            self.shared.taps.see(
-                &self.target,
-                self.entry.owner(),
-                Some(self.id),
-                Sight::Event(Event::Ask(ask.clone())),
-            );
+        // Under the lock, so that an answer that comes at once finds the ask.
+        let pushed = self.reply.push_as(Some(turn), event);
+        if matches!(pushed, Pushed::Room | Pushed::Full) {
+            let open = Open {
+                to_caller,
+                since: Instant::now(),
+                stopped: self.suspend(),
+                ask,
+            };
+            self.clock.lock().ask_since.get_or_insert(open.since);
+            asks.open.insert(open.ask.id.clone(), open);
         }
-        let what = ask.tool_name.as_deref().unwrap_or("a step");
-        Some(Event::Chunk(Chunk::status(format!(
-            "waiting for the owner of {} to approve {what}",
-            self.target
-        ))))
+        Some(pushed)
     }
 
     /// Answers an ask; the first answer wins.
@@ -97,16 +105,21 @@ impl Call {
                 "field \"approved\" must be true or false for an approval",
             ));
         }
-        asks.open.remove(ask_id);
+        let answered = asks.open.remove(ask_id);
         asks.answered.insert(ask_id.to_owned());
-        if asks.open.is_empty() {
-            self.clock.lock().ask_since = None;
-        }
+        // The oldest that is left decides when nobody answers any more.
+        self.clock.lock().ask_since = asks.open.values().map(|open| open.since).min();
         drop(asks);
-        self.suspend(-1);
-        self.touch();
-        self.input.push(Input::Answer(ask_id.to_owned(), answer));
+        if let Some(open) = answered {
+            open.close();
+        }
+        self.hand_in(Input::Answer(ask_id.to_owned(), answer));
         Ok(())
+    }
+
+    /// Whether it waits for an answer that the caller may give.
+    pub(crate) fn waits_for_caller(&self) -> bool {
+        self.asks.lock().open.values().any(|open| open.to_caller)
     }
 
     /// The asks that this principal may answer.
@@ -125,23 +138,22 @@ impl Call {
             .collect()
     }
 
-    pub(super) fn close_asks(self: &Arc<Self>) {
-        let open = std::mem::take(&mut self.asks.lock().open).len();
-        for _ in 0..open {
-            self.suspend(-1);
+    pub(super) fn close_asks(&self) {
+        let open = std::mem::take(&mut self.asks.lock().open);
+        for open in open.into_values() {
+            open.close();
         }
     }
 
-    /// An ask stops the clocks of its call and of all known ancestors.
-    fn suspend(self: &Arc<Self>, by: i8) {
+    /// An ask stops the clocks of its call and of all known ancestors; one that has ended waits for nobody.
+    fn suspend(self: &Arc<Self>) -> Vec<Weak<Call>> {
+        let mut stopped = Vec::new();
         let mut call = Some(self.clone());
         while let Some(this) = call {
-            if by > 0 {
-                this.suspended.fetch_add(1, Ordering::AcqRel);
-            } else {
-                this.suspended.fetch_sub(1, Ordering::AcqRel);
-            }
-            call = this.parent();
+            this.suspended.fetch_add(1, Ordering::AcqRel);
+            stopped.push(Arc::downgrade(&this));
+            call = this.parent().filter(|parent| !parent.is_ended());
         }
+        stopped
     }
 }

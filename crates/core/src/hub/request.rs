@@ -84,10 +84,11 @@ impl Request {
         self,
         entry: &Entry,
         origin: Origin,
-        Start { life, id, task, .. }: Start,
+        start: &Start,
         limits: &Limits,
     ) -> Result<Draft, Failure> {
-        let id = id.unwrap_or_else(CallId::new);
+        let Start { life, task, .. } = *start;
+        let id = start.id.unwrap_or_else(CallId::new);
         let session = self.session.unwrap_or_else(|| id.into());
         let chain = origin.chain().step(&entry.id, limits)?;
         let deadline = origin
@@ -103,9 +104,13 @@ impl Request {
         );
         Ok(Draft {
             id,
-            agent_session: agent_session(&self.principal, &session),
+            agent_session: agent_session(
+                start.speaker.as_ref().unwrap_or(&self.principal),
+                &session,
+            ),
             session,
             request: id.into(),
+            wanted: self.request,
             principal: self.principal,
             door: self.door,
             message: self.message,
@@ -121,7 +126,7 @@ impl Request {
 }
 
 /// What the hub itself decides of a call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Start {
     pub(crate) life: Life,
     /// A new one if absent.
@@ -129,6 +134,8 @@ pub(crate) struct Start {
     pub(crate) task: Option<TaskId>,
     /// It was allowed before the restart.
     pub(crate) allowed: bool,
+    /// Whose conversation it is, if not the caller's.
+    pub(crate) speaker: Option<Principal>,
 }
 
 /// Where a request comes from.
@@ -193,7 +200,7 @@ impl Hub {
         let Some(caller) = caller else {
             return Origin::Root(Chain::default());
         };
-        let mut open = caller.open_calls();
+        let mut open = caller.sent_calls();
         match open.len() {
             1 => Origin::Only(open.remove(0)),
             _ => {
@@ -203,6 +210,9 @@ impl Hub {
         }
     }
 }
+
+/// Longer than anybody waits, and short enough to be added to any time.
+pub(crate) const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Sessions of the platform and of `local` reach the agent unchanged; others' as a hash, so that two callers never
 /// share an agent's memory by accident.
@@ -243,16 +253,18 @@ fn clock(
         last_sign: now,
         last_look: now,
         ask_since: None,
-        wait_until: wait_online.map(|span| now + span),
+        wait_until: wait_online.map(|span| now + span.min(LONGEST)),
         deadline,
         idle: patience
             .idle
             .or(settings.idle.map(|span| span.0))
-            .unwrap_or(idle.0),
+            .unwrap_or(idle.0)
+            .min(LONGEST),
         absolute: patience
             .absolute
             .or(settings.absolute.map(|span| span.0))
-            .unwrap_or(absolute.0),
+            .unwrap_or(absolute.0)
+            .min(LONGEST),
         ask: ask.0,
         queue: limits.queue_wait.0,
     }

@@ -37,7 +37,9 @@ impl Hub {
     /// One look.
     pub(crate) fn sweep(&self, now: Instant) {
         let calls: Vec<Arc<Call>> = self.0.shared.calls.lock().values().cloned().collect();
-        let stall = u32::try_from(self.limits().pipe_stalled.0.as_secs()).unwrap_or(u32::MAX);
+        // In looks, at least one: nought would give up readers of pipes that are not full.
+        let stall = self.limits().pipe_stalled.0.as_secs().max(1);
+        let stall = u32::try_from(stall).unwrap_or(u32::MAX);
         for call in calls {
             self.look_at(&call, now, stall);
         }
@@ -55,6 +57,11 @@ impl Hub {
             return;
         }
         let sent = call.clock.lock().stage == Stage::Sent;
+        // Before it is sent, nobody is there to read the input.
+        if sent && call.input.stalled() >= stall {
+            call.flooded();
+            return;
+        }
         let signs = Signs {
             alive: call.touched.swap(false, Ordering::Relaxed)
                 || (sent && call.entry.link().is_some_and(|link| link.alive(call))),

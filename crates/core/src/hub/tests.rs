@@ -1,1 +1,284 @@
-//! tests
+//! The promises of DESIGN 4, 5, 9 and 10 that the core keeps, one test each, against scripted agents and callers.
+//! This file is the scaffold; no test sleeps for real, and the sweeper runs when a test lets a second pass.
+
+mod access;
+mod asks;
+mod chain;
+mod clocks;
+mod faults;
+mod grace;
+mod ids;
+mod lives;
+mod model;
+mod order;
+mod readers;
+mod replace;
+mod restart;
+mod session;
+mod slow_store;
+mod stop;
+mod stress;
+mod taps;
+mod tasks;
+
+use std::sync::atomic::AtomicI64;
+
+use parking_lot::Mutex;
+
+use super::*;
+use crate::{
+    event::{Event, Message},
+    id::{Owner, RequestId, SessionId},
+    pipe::Pushed,
+    principal::{Grant, Scopes},
+    store::{TaskState, memory::MemoryStore},
+    tap::Sight,
+    task::{Subscription, Task, TaskItem},
+    units::{Size, Span},
+};
+
+/// An agent's connection: keeps what it is handed, and notes what it is told.
+#[derive(Debug, Default)]
+struct Line {
+    mail: Mutex<Vec<Serving>>,
+    is_dead: AtomicBool,
+    cancelled: Mutex<Vec<CallId>>,
+    closed: Mutex<Vec<Closing>>,
+    /// For how many looks of the sweeper the line still shows signs of life.
+    signs: AtomicI64,
+    one_at_a_time: bool,
+}
+
+impl Line {
+    fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    fn one_at_a_time() -> Arc<Self> {
+        Arc::new(Self {
+            one_at_a_time: true,
+            ..Self::default()
+        })
+    }
+
+    /// The oldest call that was handed over and not taken yet.
+    fn next(&self) -> Serving {
+        self.try_next().expect("a call was handed over")
+    }
+
+    fn try_next(&self) -> Option<Serving> {
+        let mut mail = self.mail.lock();
+        (!mail.is_empty()).then(|| mail.remove(0))
+    }
+
+    /// What was handed over and not taken yet.
+    fn texts(&self) -> Vec<String> {
+        self.mail
+            .lock()
+            .iter()
+            .map(|serving| serving.call().message.words())
+            .collect()
+    }
+
+    fn cancelled(&self) -> Vec<CallId> {
+        self.cancelled.lock().clone()
+    }
+
+    fn closed(&self) -> Vec<Closing> {
+        self.closed.lock().clone()
+    }
+}
+
+impl Link for Line {
+    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+        if self.is_dead.load(Ordering::Acquire) {
+            return Err(call);
+        }
+        self.mail.lock().push(call);
+        Ok(())
+    }
+
+    fn cancel(&self, call: &Arc<Call>) {
+        self.cancelled.lock().push(call.id);
+    }
+
+    fn close(&self, why: Closing) {
+        self.closed.lock().push(why);
+    }
+
+    fn alive(&self, _: &Call) -> bool {
+        self.signs.fetch_sub(1, Ordering::AcqRel) > 0
+    }
+
+    fn door(&self) -> &'static str {
+        "agora"
+    }
+
+    fn one_call_per_session(&self) -> bool {
+        self.one_at_a_time
+    }
+}
+
+async fn hub() -> Hub {
+    hub_with(|_| ()).await
+}
+
+async fn hub_with(change: impl FnOnce(&mut Limits)) -> Hub {
+    hub_on(Arc::new(MemoryStore::default()), change).await
+}
+
+async fn hub_on(store: Arc<dyn Store>, change: impl FnOnce(&mut Limits)) -> Hub {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    Hub::open(store, limits).await.unwrap()
+}
+
+fn id(text: &str) -> AgentId {
+    AgentId::parse(text).unwrap()
+}
+
+fn owner(name: &str) -> Owner {
+    Owner::parse(name).unwrap()
+}
+
+fn scoped(name: &str, scopes: &[&str]) -> Principal {
+    let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
+    Principal {
+        owner: owner(name),
+        who: Who::Person,
+        grant: Arc::new(Grant {
+            scopes,
+            ..Grant::default()
+        }),
+    }
+}
+
+/// Somebody who may register any agent and has no other scope.
+fn person(name: &str) -> Principal {
+    scoped(name, &["agent:*"])
+}
+
+fn ann() -> Principal {
+    person("ann")
+}
+
+fn bob() -> Principal {
+    person("bob")
+}
+
+/// Attaches ann's agent.
+fn attach(hub: &Hub, name: &str, line: &Arc<Line>) -> Attached {
+    attach_as(hub, &ann(), name, line, false).unwrap()
+}
+
+fn resume(hub: &Hub, name: &str, line: &Arc<Line>) -> Attached {
+    attach_as(hub, &ann(), name, line, true).unwrap()
+}
+
+fn attach_as(
+    hub: &Hub,
+    principal: &Principal,
+    name: &str,
+    line: &Arc<Line>,
+    resumes: bool,
+) -> Result<Attached, Failure> {
+    hub.attach(
+        principal,
+        &id(name),
+        Profile::default(),
+        line.clone(),
+        resumes,
+    )
+}
+
+/// Attaches ann's agent through a line of its own.
+fn agent(hub: &Hub, name: &str) -> (Attached, Arc<Line>) {
+    let line = Line::new();
+    (attach(hub, name, &line), line)
+}
+
+/// Ann's request.
+fn to(name: &str, text: &str) -> Request {
+    Request::new(ann(), "own", id(name), Message::text(text))
+}
+
+fn in_session(session: &str, request: Request) -> Request {
+    Request {
+        session: Some(SessionId::parse(session).unwrap()),
+        ..request
+    }
+}
+
+fn with_id(request_id: &str, request: Request) -> Request {
+    Request {
+        request: Some(RequestId::parse(request_id).unwrap()),
+        ..request
+    }
+}
+
+/// What is there to read.
+fn read(asking: &Asking) -> (Vec<Event>, Option<End>) {
+    let mut events = Vec::new();
+    let end = asking.take(&mut events, usize::MAX);
+    (events, end)
+}
+
+/// Why the call behind it failed.
+fn failure(asking: &Asking) -> Reason {
+    match read(asking).1 {
+        Some(End::Failed(failure)) => failure.reason,
+        other => panic!("it has not failed: {other:?}"),
+    }
+}
+
+fn reason<T: std::fmt::Debug>(result: Result<T, Failure>) -> Reason {
+    result.unwrap_err().reason
+}
+
+/// Lets the recorders work until nothing more happens.
+async fn settle() {
+    for _ in 0..32 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Lets time pass, with the sweeper's look every second.
+async fn pass(hub: &Hub, seconds: u64) {
+    for _ in 0..seconds {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        hub.sweep(Instant::now());
+    }
+    settle().await;
+}
+
+/// Everything there is to read until the task's turn is over.
+async fn read_on(mut reader: Subscription) -> Vec<TaskItem> {
+    let mut items = Vec::new();
+    while let Some(item) = reader.next().await.unwrap() {
+        items.push(item);
+    }
+    items
+}
+
+fn state(task: &Task) -> TaskState {
+    task.record().state
+}
+
+/// A number out of the hub's metrics.
+fn metric(hub: &Hub, name: &str) -> u64 {
+    let text = hub.metrics().render();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap_or_else(|| panic!("no {name} in {text}"));
+    line.trim().parse().unwrap()
+}
+
+/// Nothing is left of any call.
+fn assert_nothing_is_open(hub: &Hub) {
+    assert_eq!(hub.shared().calls.lock().len(), 0, "open in the hub");
+    for entry in hub.0.agents.read().values() {
+        assert!(entry.is_idle(), "left at {}: {entry:?}", entry.id);
+    }
+    assert_eq!(metric(hub, "jackfield_calls_open"), 0);
+}

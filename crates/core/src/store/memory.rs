@@ -1,6 +1,6 @@
 //! The store of a hub that lives only as long as its process, and the simple model that `jackfield-store` is tested
 //! against: one lock over maps, every receipt ready at once. It merges no rows, and weighs logs for `trim` by
-//! [`LogItem::weight`](super::LogItem::weight), where SQLite counts the bytes it wrote.
+//! [`LogItem::weight`], where SQLite counts the bytes it wrote.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -41,11 +41,10 @@ fn end(row: &LogRow) -> u64 {
 fn check(id: TaskId, log: &[LogRow], rows: &[LogRow]) -> Result<(), StoreError> {
     let mut written = log.last().map_or(0, end);
     for row in rows {
-        if row.pos < written {
-            return Err(StoreError::Failed(format!(
-                "position {} of task {id} is written already",
-                row.pos
-            )));
+        let pos = row.pos;
+        if pos < written {
+            let why = format!("position {pos} of task {id} is written already");
+            return Err(StoreError::Failed(why));
         }
         written = end(row);
     }
@@ -58,6 +57,10 @@ impl Task {
         self.record.log_end = self.record.log_end.max(self.log.last().map_or(0, end));
     }
 
+    fn is_final(&self) -> bool {
+        self.record.state.is_final()
+    }
+
     fn weight(&self) -> usize {
         self.log.iter().map(|row| row.item.weight()).sum()
     }
@@ -65,20 +68,17 @@ impl Task {
 
 /// Whether a filter lets a task through.
 fn admits(filter: &TaskFilter, task: &TaskRecord) -> bool {
+    fn is<T: PartialEq>(wanted: Option<&T>, found: &T) -> bool {
+        wanted.is_none_or(|wanted| wanted == found)
+    }
     let principal = filter.principal.as_ref().is_none_or(|key| {
         let rest = task.principal.strip_prefix(key.as_str());
         rest.is_some_and(|rest| rest.is_empty() || (!filter.exactly && rest.starts_with('/')))
     });
     principal
-        && filter
-            .agent
-            .as_ref()
-            .is_none_or(|agent| *agent == task.agent)
-        && filter
-            .session
-            .as_ref()
-            .is_none_or(|session| *session == task.session)
-        && filter.state.is_none_or(|state| state == task.state)
+        && is(filter.agent.as_ref(), &task.agent)
+        && is(filter.session.as_ref(), &task.session)
+        && is(filter.state.as_ref(), &task.state)
         && filter.before.is_none_or(|before| task.id < before)
 }
 
@@ -108,28 +108,23 @@ impl Store for MemoryStore {
 
     fn reopen_tasks(&self) -> Receipt<Vec<(TaskRecord, Vec<Message>)>> {
         let mut inner = self.0.lock();
-        let open = inner
-            .tasks
-            .values_mut()
-            .filter(|task| !task.record.state.is_final())
-            .map(|task| {
-                task.record.epoch = task.record.epoch.saturating_add(1);
-                task.record.log_end = task.log.last().map_or(0, end);
-                let messages = task.log.iter().filter_map(|row| match &row.item {
-                    LogItem::Message(message) => Some(message.clone()),
-                    LogItem::Event(_) | LogItem::Answer(..) | LogItem::End(_) => None,
-                });
-                (task.record.clone(), messages.collect())
+        let open = inner.tasks.values_mut().filter(|task| !task.is_final());
+        let open = open.map(|task| {
+            task.record.epoch = task.record.epoch.saturating_add(1);
+            task.record.log_end = task.log.last().map_or(0, end);
+            let messages = task.log.iter().filter_map(|row| match &row.item {
+                LogItem::Message(message) => Some(message.clone()),
+                LogItem::Event(_) | LogItem::Answer(..) | LogItem::End(_) => None,
             });
+            (task.record.clone(), messages.collect())
+        });
         Receipt::ready(Ok(open.collect()))
     }
 
     fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, _sync: bool) -> Receipt {
         let mut inner = self.0.lock();
-        let log = inner
-            .tasks
-            .get(&record.id)
-            .map_or(&[][..], |task| &task.log);
+        let known = inner.tasks.get(&record.id);
+        let log = known.map_or(&[][..], |task| &task.log);
         if let Err(error) = check(record.id, log, &rows) {
             return Receipt::ready(Err(error));
         }
@@ -158,22 +153,14 @@ impl Store for MemoryStore {
     }
 
     fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
-        Receipt::ready(Ok(self
-            .0
-            .lock()
-            .tasks
-            .get(&id)
-            .map(|task| task.record.clone())))
+        let task = self.0.lock().tasks.get(&id).map(|task| task.record.clone());
+        Receipt::ready(Ok(task))
     }
 
     fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
         let inner = self.0.lock();
-        let tasks = inner
-            .tasks
-            .values()
-            .rev()
-            .map(|task| &task.record)
-            .filter(|task| admits(&filter, task));
+        let tasks = inner.tasks.values().rev().map(|task| &task.record);
+        let tasks = tasks.filter(|task| admits(&filter, task));
         Receipt::ready(Ok(tasks.take(filter.limit).cloned().collect()))
     }
 
@@ -195,23 +182,18 @@ impl Store for MemoryStore {
         let count = inner.tasks.len();
         inner
             .tasks
-            .retain(|_, task| !task.record.state.is_final() || task.record.updated_at >= before);
+            .retain(|_, task| !task.is_final() || task.record.updated_at >= before);
         let mut left: usize = inner.tasks.values().map(Task::weight).sum();
-        let mut finished: Vec<_> = inner
-            .tasks
-            .values()
-            .filter(|task| task.record.state.is_final())
-            .collect();
-        finished.sort_by_key(|task| Reverse((task.record.updated_at, task.record.id)));
-        let mut finished: Vec<_> = finished
-            .into_iter()
-            .map(|task| (task.record.id, task.weight()))
-            .collect();
+        // The oldest last, where it is taken off first.
+        let by_age = |task: &Task| Reverse((task.record.updated_at, task.record.id));
+        let finished = inner.tasks.values().filter(|task| task.is_final());
+        let mut finished: Vec<_> = finished.map(by_age).collect();
+        finished.sort();
         while left > total
-            && let Some((id, weight)) = finished.pop()
+            && let Some(Reverse((_, id))) = finished.pop()
+            && let Some(task) = inner.tasks.remove(&id)
         {
-            inner.tasks.remove(&id);
-            left -= weight;
+            left -= task.weight();
         }
         Receipt::ready(Ok(count - inner.tasks.len()))
     }

@@ -10,13 +10,12 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{Task, state_after};
+use super::{Task, not_written, state_of};
 use crate::{
     bell::Bell,
     call::Asking,
     clock::Stage,
     event::{End, Event},
-    failure::{Failure, Reason},
     id::TaskId,
     pipe::Item,
     store::{LogItem, Receipt, StoreError, TaskState},
@@ -62,73 +61,66 @@ impl Recorder {
         if failed {
             // Nothing was accepted: the caller is told, and no agent ever sees it.
             live.lock().remove(&self.task.id);
-            self.task.show(false);
         }
+        self.task.show(!failed);
         // The caller may have left; the task goes on.
         drop(accepted.send(saved));
         if failed {
             return;
         }
-        self.task.show(true);
-        let end = tokio::select! {
-            end = self.record(&mut sent) => end,
-            // Only a call that was never sent is still open then: it stays in the store for the next start.
-            () = stopping.cancelled(), if !self.asking.call().is_ended() && self.is_unsent() => {
+        let end = match self.send(&mut sent, &stopping).await {
+            Ok(true) => self.record(&stopping).await,
+            Ok(false) => {
+                // It stays in the store for the next start.
                 live.lock().remove(&self.task.id);
+                self.task.show(false);
                 return;
             }
+            Err(error) => self.give_up(&error),
         };
-        self.conclude(end).await;
+        if let Err(error) = self.task.conclude(end).await {
+            tracing::error!(task = %self.task.id, %error, "the end of a task could not be written");
+        }
+        // Before its readers see the end: the next turn may follow at once.
         live.lock().remove(&self.task.id);
+        self.task.show(false);
     }
 
-    fn is_unsent(&self) -> bool {
-        self.asking.call().clock.lock().stage != Stage::Sent
-    }
-
-    async fn record(&mut self, sent: &mut bool) -> End {
-        if let Err(error) = self.send(sent).await {
-            return self.give_up(&error);
-        }
-        loop {
-            self.bell.wait(&mut Vec::new()).await;
-            let mut events = Vec::new();
-            let end = self.asking.take(&mut events, BATCH);
-            if !events.is_empty()
-                && let Err(error) = self.write(events).await
-            {
-                return self.give_up(&error);
-            }
-            if let Some(end) = end {
-                return end;
-            }
-        }
-    }
-
-    /// Waits for the call's turn; `sent` is committed before the agent gets it, so that it never runs twice.
-    async fn send(&mut self, sent: &mut bool) -> Result<(), StoreError> {
+    /// Waits for the call's turn; `sent` is committed before the agent gets it, so that it never runs twice. False if
+    /// the hub stops before that.
+    async fn send(
+        &mut self,
+        sent: &mut bool,
+        stopping: &CancellationToken,
+    ) -> Result<bool, StoreError> {
         let call = self.asking.call().clone();
         loop {
             let placed = call.entry.placed.notified();
             tokio::pin!(placed);
             placed.as_mut().enable();
             if call.is_ended() {
-                return Ok(());
+                return Ok(true);
+            }
+            if stopping.is_cancelled() {
+                if *sent {
+                    self.mark(false).await?;
+                }
+                return Ok(false);
             }
             if call.clock.lock().stage == Stage::Placed {
                 if !*sent {
                     self.mark(true).await?;
                     *sent = true;
+                    // Look again: that took a while.
+                    continue;
                 }
                 if call.entry.send(&call) {
-                    return Ok(());
+                    return Ok(true);
                 }
-                // The agent left in between: it never saw the message, so that it may wait, or fails here.
-                self.mark(false).await?;
+                // The agent left in between: it never saw the message.
                 *sent = false;
-                if call.clock.lock().wait_until.is_none() {
-                    call.finish(End::Failed(Failure::agent_offline()), false);
-                    return Ok(());
+                if !call.is_ended() {
+                    self.mark(false).await?;
                 }
                 continue;
             }
@@ -137,23 +129,61 @@ impl Recorder {
                 () = placed => {}
                 // It ended while it waited: ring once more, for `record` to hear.
                 () = self.bell.wait(&mut keys) => self.asking.listen(self.bell.rope(0)),
+                () = stopping.cancelled() => {}
             }
         }
     }
 
     fn mark(&self, sent: bool) -> Receipt {
-        let record = self.task.change(|record| {
+        self.task.update(true, |record| {
             record.sent = sent;
             record.state = if sent {
                 TaskState::Working
             } else {
                 TaskState::Submitted
             };
-        });
-        self.task.save(record, Vec::new(), true)
+        })
     }
 
-    async fn write(&mut self, events: Vec<Event>) -> Result<(), StoreError> {
+    /// Writes the reply to the log until it ends and all of it is written. The pipe is read only while the store keeps up.
+    async fn record(&mut self, stopping: &CancellationToken) -> End {
+        let stopped = stopping.cancelled();
+        tokio::pin!(stopped);
+        let end = loop {
+            let is_paced = self.unwritten_bytes > self.unwritten_max;
+            let is_open = !self.asking.call().is_ended();
+            let mut keys = Vec::new();
+            tokio::select! {
+                written = written(&mut self.unwritten), if !self.unwritten.is_empty() => match written {
+                    Ok(bytes) => self.unwritten_bytes -= bytes,
+                    Err(error) => return self.give_up(&error),
+                },
+                () = self.bell.wait(&mut keys), if !is_paced => {
+                    let mut events = Vec::new();
+                    let end = self.asking.take(&mut events, BATCH);
+                    self.write(events);
+                    if let Some(end) = end {
+                        break end;
+                    }
+                }
+                // The hub has waited for it as long as it does.
+                () = &mut stopped, if is_open => {
+                    self.asking.call().finish(End::Failed(crate::hub::stopping()), true);
+                }
+            }
+        };
+        while !self.unwritten.is_empty() {
+            if let Err(error) = written(&mut self.unwritten).await {
+                return self.give_up(&error);
+            }
+        }
+        end
+    }
+
+    fn write(&mut self, events: Vec<Event>) {
+        if events.is_empty() {
+            return;
+        }
         let bytes: usize = events.iter().map(Item::weight).sum();
         let asks = events.iter().any(|event| matches!(event, Event::Ask(_)));
         let items = events
@@ -165,47 +195,31 @@ impl Recorder {
             self.unwritten_bytes += bytes;
         }
         if asks {
-            let record = self
-                .task
-                .change(|record| record.state = TaskState::InputRequired);
+            let call = self.asking.call();
             // The log has the question; that the record says so too may come with the next commit.
-            drop(self.task.save(record, Vec::new(), false));
+            drop(
+                self.task
+                    .update(false, |record| record.state = state_of(call)),
+            );
         }
-        while self.unwritten_bytes > self.unwritten_max {
-            let Some((receipt, bytes)) = self.unwritten.pop_front() else {
-                break;
-            };
-            receipt.await?;
-            self.unwritten_bytes -= bytes;
-        }
-        Ok(())
     }
 
     /// The store failed: so does the call, and the agent is told to stop.
     fn give_up(&self, error: &StoreError) -> End {
         tracing::error!(task = %self.task.id, %error, "a task could not be written");
-        let end = End::Failed(Failure::new(Reason::Internal, "the hub's store failed"));
+        let end = End::Failed(not_written());
         self.asking.call().finish(end.clone(), true);
         end
     }
+}
 
-    /// Writes the end and the final state in one commit; readers see the end when it is durable.
-    async fn conclude(&self, end: End) {
-        let state = state_after(&end);
-        let failure = if let End::Failed(failure) = &end {
-            Some(failure.clone())
-        } else {
-            None
-        };
-        let rows = self.task.number(vec![(LogItem::End(end), None)]);
-        let record = self.task.change(|record| {
-            record.state = state;
-            record.sent = false;
-            record.failure = failure;
-        });
-        if let Err(error) = self.task.save(record, rows, true).await {
-            tracing::error!(task = %self.task.id, %error, "the end of a task could not be written");
-        }
-        self.task.show(false);
-    }
+/// Waits for the oldest write; how many bytes it had.
+async fn written(unwritten: &mut VecDeque<(Receipt, usize)>) -> Result<usize, StoreError> {
+    let Some((receipt, bytes)) = unwritten.front_mut() else {
+        return Ok(0);
+    };
+    let bytes = *bytes;
+    let result = receipt.await;
+    unwritten.pop_front();
+    result.map(|()| bytes)
 }

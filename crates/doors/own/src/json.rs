@@ -1,5 +1,33 @@
 //! Looks at JSON text without building values: how deep it nests, and which field a parser's error is about. Serde's
-//! own limit does not count what is passed on as raw JSON, and its errors name a line, not a field.
+//! own limit does not count what is passed on as raw JSON, its errors name a line and not a field, and it takes a list
+//! for an object, which [`Object`] does not.
+
+use std::{fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
+
+/// Something that is written as an object and not as the list of its fields.
+#[derive(Debug)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Only<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Only<T> {
+            type Value = T;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+        deserializer.deserialize_map(Only(PhantomData)).map(Self)
+    }
+}
 
 /// A path of keys and indexes, such as `parts[0].file`.
 #[derive(Debug, Default)]

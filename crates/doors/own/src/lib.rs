@@ -1,1 +1,109 @@
-//! The hub's own HTTP API.
+//! The hub's own HTTP API: agents, calls and tasks, events, tokens, health (DESIGN 6, row "own"). JSON with
+//! snake_case names; streams are SSE; errors are always `{"error", "message"}` with the code of DESIGN 8.
+//!
+//! [`router`] makes it; it can be merged with the routers of other doors, and its description with theirs, which
+//! [`openapi_route`] then serves. Unlike other HTTP APIs, who may not do something gets 401 and not 403, as in every
+//! door of this hub.
+
+mod agents;
+mod calls;
+mod describe;
+mod events;
+mod extract;
+mod failure;
+mod health;
+mod json;
+mod stream;
+mod tasks;
+mod tokens;
+pub mod translate;
+
+use axum::{Router, extract::State, middleware, response::Response, routing::any};
+use http::{Method, StatusCode, Uri};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    hub::Hub,
+};
+use jackfield_kit::auth::Gatekeeper;
+use tokio_util::sync::CancellationToken;
+use utoipa::{OpenApi as _, openapi::OpenApi};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{describe::Description, failure::Problem};
+pub use crate::{
+    failure::{ErrorView, status},
+    health::openapi_route,
+};
+
+/// The door's name, for people and metrics.
+pub const DOOR: &str = "own";
+
+/// What the API needs.
+#[derive(Debug, Clone)]
+pub struct OwnState {
+    /// The hub.
+    pub hub: Hub,
+    /// Who decides who is calling.
+    pub gatekeeper: Gatekeeper,
+    /// The hub's version, for people.
+    pub version: &'static str,
+    /// Cancelled when the server begins to stop: the hub is not ready any more, and streams that would never end do.
+    pub stop: CancellationToken,
+}
+
+/// The API's routes and their description.
+pub fn router(state: OwnState) -> (Router, OpenApi) {
+    let mut api = Description::openapi();
+    api.info.version = state.version.to_owned();
+    let (router, mut api) = OpenApiRouter::with_openapi(api)
+        .routes(routes!(agents::list))
+        .routes(routes!(agents::show, agents::change, agents::forget))
+        .routes(routes!(calls::open))
+        .routes(routes!(tasks::list))
+        .routes(routes!(tasks::show))
+        .routes(routes!(tasks::events))
+        .routes(routes!(tasks::cancel))
+        .routes(routes!(tasks::answer))
+        .routes(routes!(tasks::say_more))
+        .routes(routes!(events::watch))
+        .routes(routes!(tokens::list, tokens::create))
+        .routes(routes!(tokens::revoke))
+        .routes(routes!(tokens::whoami))
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::metrics))
+        .split_for_parts();
+    describe::sharpen(&mut api);
+    let router = router
+        .method_not_allowed_fallback(wrong_method)
+        .route("/v1", any(unknown))
+        .route("/v1/", any(unknown))
+        .route("/v1/{*rest}", any(unknown))
+        .layer(middleware::map_response_with_state(
+            state.clone(),
+            count_refused,
+        ))
+        .with_state(state);
+    (router, api)
+}
+
+async fn unknown(uri: Uri) -> Problem {
+    let text = format!("there is nothing at {}; see /openapi.json", uri.path());
+    Failure::new(Reason::NotFound, text).into()
+}
+
+/// No failure of DESIGN 8 is about methods: the word is `invalid`, the code HTTP's own.
+async fn wrong_method(method: Method, uri: Uri) -> Problem {
+    let text = format!("{} does not take {method}; see /openapi.json", uri.path());
+    Problem::from(Failure::new(Reason::Invalid, text)).with_status(StatusCode::METHOD_NOT_ALLOWED)
+}
+
+async fn count_refused(State(state): State<OwnState>, response: Response) -> Response {
+    if matches!(
+        response.status(),
+        StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE
+    ) {
+        state.hub.metrics().refused(DOOR);
+    }
+    response
+}

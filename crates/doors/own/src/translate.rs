@@ -1,11 +1,13 @@
 //! Pure functions between the core's types and the JSON of the API, and the types that describe that JSON. Objects
 //! have an `id`; what refers to one from elsewhere is `agent`, `call`, `task` or ends in `_id`.
 //!
-//! Here: agents, tokens, who one is. Events are in [`event`] and [`watch`], calls and tasks in [`task`], requests in [`body`].
+//! Here: agents, tokens, who one is. Events are in [`event`] and [`watch`], calls and tasks in [`task`] and [`gather`], requests in [`body`].
 
 pub mod body;
 pub mod event;
 pub mod frame;
+pub mod gather;
+pub mod span;
 pub mod task;
 pub mod watch;
 
@@ -184,7 +186,7 @@ pub fn agent_for(principal: &Principal, view: entry::AgentView) -> AgentView {
 #[schema(as = Token)]
 pub struct TokenView {
     /// Its id.
-    #[schema(value_type = String, format = Uuid)]
+    #[schema(value_type = String, format = "uuid")]
     id: TokenId,
     /// A name for people.
     name: String,

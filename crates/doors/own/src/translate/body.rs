@@ -1,8 +1,6 @@
 //! What callers send: request bodies, read strictly (a field that we do not know is refused), and what the core makes
 //! of them.
 
-use std::time::Duration;
-
 use base64::{
     Engine as _,
     alphabet::STANDARD,
@@ -19,65 +17,17 @@ use jackfield_core::{
 use serde::{Deserialize, Deserializer};
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, schema::Type},
+    openapi::{RefOr, Schema},
 };
 
-use super::KeepView;
-use crate::failure::invalid;
-
-/// The longest time that can be asked for: clocks reach no further than people plan.
-const SPAN_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+use super::{KeepView, span::SpanBody};
+use crate::{failure::invalid, json::Object};
 
 /// Files as people and other programs write them: the last bits of the last character may be anything.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
-
-/// A length of time: a number of seconds, or a text such as `30s`, `10m`, `8h`, `30d`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SpanBody(pub Duration);
-
-impl<'de> Deserialize<'de> for SpanBody {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        use serde::de::Error as _;
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "expected seconds, or a text such as \"30s\" or \"8h\"")]
-        enum Either {
-            Seconds(u64),
-            Text(String),
-        }
-        let span = match Either::deserialize(deserializer)? {
-            Either::Seconds(seconds) => Duration::from_secs(seconds),
-            Either::Text(text) => text.parse::<Span>().map_err(D::Error::custom)?.0,
-        };
-        if span.is_zero() || span > SPAN_MAX {
-            return Err(D::Error::custom("a time must be from 1ms to 366d"));
-        }
-        Ok(Self(span))
-    }
-}
-
-impl PartialSchema for SpanBody {
-    fn schema() -> RefOr<Schema> {
-        let text = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .pattern(Some("^[1-9][0-9]{0,6}(ms|s)$|^[1-9][0-9]{0,3}m$|^[1-9][0-9]?[hd]$"))
-            .description(Some("A whole number with ms, s, m, h or d, up to 366 days"));
-        let seconds = ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(366 * 24 * 3600))
-            .description(Some("Seconds"));
-        OneOfBuilder::new().item(text).item(seconds).into()
-    }
-}
-
-impl ToSchema for SpanBody {
-    fn name() -> std::borrow::Cow<'static, str> {
-        "Span".into()
-    }
-}
 
 /// A part of a message, an answer or an artifact.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -87,7 +37,8 @@ pub enum PartBody {
     /// Words.
     Text(String),
     /// A file.
-    File(FileBody),
+    #[schema(value_type = FileBody)]
+    File(Object<FileBody>),
     /// Structured data.
     #[schema(value_type = serde_json::Value)]
     Data(Json),
@@ -106,7 +57,10 @@ pub struct FileBody {
 /// A file, either by its address or with its bytes.
 #[derive(ToSchema)]
 #[serde(untagged, deny_unknown_fields)]
-#[allow(dead_code, reason = "describes FileBody, whose one-of rule serde cannot tell clearly")]
+#[allow(
+    dead_code,
+    reason = "describes FileBody, whose one-of rule serde cannot tell clearly"
+)]
 enum FileSchema {
     /// At an address.
     #[schema(title = "FileByUri")]
@@ -127,9 +81,7 @@ enum FileSchema {
         /// Its media type.
         mime: Option<String>,
         /// Its bytes in base64.
-        #[schema(
-            pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
-        )]
+        #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")]
         bytes: String,
     },
 }
@@ -168,7 +120,7 @@ pub struct CallBody {
     /// Answers as soon as the call is kept, and implies `keep`.
     #[serde(default)]
     pub detach: bool,
-    /// How long a kept call may wait for its agent to come online.
+    /// How long the call may wait for its agent to come online; implies `keep`.
     pub wait_online: Option<SpanBody>,
     /// How long the call may last.
     pub timeout: Option<SpanBody>,
@@ -199,7 +151,11 @@ impl CallBody {
                 "field \"text\" or \"parts\" is needed: what should the agent be told?",
             ));
         }
-        if self.metadata.as_ref().is_some_and(|json| !json.get().starts_with('{')) {
+        if self
+            .metadata
+            .as_ref()
+            .is_some_and(|json| !json.get().starts_with('{'))
+        {
             return Err(invalid("field \"metadata\" must be an object"));
         }
         Ok(Message {
@@ -207,6 +163,11 @@ impl CallBody {
             parts,
             metadata: self.metadata.take(),
         })
+    }
+
+    /// Whether the call is to go on when its caller leaves.
+    pub fn is_kept(&self) -> bool {
+        self.keep || self.detach || self.wait_online.is_some()
     }
 
     /// How long the caller gives it.
@@ -224,7 +185,7 @@ pub fn parts_from_body(parts: Vec<PartBody>) -> Result<Vec<Part>, Failure> {
         Ok(match part {
             PartBody::Text(text) => Part::Text(text),
             PartBody::Data(json) => Part::Data(json),
-            PartBody::File(file) => Part::File(file_from_body(file, index)?),
+            PartBody::File(Object(file)) => Part::File(file_from_body(file, index)?),
         })
     };
     parts.into_iter().enumerate().map(part).collect()
@@ -315,7 +276,8 @@ pub struct AgentBody {
     #[schema(value_type = Option<ShareBody>)]
     pub share: Option<Share>,
     /// What to set for it; what is not named stays.
-    pub settings: Option<SettingsBody>,
+    #[schema(value_type = Option<SettingsBody>)]
+    pub settings: Option<Object<SettingsBody>>,
 }
 
 /// What to set for an agent.
@@ -380,3 +342,6 @@ pub struct TokenBody {
 #[schema(as = Scope, pattern = "^(admin|(agent|call|watch):.+)$")]
 #[allow(dead_code, reason = "describes a text that the core checks")]
 pub struct ScopeText(String);
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use crate::failure::ErrorView;
 #[schema(as = CallOpened)]
 pub struct OpenedView {
     /// The call's id.
-    #[schema(value_type = String, format = Uuid)]
+    #[schema(value_type = String, format = "uuid")]
     pub id: CallId,
     /// The request, as the agent sees it.
     #[schema(value_type = String)]
@@ -25,7 +25,7 @@ pub struct OpenedView {
     pub session: SessionId,
     /// The task that keeps the call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = Uuid, required = false)]
+    #[schema(value_type = String, format = "uuid", required = false)]
     pub task: Option<TaskId>,
 }
 

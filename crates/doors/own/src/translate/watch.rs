@@ -29,7 +29,7 @@ pub struct WatchEvent {
     agent: Option<AgentId>,
     /// In which call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = Uuid, required = false)]
+    #[schema(value_type = String, format = "uuid", required = false)]
     call: Option<CallId>,
     /// What.
     #[serde(flatten)]

@@ -1,0 +1,225 @@
+//! What an agent's lock guards: its link, its open calls, and the order in which they get their turn. Every method
+//! runs under that lock and finishes nothing; what could not be handed over is dropped by the caller, after it.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    agent::{Link, Profile, Settings, Share},
+    call::{Call, Life, Serving},
+    clock::Stage,
+    failure::{Failure, Reason},
+    id::{CallId, RequestId, SessionId},
+};
+
+/// A connection that keeps replacing another is held off for this long.
+const HOLD: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) door: &'static str,
+    pub(super) profile: Profile,
+    pub(super) share: Share,
+    pub(super) settings: Settings,
+    pub(super) link: Option<Arc<dyn Link>>,
+    pub(super) changed_at: Timestamp,
+    /// Until when open calls wait for the agent to resume them.
+    pub(super) grace: Option<Instant>,
+    pub(super) open: HashMap<RequestId, Arc<Call>>,
+    /// For agents that take one call of a session at a time.
+    pub(super) sessions: HashMap<SessionId, Session>,
+    /// Calls for when the agent comes (back) online.
+    pub(super) waiting: VecDeque<Arc<Call>>,
+    pub(super) replaced: VecDeque<Instant>,
+    pub(super) held: Option<Instant>,
+    /// The agent was forgotten: whoever still finds its place here comes too late.
+    pub(super) is_gone: bool,
+}
+
+/// A session at an agent that takes one call of it at a time.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// The call whose turn it is.
+    active: CallId,
+    /// The calls behind it.
+    pub(super) queue: VecDeque<Arc<Call>>,
+}
+
+impl Session {
+    fn of(call: &Call) -> Self {
+        Self {
+            active: call.id,
+            queue: VecDeque::new(),
+        }
+    }
+}
+
+impl State {
+    pub(super) fn check_hold(&mut self, now: Instant, limit: usize) -> Result<(), Failure> {
+        while self
+            .replaced
+            .front()
+            .is_some_and(|at| now.saturating_duration_since(*at) > HOLD)
+        {
+            self.replaced.pop_front();
+        }
+        if self.link.is_some() && self.replaced.len() >= limit {
+            self.replaced.clear();
+            self.held = Some(now + HOLD);
+        }
+        if self.held.is_some_and(|until| now < until) {
+            let text =
+                "two programs register this id in turn; it is held for a minute: stop one of them";
+            return Err(Failure::new(Reason::RateLimited, text));
+        }
+        self.held = None;
+        Ok(())
+    }
+
+    /// Sends a call on, or lets it wait for its agent or its session.
+    pub(super) fn dispatch(
+        &mut self,
+        call: &Arc<Call>,
+        placed: &Notify,
+        undelivered: &mut Vec<Serving>,
+    ) {
+        let now = Instant::now();
+        let Some(link) = self.link.clone() else {
+            call.clock.lock().enter(Stage::Waiting, now);
+            self.waiting.push_back(call.clone());
+            return;
+        };
+        if link.one_call_per_session() {
+            if let Some(session) = self.sessions.get_mut(&call.agent_session) {
+                call.clock.lock().enter(Stage::Queued, now);
+                session.queue.push_back(call.clone());
+                return;
+            }
+            self.sessions
+                .insert(call.agent_session.clone(), Session::of(call));
+        }
+        self.hand_over(call, &link, placed, undelivered);
+    }
+
+    fn hand_over(
+        &self,
+        call: &Arc<Call>,
+        link: &Arc<dyn Link>,
+        placed: &Notify,
+        undelivered: &mut Vec<Serving>,
+    ) {
+        match call.life {
+            Life::Kept => {
+                call.clock.lock().enter(Stage::Placed, Instant::now());
+                placed.notify_waiters();
+            }
+            Life::Live => {
+                call.clock.lock().enter(Stage::Sent, Instant::now());
+                undelivered.extend(link.deliver(call.serve()).err());
+            }
+        }
+    }
+
+    /// A new link may take calls otherwise than the one before: all at once, or one of a session at a time.
+    pub(super) fn regroup(
+        &mut self,
+        link: &Arc<dyn Link>,
+        placed: &Notify,
+        undelivered: &mut Vec<Serving>,
+    ) {
+        if !link.one_call_per_session() {
+            for session in std::mem::take(&mut self.sessions).into_values() {
+                for call in session.queue {
+                    self.hand_over(&call, link, placed, undelivered);
+                }
+            }
+            return;
+        }
+        for call in self.open.values() {
+            if matches!(call.clock.lock().stage, Stage::Placed | Stage::Sent) {
+                self.sessions
+                    .entry(call.agent_session.clone())
+                    .or_insert_with(|| Session::of(call));
+            }
+        }
+    }
+
+    /// A call has ended: if it was its session's turn, the next one has it.
+    pub(super) fn next_of_session(
+        &mut self,
+        call: &Call,
+        placed: &Notify,
+        undelivered: &mut Vec<Serving>,
+    ) {
+        let Some(link) = self.link.clone() else {
+            self.free_session(call);
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(&call.agent_session) else {
+            return;
+        };
+        if session.active != call.id {
+            return;
+        }
+        if let Some(next) = session.queue.pop_front() {
+            session.active = next.id;
+            self.hand_over(&next, &link, placed, undelivered);
+        } else {
+            self.sessions.remove(&call.agent_session);
+        }
+    }
+
+    /// The agent is away: those behind a call whose turn it was wait for the agent, before all that came later.
+    fn free_session(&mut self, call: &Call) {
+        let Some(session) = self.sessions.get(&call.agent_session) else {
+            return;
+        };
+        if session.active != call.id {
+            return;
+        }
+        let queue = self.sessions.remove(&call.agent_session);
+        let queue = queue.into_iter().flat_map(|session| session.queue);
+        for queued in queue.rev() {
+            queued.clock.lock().enter(Stage::Waiting, Instant::now());
+            self.waiting.push_front(queued);
+        }
+    }
+
+    /// The agent is away: a call whose turn it was waits for the agent, before those behind it.
+    pub(super) fn set_aside(&mut self, call: &Arc<Call>) {
+        self.free_session(call);
+        call.clock.lock().enter(Stage::Waiting, Instant::now());
+        self.waiting.push_front(call.clone());
+    }
+
+    /// The agent is gone for good: its calls fail, but those that may wait for it wait.
+    pub(super) fn lose(&mut self) -> Vec<Arc<Call>> {
+        let now = Instant::now();
+        self.sessions.clear();
+        self.waiting.clear();
+        let mut lost = Vec::new();
+        let mut open: Vec<_> = self.open.values().cloned().collect();
+        // Ids sort by time: calls that wait keep their order.
+        open.sort_by_key(|call| call.id);
+        for call in open {
+            let mut clock = call.clock.lock();
+            let unsent = clock.stage != Stage::Sent;
+            if !unsent || clock.wait_until.is_none() {
+                drop(clock);
+                lost.push(call);
+            } else if clock.stage != Stage::Placed {
+                clock.enter(Stage::Waiting, now);
+                drop(clock);
+                self.waiting.push_back(call);
+            }
+            // A placed one comes here by itself, see `send`, or finds its turn again, see `regroup`.
+        }
+        lost
+    }
+}

@@ -1,0 +1,153 @@
+//! What a slow or broken store does to tasks: paces them, then fails them, and never leaves a hole.
+
+use super::{slow_store::on_slow_store, *};
+use crate::{event::Chunk, store::LogItem, task::Cursor};
+
+fn patient(request: Request) -> Request {
+    Request {
+        wait_online: Some(Duration::from_secs(3600)),
+        ..request
+    }
+}
+
+fn status(bytes: usize) -> Event {
+    Event::Chunk(Chunk::status("x".repeat(bytes)))
+}
+
+fn failed(task: &Task) -> Reason {
+    let record = task.record();
+    assert_eq!(record.state, TaskState::Failed);
+    record.failure.unwrap().reason
+}
+
+#[tokio::test]
+async fn what_the_store_does_not_take_is_not_accepted_and_no_agent_sees_it() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    store.fail();
+    assert_eq!(
+        reason(hub.start_task(to("a", "hi")).await),
+        Reason::Internal
+    );
+    settle().await;
+    assert!(line.texts().is_empty() && line.cancelled().is_empty());
+    assert_nothing_is_open(&hub);
+}
+
+#[tokio::test]
+async fn a_task_that_cannot_be_marked_as_sent_is_not_sent() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    drop(agent(&hub, "a"));
+    let task = hub.start_task(patient(to("a", "hi"))).await.unwrap();
+    store.fail();
+    let (_a, line) = agent(&hub, "a");
+    settle().await;
+    assert!(line.texts().is_empty());
+    assert_eq!(failed(&task), Reason::Internal);
+    assert_nothing_is_open(&hub);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_while_the_agent_works_fails_the_task_and_cancels_the_agent() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    store.fail();
+    serving.push(Event::text("lost"));
+    settle().await;
+    assert_eq!(line.cancelled(), [task.record().call]);
+    assert_eq!(failed(&task), Reason::Internal);
+    assert_eq!(serving.push(Event::text("more")), Pushed::Ended);
+}
+
+#[tokio::test]
+async fn a_task_with_a_hole_in_its_log_is_not_completed() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    store.lose_rows();
+    serving.push(Event::text("lost"));
+    serving.finish(End::done());
+    settle().await;
+    assert_eq!(failed(&task), Reason::Internal);
+}
+
+#[tokio::test]
+async fn a_slow_store_paces_the_agent_and_loses_nothing() {
+    let (store, hub) = on_slow_store(|limits| {
+        limits.task_unwritten = Size::kib(64);
+        limits.pipe_full = Size::kib(64);
+        limits.pipe_low = Size::kib(32);
+    })
+    .await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    store.hold();
+    let mut pushed = 0;
+    while serving.push(status(8 << 10)) == Pushed::Room {
+        pushed += 1;
+        settle().await;
+        assert!(pushed < 100, "the agent is never paced");
+    }
+    settle().await;
+    assert!(serving.call().reply.is_full());
+    store.let_go();
+    settle().await;
+    assert!(!serving.call().reply.is_full());
+    serving.finish(End::done());
+    settle().await;
+    assert_eq!(state(&task), TaskState::Completed);
+    let items = read_on(task.subscribe(None)).await;
+    assert_eq!(
+        items.len(),
+        1 + pushed + 1 + 1,
+        "message, all of the reply, end"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_stalls_for_good_fails_the_task() {
+    let (store, hub) = on_slow_store(|limits| limits.task_unwritten = Size::kib(64)).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    store.hold();
+    serving.push(status(100 << 10));
+    settle().await;
+    while serving.push(status(100 << 10)) != Pushed::Full {}
+    pass(&hub, 31).await;
+    assert!(serving.call().is_ended() && line.cancelled().len() == 1);
+    store.let_go();
+    settle().await;
+    assert_eq!(failed(&task), Reason::Internal);
+}
+
+#[tokio::test]
+async fn an_end_that_cannot_be_written_is_a_failure_to_its_readers() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    store.fail();
+    line.next().finish(End::done());
+    settle().await;
+    assert_eq!(failed(&task), Reason::Internal);
+    let items = read_on(task.subscribe(Some(Cursor { epoch: 0, pos: 1 }))).await;
+    let [
+        TaskItem::Row {
+            item: LogItem::End(End::Failed(failure)),
+            ..
+        },
+    ] = &items[..]
+    else {
+        panic!("{items:?}")
+    };
+    assert_eq!(failure.reason, Reason::Internal);
+}

@@ -1,0 +1,122 @@
+//! The ids that callers choose, and how many calls an agent may have open.
+
+use super::*;
+
+fn as_bob(request: Request) -> Request {
+    Request {
+        principal: bob(),
+        ..request
+    }
+}
+
+async fn shared_agent() -> (Hub, Attached, Arc<Line>) {
+    let hub = hub().await;
+    let (attached, line) = agent(&hub, "a");
+    drop(
+        hub.change(&ann(), &id("a"), Some(Share::Everyone), None)
+            .unwrap(),
+    );
+    (hub, attached, line)
+}
+
+#[tokio::test]
+async fn a_request_id_reaches_the_agent_unchanged() {
+    let (hub, _a, line) = shared_agent().await;
+    let _asking = hub.call(with_id("r1", to("a", "hi"))).unwrap();
+    let serving = line.next();
+    assert_eq!(serving.call().request.as_str(), "r1");
+    let _again = {
+        serving.finish(End::done());
+        hub.call(with_id("r1", to("a", "hi"))).unwrap()
+    };
+    assert_eq!(
+        line.next().call().request.as_str(),
+        "r1",
+        "free again when it has ended"
+    );
+}
+
+#[tokio::test]
+async fn the_same_open_id_twice_from_one_principal_is_a_conflict() {
+    let (hub, _a, line) = shared_agent().await;
+    let _asking = hub.call(with_id("r1", to("a", "hi"))).unwrap();
+    assert_eq!(
+        reason(hub.call(with_id("r1", to("a", "hi")))),
+        Reason::Conflict
+    );
+    assert_eq!(line.texts().len(), 1);
+    let agent_of_ann = Request {
+        principal: ann().as_agent(id("x")),
+        ..with_id("r1", to("a", "hi"))
+    };
+    assert!(
+        hub.call(agent_of_ann).is_ok(),
+        "another principal of the same owner"
+    );
+}
+
+#[tokio::test]
+async fn an_id_that_somebody_else_has_open_becomes_one_of_the_hubs() {
+    let (hub, _a, line) = shared_agent().await;
+    let anns = hub.call(with_id("r1", to("a", "ann's"))).unwrap();
+    let bobs = hub.call(as_bob(with_id("r1", to("a", "bob's")))).unwrap();
+    let (at_ann, at_bob) = (line.next(), line.next());
+    assert_eq!(at_ann.call().request.as_str(), "r1");
+    assert_eq!(at_bob.call().request, bobs.call().id.into());
+    at_bob.push(Event::text("for bob"));
+    assert_eq!((read(&anns).0.len(), read(&bobs).0.len()), (0, 1));
+    let again = hub.call(as_bob(with_id("r1", to("a", "bob's"))));
+    assert_eq!(
+        reason(again),
+        Reason::Conflict,
+        "to bob it is open under his own name"
+    );
+}
+
+#[tokio::test]
+async fn an_agent_has_64_open_calls_at_most() {
+    let (hub, _a, line) = shared_agent().await;
+    let mut open: Vec<_> = (0..64).map(|_| hub.call(to("a", "hi")).unwrap()).collect();
+    assert_eq!(reason(hub.call(to("a", "hi"))), Reason::Busy);
+    assert_eq!(reason(hub.start_task(to("a", "hi")).await), Reason::Busy);
+    let (_b, _) = agent(&hub, "b");
+    assert!(hub.call(to("b", "hi")).is_ok(), "others are not affected");
+    open.pop();
+    assert!(hub.call(to("a", "hi")).is_ok());
+    assert_eq!(line.texts().len(), 65);
+}
+
+#[tokio::test]
+async fn sessions_of_others_reach_the_agent_as_a_hash() {
+    let (hub, _a, line) = shared_agent().await;
+    let session = |principal: Principal| {
+        let asking = hub
+            .call(Request {
+                principal,
+                ..in_session("s", to("a", "hi"))
+            })
+            .unwrap();
+        assert_eq!(asking.call().session.as_str(), "s");
+        line.next().call().agent_session.to_string()
+    };
+    let platform = Principal {
+        who: Who::Platform,
+        ..person("acme")
+    };
+    assert_eq!(session(Principal::local()), "s");
+    assert_eq!(session(platform), "s");
+    let (anns, bobs) = (session(ann()), session(bob()));
+    assert!(anns != "s" && bobs != "s" && anns != bobs);
+    assert_eq!(session(ann()), anns, "the same conversation goes on");
+    assert_ne!(session(ann().as_agent(id("x"))), anns);
+}
+
+#[tokio::test]
+async fn a_call_without_a_session_has_one_of_its_own() {
+    let (hub, _a, _line) = shared_agent().await;
+    let (one, two) = (
+        hub.call(to("a", "1")).unwrap(),
+        hub.call(to("a", "2")).unwrap(),
+    );
+    assert_ne!(one.call().session, two.call().session);
+}

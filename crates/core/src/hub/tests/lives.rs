@@ -1,0 +1,207 @@
+//! The two lives of a call, and the byte budget that both live on.
+
+use super::*;
+use crate::{
+    event::{Chunk, Input},
+    gate::{Gate, Reading},
+};
+
+const KIB: usize = 1 << 10;
+
+/// A status, since those are not merged.
+fn block(bytes: usize) -> Event {
+    Event::Chunk(Chunk::status("x".repeat(bytes)))
+}
+
+/// Pushes until the pipe is full.
+fn fill(serving: &Serving) {
+    while serving.push(block(64 * KIB)) == Pushed::Room {}
+}
+
+#[tokio::test]
+async fn dropping_the_agents_end_without_an_end_means_offline() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let serving = line.next();
+    serving.push(Event::text("half an ans"));
+    drop(serving);
+    assert_eq!(read(&asking).0, [Event::text("half an ans")]);
+    assert_nothing_is_open(&hub);
+}
+
+#[tokio::test]
+async fn a_lost_live_reader_cancels_at_the_agent_at_once() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let (call, serving) = (asking.call().id, line.next());
+    drop(asking);
+    assert_eq!(line.cancelled(), [call]);
+    assert!(!serving.finish(End::done()));
+    assert_nothing_is_open(&hub);
+}
+
+#[tokio::test]
+async fn a_lost_reader_of_a_kept_call_changes_nothing() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let mut reader = task.subscribe(None);
+    reader.next().await.unwrap();
+    drop(reader);
+    let serving = line.next();
+    assert_eq!(serving.push(Event::text("on")), Pushed::Room);
+    assert!(serving.finish(End::done()));
+    settle().await;
+    assert!(line.cancelled().is_empty());
+    assert_eq!(state(&task), TaskState::Completed);
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_handed_over_fails_offline() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    line.is_dead.store(true, Ordering::Release);
+    let asking = hub.call(to("a", "hi")).unwrap();
+    assert_eq!(failure(&asking), Reason::Offline);
+    assert_nothing_is_open(&hub);
+}
+
+#[tokio::test]
+async fn a_full_reply_shuts_the_gate_until_it_is_half_read() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let (serving, gate) = (line.next(), Arc::new(Gate::default()));
+    serving.gated(gate.clone());
+    fill(&serving);
+    assert_eq!(gate.reading(), Reading::Shut);
+    let mut events = Vec::new();
+    asking.take(&mut events, 300 * KIB);
+    assert_eq!(gate.reading(), Reading::Shut, "more than half is left");
+    asking.take(&mut events, 300 * KIB);
+    assert_eq!(gate.reading(), Reading::Free);
+}
+
+#[tokio::test]
+async fn an_overrun_live_reader_is_dropped_and_its_unread_discarded() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let serving = line.next();
+    let pushes = (0..)
+        .take_while(|_| serving.push(block(256 * KIB)) != Pushed::Overrun)
+        .count();
+    assert!(
+        (31..=32).contains(&pushes),
+        "8 MiB were taken, not {pushes} quarters"
+    );
+    let (events, end) = read(&asking);
+    assert!(events.is_empty());
+    assert!(matches!(end, Some(End::Failed(failure)) if failure.reason == Reason::SlowReader));
+    assert_eq!(line.cancelled(), [asking.call().id]);
+    assert_nothing_is_open(&hub);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_reply_of_which_nothing_is_taken_for_30_seconds_has_lost_its_reader() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let serving = line.next();
+    fill(&serving);
+    pass(&hub, 29).await;
+    asking.take(&mut Vec::new(), 1);
+    pass(&hub, 30).await;
+    assert!(!asking.call().is_ended(), "something was taken in between");
+    pass(&hub, 2).await;
+    assert_eq!(failure(&asking), Reason::SlowReader);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_below_a_second_does_not_fail_calls_that_are_not_full() {
+    let hub = hub_with(|limits| limits.pipe_stalled = Span::millis(500)).await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let _serving = line.next();
+    pass(&hub, 3).await;
+    assert!(!asking.call().is_ended());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_does_not_read_its_input_is_given_up_too() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    line.signs.store(1000, Ordering::Release);
+    let asking = hub
+        .call(Request {
+            streamed: true,
+            ..to("a", "hi")
+        })
+        .unwrap();
+    let _serving = line.next();
+    let gate = Arc::new(Gate::default());
+    asking.gated(gate.clone());
+    while asking.say(Input::Chunk("x".repeat(100 * KIB))) == Pushed::Room {}
+    assert_eq!(gate.reading(), Reading::Shut);
+    pass(&hub, 31).await;
+    assert_eq!(failure(&asking), Reason::SlowReader);
+}
+
+#[tokio::test]
+async fn input_beyond_every_measure_ends_the_call() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub
+        .call(Request {
+            streamed: true,
+            ..to("a", "hi")
+        })
+        .unwrap();
+    let _serving = line.next();
+    while asking.say(Input::Chunk("x".repeat(1000 * KIB))) != Pushed::Overrun {}
+    assert_eq!(failure(&asking), Reason::SlowReader);
+}
+
+#[tokio::test]
+async fn new_calls_are_busy_while_all_pipes_together_hold_too_much() {
+    let hub = hub_with(|limits| limits.pipes_total = Size::mib(1)).await;
+    let (_a, line) = agent(&hub, "a");
+    let first = hub.call(to("a", "hi")).unwrap();
+    let serving = line.next();
+    fill(&serving);
+    assert_eq!(reason(hub.call(to("a", "hi"))), Reason::Busy);
+    read(&first);
+    let second = hub.call(to("a", "hi")).unwrap();
+    drop((first, second, serving, line.next()));
+    assert_eq!(hub.shared().budget.used(), 0);
+}
+
+#[tokio::test]
+async fn pipes_that_were_read_do_not_keep_the_budget() {
+    let hub = hub_with(|limits| limits.pipes_total = Size::mib(1)).await;
+    let (_a, line) = agent(&hub, "a");
+    let open: Vec<_> = (0..20)
+        .map(|_| {
+            let asking = hub.call(to("a", "hi")).expect("all that is open was read");
+            let serving = line.next();
+            serving.push(block(100 * KIB));
+            read(&asking);
+            (asking, serving)
+        })
+        .collect();
+    assert_eq!(open.len(), 20);
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_is_refused() {
+    let hub = hub_with(|limits| limits.message = Size::kib(1)).await;
+    let (_a, line) = agent(&hub, "a");
+    assert_eq!(
+        reason(hub.call(to("a", &"x".repeat(2000)))),
+        Reason::TooLarge
+    );
+    assert!(line.texts().is_empty());
+}

@@ -1,0 +1,168 @@
+//! A store whose tasks are committed when a test says so, or not at all.
+
+use tokio::{sync::oneshot, task::JoinSet};
+
+use super::*;
+use crate::{
+    id::TaskId,
+    store::{LogRow, TaskFilter, TaskRecord, TokenRecord},
+};
+
+/// What was handed over for a task.
+#[derive(Debug, Clone)]
+pub(super) enum Write {
+    Save(Box<TaskRecord>, Vec<LogRow>),
+    Append(TaskId, Vec<LogRow>),
+}
+
+type Waiting = (Write, oneshot::Sender<Result<(), StoreError>>);
+
+#[derive(Debug, Default)]
+pub(super) struct SlowStore {
+    inner: MemoryStore,
+    is_held: AtomicBool,
+    fails: AtomicBool,
+    loses_rows: AtomicBool,
+    waiting: Mutex<Vec<Waiting>>,
+}
+
+impl SlowStore {
+    /// Nothing is committed from now on.
+    pub(super) fn hold(&self) {
+        self.is_held.store(true, Ordering::Release);
+    }
+
+    /// Commits what was held up, and all that follows.
+    pub(super) fn let_go(&self) {
+        self.is_held.store(false, Ordering::Release);
+        while self.commit_one().is_some() {}
+    }
+
+    /// Commits the oldest write that is held up.
+    pub(super) fn commit_one(&self) -> Option<Write> {
+        let (write, sender) = {
+            let mut waiting = self.waiting.lock();
+            (!waiting.is_empty()).then(|| waiting.remove(0))?
+        };
+        drop(sender.send(self.carry_out(write.clone())));
+        Some(write)
+    }
+
+    /// Every write from now on fails.
+    pub(super) fn fail(&self) {
+        self.fails.store(true, Ordering::Release);
+    }
+
+    /// Every append from now on fails; records are written.
+    pub(super) fn lose_rows(&self) {
+        self.loses_rows.store(true, Ordering::Release);
+    }
+
+    pub(super) fn held_up(&self) -> usize {
+        self.waiting.lock().len()
+    }
+
+    fn carry_out(&self, write: Write) -> Result<(), StoreError> {
+        if self.fails.load(Ordering::Acquire) {
+            return Err(StoreError::Failed("disk full".into()));
+        }
+        if matches!(write, Write::Append(..)) && self.loses_rows.load(Ordering::Acquire) {
+            return Err(StoreError::Failed("a bad block".into()));
+        }
+        // The memory's receipts are ready.
+        match write {
+            Write::Save(record, rows) => self.inner.save_task(*record, rows, true).wait_now(),
+            Write::Append(task, rows) => self.inner.append(task, rows).wait_now(),
+        }
+    }
+
+    fn take(&self, write: Write) -> Receipt {
+        if !self.is_held.load(Ordering::Acquire) {
+            return Receipt::ready(self.carry_out(write));
+        }
+        let (sender, receipt) = Receipt::pair();
+        self.waiting.lock().push((write, sender));
+        receipt
+    }
+}
+
+trait WaitNow<T> {
+    fn wait_now(self) -> Result<T, StoreError>;
+}
+
+impl<T> WaitNow<T> for Receipt<T> {
+    /// A receipt of the memory's is ready at once.
+    fn wait_now(self) -> Result<T, StoreError> {
+        let mut receipt = std::pin::pin!(self);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match receipt.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(result) => result,
+            std::task::Poll::Pending => panic!("the memory is never slow"),
+        }
+    }
+}
+
+impl Store for SlowStore {
+    fn load_agents(&self) -> Receipt<Vec<AgentRecord>> {
+        self.inner.load_agents()
+    }
+    fn save_agent(&self, record: AgentRecord) -> Receipt {
+        self.inner.save_agent(record)
+    }
+    fn remove_agent(&self, id: AgentId) -> Receipt {
+        self.inner.remove_agent(id)
+    }
+    fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
+        self.inner.load_tokens()
+    }
+    fn save_token(&self, record: TokenRecord) -> Receipt {
+        self.inner.save_token(record)
+    }
+    fn reopen_tasks(&self) -> Receipt<Vec<(TaskRecord, Vec<Message>)>> {
+        self.inner.reopen_tasks()
+    }
+    fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, _: bool) -> Receipt {
+        self.take(Write::Save(Box::new(record), rows))
+    }
+    fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt {
+        self.take(Write::Append(task, rows))
+    }
+    fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
+        self.inner.find_task(id)
+    }
+    fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
+        self.inner.list_tasks(filter)
+    }
+    fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>> {
+        self.inner.read_log(task, from, max)
+    }
+    fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize> {
+        self.inner.trim(before, total)
+    }
+}
+
+pub(super) async fn on_slow_store(change: impl FnOnce(&mut Limits)) -> (Arc<SlowStore>, Hub) {
+    let store = Arc::new(SlowStore::default());
+    let hub = hub_on(store.clone(), change).await;
+    (store, hub)
+}
+
+/// A task that is being started by somebody else.
+pub(super) struct Starting(JoinSet<Result<Arc<Task>, Failure>>);
+
+pub(super) fn begin(hub: &Hub, request: Request) -> Starting {
+    let (hub, mut set) = (hub.clone(), JoinSet::new());
+    set.spawn(async move { hub.start_task(request).await });
+    Starting(set)
+}
+
+impl Starting {
+    /// What became of it.
+    pub(super) async fn done(mut self) -> Result<Arc<Task>, Failure> {
+        self.0.join_next().await.unwrap().unwrap()
+    }
+
+    pub(super) fn is_done(&mut self) -> bool {
+        self.0.try_join_next().is_some()
+    }
+}

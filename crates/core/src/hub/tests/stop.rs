@@ -1,0 +1,146 @@
+//! Stopping: nothing new, some time for what is open, everybody told, nothing lost that was not sent.
+
+use super::*;
+
+const GRACE: Duration = Duration::from_secs(10);
+
+fn patient(request: Request) -> Request {
+    Request {
+        wait_online: Some(Duration::from_secs(3600)),
+        ..request
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn new_calls_and_agents_are_refused_while_open_calls_get_the_grace() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let kept = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let (serving, kept_serving) = (line.next(), line.next());
+    let during = async {
+        tokio::time::sleep(GRACE / 2).await;
+        assert_eq!(reason(hub.call(to("a", "hi"))), Reason::Stopping);
+        assert_eq!(
+            reason(hub.start_task(to("a", "hi")).await),
+            Reason::Stopping
+        );
+        assert_eq!(
+            reason(attach_as(&hub, &ann(), "b", &Line::new(), false)),
+            Reason::Stopping
+        );
+        assert!(line.closed().is_empty());
+        serving.push(Event::text("just in time"));
+        assert!(serving.finish(End::done()));
+        assert!(kept_serving.finish(End::done()));
+    };
+    let start = Instant::now();
+    tokio::join!(hub.stop(GRACE), during);
+    assert!(start.elapsed() < GRACE, "no longer than needed");
+    assert_eq!(read(&asking).1, Some(End::done()));
+    assert_eq!(state(&kept), TaskState::Completed);
+    assert_eq!(line.closed(), [Closing::Stopping]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_grace_open_calls_end_with_stopping_and_agents_are_told() {
+    let store = Arc::new(MemoryStore::default());
+    for _ in 0..20 {
+        let hub = hub_on(store.clone(), |_| ()).await;
+        let (_a, line) = agent(&hub, "a");
+        let asking = hub.call(to("a", "live")).unwrap();
+        let kept = hub.start_task(to("a", "kept")).await.unwrap();
+        settle().await;
+        let _servings = [line.next(), line.next()];
+        hub.stop(GRACE).await;
+        assert_eq!(failure(&asking), Reason::Stopping);
+        assert_eq!(
+            kept.record().failure.unwrap().reason,
+            Reason::Stopping,
+            "always, not only mostly"
+        );
+        let stored = store.find_task(kept.id).await.unwrap().unwrap();
+        assert_eq!(stored.state, TaskState::Failed, "and it is on disk");
+        assert_eq!(line.cancelled().len(), 2);
+        assert_nothing_is_open(&hub);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_was_not_sent_goes_out_after_the_next_start() {
+    let store = Arc::new(MemoryStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    drop(agent(&hub, "a"));
+    let waiting = hub.start_task(patient(to("a", "waiting"))).await.unwrap();
+    let line = Line::one_at_a_time();
+    let _b = attach(&hub, "b", &line);
+    let sent = hub
+        .start_task(in_session("s", to("b", "sent")))
+        .await
+        .unwrap();
+    let queued = hub
+        .start_task(in_session("s", to("b", "queued")))
+        .await
+        .unwrap();
+    settle().await;
+    let _serving = line.next();
+    hub.stop(GRACE).await;
+    assert!(
+        line.texts().is_empty(),
+        "the queued one did not slip out while the hub stopped"
+    );
+    assert_eq!(state(&sent), TaskState::Failed);
+    let hub = hub_on(store, |_| ()).await;
+    let ((_a, at_a), (_b, at_b)) = (agent(&hub, "a"), agent(&hub, "b"));
+    settle().await;
+    assert_eq!(
+        (at_a.texts(), at_b.texts()),
+        (vec!["waiting".to_owned()], vec!["queued".to_owned()])
+    );
+    assert!(at_a.next().finish(End::done()) && at_b.next().finish(End::done()));
+    settle().await;
+    for id in [waiting.id, queued.id] {
+        let task = hub.tasks().find(&ann(), id).await.unwrap();
+        assert_eq!(state(&task), TaskState::Completed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_just_being_written_down_is_kept_for_the_next_start() {
+    let store = Arc::new(slow_store::SlowStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    store.hold();
+    let starting = slow_store::begin(&hub, to("a", "hi"));
+    settle().await;
+    let let_go = async {
+        tokio::time::sleep(2 * GRACE).await;
+        store.let_go();
+    };
+    tokio::join!(hub.stop(GRACE), let_go);
+    assert!(starting.done().await.is_ok(), "it was accepted");
+    assert!(line.texts().is_empty());
+    let hub = hub_on(store, |_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    settle().await;
+    assert_eq!(line.texts(), ["hi"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn queued_live_calls_end_without_ever_reaching_the_agent() {
+    let hub = hub().await;
+    let line = Line::one_at_a_time();
+    let _a = attach(&hub, "a", &line);
+    let calls: Vec<_> = (0..5)
+        .map(|n| hub.call(in_session("s", to("a", &n.to_string()))).unwrap())
+        .collect();
+    let _serving = line.next();
+    hub.stop(Duration::ZERO).await;
+    assert!(
+        calls
+            .iter()
+            .all(|asking| failure(asking) == Reason::Stopping)
+    );
+    assert!(line.texts().is_empty());
+}

@@ -1,0 +1,159 @@
+//! Observers see what they may and want to, miss what they cannot keep up with, and never hold anybody up.
+
+use super::*;
+use crate::tap::Direction;
+
+async fn sights(watching: &mut Watching, count: usize) -> Vec<(String, &'static str)> {
+    let mut out = Vec::new();
+    for _ in 0..count {
+        let seen = watching.next().await;
+        let name = match seen.sight {
+            Sight::Online(_) => "online",
+            Sight::Offline => "offline",
+            Sight::Started { .. } => "started",
+            Sight::Event(_) => "event",
+            Sight::Ended(_) => "ended",
+            Sight::Frame(..) => "frame",
+        };
+        out.push((seen.agent.to_string(), name));
+    }
+    out
+}
+
+fn one_call(hub: &Hub, line: &Line, name: &str) {
+    let asking = hub.call(to(name, "hi")).unwrap();
+    let serving = line.next();
+    serving.push(Event::text("words"));
+    serving.finish(End::done());
+    drop(asking);
+}
+
+#[tokio::test]
+async fn an_observer_sees_all_that_happens_in_order() {
+    let hub = hub().await;
+    let mut watching = hub.watch(ann(), TapFilter::default());
+    let (attached, line) = agent(&hub, "a");
+    one_call(&hub, &line, "a");
+    drop(attached);
+    let names: Vec<_> = sights(&mut watching, 5)
+        .await
+        .into_iter()
+        .map(|(_, name)| name)
+        .collect();
+    assert_eq!(names, ["online", "started", "event", "ended", "offline"]);
+}
+
+#[tokio::test]
+async fn nothing_is_noted_while_nobody_watches() {
+    let hub = hub().await;
+    assert!(!hub.taps().are_watched() && !hub.taps().want_frames());
+    let (_a, line) = agent(&hub, "a");
+    one_call(&hub, &line, "a");
+    let mut watching = hub.watch(
+        ann(),
+        TapFilter {
+            raw: true,
+            ..TapFilter::default()
+        },
+    );
+    assert!(hub.taps().are_watched() && hub.taps().want_frames());
+    let (_b, _) = agent(&hub, "b");
+    assert_eq!(
+        sights(&mut watching, 1).await,
+        [("b".to_owned(), "online")],
+        "the past is not there"
+    );
+    drop(watching);
+    assert!(!hub.taps().are_watched() && !hub.taps().want_frames());
+}
+
+#[tokio::test]
+async fn a_filter_shows_one_agent_and_frames_only_on_request() {
+    let hub = hub().await;
+    let (a, line_a) = agent(&hub, "a");
+    let (_b, line_b) = agent(&hub, "b");
+    let mut only_a = hub.watch(
+        ann(),
+        TapFilter {
+            agent: Some(id("a")),
+            raw: false,
+        },
+    );
+    let mut raw = hub.watch(
+        ann(),
+        TapFilter {
+            agent: None,
+            raw: true,
+        },
+    );
+    let frame = Sight::Frame(Direction::In, "{}".into());
+    hub.taps().see(&id("a"), a.entry().owner(), None, frame);
+    one_call(&hub, &line_b, "b");
+    one_call(&hub, &line_a, "a");
+    let a = |name| ("a".to_owned(), name);
+    assert_eq!(
+        sights(&mut only_a, 3).await,
+        [a("started"), a("event"), a("ended")]
+    );
+    assert_eq!(sights(&mut raw, 1).await, [a("frame")]);
+}
+
+#[tokio::test]
+async fn an_observer_sees_its_own_agents_those_in_scope_and_an_admin_all() {
+    let hub = hub().await;
+    let mut stranger = hub.watch(bob(), TapFilter::default());
+    let mut scope = hub.watch(scoped("bob", &["watch:a*"]), TapFilter::default());
+    let mut admin = hub.watch(Principal::local(), TapFilter::default());
+    let (_a, line) = agent(&hub, "a");
+    drop(
+        hub.change(&ann(), &id("a"), Some(Share::Everyone), None)
+            .unwrap(),
+    );
+    one_call(&hub, &line, "a");
+    let _bobs = attach_as(&hub, &bob(), "b", &Line::new(), false).unwrap();
+    assert_eq!(
+        sights(&mut stranger, 1).await,
+        [("b".to_owned(), "online")],
+        "to call is not to watch"
+    );
+    assert_eq!(sights(&mut scope, 4).await.len(), 4);
+    assert_eq!(sights(&mut admin, 5).await.len(), 5);
+}
+
+#[tokio::test]
+async fn who_lags_misses_and_blocks_nobody() {
+    let hub = hub_with(|limits| limits.tap = Size::kib(4)).await;
+    let (_a, line) = agent(&hub, "a");
+    let mut watching = hub.watch(ann(), TapFilter::default());
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let serving = line.next();
+    for _ in 0..100 {
+        assert_eq!(serving.push(Event::text("x".repeat(1000))), Pushed::Room);
+    }
+    serving.finish(End::done());
+    assert_eq!(read(&asking).1, Some(End::done()));
+    let missed = watching.missed();
+    assert!(missed > 90, "{missed}");
+    assert_eq!(watching.missed(), 0, "counted since last asked");
+    assert_eq!(metric(&hub, "jackfield_taps_missed_total"), missed);
+    let rest = usize::try_from(102 - missed).unwrap();
+    assert_eq!(sights(&mut watching, rest).await[0].1, "started");
+    let (_b, _) = agent(&hub, "b");
+    assert_eq!(
+        sights(&mut watching, 1).await[0].1,
+        "online",
+        "and it goes on"
+    );
+    assert_eq!(
+        hub.shared().budget.used(),
+        asking_lease(&asking),
+        "observers do not count for calls"
+    );
+}
+
+/// What the one open reader's pipes still lease.
+fn asking_lease(asking: &Asking) -> usize {
+    let used = asking.call().shared.budget.used();
+    assert!(used <= 4 << 10);
+    used
+}

@@ -1,0 +1,326 @@
+//! Tasks: accepted when the store has them, sent once, ended when that is durable.
+
+use super::{
+    slow_store::{Write, begin, on_slow_store},
+    *,
+};
+use crate::{
+    agent::Keep,
+    event::{Done, DoneState},
+    store::TaskFilter,
+};
+
+fn patient(request: Request) -> Request {
+    Request {
+        wait_online: Some(Duration::from_secs(3600)),
+        ..request
+    }
+}
+
+fn input_required() -> End {
+    End::Done(Box::new(Done {
+        state: DoneState::InputRequired,
+        ..Done::default()
+    }))
+}
+
+#[tokio::test]
+async fn a_task_is_accepted_and_sent_only_after_the_store_has_it() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    store.hold();
+    let mut starting = begin(&hub, to("a", "hi"));
+    settle().await;
+    assert!(!starting.is_done() && line.texts().is_empty());
+    let Some(Write::Save(record, rows)) = store.commit_one() else {
+        panic!("no task was saved")
+    };
+    assert!(
+        record.sent && rows.len() == 1,
+        "the message and that it is sent in one commit"
+    );
+    settle().await;
+    assert_eq!(line.texts(), ["hi"]);
+    assert!(starting.is_done());
+}
+
+#[tokio::test]
+async fn that_it_is_sent_is_committed_before_a_waiting_task_goes_out() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    drop(agent(&hub, "a"));
+    let task = hub.start_task(patient(to("a", "hi"))).await.unwrap();
+    assert_eq!(state(&task), TaskState::Submitted);
+    store.hold();
+    let (_a, line) = agent(&hub, "a");
+    settle().await;
+    assert!(line.texts().is_empty());
+    let Some(Write::Save(record, _)) = store.commit_one() else {
+        panic!("it was not marked")
+    };
+    assert!(record.sent && record.state == TaskState::Working);
+    settle().await;
+    assert_eq!(line.texts(), ["hi"]);
+}
+
+#[tokio::test]
+async fn the_end_of_a_task_is_visible_only_when_it_is_durable() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let mut reader = task.subscribe(None);
+    reader.next().await.unwrap();
+    store.hold();
+    line.next().finish(End::done());
+    settle().await;
+    assert_eq!(store.held_up(), 1);
+    assert_eq!(state(&task), TaskState::Working);
+    let found = hub.tasks().find(&ann(), task.id).await.unwrap();
+    assert_eq!(state(&found), TaskState::Working);
+    let filter = TaskFilter {
+        limit: 10,
+        ..TaskFilter::default()
+    };
+    assert_eq!(
+        hub.tasks().list(&ann(), filter).await.unwrap()[0].state,
+        TaskState::Working
+    );
+    tokio::select! {
+        biased;
+        item = reader.next() => panic!("read too early: {item:?}"),
+        () = settle() => {}
+    }
+    store.let_go();
+    assert!(matches!(
+        reader.next().await.unwrap(),
+        Some(TaskItem::Row { .. })
+    ));
+    assert_eq!(state(&task), TaskState::Completed);
+    assert_eq!(reader.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_while_its_task_starts_changes_nothing() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    store.hold();
+    let starting = begin(&hub, to("a", "hi"));
+    settle().await;
+    drop(starting);
+    store.let_go();
+    settle().await;
+    assert_eq!(line.texts(), ["hi"]);
+    line.next().finish(End::done());
+    settle().await;
+    let filter = TaskFilter {
+        limit: 10,
+        ..TaskFilter::default()
+    };
+    let tasks = hub.tasks().list(&ann(), filter).await.unwrap();
+    assert_eq!(tasks.len(), 1);
+    assert_eq!(tasks[0].state, TaskState::Completed);
+    assert_nothing_is_open(&hub);
+}
+
+#[tokio::test]
+async fn a_cancelled_task_ends_wherever_it_stands() {
+    let hub = hub().await;
+    drop(agent(&hub, "a"));
+    let waiting = hub.start_task(patient(to("a", "waiting"))).await.unwrap();
+    hub.cancel(&ann(), waiting.record().call).unwrap();
+    settle().await;
+    assert_eq!(state(&waiting), TaskState::Cancelled);
+    let (_a, line) = agent(&hub, "a");
+    settle().await;
+    assert!(line.texts().is_empty());
+    let sent = hub.start_task(to("a", "sent")).await.unwrap();
+    settle().await;
+    hub.cancel(&ann(), sent.record().call).unwrap();
+    settle().await;
+    assert_eq!(line.cancelled(), [sent.record().call]);
+    assert_eq!(state(&sent), TaskState::Cancelled);
+    assert_nothing_is_open(&hub);
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_input_goes_on_with_the_next_message() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let first = hub.start_task(to("a", "one")).await.unwrap();
+    settle().await;
+    assert_eq!(
+        reason(hub.continue_task(to("a", "early"), &first).await),
+        Reason::Conflict
+    );
+    let serving = line.next();
+    let session = serving.call().agent_session.clone();
+    serving.finish(input_required());
+    settle().await;
+    assert_eq!(state(&first), TaskState::InputRequired);
+    let second = hub.continue_task(to("a", "two"), &first).await.unwrap();
+    settle().await;
+    assert_eq!(second.id, first.id);
+    let serving = line.next();
+    assert_eq!(serving.call().message.words(), "two");
+    assert_eq!(serving.call().agent_session, session);
+    serving.finish(End::done());
+    settle().await;
+    assert_eq!(state(&second), TaskState::Completed);
+    assert_eq!(
+        read_on(second.subscribe(None)).await.len(),
+        4,
+        "both turns: message, end, message, end"
+    );
+    assert_eq!(
+        reason(hub.continue_task(to("a", "late"), &second).await),
+        Reason::Conflict
+    );
+    assert_eq!(
+        reason(hub.continue_task(to("a", "late"), &first).await),
+        Reason::Conflict,
+        "nor by the old view of it"
+    );
+    assert!(line.texts().is_empty());
+}
+
+#[tokio::test]
+async fn a_task_stays_its_principals_and_in_its_session_whoever_goes_on_with_it() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let robot = ann().as_agent(id("x"));
+    let task = hub
+        .start_task(Request {
+            principal: robot.clone(),
+            ..to("a", "one")
+        })
+        .await
+        .unwrap();
+    settle().await;
+    let serving = line.next();
+    let session = serving.call().agent_session.clone();
+    serving.finish(input_required());
+    settle().await;
+    let task = hub.continue_task(to("a", "two"), &task).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    assert_eq!(serving.call().agent_session, session);
+    assert_eq!(
+        serving.call().principal.key(),
+        "ann",
+        "but the agent knows who speaks"
+    );
+    assert!(hub.tasks().find(&robot, task.id).await.is_ok());
+}
+
+#[tokio::test]
+async fn of_two_messages_at_once_a_waiting_task_takes_one() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "one")).await.unwrap();
+    settle().await;
+    line.next().finish(input_required());
+    settle().await;
+    let again = hub.tasks().find(&ann(), task.id).await.unwrap();
+    store.hold();
+    let let_go = async {
+        settle().await;
+        store.let_go();
+    };
+    let (one, two, ()) = tokio::join!(
+        hub.continue_task(to("a", "two"), &task),
+        hub.continue_task(to("a", "three"), &again),
+        let_go
+    );
+    assert!(one.is_ok());
+    assert_eq!(reason(two), Reason::Conflict);
+    settle().await;
+    assert_eq!(line.texts(), ["two"]);
+}
+
+#[tokio::test]
+async fn tasks_belong_to_their_principal() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let by = |principal: Principal| Request {
+        principal,
+        ..to("a", "hi")
+    };
+    let (robot, other) = (ann().as_agent(id("x")), ann().as_agent(id("y")));
+    let hers = hub.start_task(by(ann())).await.unwrap();
+    let robots = hub.start_task(by(robot.clone())).await.unwrap();
+    let count = async |principal: &Principal| {
+        let filter = TaskFilter {
+            limit: 10,
+            ..TaskFilter::default()
+        };
+        hub.tasks().list(principal, filter).await.unwrap().len()
+    };
+    for _ in 0..2 {
+        assert!(
+            hub.tasks().find(&ann(), robots.id).await.is_ok(),
+            "an owner sees its agents' tasks"
+        );
+        assert!(hub.tasks().find(&robot, robots.id).await.is_ok());
+        assert!(hub.tasks().find(&Principal::local(), hers.id).await.is_ok());
+        for stranger in [&bob(), &other] {
+            let foreign = hub.tasks().find(stranger, hers.id).await.unwrap_err();
+            let unknown = hub
+                .tasks()
+                .find(stranger, CallId::new().into())
+                .await
+                .unwrap_err();
+            assert_eq!(foreign, unknown);
+        }
+        assert_eq!(
+            (
+                count(&ann()).await,
+                count(&robot).await,
+                count(&other).await,
+                count(&bob()).await
+            ),
+            (2, 1, 0, 0)
+        );
+        assert_eq!(count(&Principal::local()).await, 2);
+        // Once more when they have ended and come from the store.
+        settle().await;
+        while let Some(serving) = line.try_next() {
+            serving.finish(End::done());
+        }
+        settle().await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_to_be_stored_is_not() {
+    let store = Arc::new(MemoryStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    for (keep, has_record, rows) in [
+        (Keep::Full, true, 3),
+        (Keep::Meta, true, 0),
+        (Keep::None, false, 0),
+    ] {
+        let settings = Settings {
+            store: keep,
+            ..Settings::default()
+        };
+        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
+        let task = hub.start_task(to("a", "hi")).await.unwrap();
+        settle().await;
+        let serving = line.next();
+        serving.push(Event::text("words"));
+        serving.finish(End::done());
+        settle().await;
+        assert_eq!(state(&task), TaskState::Completed);
+        assert_eq!(
+            store.find_task(task.id).await.unwrap().is_some(),
+            has_record,
+            "{keep:?}"
+        );
+        assert_eq!(
+            store.read_log(task.id, 0, usize::MAX).await.unwrap().len(),
+            rows,
+            "{keep:?}"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! `/v1/agents`: who is there, and what their owners may change.
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+use jackfield_core::{
+    entry,
+    failure::Failure,
+    hub::{Hub, Wanted},
+    id::AgentId,
+    principal::Principal,
+};
+
+use crate::{
+    OwnState,
+    extract::{Body, Caller, Id, Params},
+    failure::{CallRefused, Problem, Refused},
+    translate::{AgentList, AgentView, agent_for, body::AgentBody},
+};
+
+/// The agent id of a path. What cannot be one looks like any that is unknown.
+pub(crate) fn agent_id(text: &str) -> Result<AgentId, Failure> {
+    AgentId::parse(text).map_err(|_| Failure::no_such_agent(text))
+}
+
+/// Lists the agents that you may see, by id.
+#[utoipa::path(
+    get,
+    path = "/v1/agents",
+    tag = "agents",
+    params(
+        ("skill" = Option<Vec<String>>, Query, description = "Only those that have this skill; may be repeated"),
+        ("online" = Option<bool>, Query, description = "Only those that are attached, or are not"),
+    ),
+    responses((status = 200, description = "The agents", body = AgentList), Refused),
+)]
+pub(crate) async fn list(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    mut params: Params,
+) -> Result<Json<AgentList>, Problem> {
+    let skills = params.all("skill");
+    let online: Option<bool> = params.one("online")?;
+    params.finish()?;
+    let wanted = Wanted {
+        skills,
+        online: online == Some(true),
+    };
+    let agents = state
+        .hub
+        .discover(&principal, &wanted)
+        .into_iter()
+        .filter(|view| online != Some(false) || !view.online)
+        .map(AgentView::from)
+        .collect();
+    Ok(Json(AgentList { agents }))
+}
+
+/// Shows one agent; its owner and admins also see how it is shared and set.
+#[utoipa::path(
+    get,
+    path = "/v1/agents/{id}",
+    tag = "agents",
+    params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, description = "The agent", body = AgentView), Refused, (status = 404, description = "No such agent, or none that you may see: not_found", body = crate::failure::ErrorView)),
+)]
+pub(crate) async fn show(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+) -> Result<Json<AgentView>, Problem> {
+    let view = find(&state.hub, &principal, &agent_id(&id)?)?;
+    Ok(Json(agent_for(&principal, view)))
+}
+
+/// An agent that the principal may call or at least watch, which is what the list shows.
+fn find(hub: &Hub, principal: &Principal, id: &AgentId) -> Result<entry::AgentView, Failure> {
+    hub.find(principal, id.as_str())
+        .map(|entry| entry.view())
+        .or_else(|failure| {
+            let seen = hub.discover(principal, &Wanted::default());
+            seen.into_iter().find(|view| view.id == *id).ok_or(failure)
+        })
+}
+
+/// Shares an agent, or changes what is set for it. Only its owner and admins may.
+#[utoipa::path(
+    patch,
+    path = "/v1/agents/{id}",
+    tag = "agents",
+    params(("id" = String, Path, description = "The agent")),
+    request_body = AgentBody,
+    responses((status = 200, description = "The agent as it is now", body = AgentView), CallRefused),
+)]
+pub(crate) async fn change(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+    Body(body): Body<AgentBody>,
+) -> Result<Json<AgentView>, Problem> {
+    let id = agent_id(&id)?;
+    let entry = state.hub.find(&principal, id.as_str())?;
+    let settings = body
+        .settings
+        .map(|settings| settings.0.applied_to(entry.settings()));
+    let (view, saved) = state.hub.change(&principal, &id, body.share, settings)?;
+    saved.await?;
+    tracing::info!(agent = %id, by = %principal.owner, "agent changed");
+    Ok(Json(agent_for(&principal, view)))
+}
+
+/// Forgets an agent and who owned it. If it is attached, it is told to go. Only its owner and admins may.
+#[utoipa::path(
+    delete,
+    path = "/v1/agents/{id}",
+    tag = "agents",
+    params(("id" = String, Path, description = "The agent")),
+    responses((status = 204, description = "It is forgotten"), Refused, (status = 404, description = "No such agent, or none that you may see: not_found", body = crate::failure::ErrorView)),
+)]
+pub(crate) async fn forget(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+) -> Result<StatusCode, Problem> {
+    let id = agent_id(&id)?;
+    state.hub.forget(&principal, &id)?.await?;
+    tracing::info!(agent = %id, by = %principal.owner, "agent forgotten");
+    Ok(StatusCode::NO_CONTENT)
+}

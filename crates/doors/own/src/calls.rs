@@ -1,0 +1,282 @@
+//! `POST /v1/agents/{id}/calls`: calls an agent, live or kept, and answers as a stream, all at once, or as soon as it
+//! is kept. [`reply`] does the same for the further messages of a task.
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use jackfield_core::{
+    call::{Asking, Reply},
+    event::End,
+    failure::{Failure, Reason},
+    hub::{Parent, Request},
+    id::{AgentId, CallId},
+    limits::Limits,
+    principal::Principal,
+    store::{LogItem, TaskRecord},
+    task::{Cursor, Subscription, Task, TaskItem},
+};
+use std::sync::Arc;
+
+use crate::{
+    DOOR, OwnState,
+    agents::agent_id,
+    describe::CallFrame,
+    extract::{Body, Caller, Id, header},
+    failure::{CallRefused, Problem, invalid, store_failure},
+    stream::{self, Leash, Reading},
+    translate::{
+        body::CallBody,
+        event::{CallEvent, OpenedView},
+        gather::Gathered,
+        task::{CallResult, Detached},
+    },
+};
+
+/// The header that names a call: on a request the one it is made for, on a response the one it opened.
+pub(crate) const CALL_HEADER: &str = "jackfield-call";
+
+/// How the caller wants its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// As it comes.
+    Stream,
+    /// All at once.
+    Whole,
+    /// Only that it is kept.
+    Detach,
+}
+
+/// Calls an agent. Losing the connection of a call that is not kept cancels it at once.
+///
+/// The stream begins with `call`, goes on with `chunk`, `artifact` and `ask`, and has one end: `done`, `failed` or
+/// `cancelled`. The events of a kept call have ids; `GET /v1/calls/{id}/events` goes on from any of them.
+#[utoipa::path(
+    post,
+    path = "/v1/agents/{id}/calls",
+    tag = "calls",
+    params(
+        ("id" = String, Path, description = "The agent"),
+        ("Jackfield-Call" = Option<String>, Header, description = "The call for which this one is made: it passes on its deadline and its cancel", format = "uuid"),
+        ("traceparent" = Option<String>, Header, description = "The caller's trace, passed on"),
+    ),
+    request_body = CallBody,
+    responses(
+        (status = 200, description = "The answer: a stream of events, or with `stream: false` all at once", content(
+            (CallFrame = "text/event-stream"),
+            (CallResult = "application/json"),
+        )),
+        (status = 202, description = "With `detach: true`: the call is kept and goes on by itself", body = Detached),
+        CallRefused,
+    ),
+)]
+pub(crate) async fn open(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+    headers: HeaderMap,
+    Body(mut body): Body<CallBody>,
+) -> Result<Response, Problem> {
+    let target = agent_id(&id)?;
+    let wish = wish(&body);
+    let is_kept = body.is_kept();
+    let request = request(principal, target, &headers, &mut body)?;
+    if is_kept {
+        let principal = request.principal.clone();
+        let task = state.hub.start_task(request).await?;
+        return reply(&state, &principal, &task, None, wish).await;
+    }
+    let asking = state.hub.call(request)?;
+    let call = asking.call().clone();
+    tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
+    let response = match wish {
+        Wish::Stream => stream::live(&state, asking),
+        Wish::Whole | Wish::Detach => Json(wait(&state, asking).await?).into_response(),
+    };
+    Ok(named(response, call.id))
+}
+
+pub(crate) fn wish(body: &CallBody) -> Wish {
+    match (body.detach, body.stream) {
+        (true, _) => Wish::Detach,
+        (false, true) => Wish::Stream,
+        (false, false) => Wish::Whole,
+    }
+}
+
+/// What is asked of the hub.
+pub(crate) fn request(
+    principal: Principal,
+    target: AgentId,
+    headers: &HeaderMap,
+    body: &mut CallBody,
+) -> Result<Request, Failure> {
+    let mut request = Request::new(principal, DOOR, target, body.message()?);
+    request.session = body.session.take();
+    request.request = body.request_id.take();
+    request.patience = body.patience();
+    request.wait_online = body.wait_online.map(|span| span.0);
+    if let Some(parent) = header(headers, CALL_HEADER)? {
+        let parent = CallId::parse(parent)
+            .ok_or_else(|| invalid("header Jackfield-Call must be the id of a call"))?;
+        request.parent = Parent::Call(parent);
+    }
+    // A trace that cannot be read is not passed on: the standard wants a new one begun instead.
+    request.traceparent = header(headers, "traceparent")
+        .unwrap_or_default()
+        .filter(|text| is_traceparent(text))
+        .map(str::to_owned);
+    Ok(request)
+}
+
+fn is_traceparent(text: &str) -> bool {
+    let pieces: Vec<&str> = text.split('-').collect();
+    let is_hex = |text: &&str| {
+        text.bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    pieces.iter().all(is_hex) && pieces.iter().map(|piece| piece.len()).eq([2, 32, 16, 2])
+}
+
+/// The answer of a task that was begun or gone on with; `since` is where its turn begins, if not at the start.
+pub(crate) async fn reply(
+    state: &OwnState,
+    principal: &Principal,
+    task: &Arc<Task>,
+    since: Option<Cursor>,
+    wish: Wish,
+) -> Result<Response, Problem> {
+    let record = task.record();
+    tracing::debug!(call = %record.call, task = %record.id, from = record.caller, to = %record.agent, "kept call");
+    let subscription = task.subscribe(since);
+    let response = match wish {
+        Wish::Detach => {
+            let detached = Detached {
+                task: record.id,
+                call: record.call,
+                session: record.session,
+            };
+            (StatusCode::ACCEPTED, Json(detached)).into_response()
+        }
+        Wish::Stream => {
+            let start = since.unwrap_or(Cursor {
+                epoch: record.epoch,
+                pos: 0,
+            });
+            let first = CallEvent::Call(OpenedView::from(&record)).kept_frame(start);
+            stream::kept(state, principal, Some(first), subscription, Reading::Turn)
+        }
+        Wish::Whole => {
+            let leash = Leash::until_stop(principal, state);
+            let waiting = wait_for_task(&record, subscription, state.hub.limits());
+            let result = tokio::select! {
+                result = waiting => result?,
+                failure = leash.broken() => return Err(failure.into()),
+            };
+            Json(result).into_response()
+        }
+    };
+    Ok(named(response, record.call))
+}
+
+/// Tells which call the response is about.
+fn named(mut response: Response, call: CallId) -> Response {
+    if let Ok(value) = HeaderValue::from_str(&call.to_string()) {
+        response.headers_mut().insert(CALL_HEADER, value);
+    }
+    response
+}
+
+/// Waits for the whole reply. A caller that leaves drops this, and with it the call.
+async fn wait(state: &OwnState, asking: Asking) -> Result<CallResult, Failure> {
+    let opened = OpenedView::from(&**asking.call());
+    let leash = Leash::of(&asking.call().principal);
+    let limits = state.hub.limits();
+    let mut replies = asking.replies();
+    let gathering = async move {
+        let mut gathered = Gathered::new(limits.message.0);
+        while let Some(reply) = replies.next().await {
+            match reply {
+                Reply::Event(event) => gathered.event(event),
+                Reply::End(end) => return result_from(gathered, end, opened),
+            }
+            if gathered.is_truncated() {
+                return Err(too_large(limits, "ask for it with \"stream\": true"));
+            }
+        }
+        Err(Failure::agent_left())
+    };
+    tokio::select! {
+        result = gathering => result,
+        failure = leash.broken() => Err(failure),
+    }
+}
+
+async fn wait_for_task(
+    record: &TaskRecord,
+    mut subscription: Subscription,
+    limits: &Limits,
+) -> Result<CallResult, Failure> {
+    let mut gathered = Gathered::new(limits.message.0);
+    loop {
+        match subscription.next().await {
+            Ok(Some(TaskItem::Row {
+                item: LogItem::End(end),
+                ..
+            })) => {
+                let remedy = format!("read it from /v1/calls/{}/events", record.id);
+                return if gathered.is_truncated() {
+                    Err(too_large(limits, &remedy))
+                } else {
+                    result_from(gathered, end, record.into())
+                };
+            }
+            Ok(Some(TaskItem::Row { item, .. })) => gathered.add(item),
+            Ok(Some(TaskItem::Gap { .. })) => gathered.gap(),
+            Ok(None) => return Err(Failure::agent_left()),
+            Err(error) => return Err(store_failure(&error)),
+        }
+    }
+}
+
+fn result_from(
+    mut gathered: Gathered,
+    end: End,
+    opened: OpenedView,
+) -> Result<CallResult, Failure> {
+    match end {
+        End::Done(done) => {
+            gathered.end(*done);
+            Ok(gathered.into_result(opened, false))
+        }
+        End::Cancelled => Ok(gathered.into_result(opened, true)),
+        End::Failed(failure) => Err(failure),
+    }
+}
+
+fn too_large(limits: &Limits, remedy: &str) -> Failure {
+    let text = format!("the answer is larger than {}; {remedy}", limits.message);
+    Failure::new(Reason::TooLarge, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_traceparent_is_passed_on() {
+        assert!(is_traceparent(
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        ));
+        for bad in [
+            "",
+            "00-1-2-01",
+            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+            "é",
+        ] {
+            assert!(!is_traceparent(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! For those who run the hub: whether it lives, whether it takes calls, what it counts, and what the API is.
+
+use std::time::Duration;
+
+use axum::{
+    Json, Router,
+    extract::State,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    principal::Principal,
+    store::TaskFilter,
+};
+use jackfield_kit::auth::Gatekeeper;
+use serde::Serialize;
+use utoipa::{ToSchema, openapi::OpenApi};
+
+use crate::{
+    OwnState,
+    extract::Caller,
+    failure::{ErrorView, Problem, Refused},
+    wrong_method,
+};
+
+/// A store that takes longer than this for one row does not answer: probes give up soon after.
+const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
+/// The hub lives.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// Always `ok`.
+    status: &'static str,
+}
+
+/// The hub takes calls.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Readiness {
+    /// Always `ready`.
+    status: &'static str,
+    /// The hub's version.
+    version: &'static str,
+}
+
+/// Says that the hub lives. Needs no token.
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    tag = "health",
+    security(()),
+    responses((status = 200, description = "It lives", body = Health)),
+)]
+pub(crate) async fn healthz() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// Says whether the hub takes calls: it is not stopping, and its store answers.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "health",
+    responses(
+        (status = 200, description = "It takes calls", body = Readiness),
+        Refused,
+        (status = 503, description = "It does not: stopping, internal", body = ErrorView),
+    ),
+)]
+pub(crate) async fn readyz(
+    State(state): State<OwnState>,
+    _caller: Caller,
+) -> Result<Json<Readiness>, Problem> {
+    match probe(&state).await {
+        Ok(()) => Ok(Json(Readiness {
+            status: "ready",
+            version: state.version,
+        })),
+        Err(failure) => Err(Problem::from(failure).with_status(StatusCode::SERVICE_UNAVAILABLE)),
+    }
+}
+
+async fn probe(state: &OwnState) -> Result<(), Failure> {
+    if state.hub.is_stopping() || state.stop.is_cancelled() {
+        return Err(Failure::new(Reason::Stopping, "the hub is stopping"));
+    }
+    let filter = TaskFilter {
+        limit: 1,
+        ..TaskFilter::default()
+    };
+    let everyone = Principal::local();
+    let listing = state.hub.tasks().list(&everyone, filter);
+    match tokio::time::timeout(STORE_ANSWERS_WITHIN, listing).await {
+        Ok(listed) => listed.map(drop),
+        Err(_) => Err(Failure::new(
+            Reason::Internal,
+            "the hub's store does not answer; look at its disk",
+        )),
+    }
+}
+
+/// What the hub counts, for Prometheus.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "health",
+    responses(
+        (status = 200, description = "The metrics", body = String, content_type = "application/openmetrics-text"),
+        Refused,
+    ),
+)]
+pub(crate) async fn metrics(State(state): State<OwnState>, _caller: Caller) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], state.hub.metrics().render()).into_response()
+}
+
+/// A description on its way to whoever may see it.
+#[derive(Debug, Clone)]
+struct Served {
+    gatekeeper: Gatekeeper,
+    text: Bytes,
+}
+
+/// Describes this API.
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    tag = "health",
+    responses(
+        (status = 200, description = "The description, as OpenAPI", body = serde_json::Value),
+        Refused,
+    ),
+)]
+async fn openapi(State(served): State<Served>, headers: HeaderMap) -> Result<Response, Problem> {
+    served.gatekeeper.admit_headers(&headers)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], served.text).into_response())
+}
+
+/// The route `/openapi.json` for a description, which may be merged from those of several routers.
+pub fn openapi_route(gatekeeper: Gatekeeper, mut api: OpenApi) -> Router {
+    #[derive(utoipa::OpenApi)]
+    #[openapi(paths(openapi))]
+    struct Itself;
+    api.merge(<Itself as utoipa::OpenApi>::openapi());
+    let text = api.to_json().expect("a description is plain JSON");
+    Router::new()
+        .route("/openapi.json", get(openapi))
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(Served {
+            gatekeeper,
+            text: text.into(),
+        })
+}

@@ -1,0 +1,232 @@
+//! The bodies of streams: a live call, a kept one by cursor, what an observer sees. Dropping the body of a live call
+//! drops the caller's end of it, which cancels it. A stream also ends when its token is revoked, and those that would
+//! never end by themselves when the hub stops; either is said as `failed`.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use axum::response::{IntoResponse as _, Response};
+use futures_util::{Stream, StreamExt as _, stream};
+use jackfield_core::{
+    call::{Asking, Reply},
+    failure::{Failure, Reason},
+    metrics::Connected,
+    principal::Principal,
+    store::LogItem,
+    tap::Watching,
+    task::{Subscription, TaskItem},
+};
+use jackfield_kit::sse::{SseBody, SseFrame};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    OwnState,
+    failure::store_failure,
+    translate::{
+        event::{CallEvent, OpenedView},
+        frame::frame_from_item,
+        watch::WatchEvent,
+    },
+};
+
+/// What ends a request before its time: its token is revoked, or the hub stops.
+#[derive(Debug)]
+pub(crate) struct Leash {
+    revoked: CancellationToken,
+    stop: Option<CancellationToken>,
+}
+
+impl Leash {
+    /// Of something that the hub itself ends when it stops.
+    pub(crate) fn of(principal: &Principal) -> Self {
+        Self {
+            revoked: principal.grant.revoked.clone(),
+            stop: None,
+        }
+    }
+
+    /// Of something that would go on while the hub stops.
+    pub(crate) fn until_stop(principal: &Principal, state: &OwnState) -> Self {
+        Self {
+            stop: Some(state.stop.clone()),
+            ..Self::of(principal)
+        }
+    }
+
+    /// Resolves when it is over, with the reason.
+    pub(crate) async fn broken(self) -> Failure {
+        let stop = async {
+            match &self.stop {
+                Some(stop) => stop.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.revoked.cancelled() => Failure::new(
+                Reason::Unauthorized,
+                "the token was revoked or has expired; ask for a new one",
+            ),
+            () = stop => Failure::new(
+                Reason::Stopping,
+                "the hub is stopping; come back in a moment and go on from the last event id",
+            ),
+        }
+    }
+}
+
+/// A stream on a leash.
+struct Leashed {
+    /// Gone when the leash broke, so that what it held is let go at once.
+    frames: Option<Pin<Box<dyn Stream<Item = SseFrame> + Send>>>,
+    revoked: CancellationToken,
+    broken: Pin<Box<dyn Future<Output = Failure> + Send>>,
+    say: fn(&Failure) -> SseFrame,
+    _counted: Connected,
+}
+
+impl Stream for Leashed {
+    type Item = SseFrame;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SseFrame>> {
+        let this = &mut *self;
+        let Some(frames) = &mut this.frames else {
+            return Poll::Ready(None);
+        };
+        // A stream that always has something to say must not outrun the revocation.
+        if !this.revoked.is_cancelled()
+            && let Poll::Ready(frame) = frames.as_mut().poll_next(cx)
+        {
+            return Poll::Ready(frame);
+        }
+        this.broken.as_mut().poll(cx).map(|failure| {
+            this.frames = None;
+            Some((this.say)(&failure))
+        })
+    }
+}
+
+fn respond(
+    state: &OwnState,
+    leash: Leash,
+    say: fn(&Failure) -> SseFrame,
+    frames: impl Stream<Item = SseFrame> + Send + 'static,
+) -> Response {
+    let leashed = Leashed {
+        frames: Some(Box::pin(frames)),
+        revoked: leash.revoked.clone(),
+        broken: Box::pin(leash.broken()),
+        say,
+        _counted: state.hub.metrics().connection(crate::DOOR),
+    };
+    SseBody::new(leashed)
+        .with_keepalive(state.hub.limits().keepalive.0)
+        .into_response()
+}
+
+fn say_in_call(failure: &Failure) -> SseFrame {
+    CallEvent::failed(failure).frame()
+}
+
+fn say_to_observer(failure: &Failure) -> SseFrame {
+    WatchEvent::failed(failure).frame()
+}
+
+/// The stream of a live call.
+pub(crate) fn live(state: &OwnState, asking: Asking) -> Response {
+    let leash = Leash::of(&asking.call().principal);
+    let opened = CallEvent::Call(OpenedView::from(&**asking.call())).frame();
+    let replies = stream::unfold(Some(asking.replies()), |replies| async move {
+        let mut replies = replies?;
+        match replies.next().await? {
+            Reply::Event(event) => Some((CallEvent::from(event).frame(), Some(replies))),
+            Reply::End(end) => Some((CallEvent::from(end).frame(), None)),
+        }
+    });
+    let frames = stream::iter([opened]).chain(replies);
+    respond(state, leash, say_in_call, frames)
+}
+
+/// How a task is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reading {
+    /// The reply to one message, until its end.
+    Turn,
+    /// Everything, as long as a call is running.
+    Follow,
+    /// Everything up to this position.
+    Until(u64),
+    /// The reader has all there is and does not wait for more.
+    Nothing,
+}
+
+/// The stream of a kept call; `first` is said before what the subscription has.
+pub(crate) fn kept(
+    state: &OwnState,
+    principal: &Principal,
+    first: Option<SseFrame>,
+    subscription: Subscription,
+    reading: Reading,
+) -> Response {
+    let leash = Leash::until_stop(principal, state);
+    let reader = Reader {
+        subscription,
+        reading,
+        is_over: matches!(reading, Reading::Nothing),
+    };
+    let rows = stream::unfold(reader, |mut reader| async move {
+        reader.next().await.map(|frame| (frame, reader))
+    });
+    respond(state, leash, say_in_call, stream::iter(first).chain(rows))
+}
+
+struct Reader {
+    subscription: Subscription,
+    reading: Reading,
+    is_over: bool,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<SseFrame> {
+        while !self.is_over {
+            let item = match self.subscription.next().await {
+                Ok(item) => item?,
+                Err(error) => {
+                    self.is_over = true;
+                    return Some(say_in_call(&store_failure(&error)));
+                }
+            };
+            let (TaskItem::Row { next, .. } | TaskItem::Gap { next }) = &item;
+            match (self.reading, &item) {
+                (Reading::Until(end), _) => self.is_over = next.pos >= end,
+                (Reading::Turn, TaskItem::Row { item, .. }) => match item {
+                    // The caller said these itself.
+                    LogItem::Message(_) | LogItem::Answer(..) => continue,
+                    LogItem::Event(_) => {}
+                    LogItem::End(_) => self.is_over = true,
+                },
+                (Reading::Turn, TaskItem::Gap { .. }) | (Reading::Follow | Reading::Nothing, _) => {
+                }
+            }
+            return Some(frame_from_item(item));
+        }
+        None
+    }
+}
+
+/// The stream of an observer.
+pub(crate) fn watch(state: &OwnState, principal: &Principal, watching: Watching) -> Response {
+    let leash = Leash::until_stop(principal, state);
+    let seen = stream::unfold((watching, None), |(mut watching, held)| async move {
+        if let Some(held) = held {
+            return Some((held, (watching, None)));
+        }
+        let seen = WatchEvent::from(watching.next().await).frame();
+        let missed = watching.missed();
+        let missed = (missed > 0).then(|| WatchEvent::missed(missed).frame());
+        Some((seen, (watching, missed)))
+    });
+    respond(state, leash, say_to_observer, seen)
+}

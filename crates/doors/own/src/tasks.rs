@@ -1,0 +1,354 @@
+//! `/v1/calls`: what is kept of calls and what is open of them: looking, reading by cursor, cancelling, answering,
+//! saying more. A call is named by its own id or by that of its task.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use http::{HeaderMap, StatusCode};
+use jackfield_core::{
+    call::Call,
+    failure::{Failure, Reason},
+    id::{AgentId, CallId, SessionId, TaskId},
+    principal::Principal,
+    store::{TaskFilter, TaskState},
+    task::{Cursor, Task, TaskItem},
+};
+
+use crate::{
+    OwnState,
+    calls::{reply, request, wish},
+    describe::CallFrame,
+    extract::{Body, Caller, Id, Params, header},
+    failure::{CallRefused, ErrorView, Problem, Refused, invalid},
+    stream::{self, Reading},
+    translate::{
+        body::{AnswerBody, CallBody},
+        gather::Gathered,
+        task::{CallResult, CallView, Detached, StateView, TaskList, TaskView, live_view},
+    },
+};
+
+/// How many tasks a page has, if not said.
+const PAGE: usize = 50;
+/// How many tasks a page may have: some 100 KB.
+const PAGE_MAX: usize = 200;
+
+/// What an id names.
+enum Found {
+    Task(Arc<Task>),
+    Live(Arc<Call>),
+}
+
+/// A call or task of the principal's. Foreign and unknown ones look the same.
+async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<Found, Failure> {
+    let unknown = || {
+        Failure::new(
+            Reason::NotFound,
+            "no such call or task of yours; see GET /v1/calls",
+        )
+    };
+    let (Some(call), Some(task)) = (CallId::parse(id), TaskId::parse(id)) else {
+        return Err(unknown());
+    };
+    let task = match state.hub.open_call(principal, call) {
+        Some(call) => match call.task {
+            Some(task) => task,
+            None => return Ok(Found::Live(call)),
+        },
+        None => task,
+    };
+    match state.hub.tasks().find(principal, task).await {
+        Ok(task) => Ok(Found::Task(task)),
+        Err(failure) if failure.reason == Reason::NotFound => Err(unknown()),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Lists your tasks, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/calls",
+    tag = "calls",
+    params(
+        ("agent" = Option<String>, Query, description = "Only those for this agent", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"),
+        ("session" = Option<String>, Query, description = "Only those in this conversation", pattern = r"^[^\x00-\x1f\x7f-\x9f]+$", max_length = 256),
+        ("state" = Option<StateView>, Query, description = "Only those in this state"),
+        ("before" = Option<String>, Query, description = "Only those older than this one: the `next` of the last page", format = "uuid"),
+        ("limit" = Option<usize>, Query, description = "At most so many", minimum = 1, maximum = 200),
+    ),
+    responses((status = 200, description = "The tasks", body = TaskList), Refused),
+)]
+pub(crate) async fn list(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    mut params: Params,
+) -> Result<Json<TaskList>, Problem> {
+    let limit = params.one("limit")?.unwrap_or(PAGE);
+    if !(1..=PAGE_MAX).contains(&limit) {
+        return Err(invalid(format!("query parameter limit must be 1 to {PAGE_MAX}")).into());
+    }
+    let filter = TaskFilter {
+        agent: params.one::<AgentId>("agent")?,
+        session: params.one::<SessionId>("session")?,
+        state: params.one::<Named>("state")?.map(|named| named.0),
+        before: params.one::<Before>("before")?.map(|before| before.0),
+        // One more, to see whether there is a next page.
+        limit: limit + 1,
+        ..TaskFilter::default()
+    };
+    params.finish()?;
+    let mut records = state.hub.tasks().list(&principal, filter).await?;
+    let more = records.len() > limit;
+    records.truncate(limit);
+    let next = records.last().filter(|_| more).map(|record| record.id);
+    let tasks = records.into_iter().map(Into::into).collect();
+    Ok(Json(TaskList { tasks, next }))
+}
+
+struct Named(TaskState);
+
+impl std::str::FromStr for Named {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        TaskState::from_name(text).map(Self).ok_or(
+            "use submitted, working, input_required, completed, failed, cancelled or rejected",
+        )
+    }
+}
+
+struct Before(TaskId);
+
+impl std::str::FromStr for Before {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        TaskId::parse(text).map(Self).ok_or("use the id of a task")
+    }
+}
+
+/// Shows a task with all that was said, or an open call.
+#[utoipa::path(
+    get,
+    path = "/v1/calls/{id}",
+    tag = "calls",
+    params(("id" = String, Path, description = "The call or the task")),
+    responses(
+        (status = 200, description = "The task, or the open call", body = CallView),
+        Refused,
+        (status = 404, description = "No such call or task of yours: not_found", body = ErrorView),
+    ),
+)]
+pub(crate) async fn show(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+) -> Result<Json<CallView>, Problem> {
+    let view = match find(&state, &principal, &id).await? {
+        Found::Live(call) => CallView::Live(live_view(&call, &principal)),
+        Found::Task(task) => CallView::Task(Box::new(gather(&state, &principal, &task).await?)),
+    };
+    Ok(Json(view))
+}
+
+/// Reads a task's log up to now.
+async fn gather(
+    state: &OwnState,
+    principal: &Principal,
+    task: &Arc<Task>,
+) -> Result<TaskView, Problem> {
+    let record = task.record();
+    let asks = task.call().map(|call| call.open_asks(principal));
+    let mut gathered = Gathered::new(state.hub.limits().message.0);
+    let mut subscription = task.subscribe(None);
+    let mut cursor = Cursor {
+        epoch: record.epoch,
+        pos: 0,
+    };
+    while cursor.pos < record.log_end
+        && let Some(item) = subscription.next().await?
+    {
+        match item {
+            TaskItem::Row { next, item } => {
+                cursor = next;
+                gathered.add(item);
+            }
+            TaskItem::Gap { next } => {
+                cursor = next;
+                gathered.gap();
+            }
+        }
+    }
+    Ok(gathered.into_task(record, asks.unwrap_or_default(), cursor))
+}
+
+/// Reads the events of a task from a cursor on, as long as a call of it is running.
+///
+/// Besides the events of a call's stream there are `message` and `answer`, and `gap` where something is no longer kept.
+#[utoipa::path(
+    get,
+    path = "/v1/calls/{id}/events",
+    tag = "calls",
+    params(
+        ("id" = String, Path, description = "The call or the task"),
+        ("after" = Option<String>, Query, description = "The id of the last event that was read", pattern = "^[0-9]{1,9}-[0-9]{1,18}$"),
+        ("follow" = Option<bool>, Query, description = "Whether to wait for what comes; true if not said"),
+        ("Last-Event-ID" = Option<String>, Header, description = "As `after`, and before it", pattern = "^[0-9]{1,9}-[0-9]{1,18}$"),
+    ),
+    responses(
+        (status = 200, description = "The events", content((CallFrame = "text/event-stream"))),
+        Refused,
+        (status = 404, description = "No such call or task of yours: not_found", body = ErrorView),
+    ),
+)]
+pub(crate) async fn events(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+    headers: HeaderMap,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let after: Option<Cursor> = params.one("after")?;
+    let follow = params.one("follow")?.unwrap_or(true);
+    params.finish()?;
+    let Found::Task(task) = find(&state, &principal, &id).await? else {
+        let text = "a call that is not kept is read by its caller alone; call with \"keep\": true";
+        return Err(Failure::new(Reason::Unsupported, text).into());
+    };
+    let after = match header(&headers, "last-event-id")? {
+        Some(id) => Some(id.parse()?),
+        None => after,
+    };
+    let record = task.record();
+    let present = Cursor {
+        epoch: record.epoch,
+        pos: record.log_end,
+    };
+    let reading = match follow {
+        true => Reading::Follow,
+        false if after == Some(present) => Reading::Nothing,
+        false => Reading::Until(present.pos),
+    };
+    let subscription = task.subscribe(after);
+    Ok(stream::kept(
+        &state,
+        &principal,
+        None,
+        subscription,
+        reading,
+    ))
+}
+
+/// Cancels a call. The agent is told at once.
+#[utoipa::path(
+    post,
+    path = "/v1/calls/{id}/cancel",
+    tag = "calls",
+    params(("id" = String, Path, description = "The call or the task")),
+    responses(
+        (status = 204, description = "It is cancelled"),
+        Refused,
+        (status = 404, description = "No such call or task of yours: not_found", body = ErrorView),
+        (status = 409, description = "It has ended already: conflict", body = ErrorView),
+    ),
+)]
+pub(crate) async fn cancel(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+) -> Result<StatusCode, Problem> {
+    let call = match find(&state, &principal, &id).await? {
+        Found::Live(call) => call,
+        Found::Task(task) => task.call().filter(|call| !call.is_ended()).ok_or_else(|| {
+            let text = format!(
+                "task {} is {} and no call of it is open",
+                task.id,
+                task.record().state.name()
+            );
+            Failure::new(Reason::Conflict, text)
+        })?,
+    };
+    state.hub.cancel(&principal, call.id)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Answers a question of an agent. The caller answers for input, the owner of the agent for approval; the first wins.
+#[utoipa::path(
+    post,
+    path = "/v1/calls/{id}/answer",
+    tag = "calls",
+    params(("id" = String, Path, description = "The call or the task")),
+    request_body = AnswerBody,
+    responses((status = 204, description = "The agent is told"), CallRefused),
+)]
+pub(crate) async fn answer(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+    Body(body): Body<AnswerBody>,
+) -> Result<StatusCode, Problem> {
+    let (ask_id, answer) = body.answer()?;
+    let call = match find(&state, &principal, &id).await {
+        Ok(Found::Live(call)) => call.id,
+        Ok(Found::Task(task)) => task.record().call,
+        // An approval is its agent's owner's to give, whose call it is not.
+        Err(failure) if failure.reason == Reason::NotFound => CallId::parse(&id).ok_or(failure)?,
+        Err(failure) => return Err(failure.into()),
+    };
+    state.hub.answer(&principal, call, &ask_id, answer)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Says more in a task whose agent waits for it. Answers as a new call does.
+#[utoipa::path(
+    post,
+    path = "/v1/calls/{id}/messages",
+    tag = "calls",
+    params(
+        ("id" = String, Path, description = "The task"),
+        ("Jackfield-Call" = Option<String>, Header, description = "The call for which this one is made", format = "uuid"),
+        ("traceparent" = Option<String>, Header, description = "The caller's trace, passed on"),
+    ),
+    request_body = CallBody,
+    responses(
+        (status = 200, description = "The answer: a stream of events, or with `stream: false` all at once", content(
+            (CallFrame = "text/event-stream"),
+            (CallResult = "application/json"),
+        )),
+        (status = 202, description = "With `detach: true`: the call goes on by itself", body = Detached),
+        CallRefused,
+    ),
+)]
+pub(crate) async fn say_more(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+    headers: HeaderMap,
+    Body(mut body): Body<CallBody>,
+) -> Result<Response, Problem> {
+    let conflict = |text: &'static str| Failure::new(Reason::Conflict, text);
+    let Found::Task(task) = find(&state, &principal, &id).await? else {
+        return Err(conflict("a call that is not kept takes no further message").into());
+    };
+    if task
+        .call()
+        .is_some_and(|call| !call.open_asks(&principal).is_empty())
+    {
+        let text = "the agent has asked; answer with POST /v1/calls/{id}/answer";
+        return Err(conflict(text).into());
+    }
+    let record = task.record();
+    if body
+        .session
+        .as_ref()
+        .is_some_and(|it| *it != record.session)
+    {
+        return Err(conflict("the task is in another conversation; leave out \"session\"").into());
+    }
+    let wish = wish(&body);
+    let request = request(principal.clone(), record.agent, &headers, &mut body)?;
+    let since = Cursor {
+        epoch: record.epoch,
+        pos: record.log_end,
+    };
+    let task = state.hub.continue_task(request, &task).await?;
+    reply(&state, &principal, &task, Some(since), wish).await
+}

@@ -1,0 +1,115 @@
+//! `/v1/tokens` and `/v1/whoami`: who may do what. Only admins make, list and revoke tokens; a secret is shown once.
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+use jackfield_core::{
+    failure::{Failure, Reason},
+    id::TokenId,
+    principal::{Principal, Scopes},
+};
+
+use crate::{
+    OwnState,
+    extract::{Body, Caller, Id},
+    failure::{CallRefused, ErrorView, Problem, Refused, invalid},
+    translate::{NewTokenView, TokenList, TokenView, Whoami, body::TokenBody},
+};
+
+/// The longest name of a token, in characters: one line of a table.
+const NAME_MAX: usize = 128;
+
+fn needs_admin(principal: &Principal) -> Result<(), Failure> {
+    if principal.is_admin() {
+        return Ok(());
+    }
+    let text = "only an admin may do this; use a token with the scope admin";
+    Err(Failure::new(Reason::Unauthorized, text))
+}
+
+/// Says who you are to the hub.
+#[utoipa::path(
+    get,
+    path = "/v1/whoami",
+    tag = "tokens",
+    responses((status = 200, description = "Who you are", body = Whoami), Refused),
+)]
+pub(crate) async fn whoami(Caller(principal): Caller) -> Json<Whoami> {
+    Json(Whoami::from(&principal))
+}
+
+/// Lists all tokens, oldest first, without their secrets. Only admins may.
+#[utoipa::path(
+    get,
+    path = "/v1/tokens",
+    tag = "tokens",
+    responses((status = 200, description = "The tokens", body = TokenList), Refused),
+)]
+pub(crate) async fn list(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+) -> Result<Json<TokenList>, Problem> {
+    needs_admin(&principal)?;
+    let tokens = state.hub.tokens().list().into_iter();
+    Ok(Json(TokenList {
+        tokens: tokens.map(TokenView::from).collect(),
+    }))
+}
+
+/// Makes a token and shows it, this once. Only admins may.
+#[utoipa::path(
+    post,
+    path = "/v1/tokens",
+    tag = "tokens",
+    request_body = TokenBody,
+    responses((status = 201, description = "The token", body = NewTokenView), CallRefused),
+)]
+pub(crate) async fn create(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Body(body): Body<TokenBody>,
+) -> Result<(StatusCode, Json<NewTokenView>), Problem> {
+    needs_admin(&principal)?;
+    if body.name.is_empty() || body.name.chars().count() > NAME_MAX {
+        return Err(invalid(format!(
+            "field \"name\" must have 1 to {NAME_MAX} characters"
+        ))
+        .into());
+    }
+    let scopes = Scopes::parse(body.scopes.iter().map(String::as_str))
+        .map_err(|error| invalid(format!("field \"scopes\": {error}")))?;
+    let valid_for = body.expires.map(|span| span.0);
+    let new = state
+        .hub
+        .tokens()
+        .create(body.name, body.owner, &scopes, valid_for)
+        .await?;
+    tracing::info!(token = %new.record.id, owner = %new.record.owner, by = %principal.owner, "token made");
+    Ok((StatusCode::CREATED, Json(new.into())))
+}
+
+/// Revokes a token and closes what it holds open. Only admins may.
+#[utoipa::path(
+    delete,
+    path = "/v1/tokens/{id}",
+    tag = "tokens",
+    params(("id" = String, Path, description = "The token's id")),
+    responses(
+        (status = 204, description = "It is revoked"),
+        Refused,
+        (status = 404, description = "No such token: not_found", body = ErrorView),
+    ),
+)]
+pub(crate) async fn revoke(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+) -> Result<StatusCode, Problem> {
+    needs_admin(&principal)?;
+    let unknown = || Failure::new(Reason::NotFound, "no such token; see GET /v1/tokens");
+    let id = TokenId::parse(&id).ok_or_else(unknown)?;
+    if !state.hub.tokens().revoke(id).await? {
+        return Err(unknown().into());
+    }
+    tracing::info!(token = %id, by = %principal.owner, "token revoked");
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,40 @@
+//! What the core is told of a body.
+
+use super::*;
+
+#[test]
+fn text_comes_before_parts() {
+    let mut body: CallBody = serde_json::from_str(
+        r#"{"text": "a", "parts": [{"text": "b"}, {"data": [1, {"x": 2.50}]}]}"#,
+    )
+    .unwrap();
+    let message = body.message().unwrap();
+    let data = Json::parse(r#"[1, {"x": 2.50}]"#).unwrap();
+    assert_eq!(
+        message.parts,
+        [
+            Part::Text("a".into()),
+            Part::Text("b".into()),
+            Part::Data(data)
+        ]
+    );
+    assert!(body.stream && !body.keep && !body.detach);
+}
+
+#[test]
+fn null_takes_a_setting_back_and_nothing_leaves_it() {
+    let before = Settings {
+        idle: Some(Span::secs(5)),
+        absolute: Some(Span::secs(6)),
+        approvals_to_caller: true,
+        ..Settings::default()
+    };
+    let change: SettingsBody = serde_json::from_str(r#"{"idle": null, "store": "none"}"#).unwrap();
+    let after = change.applied_to(before.clone());
+    let wanted = Settings {
+        idle: None,
+        store: Keep::None,
+        ..before
+    };
+    assert_eq!(after, wanted);
+}

@@ -1,0 +1,290 @@
+//! Calls and tasks as JSON: what stands in their record, and the shape of what is gathered from their events.
+
+use jackfield_core::{
+    call::Call,
+    event::{Ask, File, Json, Part},
+    id::{AgentId, CallId, RequestId, SessionId, TaskId},
+    principal::Principal,
+    store::{TaskRecord, TaskState},
+};
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    body::{FileBody, PartBody},
+    event::{ArtifactView, AskView, OpenedView},
+};
+use crate::failure::ErrorView;
+
+/// Where a call or a task stands.
+#[derive(Debug, ToSchema)]
+#[schema(as = State, rename_all = "snake_case")]
+#[allow(dead_code, reason = "describes the core's type")]
+pub enum StateView {
+    /// Accepted; not yet written to the agent.
+    Submitted,
+    /// The agent has it.
+    Working,
+    /// The agent waits for an answer or another message.
+    InputRequired,
+    /// Done.
+    Completed,
+    /// Failed.
+    Failed,
+    /// Cancelled.
+    Cancelled,
+    /// The agent would not do it.
+    Rejected,
+}
+
+/// A task: what is kept of one or more calls, one after another.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskSummary {
+    /// Its id.
+    #[schema(value_type = String, format = "uuid")]
+    id: TaskId,
+    /// Its current or last call.
+    #[schema(value_type = String, format = "uuid")]
+    call: CallId,
+    /// Where it stands.
+    #[schema(value_type = StateView)]
+    state: TaskState,
+    /// The agent that was called.
+    #[schema(value_type = String)]
+    agent: AgentId,
+    /// How the agent sees the caller.
+    caller: String,
+    /// The protocol that the caller came by.
+    door: String,
+    /// The conversation.
+    #[schema(value_type = String)]
+    session: SessionId,
+    /// The request, as the agent sees it.
+    #[schema(value_type = String)]
+    request_id: RequestId,
+    /// When it was accepted.
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+    /// When something last happened.
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Timestamp,
+    /// Until when it waits for its agent to come online.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = DateTime, required = false)]
+    wait_until: Option<Timestamp>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    failure: Option<ErrorView>,
+}
+
+/// Tasks, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskList {
+    /// The tasks.
+    pub tasks: Vec<TaskSummary>,
+    /// What to give as `before` for the next page, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = "uuid", required = false)]
+    pub next: Option<TaskId>,
+}
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The caller.
+    Caller,
+    /// The agent.
+    Agent,
+}
+
+/// One thing that was said in a task.
+#[derive(Debug, PartialEq, Serialize, ToSchema)]
+pub struct HistoryItem {
+    /// Who said it.
+    pub(super) role: Role,
+    /// What.
+    #[schema(value_type = Vec<PartBody>)]
+    pub(super) parts: Vec<Part>,
+    /// The caller's own id of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) message_id: Option<String>,
+    /// The question that it is, or that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) ask_id: Option<String>,
+    /// Yes or no, to an approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) approved: Option<bool>,
+}
+
+/// A task with all that was said.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Task)]
+pub struct TaskView {
+    /// Its record.
+    #[serde(flatten)]
+    pub(super) record: TaskSummary,
+    /// The answer of the current or last turn, so far.
+    pub(super) text: String,
+    /// What the agent made.
+    pub(super) artifacts: Vec<ArtifactView>,
+    /// Files that came with the end of the last turn.
+    #[schema(value_type = Vec<FileBody>)]
+    pub(super) attachments: Vec<File>,
+    /// What was said, in order.
+    pub(super) history: Vec<HistoryItem>,
+    /// Questions that the one who asks may answer now.
+    pub(super) asks: Vec<AskView>,
+    /// Whether some of the text, the artifacts or the history is left out: too large, or no longer kept.
+    pub(super) truncated: bool,
+    /// The event id from which to read on, as `after`.
+    pub(super) cursor: String,
+}
+
+/// A call that is open and not kept: only its caller reads it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LiveCall)]
+pub struct LiveView {
+    /// Its id.
+    #[schema(value_type = String, format = "uuid")]
+    id: CallId,
+    /// Where it stands.
+    #[schema(value_type = StateView)]
+    state: TaskState,
+    /// The agent that was called.
+    #[schema(value_type = String)]
+    agent: AgentId,
+    /// How the agent sees the caller.
+    caller: String,
+    /// The protocol that the caller came by.
+    door: &'static str,
+    /// The conversation.
+    #[schema(value_type = String)]
+    session: SessionId,
+    /// The request, as the agent sees it.
+    #[schema(value_type = String)]
+    request_id: RequestId,
+    /// Questions that the one who asks may answer now.
+    asks: Vec<AskView>,
+}
+
+/// A task, or a call that is open and not kept.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(tag = "life", rename_all = "snake_case")]
+#[schema(as = Call)]
+pub enum CallView {
+    /// A task.
+    #[serde(rename = "kept")]
+    Task(Box<TaskView>),
+    /// An open call.
+    Live(LiveView),
+}
+
+/// A call that was kept and goes on by itself.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Detached {
+    /// The task.
+    #[schema(value_type = String, format = "uuid")]
+    pub task: TaskId,
+    /// Its call.
+    #[schema(value_type = String, format = "uuid")]
+    pub call: CallId,
+    /// The conversation.
+    #[schema(value_type = String)]
+    pub session: SessionId,
+}
+
+/// The whole answer to a call.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CallResult {
+    /// Its names.
+    #[serde(flatten)]
+    pub(super) opened: OpenedView,
+    /// Where it stands now.
+    #[schema(value_type = StateView)]
+    pub(super) state: TaskState,
+    /// The words.
+    pub(super) text: String,
+    /// What the agent made.
+    pub(super) artifacts: Vec<ArtifactView>,
+    /// Files that came with the end.
+    #[schema(value_type = Vec<FileBody>)]
+    pub(super) attachments: Vec<File>,
+    /// What the answer cost, in the agent's own terms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) usage: Option<Json>,
+    /// Why the model stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) stop_reason: Option<String>,
+}
+
+impl From<TaskRecord> for TaskSummary {
+    fn from(record: TaskRecord) -> Self {
+        Self {
+            id: record.id,
+            call: record.call,
+            state: record.state,
+            agent: record.agent,
+            caller: record.caller,
+            door: record.door,
+            session: record.session,
+            request_id: record.request,
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+            wait_until: record.wait_until,
+            failure: record.failure.as_ref().map(ErrorView::from),
+        }
+    }
+}
+
+impl From<&TaskRecord> for OpenedView {
+    fn from(record: &TaskRecord) -> Self {
+        Self {
+            id: record.call,
+            request_id: record.request.clone(),
+            session: record.session.clone(),
+            task: Some(record.id),
+        }
+    }
+}
+
+impl From<&Call> for OpenedView {
+    fn from(call: &Call) -> Self {
+        Self {
+            id: call.id,
+            request_id: call.request.clone(),
+            session: call.session.clone(),
+            task: call.task,
+        }
+    }
+}
+
+/// An open live call, with the questions that the principal may answer.
+pub fn live_view(call: &Call, principal: &Principal) -> LiveView {
+    let asks = asks_view(call.open_asks(principal));
+    LiveView {
+        id: call.id,
+        state: if asks.is_empty() {
+            TaskState::Working
+        } else {
+            TaskState::InputRequired
+        },
+        agent: call.target.clone(),
+        caller: call.principal.label().to_owned(),
+        door: call.door,
+        session: call.session.clone(),
+        request_id: call.request.clone(),
+        asks,
+    }
+}
+
+pub(super) fn asks_view(asks: Vec<Ask>) -> Vec<AskView> {
+    asks.into_iter().map(AskView::from).collect()
+}

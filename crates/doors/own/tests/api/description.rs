@@ -1,0 +1,179 @@
+//! Health, metrics, what is not there, and the description of all that is.
+
+use jackfield_core::limits::Limits;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::harness::Running;
+
+#[tokio::test]
+async fn a_hub_that_stops_is_not_ready_and_lets_its_readers_go() {
+    let hub = Running::start().await;
+    let (status, ready) = hub.get("/readyz").await;
+    assert_eq!(
+        (status, ready),
+        (
+            StatusCode::OK,
+            json!({"status": "ready", "version": "1.2.3"})
+        )
+    );
+    let mut amy = hub.attach("amy");
+    let mut watch = hub
+        .stream(hub.ask(Method::GET, "/v1/events?agent=bob"))
+        .await;
+    let mut kept = hub.call("amy", json!({"text": "go", "keep": true})).await;
+    kept.expect("call").await;
+    let _serving = amy.next_call().await;
+    hub.hub.stop(std::time::Duration::ZERO).await;
+    let (status, answer) = hub.get("/readyz").await;
+    assert_eq!(
+        (status, &answer["error"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &json!("stopping"))
+    );
+    let (status, answer) = hub.post("/v1/agents/amy/calls", json!({"text": "x"})).await;
+    assert_eq!(
+        (status, &answer["error"]),
+        (StatusCode::BAD_GATEWAY, &json!("stopping"))
+    );
+    hub.tasks.stop_token().cancel();
+    for stream in [&mut watch, &mut kept] {
+        let last = stream.rest().await.pop().unwrap();
+        assert_eq!(
+            (last.event.as_str(), &last.data["error"]),
+            ("failed", &json!("stopping"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods_are_refused_in_json() {
+    let hub = Running::start_with(false, Limits::default()).await;
+    for path in [
+        "/v1",
+        "/v1/",
+        "/v1/nothing",
+        "/v1/agents/",
+        "/v1/agents/x/y/z",
+        "/v1/calls/x/nothing",
+    ] {
+        for method in [Method::GET, Method::POST, Method::DELETE] {
+            let (status, answer) = hub.json(method, path, None).await;
+            assert_eq!(
+                (status, &answer["error"]),
+                (StatusCode::NOT_FOUND, &json!("not_found")),
+                "{path}"
+            );
+        }
+    }
+    for (method, path, allowed) in [
+        (Method::PUT, "/v1/agents", "GET,HEAD"),
+        (Method::POST, "/v1/agents/x", "GET,HEAD,PATCH,DELETE"),
+        (Method::GET, "/v1/agents/x/calls", "POST"),
+        (Method::DELETE, "/v1/calls/x/cancel", "POST"),
+        (Method::PATCH, "/v1/tokens", "GET,HEAD,POST"),
+        (Method::POST, "/healthz", "GET,HEAD"),
+        (Method::POST, "/openapi.json", "GET,HEAD"),
+    ] {
+        let response = hub.ask(method.clone(), path).send().await.unwrap();
+        assert_eq!(response.headers()["allow"], allowed, "{path}");
+        let (status, _) = hub.checked(&method, path, response).await;
+        assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+    }
+    let response = hub.ask(Method::GET, "/v1/agents/%FF").send().await.unwrap();
+    assert_eq!(
+        response.status(),
+        StatusCode::UNAUTHORIZED,
+        "who asks comes first"
+    );
+}
+
+#[tokio::test]
+async fn metrics_are_in_the_format_of_prometheus() {
+    let hub = Running::start().await;
+    let _amy = hub.attach("amy");
+    let response = hub.ask(Method::GET, "/metrics").send().await.unwrap();
+    let kind = response.headers()["content-type"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
+    let text = response.text().await.unwrap();
+    assert!(text.contains("jackfield_agents_online 1") && text.ends_with("# EOF\n"));
+}
+
+#[tokio::test]
+async fn the_description_lists_every_route_and_every_reference_leads_somewhere() {
+    let hub = Running::start().await;
+    let spec = &hub.spec;
+    assert!(spec["openapi"].as_str().unwrap().starts_with("3."));
+    assert_eq!(spec["info"]["version"], "1.2.3");
+    let mut routes = Vec::new();
+    for (path, item) in spec["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            routes.push(format!("{} {path}", method.to_uppercase()));
+            let responses = operation["responses"].as_object().unwrap();
+            assert!(
+                path == "/healthz" || responses.contains_key("401"),
+                "{method} {path}"
+            );
+            // What is described exists: nothing answers 405, or 404 for want of a route.
+            let method = method.to_uppercase().parse().unwrap();
+            if path != "/v1/events" {
+                let (status, answer) = hub.json_or_text(method, &path.replace("{id}", "x")).await;
+                assert_ne!(status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+                assert!(!answer.contains("there is nothing at"), "{path}");
+            }
+        }
+    }
+    routes.sort();
+    let mut wanted = [
+        "GET /v1/agents",
+        "GET /v1/agents/{id}",
+        "PATCH /v1/agents/{id}",
+        "DELETE /v1/agents/{id}",
+        "POST /v1/agents/{id}/calls",
+        "GET /v1/calls",
+        "GET /v1/calls/{id}",
+        "GET /v1/calls/{id}/events",
+        "POST /v1/calls/{id}/cancel",
+        "POST /v1/calls/{id}/answer",
+        "POST /v1/calls/{id}/messages",
+        "GET /v1/events",
+        "GET /v1/tokens",
+        "POST /v1/tokens",
+        "DELETE /v1/tokens/{id}",
+        "GET /v1/whoami",
+        "GET /healthz",
+        "GET /readyz",
+        "GET /metrics",
+        "GET /openapi.json",
+    ];
+    wanted.sort_unstable();
+    assert_eq!(routes, wanted);
+    let mut names = Vec::new();
+    references(spec, &mut names);
+    assert!(names.len() > 20);
+    for name in names {
+        assert!(spec.pointer(&name[1..]).is_some(), "{name} leads nowhere");
+    }
+}
+
+fn references(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            if let Some(Value::String(name)) = object.get("$ref") {
+                names.push(name.clone());
+            }
+            object.values().for_each(|value| references(value, names));
+        }
+        Value::Array(items) => items.iter().for_each(|value| references(value, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+impl Running {
+    async fn json_or_text(&self, method: Method, path: &str) -> (StatusCode, String) {
+        let response = self.ask(method, path).send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
+    }
+}

@@ -1,0 +1,15 @@
+//! The whole API over real HTTP, on a hub with a store in memory and agents whose part the tests play. Every answer in
+//! JSON is checked against the hub's own description.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod agents;
+mod calls;
+mod description;
+mod harness;
+mod refusals;
+mod spec;
+mod tasks;
+mod tokens;
+mod turns;
+mod watch;
