@@ -12,6 +12,7 @@ use parking_lot::RwLock;
 use crate::{
     bell::Bell,
     budget::Budget,
+    entry::Entry,
     event::{End, Event, Message},
     id::{AgentId, CallId, Owner},
     limits::Limits,
@@ -49,6 +50,15 @@ pub enum Sight {
     Event(Event),
     /// The call is over.
     Ended(End),
+    /// The agent says something to another one of its door, without a call of the hub in between.
+    Relayed {
+        /// To whom.
+        to: AgentId,
+        /// The door's name for it.
+        kind: &'static str,
+        /// The words of it.
+        text: String,
+    },
     /// A frame on the agent's connection, as it is.
     Frame(Direction, Arc<str>),
 }
@@ -71,6 +81,7 @@ impl Item for Seen {
         128 + match &self.sight {
             Sight::Event(event) => event.weight(),
             Sight::Started { message, .. } => message.weight(),
+            Sight::Relayed { text, .. } => text.len(),
             Sight::Frame(_, text) => text.len(),
             Sight::Online(_) | Sight::Offline | Sight::Ended(_) => 0,
         }
@@ -163,6 +174,32 @@ impl Taps {
     /// Shows something to whoever may and wants to see it.
     pub fn see(&self, agent: &AgentId, owner: &Owner, call: Option<CallId>, sight: Sight) {
         let raw = matches!(sight, Sight::Frame(..));
+        self.show(agent, call, sight, |watcher| {
+            watcher.wants(agent, owner, raw)
+        });
+    }
+
+    /// Shows what one agent says to another, once, to whoever watches either of them.
+    pub fn see_relayed(&self, from: &Entry, to: &Entry, kind: &'static str, text: String) {
+        let sight = Sight::Relayed {
+            to: to.id.clone(),
+            kind,
+            text,
+        };
+        self.show(&from.id, None, sight, |watcher| {
+            [from, to]
+                .into_iter()
+                .any(|entry| watcher.wants(&entry.id, entry.owner(), false))
+        });
+    }
+
+    fn show(
+        &self,
+        agent: &AgentId,
+        call: Option<CallId>,
+        sight: Sight,
+        wanted: impl Fn(&Watcher) -> bool,
+    ) {
         let seen = Seen {
             at: Timestamp::now(),
             agent: agent.clone(),
@@ -173,7 +210,7 @@ impl Taps {
             .watchers
             .read()
             .iter()
-            .filter(|watcher| watcher.wants(agent, owner, raw))
+            .filter(|watcher| wanted(watcher))
         {
             if watcher.pipe.push(seen.clone()) == Pushed::Overrun {
                 watcher.missed.fetch_add(1, Ordering::Relaxed);

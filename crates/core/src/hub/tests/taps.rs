@@ -13,6 +13,7 @@ async fn sights(watching: &mut Watching, count: usize) -> Vec<(String, &'static 
             Sight::Started { .. } => "started",
             Sight::Event(_) => "event",
             Sight::Ended(_) => "ended",
+            Sight::Relayed { .. } => "relayed",
             Sight::Frame(..) => "frame",
         };
         out.push((seen.agent.to_string(), name));
@@ -156,4 +157,29 @@ fn asking_lease(asking: &Asking) -> usize {
     let used = asking.call().shared.budget.used();
     assert!(used <= 4 << 10);
     used
+}
+
+#[tokio::test]
+async fn what_is_relayed_is_seen_once_by_whoever_watches_either_side() {
+    let hub = hub().await;
+    let (one, _) = agent(&hub, "one");
+    let (two, _) = agent(&hub, "two");
+    let (three, _) = agent(&hub, "three");
+    let watch = |name: Option<&str>| {
+        let agent = name.map(|name| AgentId::parse(name).unwrap());
+        hub.watch(ann(), TapFilter { agent, raw: false })
+    };
+    let mut watchers = [watch(None), watch(Some("one")), watch(Some("two"))];
+    let mut stranger = watch(Some("three"));
+    hub.taps()
+        .see_relayed(one.entry(), two.entry(), "message", "hi".to_owned());
+    drop(one);
+    drop(two);
+    for watching in &mut watchers {
+        let seen = sights(watching, 2).await;
+        assert_eq!(seen[0], ("one".to_owned(), "relayed"));
+        assert_eq!(seen[1].1, "offline", "seen once");
+    }
+    drop(three);
+    assert_eq!(sights(&mut stranger, 1).await[0].1, "offline");
 }

@@ -68,6 +68,16 @@ pub enum SightView {
         /// How: `done`, `failed` or `cancelled`.
         end: CallEvent,
     },
+    /// The agent says something to another one of its protocol, without a call in between.
+    Relayed {
+        /// To whom.
+        #[schema(value_type = String)]
+        to: AgentId,
+        /// The protocol's name for it.
+        kind: &'static str,
+        /// The words of it.
+        text: String,
+    },
     /// A frame on the agent's connection, as it is.
     Frame {
         /// `in` from the agent, `out` to it.
@@ -114,6 +124,7 @@ impl WatchEvent {
             SightView::Artifact(_) => "artifact",
             SightView::Ask(_) => "ask",
             SightView::Ended { .. } => "ended",
+            SightView::Relayed { .. } => "relayed",
             SightView::Frame { .. } => "frame",
             SightView::Missed { .. } => "missed",
             SightView::Failed(_) => "failed",
@@ -140,6 +151,7 @@ impl From<Seen> for WatchEvent {
             Sight::Event(Event::Artifact(artifact)) => SightView::Artifact(artifact.into()),
             Sight::Event(Event::Ask(ask)) => SightView::Ask(ask.into()),
             Sight::Ended(end) => SightView::Ended { end: end.into() },
+            Sight::Relayed { to, kind, text } => SightView::Relayed { to, kind, text },
             Sight::Frame(direction, text) => SightView::Frame {
                 direction: match direction {
                     Direction::In => "in",
