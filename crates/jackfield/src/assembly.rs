@@ -13,6 +13,7 @@ use jackfield_kit::{
     tasks::Tasks,
     tls::Tls,
 };
+use jackfield_own::OwnState;
 use jackfield_store::{SqliteStore, secrets};
 use tokio::{net::TcpListener, task::JoinSet};
 
@@ -22,6 +23,10 @@ use crate::config::Config;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The file of the first administrator's token, for hubs that trust nobody by address.
 pub const ADMIN_TOKEN: &str = "admin-token";
+/// The file of the secret that the platform shows.
+pub const PLATFORM_SECRET: &str = "platform-secret";
+/// The file of the key that signs callbacks.
+pub const CALLBACK_KEY: &str = "callback-key";
 
 /// A hub that is running.
 #[derive(Debug)]
@@ -40,8 +45,8 @@ pub struct Running {
 pub async fn start(config: &Config) -> Result<Running> {
     let store = Arc::new(open_store(&config.data_dir)?);
     // Made at the first start, so that it is there when the first platform asks for it.
-    secret(&config.data_dir, "platform-secret")?;
-    secret(&config.data_dir, "callback-key")?;
+    secret(&config.data_dir, PLATFORM_SECRET)?;
+    secret(&config.data_dir, CALLBACK_KEY)?;
     let hub = Hub::open(store.clone(), config.limits.clone())
         .await
         .context("cannot read the database")?;
@@ -128,7 +133,14 @@ fn router(config: &Config, addr: SocketAddr, hub: &Hub, tasks: &Tasks) -> Result
         allowed_origins: config.allowed_origins.clone(),
     };
     let agora = jackfield_agora::router(Agora::new(hub.clone(), gatekeeper.clone(), tasks.clone()));
-    Ok(agora.layer(Guard::new(rules)))
+    let (own, api) = jackfield_own::router(OwnState {
+        hub: hub.clone(),
+        gatekeeper: gatekeeper.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+        stop: tasks.stop_token().clone(),
+    });
+    let api = jackfield_own::openapi_route(gatekeeper, api);
+    Ok(agora.merge(own).merge(api).layer(Guard::new(rules)))
 }
 
 impl Running {

@@ -1,14 +1,23 @@
 //! The command line: what can be typed, and which file does it.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::cmd;
+use crate::{cmd, exit};
+
+/// How long threads that still look up a name or read a file may hold up the end.
+const LAST_THREADS: Duration = Duration::from_millis(200);
 
 /// The switchboard for AI agents: one hub through which any agent reaches any other.
 #[derive(Debug, Parser)]
-#[command(name = "jackfield", version, propagate_version = true)]
+#[command(
+    name = "jackfield",
+    version,
+    propagate_version = true,
+    after_help = "First steps: `jackfield serve` in one terminal, `jackfield ls` in another."
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -18,6 +27,50 @@ pub struct Cli {
 enum Command {
     /// Start a hub (this machine only until --listen says otherwise)
     Serve(cmd::serve::Serve),
+    /// Agents: door, state, skills
+    Ls(cmd::ls::Ls),
+    /// All that the hub knows of one agent
+    Show(cmd::show::Show),
+    /// Say something to an agent; its answer is streamed
+    Call(Box<cmd::call::Call>),
+    /// See what agents say and do, live
+    Watch(cmd::watch::Watch),
+    /// Calls that the hub keeps: ls, show, wait, cancel, answer
+    Task(cmd::task::Task),
+    /// Let others see and call an agent
+    Share(cmd::share::Share),
+    /// Forget an agent
+    Rm(cmd::rm::Rm),
+    /// Who may do what: create, ls, revoke, show
+    Token(cmd::token::Token),
+    /// Check or show the configuration
+    Config(cmd::config::Config),
+    /// Copy the hub's database, while it runs
+    Backup(cmd::backup::Backup),
+    /// Look for what may be wrong, and say what to do about it
+    Doctor(cmd::doctor::Doctor),
+    /// Print the completions for a shell
+    Completions(cmd::completions::Completions),
+}
+
+impl Command {
+    async fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::Serve(serve) => serve.run().await,
+            Self::Ls(ls) => ls.run().await,
+            Self::Show(show) => show.run().await,
+            Self::Call(call) => call.run().await,
+            Self::Watch(watch) => watch.run().await,
+            Self::Task(task) => task.run().await,
+            Self::Share(share) => share.run().await,
+            Self::Rm(rm) => rm.run().await,
+            Self::Token(token) => token.run().await,
+            Self::Config(config) => config.run(),
+            Self::Backup(backup) => backup.run().await,
+            Self::Doctor(doctor) => doctor.run().await,
+            Self::Completions(completions) => completions.run(),
+        }
+    }
 }
 
 /// Reads the command line and does what it says.
@@ -31,20 +84,11 @@ pub(crate) fn main() -> ExitCode {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("jackfield: cannot start: {error}");
-            return ExitCode::FAILURE;
+            crate::output::chat(&format!("jackfield: cannot start: {error}"));
+            return exit::Code::Failed.into();
         }
     };
-    let result = runtime.block_on(async {
-        match cli.command {
-            Command::Serve(serve) => serve.run().await,
-        }
-    });
-    match result {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("jackfield: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    let result = runtime.block_on(cli.command.run());
+    runtime.shutdown_timeout(LAST_THREADS);
+    result.unwrap_or_else(|error| exit::explain(&error))
 }

@@ -1,3 +1,15 @@
 //! The subcommands, one file each.
 
+pub(crate) mod backup;
+pub(crate) mod call;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod ls;
+pub(crate) mod rm;
 pub(crate) mod serve;
+pub(crate) mod share;
+pub(crate) mod show;
+pub(crate) mod task;
+pub(crate) mod token;
+pub(crate) mod watch;

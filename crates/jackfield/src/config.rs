@@ -190,8 +190,10 @@ mod tests {
     fn the_example_file_is_loaded_and_says_the_defaults() {
         let text = include_str!("../../../jackfield.example.toml");
         let example = Config::parse(text).unwrap();
-        let mut defaults = Config::default();
-        defaults.data_dir = example.data_dir.clone();
+        let defaults = Config {
+            data_dir: example.data_dir.clone(),
+            ..Config::default()
+        };
         assert_eq!(
             toml::to_string(&example).unwrap(),
             toml::to_string(&defaults).unwrap()

@@ -3,8 +3,14 @@
 
 pub mod assembly;
 pub mod cli;
+mod client;
 mod cmd;
 pub mod config;
+mod exit;
+mod output;
+mod prompt;
+mod reply;
+mod sessions;
 mod telemetry;
 
 use std::process::ExitCode;

@@ -3,13 +3,16 @@
 use anyhow::{Context, Result};
 use tracing_subscriber::{EnvFilter, fmt};
 
-use crate::config::LogFormat;
+use crate::{config::LogFormat, output::Style};
 
 /// Starts logging. `filter` is in the syntax of tracing's filters, such as `info` or `jackfield_agora=debug`.
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {
     let filter = EnvFilter::try_new(filter)
         .with_context(|| format!("log {filter:?} is not a log filter"))?;
-    let builder = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = fmt()
+        .with_env_filter(filter)
+        .with_ansi(Style::stderr().is_coloured())
+        .with_writer(std::io::stderr);
     let started = match format {
         LogFormat::Text => builder.with_target(false).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),

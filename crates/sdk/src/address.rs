@@ -16,7 +16,9 @@ pub struct Address {
 
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Address").field("base", &self.base).finish_non_exhaustive()
+        f.debug_struct("Address")
+            .field("base", &self.base)
+            .finish_non_exhaustive()
     }
 }
 
@@ -24,11 +26,15 @@ impl Address {
     /// A hub at this URL.
     pub fn new(url: &str) -> Result<Self, Error> {
         let base = url.trim().trim_end_matches('/');
-        let is_url = reqwest::Url::parse(base).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let is_url = reqwest::Url::parse(base)
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if !is_url {
             return Err(Error::Address(url.to_owned()));
         }
-        Ok(Self { base: base.to_owned(), token: None })
+        Ok(Self {
+            base: base.to_owned(),
+            token: None,
+        })
     }
 
     /// The hub that `JACKFIELD_HUB` names, or the one on this machine, with the token in `JACKFIELD_TOKEN`.
@@ -70,8 +76,16 @@ mod tests {
 
     #[test]
     fn sockets_are_as_secure_as_the_hub() {
-        assert_eq!(Address::new("https://hub.example.com/base/").unwrap().socket("/ws"), "wss://hub.example.com/base/ws");
-        assert_eq!(Address::new("http://127.0.0.1:7411").unwrap().socket("/ws"), "ws://127.0.0.1:7411/ws");
+        assert_eq!(
+            Address::new("https://hub.example.com/base/")
+                .unwrap()
+                .socket("/ws"),
+            "wss://hub.example.com/base/ws"
+        );
+        assert_eq!(
+            Address::new("http://127.0.0.1:7411").unwrap().socket("/ws"),
+            "ws://127.0.0.1:7411/ws"
+        );
     }
 
     #[test]

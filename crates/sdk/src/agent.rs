@@ -43,7 +43,10 @@ pub struct Agent {
 
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Agent").field("id", &self.id).field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Agent")
+            .field("id", &self.id)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }
 
@@ -105,7 +108,9 @@ impl Agent {
         F: Fn(Message, Reply) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
-        self.handler = Some(Arc::new(move |message, reply| Box::pin(handler(message, reply))));
+        self.handler = Some(Arc::new(move |message, reply| {
+            Box::pin(handler(message, reply))
+        }));
         self
     }
 
@@ -125,7 +130,10 @@ impl Agent {
         loop {
             let error = match connection::run(&self, &address, &mut attached).await {
                 Ok(never) => match never {},
-                Err(connection::Ended { error, was_attached }) => {
+                Err(connection::Ended {
+                    error,
+                    was_attached,
+                }) => {
                     if was_attached {
                         backoff.reset();
                     }

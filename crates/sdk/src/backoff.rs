@@ -21,7 +21,11 @@ impl Default for Backoff {
 impl Backoff {
     /// Waits between zero and `first` at first, up to `most` at last.
     pub fn new(first: Duration, most: Duration) -> Self {
-        Self { first, most, attempt: 0 }
+        Self {
+            first,
+            most,
+            attempt: 0,
+        }
     }
 
     /// It worked: the next wait is a first one again.
@@ -31,7 +35,10 @@ impl Backoff {
 
     /// The next wait.
     pub fn next_wait(&mut self) -> Duration {
-        let bound = self.first.saturating_mul(1 << self.attempt.min(16)).min(self.most);
+        let bound = self
+            .first
+            .saturating_mul(1 << self.attempt.min(16))
+            .min(self.most);
         self.attempt += 1;
         bound.mul_f64(rand::rng().random())
     }
@@ -53,7 +60,8 @@ mod tests {
 
     #[test]
     fn two_clients_do_not_wait_alike() {
-        let waits: std::collections::HashSet<_> = (0..20).map(|_| Backoff::default().next_wait()).collect();
+        let waits: std::collections::HashSet<_> =
+            (0..20).map(|_| Backoff::default().next_wait()).collect();
         assert!(waits.len() > 10);
     }
 }

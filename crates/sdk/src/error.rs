@@ -58,7 +58,11 @@ impl Error {
         match self {
             Self::Refused { code, .. } | Self::Failed { code, .. } => Some(code),
             Self::Cancelled => Some("cancelled"),
-            Self::Address(_) | Self::Unreachable { .. } | Self::Closed { .. } | Self::Unreadable(_) | Self::Broken => None,
+            Self::Address(_)
+            | Self::Unreachable { .. }
+            | Self::Closed { .. }
+            | Self::Unreadable(_)
+            | Self::Broken => None,
         }
     }
 
@@ -66,7 +70,9 @@ impl Error {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Broken => true,
-            Self::Refused { status, code, .. } => matches!(*status, 502..=504) || code == "stopping" || code == "internal",
+            Self::Refused { status, code, .. } => {
+                matches!(*status, 502..=504) || code == "stopping" || code == "internal"
+            }
             Self::Closed { code, .. } => !matches!(*code, 4001 | 4002),
             Self::Address(_) | Self::Failed { .. } | Self::Cancelled | Self::Unreadable(_) => false,
         }

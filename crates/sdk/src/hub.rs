@@ -1,6 +1,8 @@
 //! Calling agents: a client of the hub's own HTTP API.
 
 mod call;
+mod event;
+mod place;
 mod stream;
 
 use std::time::Duration;
@@ -10,13 +12,16 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 pub use self::{
-    call::{CallBuilder, CallStream, Chunk, Done, Event, Started},
+    call::{CallBuilder, CallStream},
+    event::{Chunk, Done, Event, Started},
     stream::{EventStream, RawEvent},
 };
 use crate::{Address, Backoff, Error};
 
 /// How often a request that changes nothing is tried again when the hub cannot be reached.
 const ATTEMPTS: u32 = 4;
+/// The hub says something on an open stream more often than this; silence means that it is gone.
+const SILENCE: Duration = Duration::from_secs(75);
 
 /// A hub, to be called.
 #[derive(Debug, Clone)]
@@ -60,9 +65,13 @@ impl Hub {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let client = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(10))
+            .read_timeout(SILENCE)
             .redirect(reqwest::redirect::Policy::none())
             .build()
-            .map_err(|error| Error::Unreachable { url: address.base().to_owned(), source: error.into() })?;
+            .map_err(|error| Error::Unreachable {
+                url: address.base().to_owned(),
+                source: error.into(),
+            })?;
         Ok(Self { address, client })
     }
 
@@ -82,7 +91,9 @@ impl Hub {
         struct Agents {
             agents: Vec<AgentInfo>,
         }
-        self.get::<Agents>("/v1/agents").await.map(|agents| agents.agents)
+        self.get::<Agents>("/v1/agents")
+            .await
+            .map(|agents| agents.agents)
     }
 
     /// Begins a call to an agent.
@@ -90,8 +101,17 @@ impl Hub {
         CallBuilder::new(self.clone(), agent.into())
     }
 
+    /// Reads a task from its first event on, as long as a call of it is running.
+    pub async fn follow(&self, task: &str) -> Result<CallStream, Error> {
+        CallStream::follow(self.clone(), task).await
+    }
+
     /// Calls an agent and waits for its whole answer.
-    pub async fn ask(&self, agent: impl Into<String>, text: impl Into<String>) -> Result<String, Error> {
+    pub async fn ask(
+        &self,
+        agent: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Result<String, Error> {
         self.call(agent).text(text).start().await?.text().await
     }
 
@@ -135,7 +155,9 @@ impl Hub {
     }
 
     pub(crate) fn builder(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.address.base()));
+        let request = self
+            .client
+            .request(method, format!("{}{path}", self.address.base()));
         match self.address.token() {
             Some(token) => request.bearer_auth(token),
             None => request,
@@ -144,8 +166,10 @@ impl Hub {
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
         let response = request.send().await;
-        let response = response
-            .map_err(|error| Error::Unreachable { url: self.address.base().to_owned(), source: error.into() })?;
+        let response = response.map_err(|error| Error::Unreachable {
+            url: self.address.base().to_owned(),
+            source: error.into(),
+        })?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -154,13 +178,30 @@ impl Hub {
     }
 }
 
+/// An id as it may stand in a path or a query.
+pub fn encode(id: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    id.bytes().map(byte).collect()
+}
+
 fn refused(status: StatusCode, body: &str) -> Error {
     #[derive(Deserialize)]
     struct Body {
         error: String,
         message: String,
     }
-    let Body { error, message } = serde_json::from_str(body)
-        .unwrap_or_else(|_| Body { error: "unknown".to_owned(), message: format!("the hub answered {status}") });
-    Error::Refused { status: status.as_u16(), code: error, message }
+    let Body { error, message } = serde_json::from_str(body).unwrap_or_else(|_| Body {
+        error: "unknown".to_owned(),
+        message: format!("the hub answered {status}"),
+    });
+    Error::Refused {
+        status: status.as_u16(),
+        code: error,
+        message,
+    }
 }

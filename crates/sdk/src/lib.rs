@@ -54,7 +54,8 @@ pub use self::{
     backoff::Backoff,
     error::Error,
     hub::{
-        AgentInfo, CallBuilder, CallStream, Chunk, Done, Event, EventStream, Hub, RawEvent, Started,
+        AgentInfo, CallBuilder, CallStream, Chunk, Done, Event, EventStream, Hub, RawEvent,
+        Started, encode,
     },
 };
 

@@ -8,13 +8,24 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     assembly::{self, ADMIN_TOKEN, Running},
-    config::{Config, LogFormat, Overrides},
-    telemetry,
+    config::{Config, DEFAULT_LISTEN, LogFormat, Overrides},
+    exit::Stop,
+    output, telemetry,
 };
 
 /// Start a hub.
 #[derive(Debug, Args)]
+#[command(
+    after_long_help = "Examples:\n  jackfield serve\n  jackfield serve --listen 0.0.0.0:7411 --public-url https://hub.example.com"
+)]
 pub(crate) struct Serve {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What the hub is told by flags and environment.
+#[derive(Debug, Args)]
+pub(crate) struct Settings {
     /// The configuration file [default: jackfield.toml in this folder, if there is one]
     #[arg(long, env = "JACKFIELD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -38,8 +49,9 @@ pub(crate) struct Serve {
     log_format: Option<LogFormat>,
 }
 
-impl Serve {
-    pub(crate) async fn run(self) -> Result<ExitCode> {
+impl Settings {
+    /// The configuration: these over the file over the defaults.
+    pub(crate) fn load(self) -> Result<Config, Stop> {
         let overrides = Overrides {
             listen: self.listen,
             data_dir: self.data_dir,
@@ -48,7 +60,13 @@ impl Serve {
             log: self.log,
             log_format: self.log_format,
         };
-        let config = Config::load(self.config.as_deref(), overrides)?;
+        super::config::load(self.config.as_deref(), overrides)
+    }
+}
+
+impl Serve {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let config = self.settings.load()?;
         telemetry::start(&config.log, config.log_format)?;
         // Heard from here on, so that a signal during the start stops it too.
         let (mut interrupt, mut terminate, mut hangup) = (
@@ -69,7 +87,12 @@ impl Serve {
                 _ = hangup.recv() => reload(&running),
             }
         }
-        eprintln!("stopping; once more ctrl-c stops at once");
+        // In a log of JSON there are only lines of JSON.
+        if std::io::stderr().is_terminal() {
+            output::chat("stopping; once more ctrl-c stops at once");
+        } else {
+            tracing::info!("stopping; a second SIGINT stops at once");
+        }
         tokio::select! {
             () = running.stop(config.limits.stop_grace.0) => {}
             _ = interrupt.recv() => return Ok(ExitCode::from(130)),
@@ -96,31 +119,46 @@ fn greet(config: &Config, running: &Running) {
         .public_url
         .clone()
         .unwrap_or_else(|| format!("{scheme}://{}", running.addr));
-    println!("jackfield listens on {url}");
+    // Nobody may be reading.
+    output::line(&format!("jackfield listens on {url}")).ok();
+    let is_watched = std::io::stderr().is_terminal();
     if config.insecure && !config.listen.ip().is_loopback() {
-        eprintln!(
-            "warning: --insecure: anybody who reaches {} may do everything",
+        let text = format!(
+            "--insecure: anybody who reaches {} may do everything",
             running.addr
         );
+        if is_watched {
+            output::chat(&format!("warning: {text}"));
+        } else {
+            tracing::warn!("{text}");
+        }
     }
-    if !std::io::stderr().is_terminal() && !std::io::stdout().is_terminal() {
-        return;
+    if is_watched {
+        invite(config, running.addr, &url);
     }
-    let hub = if running.addr == "127.0.0.1:7411".parse::<SocketAddr>().expect("an address") {
+}
+
+/// Says what to try next.
+fn invite(config: &Config, addr: SocketAddr, url: &str) {
+    let hub = if DEFAULT_LISTEN.parse() == Ok(addr) {
         String::new()
     } else {
         format!(" --hub {url}")
     };
-    eprintln!();
-    eprintln!("try in another terminal:");
-    eprintln!("  jackfield ls{hub}                      who is here");
-    eprintln!("  jackfield call{hub} AGENT \"hello\"      call one of them");
-    eprintln!("  jackfield watch{hub}                   see what they say, live");
+    output::chat("\ntry in another terminal:");
+    output::chat(&format!(
+        "  jackfield ls{hub}                      who is here"
+    ));
+    output::chat(&format!(
+        "  jackfield call{hub} AGENT \"hello\"      call one of them"
+    ));
+    output::chat(&format!(
+        "  jackfield watch{hub}                   see what they say, live"
+    ));
     if !config.trusts_everyone() {
-        eprintln!();
-        eprintln!(
-            "every request needs a token; the administrator's is in {}",
+        output::chat(&format!(
+            "\nevery request needs a token; the administrator's is in {}",
             config.data_dir.join(ADMIN_TOKEN).display()
-        );
+        ));
     }
 }

@@ -35,25 +35,43 @@ pub(super) struct Ended {
 }
 
 /// Runs one connection until it ends.
-pub(super) async fn run(agent: &Agent, address: &Address, attached: &mut (dyn FnMut() + Send)) -> Result<Infallible, Ended> {
-    let early = |error| Ended { error, was_attached: false };
+pub(super) async fn run(
+    agent: &Agent,
+    address: &Address,
+    attached: &mut (dyn FnMut() + Send),
+) -> Result<Infallible, Ended> {
+    let early = |error| Ended {
+        error,
+        was_attached: false,
+    };
     let mut socket = match timeout(PATIENCE, connect(agent, address)).await {
         Ok(result) => result.map_err(early)?,
         Err(_) => return Err(early(unreachable(address, "it did not answer in time"))),
     };
     attached();
     let error = serve(agent, &mut socket).await;
-    Err(Ended { error, was_attached: true })
+    Err(Ended {
+        error,
+        was_attached: true,
+    })
 }
 
-fn unreachable(address: &Address, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::Unreachable { url: address.base().to_owned(), source: source.into() }
+fn unreachable(
+    address: &Address,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Error {
+    Error::Unreachable {
+        url: address.base().to_owned(),
+        source: source.into(),
+    }
 }
 
 async fn connect(agent: &Agent, address: &Address) -> Result<Socket, Error> {
     // Chosen once per process; somebody else's choice is as good.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
-    let (mut socket, _) = connect_async(address.socket("/ws")).await.map_err(|error| unreachable(address, error))?;
+    let (mut socket, _) = connect_async(address.socket("/ws"))
+        .await
+        .map_err(|error| unreachable(address, error))?;
     let register = Register {
         id: agent.id.as_str().into(),
         name: agent.name.as_deref().map(Into::into),
@@ -61,9 +79,16 @@ async fn connect(agent: &Agent, address: &Address) -> Result<Socket, Error> {
         description: agent.description.as_deref().map(Into::into),
         agent_type: agent.agent_type.as_deref().map(Into::into),
         token: address.token().map(Into::into),
-        capabilities: agent.skills.iter().map(|skill| skill.as_str().into()).collect(),
+        capabilities: agent
+            .skills
+            .iter()
+            .map(|skill| skill.as_str().into())
+            .collect(),
     };
-    socket.send(Frame::text(uplink::register(&register))).await.map_err(|_| Error::Broken)?;
+    socket
+        .send(Frame::text(uplink::register(&register)))
+        .await
+        .map_err(|_| Error::Broken)?;
     loop {
         let text = match next(&mut socket).await? {
             Frame::Text(text) => text,
@@ -74,7 +99,11 @@ async fn connect(agent: &Agent, address: &Address) -> Result<Socket, Error> {
             Downlink::Registered(_) => return Ok(socket),
             Downlink::Error(error) => {
                 let (code, message) = (error.code.into_owned(), error.message.into_owned());
-                return Err(Error::Refused { status: 0, code, message });
+                return Err(Error::Refused {
+                    status: 0,
+                    code,
+                    message,
+                });
             }
             _ => {}
         }
@@ -89,8 +118,13 @@ async fn next(socket: &mut Socket) -> Result<Frame, Error> {
 }
 
 fn closed(frame: Option<tokio_tungstenite::tungstenite::protocol::CloseFrame>) -> Error {
-    let (code, reason) = frame.map_or((CloseCode::Status, String::new()), |frame| (frame.code, frame.reason.to_string()));
-    Error::Closed { code: code.into(), reason }
+    let (code, reason) = frame.map_or((CloseCode::Status, String::new()), |frame| {
+        (frame.code, frame.reason.to_string())
+    });
+    Error::Closed {
+        code: code.into(),
+        reason,
+    }
 }
 
 async fn serve(agent: &Agent, socket: &mut Socket) -> Error {
@@ -121,10 +155,17 @@ async fn serve(agent: &Agent, socket: &mut Socket) -> Error {
 }
 
 /// Sends what is queued with one flush.
-async fn send(socket: &mut Socket, first: String, frames: &mut mpsc::Receiver<String>) -> Result<(), Error> {
+async fn send(
+    socket: &mut Socket,
+    first: String,
+    frames: &mut mpsc::Receiver<String>,
+) -> Result<(), Error> {
     let mut next = Some(first);
     while let Some(frame) = next {
-        socket.feed(Frame::text(frame)).await.map_err(|_| Error::Broken)?;
+        socket
+            .feed(Frame::text(frame))
+            .await
+            .map_err(|_| Error::Broken)?;
         next = frames.try_recv().ok();
     }
     socket.flush().await.map_err(|_| Error::Broken)
@@ -157,12 +198,19 @@ fn on_frame(
             }
         }
         DeliveryKind::Message => {
-            let Some(handler) = agent.handler.clone() else { return };
+            let Some(handler) = agent.handler.clone() else {
+                return;
+            };
             let query = query_of(delivery.payload);
-            let value = |raw: Option<&serde_json::value::RawValue>| raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+            let value = |raw: Option<&serde_json::value::RawValue>| {
+                raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+            };
             let message = Message {
                 text: query.text,
-                caller: delivery.caller.map(String::from).or_else(|| Some(from.clone())),
+                caller: delivery
+                    .caller
+                    .map(String::from)
+                    .or_else(|| Some(from.clone())),
                 session: query.session_id,
                 request_id: query.request_id,
                 parts: value(query.parts.as_deref()),

@@ -16,7 +16,11 @@ pub struct Reply {
 
 impl Reply {
     pub(super) fn new(to: String, out: mpsc::Sender<String>) -> Self {
-        Self { stream_id: to.clone(), to, out }
+        Self {
+            stream_id: to.clone(),
+            to,
+            out,
+        }
     }
 
     /// Says a piece of the answer.
@@ -26,41 +30,66 @@ impl Reply {
 
     /// Shows the agent's reasoning.
     pub async fn thinking(&self, text: impl AsRef<str>) -> Result<(), Error> {
-        self.chunk(Chunk { kind: Some("thinking"), ..Chunk::from(text.as_ref()) }).await
+        self.chunk(Chunk {
+            kind: Some("thinking"),
+            ..Chunk::from(text.as_ref())
+        })
+        .await
     }
 
     /// Says what the agent is doing.
     pub async fn status(&self, text: impl AsRef<str>) -> Result<(), Error> {
-        self.chunk(Chunk { kind: Some("status"), ..Chunk::from(text.as_ref()) }).await
+        self.chunk(Chunk {
+            kind: Some("status"),
+            ..Chunk::from(text.as_ref())
+        })
+        .await
     }
 
     /// A tool call begins; `call_id` joins what follows to it.
     pub async fn tool_start(&self, name: &str, call_id: &str) -> Result<(), Error> {
-        let chunk = Chunk { kind: Some("tool_start"), tool_name: Some(name), tool_call_id: Some(call_id), ..Chunk::from("") };
+        let chunk = Chunk {
+            kind: Some("tool_start"),
+            tool_name: Some(name),
+            tool_call_id: Some(call_id),
+            ..Chunk::from("")
+        };
         self.chunk(chunk).await
     }
 
     /// Input of a tool call.
     pub async fn tool_input(&self, call_id: &str, text: impl AsRef<str>) -> Result<(), Error> {
-        let chunk = Chunk { kind: Some("tool_input"), tool_call_id: Some(call_id), ..Chunk::from(text.as_ref()) };
+        let chunk = Chunk {
+            kind: Some("tool_input"),
+            tool_call_id: Some(call_id),
+            ..Chunk::from(text.as_ref())
+        };
         self.chunk(chunk).await
     }
 
     /// Result of a tool call.
     pub async fn tool_result(&self, call_id: &str, text: impl AsRef<str>) -> Result<(), Error> {
-        let chunk = Chunk { kind: Some("tool_result"), tool_call_id: Some(call_id), ..Chunk::from(text.as_ref()) };
+        let chunk = Chunk {
+            kind: Some("tool_result"),
+            tool_call_id: Some(call_id),
+            ..Chunk::from(text.as_ref())
+        };
         self.chunk(chunk).await
     }
 
     async fn chunk(&self, chunk: Chunk<'_>) -> Result<(), Error> {
-        self.send(uplink::reply_chunk(&self.to, &self.stream_id, chunk)).await
+        self.send(uplink::reply_chunk(&self.to, &self.stream_id, chunk))
+            .await
     }
 
     pub(super) async fn open(&self, request_id: Option<&str>) -> Result<(), Error> {
         let opening = Opening {
             stream_id: Some(&self.stream_id),
             stream: true,
-            payload: Some(Payload::Ids { request_id, session_id: None }),
+            payload: Some(Payload::Ids {
+                request_id,
+                session_id: None,
+            }),
             ..Opening::default()
         };
         self.send(uplink::reply(&self.to, &opening)).await
@@ -68,7 +97,10 @@ impl Reply {
 
     pub(super) async fn finish(&self, result: Result<(), HandlerError>) -> Result<(), Error> {
         match result {
-            Ok(()) => self.send(uplink::reply_end(&self.to, &self.stream_id, None)).await,
+            Ok(()) => {
+                self.send(uplink::reply_end(&self.to, &self.stream_id, None))
+                    .await
+            }
             Err(error) => {
                 let text = error.to_string();
                 let frame = ErrorFrame {
@@ -82,10 +114,18 @@ impl Reply {
 
     /// Ends the answer with files: `(name, url, media type)`.
     pub async fn attach(&self, files: &[(&str, &str, &str)]) -> Result<(), Error> {
-        let files: Vec<Value> =
-            files.iter().map(|(name, url, kind)| json!({"name": name, "url": url, "type": kind})).collect();
-        let raw = to_raw_value(&json!({ "attachments": files })).map_err(|error| Error::Unreadable(error.to_string()))?;
-        self.send(uplink::reply_end(&self.to, &self.stream_id, Some(Payload::Raw(&raw)))).await
+        let files: Vec<Value> = files
+            .iter()
+            .map(|(name, url, kind)| json!({"name": name, "url": url, "type": kind}))
+            .collect();
+        let raw = to_raw_value(&json!({ "attachments": files }))
+            .map_err(|error| Error::Unreadable(error.to_string()))?;
+        self.send(uplink::reply_end(
+            &self.to,
+            &self.stream_id,
+            Some(Payload::Raw(&raw)),
+        ))
+        .await
     }
 
     async fn send(&self, frame: String) -> Result<(), Error> {

@@ -1,15 +1,18 @@
-//! One call: how it is begun, and what comes back.
+//! One call: how it is begun, and how its reply is read.
 
 use std::time::Duration;
 
 use reqwest::Method;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use super::{EventStream, Hub, RawEvent};
+use super::{
+    EventStream, Hub, RawEvent, encode,
+    event::{Done, Event, Started, parse},
+    place::Place,
+};
 use crate::{Backoff, Error};
 
-/// How long a kept call is looked for again after a cut.
+/// How often in a row a kept call is looked for again after a cut: for about a minute in all.
 const TAKE_UP: u32 = 8;
 
 /// A call that has not begun.
@@ -24,7 +27,13 @@ pub struct CallBuilder {
 
 impl CallBuilder {
     pub(super) fn new(hub: Hub, agent: String) -> Self {
-        Self { hub, agent, body: Map::new(), parent: None, kept: false }
+        Self {
+            hub,
+            agent,
+            body: Map::new(),
+            parent: None,
+            kept: false,
+        }
     }
 
     fn set(mut self, key: &str, value: impl Into<Value>) -> Self {
@@ -60,7 +69,8 @@ impl CallBuilder {
 
     /// Let it wait this long for the agent to come online; kept.
     pub fn wait_online(self, wait: Duration) -> Self {
-        self.keep().set("wait_online", format!("{}ms", wait.as_millis()))
+        self.keep()
+            .set("wait_online", format!("{}ms", wait.as_millis()))
     }
 
     /// The call on whose behalf this one is made, so that loops are cut and cancels are passed on.
@@ -70,7 +80,7 @@ impl CallBuilder {
     }
 
     fn request(&self, body: &Map<String, Value>) -> reqwest::RequestBuilder {
-        let path = format!("/v1/agents/{}/calls", self.agent);
+        let path = format!("/v1/agents/{}/calls", encode(&self.agent));
         let request = self.hub.builder(Method::POST, &path).json(body);
         match &self.parent {
             Some(parent) => request.header("Jackfield-Call", parent),
@@ -81,14 +91,8 @@ impl CallBuilder {
     /// Begins the call.
     pub async fn start(self) -> Result<CallStream, Error> {
         let response = self.hub.send(self.request(&self.body)).await?;
-        let mut call = CallStream {
-            events: EventStream::new(response),
-            hub: self.hub.clone(),
-            started: Started::default(),
-            cursor: None,
-            kept: self.kept,
-            over: false,
-        };
+        let mut call = CallStream::new(self.hub.clone(), EventStream::new(response));
+        call.kept = self.kept;
         match call.next().await? {
             Some(Event::Started(_)) => Ok(call),
             other => Err(Error::Unreadable(format!("the call began with {other:?}"))),
@@ -99,74 +103,11 @@ impl CallBuilder {
     pub async fn detach(mut self) -> Result<Started, Error> {
         self = self.set("detach", true);
         let response = self.hub.send(self.request(&self.body)).await?;
-        response.json().await.map_err(|error| Error::Unreadable(error.to_string()))
+        response
+            .json()
+            .await
+            .map_err(|error| Error::Unreadable(error.to_string()))
     }
-}
-
-/// What the hub says first of a call.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Started {
-    /// The call.
-    #[serde(alias = "call")]
-    pub id: String,
-    /// The conversation.
-    #[serde(default)]
-    pub session: String,
-    /// The task, if the call is kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
-}
-
-/// A piece of a reply.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Chunk {
-    /// `text`, `thinking`, `tool_start`, `tool_input`, `tool_result` or `status`.
-    #[serde(default = "text_kind")]
-    pub kind: String,
-    /// The words.
-    #[serde(default)]
-    pub text: String,
-    /// The tool, on tool chunks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_name: Option<String>,
-    /// The tool call, on tool chunks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<String>,
-}
-
-fn text_kind() -> String {
-    "text".to_owned()
-}
-
-/// How a call ended well.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Done {
-    /// `completed`, `input_required` or `rejected`.
-    #[serde(default)]
-    pub state: String,
-    /// The whole answer, from agents that give it at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    /// What else the agent said at the end.
-    #[serde(flatten)]
-    pub rest: Map<String, Value>,
-}
-
-/// What comes back from a call.
-#[derive(Debug, Clone)]
-pub enum Event {
-    /// The call is open.
-    Started(Started),
-    /// A piece of the reply.
-    Chunk(Chunk),
-    /// Something the agent made.
-    Artifact(Value),
-    /// A question; answer it with [`CallStream::answer`].
-    Ask(Value),
-    /// Something is no longer there: the reader was away too long.
-    Gap,
-    /// The agent is done.
-    Done(Done),
 }
 
 /// A call that is open.
@@ -176,11 +117,49 @@ pub struct CallStream {
     hub: Hub,
     started: Started,
     cursor: Option<String>,
+    place: Place,
+    backoff: Backoff,
+    attempts: u32,
     kept: bool,
+    /// Reads a whole task, which may have several ends, and not the reply to one message.
+    follows: bool,
+    /// The connection is gone; the call is to be taken up.
+    cut: bool,
     over: bool,
 }
 
 impl CallStream {
+    fn new(hub: Hub, events: EventStream) -> Self {
+        Self {
+            events,
+            hub,
+            started: Started::default(),
+            cursor: None,
+            place: Place::default(),
+            backoff: Backoff::default(),
+            attempts: 0,
+            kept: false,
+            follows: false,
+            cut: false,
+            over: false,
+        }
+    }
+
+    /// Reads a task from its first event on.
+    pub(super) async fn follow(hub: Hub, task: &str) -> Result<Self, Error> {
+        let events = hub.events(&events_path(task), None).await?;
+        Ok(Self {
+            started: Started {
+                id: task.to_owned(),
+                task: Some(task.to_owned()),
+                ..Started::default()
+            },
+            kept: true,
+            follows: true,
+            ..Self::new(hub, events)
+        })
+    }
+
     /// What the hub said first.
     pub fn started(&self) -> &Started {
         &self.started
@@ -189,70 +168,68 @@ impl CallStream {
     /// The next event; nothing after [`Event::Done`]. A call that failed or was cancelled is an error. A kept call
     /// whose connection was cut is taken up where it was.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
-        loop {
-            if self.over {
-                return Ok(None);
-            }
-            let event = match self.events.next().await {
-                Ok(Some(event)) => event,
-                Ok(None) | Err(Error::Broken) if self.kept && self.cursor.is_some() => {
-                    self.take_up().await?;
-                    continue;
-                }
-                Ok(None) => return Err(Error::Broken),
-                Err(error) => return Err(error),
-            };
-            if let Some(id) = &event.id {
-                self.cursor = Some(id.clone());
-            }
-            if let Some(event) = self.read(event)? {
+        while let Some(raw) = self.next_raw().await? {
+            if let Some(event) = raw.read()? {
                 return Ok(Some(event));
             }
         }
+        Ok(None)
     }
 
-    fn read(&mut self, event: RawEvent) -> Result<Option<Event>, Error> {
-        Ok(Some(match event.name.as_str() {
-            "call" => {
-                self.started = parse(event.data)?;
-                Event::Started(self.started.clone())
+    /// The next event as the hub sent it, ends too; see [`RawEvent::read`]. Cancel-safe, like [`next`](Self::next).
+    pub async fn next_raw(&mut self) -> Result<Option<RawEvent>, Error> {
+        while !self.over {
+            if self.cut {
+                self.take_up().await?;
+                self.cut = false;
             }
-            "chunk" => Event::Chunk(parse(event.data)?),
-            "artifact" => Event::Artifact(event.data),
-            "ask" => Event::Ask(event.data),
-            "gap" => Event::Gap,
-            "done" => {
-                self.over = true;
-                Event::Done(parse(event.data)?)
+            match self.events.next().await {
+                Ok(Some(event)) if self.can_go_on() && event.is_hub_stopping() => self.cut = true,
+                Ok(Some(event)) => {
+                    if let Some(event) = self.take(event)? {
+                        return Ok(Some(event));
+                    }
+                }
+                Ok(None) if self.follows => self.over = true,
+                Ok(None) | Err(Error::Broken) if self.can_go_on() => self.cut = true,
+                Ok(None) => return Err(Error::Broken),
+                Err(error) => return Err(error),
             }
-            "cancelled" => {
-                self.over = true;
-                return Err(Error::Cancelled);
-            }
-            "failed" => {
-                self.over = true;
-                let text = |key: &str| event.data[key].as_str().unwrap_or_default().to_owned();
-                return Err(Error::Failed { code: text("error"), message: text("message") });
-            }
-            // Newer hubs may say more.
-            _ => return Ok(None),
-        }))
+        }
+        Ok(None)
     }
 
+    fn can_go_on(&self) -> bool {
+        self.kept && !self.started.id.is_empty()
+    }
+
+    fn take(&mut self, event: RawEvent) -> Result<Option<RawEvent>, Error> {
+        self.attempts = 0;
+        self.backoff.reset();
+        self.cursor = event.id.clone().or(self.cursor.take());
+        match event.name.as_str() {
+            "call" => self.started = parse(event.data.clone())?,
+            "done" | "failed" | "cancelled" => self.over = !self.follows,
+            _ => {}
+        }
+        Ok(self.place.fresh(event))
+    }
+
+    /// Finds a kept call again where it was left.
     async fn take_up(&mut self) -> Result<(), Error> {
-        let path = format!("/v1/calls/{}/events", self.started.id);
-        let mut backoff = Backoff::default();
-        let mut attempt = 0;
+        let id = self.started.task.as_deref().unwrap_or(&self.started.id);
+        let path = events_path(id);
         loop {
+            self.attempts += 1;
+            tokio::time::sleep(self.backoff.next_wait()).await;
             match self.hub.events(&path, self.cursor.as_deref()).await {
                 Ok(events) => {
                     self.events = events;
                     return Ok(());
                 }
-                Err(error) if error.is_passing() && attempt < TAKE_UP => attempt += 1,
+                Err(error) if error.is_passing() && self.attempts < TAKE_UP => {}
                 Err(error) => return Err(error),
             }
-            tokio::time::sleep(backoff.next_wait()).await;
         }
     }
 
@@ -262,7 +239,10 @@ impl CallStream {
         while let Some(event) = self.next().await? {
             match event {
                 Event::Chunk(chunk) if chunk.kind == "text" => text.push_str(&chunk.text),
-                Event::Done(Done { result: Some(result), .. }) if text.is_empty() => text = result,
+                Event::Done(Done {
+                    result: Some(result),
+                    ..
+                }) if text.is_empty() => text = result,
                 _ => {}
             }
         }
@@ -273,16 +253,22 @@ impl CallStream {
     pub async fn answer(&self, ask_id: &str, content: &str) -> Result<(), Error> {
         let path = format!("/v1/calls/{}/answer", self.started.id);
         let body = json!({ "ask_id": ask_id, "content": content });
-        self.hub.request::<Value>(Method::POST, &path, Some(&body)).await.map(drop)
+        self.hub
+            .request::<Value>(Method::POST, &path, Some(&body))
+            .await
+            .map(drop)
     }
 
     /// Cancels the call. Dropping a call that is not kept does the same.
     pub async fn cancel(self) -> Result<(), Error> {
         let path = format!("/v1/calls/{}/cancel", self.started.id);
-        self.hub.request::<Value>(Method::POST, &path, None::<&()>).await.map(drop)
+        self.hub
+            .request::<Value>(Method::POST, &path, None::<&()>)
+            .await
+            .map(drop)
     }
 }
 
-fn parse<T: DeserializeOwned>(data: Value) -> Result<T, Error> {
-    serde_json::from_value(data).map_err(|error| Error::Unreadable(error.to_string()))
+fn events_path(id: &str) -> String {
+    format!("/v1/calls/{}/events", encode(id))
 }

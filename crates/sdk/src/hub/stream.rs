@@ -35,8 +35,13 @@ impl std::fmt::Debug for EventStream {
 
 impl EventStream {
     pub(crate) fn new(response: Response) -> Self {
-        let events = response.bytes_stream().eventsource().map(|event| event.map_err(|_| ()));
-        Self { events: Box::pin(events) }
+        let events = response
+            .bytes_stream()
+            .eventsource()
+            .map(|event| event.map_err(|_| ()));
+        Self {
+            events: Box::pin(events),
+        }
     }
 
     /// The next event; nothing when the hub has ended the stream.
@@ -45,9 +50,14 @@ impl EventStream {
             None => Ok(None),
             Some(Err(())) => Err(Error::Broken),
             Some(Ok(event)) => {
-                let data = serde_json::from_str(&event.data).map_err(|error| Error::Unreadable(error.to_string()))?;
+                let data = serde_json::from_str(&event.data)
+                    .map_err(|error| Error::Unreadable(error.to_string()))?;
                 let id = (!event.id.is_empty()).then_some(event.id);
-                Ok(Some(RawEvent { name: event.event, id, data }))
+                Ok(Some(RawEvent {
+                    name: event.event,
+                    id,
+                    data,
+                }))
             }
         }
     }

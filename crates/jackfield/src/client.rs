@@ -1,0 +1,181 @@
+//! The flags that all clients of a hub share, and the hub they lead to.
+
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use http::Method;
+use jackfield_core::id::AgentId;
+use jackfield_sdk::{Address, Error, Hub};
+use serde_json::Value;
+
+use crate::{
+    assembly::ADMIN_TOKEN,
+    config::{Config, DEFAULT_LISTEN, Overrides},
+    exit::{About, Code, Stop, WhatAbout},
+};
+
+/// How long a hub may take for an answer that is no stream.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Which hub, as whom, and how to answer.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Hub")]
+pub(crate) struct Client {
+    /// The hub [default: http://127.0.0.1:7411]
+    #[arg(
+        long,
+        env = "JACKFIELD_HUB",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    hub: Option<String>,
+    /// A file with the token to show; JACKFIELD_TOKEN holds one without a file
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Print JSON: one object, or one per line where it streams
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Client {
+    /// The hub. Nothing is sent yet.
+    pub(crate) fn connect(&self) -> Result<Hub> {
+        match self.named() {
+            Some(url) => self.at(url, None),
+            None => {
+                let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
+                let data_dir = data_dir(named.as_ref());
+                self.at(&format!("http://{DEFAULT_LISTEN}"), Some(&data_dir))
+            }
+        }
+    }
+
+    /// The hub that was named, else the one that runs here with this configuration.
+    pub(crate) fn connect_or_local(&self, config: &Config) -> Result<Hub> {
+        if let Some(url) = self.named() {
+            return self.at(url, None);
+        }
+        let mut addr = config.listen;
+        if addr.ip().is_unspecified() {
+            addr.set_ip(match addr {
+                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        let scheme = if config.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        self.at(&format!("{scheme}://{addr}"), Some(&config.data_dir))
+    }
+
+    fn at(&self, url: &str, data_dir: Option<&Path>) -> Result<Hub> {
+        let address = Address::new(url)?;
+        let address = match self.token(data_dir)? {
+            Some(token) => address.with_token(token),
+            None => address,
+        };
+        Ok(Hub::new(address)?)
+    }
+
+    /// The token that was given, else the administrator's of the hub with this data directory.
+    fn token(&self, data_dir: Option<&Path>) -> Result<Option<String>> {
+        if let Some(file) = &self.token_file {
+            let text = std::fs::read_to_string(file)
+                .with_context(|| format!("cannot read the token in {}", file.display()))
+                .map_err(|error| Stop::usage(format!("{error:#}; name a file that holds one")))?;
+            let token = text.trim();
+            if token.is_empty() || token.contains(char::is_whitespace) {
+                let text = format!(
+                    "{} does not hold one token and nothing else",
+                    file.display()
+                );
+                return Err(Stop::new(
+                    Code::Usage,
+                    text,
+                    "jackfield token create prints one that can be saved there",
+                )
+                .into());
+            }
+            return Ok(Some(token.to_owned()));
+        }
+        let from_env = std::env::var("JACKFIELD_TOKEN").ok();
+        if let Some(token) = from_env.filter(|token| !token.trim().is_empty()) {
+            return Ok(Some(token.trim().to_owned()));
+        }
+        // Whoever may read the hub's own files is its administrator; another hub must not see that token.
+        Ok(data_dir.and_then(admin_token))
+    }
+
+    /// The hub that somebody named.
+    pub(crate) fn named(&self) -> Option<&str> {
+        self.hub.as_deref().filter(|hub| !hub.is_empty())
+    }
+
+    /// The flags to repeat in a command that somebody is told to type.
+    pub(crate) fn flags(&self) -> String {
+        let mut flags = String::new();
+        let from_env = std::env::var("JACKFIELD_HUB").ok();
+        if let Some(hub) = &self.hub
+            && from_env.as_ref() != Some(hub)
+        {
+            flags += &format!(" --hub {hub}");
+        }
+        if let Some(file) = &self.token_file {
+            flags += &format!(" --token-file {}", file.display());
+        }
+        flags
+    }
+}
+
+/// The data directory of the hub that would be started here.
+pub(crate) fn data_dir(named: Option<&PathBuf>) -> PathBuf {
+    let overrides = Overrides {
+        data_dir: named.cloned(),
+        ..Overrides::default()
+    };
+    match Config::load(None, overrides) {
+        Ok(config) => config.data_dir,
+        // The file is somebody else's trouble: `config check` tells.
+        Err(_) => named.cloned().unwrap_or_else(|| Config::default().data_dir),
+    }
+}
+
+fn admin_token(data_dir: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(data_dir.join(ADMIN_TOKEN)).ok()?;
+    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
+}
+
+/// Asks a hub for JSON, once and not for ever.
+pub(crate) async fn ask(
+    hub: &Hub,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value, Error> {
+    match tokio::time::timeout(PATIENCE, hub.request(method, path, body)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Error::Failed {
+            code: "timeout".to_owned(),
+            message: format!("the hub did not answer within {} s", PATIENCE.as_secs()),
+        }),
+    }
+}
+
+/// Asks a hub for JSON that is about something.
+pub(crate) async fn get(hub: &Hub, path: &str, about: About) -> Result<Value> {
+    Ok(ask(hub, Method::GET, path, None).await.about(about)?)
+}
+
+/// An agent's id as it was typed. What cannot be one is refused before the hub is asked.
+pub(crate) fn agent_id(text: &str) -> Result<String, String> {
+    AgentId::parse(text)
+        .map(|id| id.to_string())
+        .map_err(|error| error.to_string())
+}

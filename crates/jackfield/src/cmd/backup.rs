@@ -1,0 +1,97 @@
+//! `jackfield backup`: a copy of the database, whether a hub runs on it or not.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use jackfield_store::BackupError;
+use serde_json::json;
+
+use crate::{
+    client,
+    exit::{Code, Stop},
+    output, prompt,
+};
+
+/// How often the progress is shown.
+const SHOWN_EVERY: Duration = Duration::from_millis(500);
+
+/// Copy the hub's database to a new file; the hub may be running.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "To restore: stop the hub, put the copy in the place of jackfield.db in its data directory, \
+                       and start it again. The secrets beside it are not in the copy.\n\nExample:\n  jackfield backup hub-monday.db"
+)]
+pub(crate) struct Backup {
+    /// The file to make; it must not exist
+    file: PathBuf,
+    /// The hub's data directory [default: as for serve]
+    #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Backup {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let data_dir = client::data_dir(self.data_dir.as_ref());
+        let file = self.file.clone();
+        let mut copying =
+            tokio::task::spawn_blocking(move || jackfield_store::backup_file(&data_dir, &file));
+        let is_watched = prompt::somebody_is_there();
+        let mut beat = tokio::time::interval(SHOWN_EVERY);
+        let copied = loop {
+            tokio::select! {
+                copied = &mut copying => break copied.context("the copy was broken off")?,
+                _ = beat.tick(), if is_watched => show_progress(&self.file),
+            }
+        };
+        if is_watched {
+            output::murmur("\r\u{1b}[K");
+        }
+        copied.map_err(|error| refused(&error))?;
+        let bytes = std::fs::metadata(&self.file).map_or(0, |file| file.len());
+        if self.json {
+            output::json(&json!({ "file": self.file, "bytes": bytes }))?;
+        } else {
+            output::chat(&format!("{} has {}", self.file.display(), size(bytes)));
+        }
+        Ok(Code::Ok.into())
+    }
+}
+
+/// The errors of the store say what to do themselves.
+fn refused(error: &BackupError) -> Stop {
+    let code = match error {
+        BackupError::Exists(_) => Code::Usage,
+        BackupError::NoDatabase(_) => Code::Missing,
+        BackupError::Unwritable { .. } | BackupError::Busy | BackupError::Sqlite(_) => Code::Failed,
+    };
+    Stop {
+        code,
+        ..Stop::usage(error)
+    }
+}
+
+/// The copy grows under a temporary name beside its own.
+fn show_progress(file: &Path) {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".partial-{}", std::process::id()));
+    let bytes = std::fs::metadata(file.with_file_name(name)).map_or(0, |file| file.len());
+    output::murmur(&format!("\rcopying: {} so far\u{1b}[K", size(bytes)));
+}
+
+/// A size for people.
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..0x10_0000 => format!("{} KiB", bytes >> 10),
+        0x10_0000..0x4000_0000 => format!("{} MiB", bytes >> 20),
+        _ => format!("{} GiB", bytes >> 30),
+    }
+}

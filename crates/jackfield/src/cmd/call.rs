@@ -1,0 +1,187 @@
+//! `jackfield call`: says something to an agent and prints its answer as it comes.
+
+mod message;
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use anyhow::Result;
+use clap::Args;
+use jackfield_core::units::Span;
+use jackfield_sdk::{CallBuilder, CallStream, Hub, Started};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{
+    client::{self, Client},
+    exit::{About, Code, WhatAbout},
+    output,
+    reply::{self, Outcome, Reading},
+    sessions,
+};
+
+/// How long the hub is given to take a cancel before we leave anyway.
+const LAST_WORD: Duration = Duration::from_secs(5);
+
+/// Say something to an agent; its answer is streamed to standard output.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Ctrl-c cancels the call. Exit codes: 3 offline or not found, 4 no right to, 5 timeout, 6 the agent failed, \
+                       7 cancelled.\n\nExamples:\n  jackfield call echo \"hello\"\n  git diff | jackfield call reviewer -f style.md\n  \
+                       jackfield call laptop \"run the tests\" --wait-online 8h --detach"
+)]
+pub(crate) struct Call {
+    /// The agent's id
+    #[arg(value_parser = client::agent_id)]
+    agent: String,
+    /// What to say; - or nothing reads it from standard input
+    text: Option<String>,
+    /// Go on with the last conversation with this agent
+    #[arg(long = "continue", short = 'c', conflicts_with = "session")]
+    go_on: bool,
+    /// Go on with this conversation
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Send a file along; may be repeated
+    #[arg(long = "file", short = 'f', value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Leave the call to the hub and print the id of its task
+    #[arg(long)]
+    detach: bool,
+    /// Let it wait so long for the agent to come online, such as 8h
+    #[arg(long, value_name = "TIME")]
+    wait_online: Option<Span>,
+    /// How long it may take, such as 30s
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
+    /// Show thinking, tools and status on standard error even if it is no terminal
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Call {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let hub = self.client.connect()?;
+        let call = self.builder(&hub)?;
+        if self.detach {
+            let started = call.detach().await.about(About::Agent)?;
+            self.detached(&hub, &started)?;
+            return Ok(Code::Ok.into());
+        }
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut stream = tokio::select! {
+            stream = call.start() => stream.about(About::Agent)?,
+            _ = interrupt.recv() => return Ok(Code::Interrupted.into()),
+        };
+        self.remember(&hub, &stream.started().session);
+        if self.client.json {
+            output::json(&opened(stream.started()))?;
+        }
+        let reading = Reading {
+            hub: &hub,
+            json: self.client.json,
+            verbose: self.verbose,
+            from_log: false,
+            flags: self.client.flags(),
+        };
+        let outcome = reading.read(&mut stream).await?;
+        if let Outcome::Interrupted = outcome {
+            cancel(stream).await;
+        }
+        let next = format!(
+            "jackfield call {} -c TEXT{}",
+            self.agent,
+            self.client.flags()
+        );
+        Ok(reply::code(outcome, &next)?.into())
+    }
+
+    fn builder(&self, hub: &Hub) -> Result<CallBuilder> {
+        let message = message::read(self.text.as_deref(), &self.files)?;
+        let mut call = hub.call(&self.agent);
+        if let Some(text) = message.text {
+            call = call.text(text);
+        }
+        if !message.parts.is_empty() {
+            call = call.parts(message.parts);
+        }
+        if let Some(session) = self.conversation(hub) {
+            call = call.session(session);
+        }
+        if let Some(Span(time)) = self.timeout {
+            call = call.timeout(time);
+        }
+        if let Some(Span(time)) = self.wait_online {
+            call = call.wait_online(time);
+        }
+        // Set for the children of an agent, so that loops are cut and cancels are passed on.
+        if let Some(parent) = std::env::var("JACKFIELD_CALL")
+            .ok()
+            .filter(|id| !id.is_empty())
+        {
+            call = call.parent(parent);
+        }
+        Ok(call)
+    }
+
+    fn conversation(&self, hub: &Hub) -> Option<String> {
+        if !self.go_on {
+            return self.session.clone();
+        }
+        let last = sessions::last(hub.address().base(), &self.agent);
+        if last.is_none() {
+            output::chat(&format!(
+                "no conversation with {} is known here; this begins one",
+                self.agent
+            ));
+        }
+        last
+    }
+
+    fn remember(&self, hub: &Hub, session: &str) {
+        if let Err(error) = sessions::remember(hub.address().base(), &self.agent, session) {
+            output::chat(&format!(
+                "--continue will not know this conversation: {error}"
+            ));
+        }
+    }
+
+    fn detached(&self, hub: &Hub, started: &Started) -> Result<()> {
+        self.remember(hub, &started.session);
+        let (task, flags) = (
+            started.task.as_deref().unwrap_or(&started.id),
+            self.client.flags(),
+        );
+        if self.client.json {
+            output::json(&json!({"task": task, "call": started.id, "session": started.session}))?;
+            return Ok(());
+        }
+        output::line(task)?;
+        output::chat(&format!(
+            "follow it with: jackfield task wait {task}{flags}\ncancel it with: jackfield task cancel {task}{flags}"
+        ));
+        Ok(())
+    }
+}
+
+/// The first event of a call, as the hub says it.
+fn opened(started: &Started) -> serde_json::Value {
+    let mut opened = json!({"type": "call", "id": started.id, "session": started.session});
+    if let Some(task) = &started.task {
+        opened["task"] = json!(task);
+    }
+    opened
+}
+
+/// Cancels a call, kept or not. A live one is cancelled by leaving anyway; a kept one only if the hub hears it.
+async fn cancel(stream: CallStream) {
+    let is_kept = stream.started().task.is_some();
+    let told = tokio::time::timeout(LAST_WORD, stream.cancel()).await;
+    match told {
+        Ok(Ok(())) => output::chat("cancelled"),
+        _ if !is_kept => output::chat("cancelled"),
+        Ok(Err(error)) => output::chat(&format!("not cancelled: {error}; see jackfield task ls")),
+        Err(_) => output::chat("the hub does not answer; see jackfield task ls"),
+    }
+}

@@ -1,0 +1,28 @@
+//! `jackfield completions`: what a shell needs to complete our commands.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, CommandFactory};
+use clap_complete::{Shell, generate};
+
+use crate::{cli::Cli, exit::Code, output};
+
+/// Print the completions for a shell.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Example:\n  jackfield completions bash > ~/.local/share/bash-completion/completions/jackfield"
+)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let mut script = Vec::new();
+        generate(self.shell, &mut Cli::command(), "jackfield", &mut script);
+        output::write(&String::from_utf8_lossy(&script))?;
+        Ok(Code::Ok.into())
+    }
+}

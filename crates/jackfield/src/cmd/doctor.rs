@@ -1,0 +1,130 @@
+//! `jackfield doctor`: looks for what may be wrong with a hub, and says what to do about it. Changes nothing.
+
+mod checks;
+mod machine;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    client::Client,
+    config::{Config, Overrides},
+    exit::Code,
+    output::{self, Style},
+};
+
+/// Look for what may be wrong with a hub, and say what to do about it.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Looks at the configuration, the data directory, the database, the secrets, the address, the file limit and the \
+                       clock. Exit code 1 if anything fails.\n\nExample:\n  jackfield doctor --data-dir /var/lib/jackfield"
+)]
+pub(crate) struct Doctor {
+    /// The configuration file [default: jackfield.toml in this folder, if there is one]
+    #[arg(long, env = "JACKFIELD_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The hub's data directory [default: as for serve]
+    #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    client: Client,
+}
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One check: what was looked at, what was found, what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Finding {
+    check: &'static str,
+    verdict: Verdict,
+    found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+impl Finding {
+    fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            check,
+            verdict: Verdict::Ok,
+            found: found.into(),
+            remedy: None,
+        }
+    }
+
+    fn warn(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            verdict: Verdict::Warn,
+            remedy: Some(remedy.into()),
+            ..Self::ok(check, found)
+        }
+    }
+
+    fn fail(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            verdict: Verdict::Fail,
+            ..Self::warn(check, found, remedy)
+        }
+    }
+}
+
+impl Doctor {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let overrides = Overrides {
+            data_dir: self.data_dir.clone(),
+            ..Overrides::default()
+        };
+        let (config, first) = checks::configuration(self.config.as_deref(), overrides);
+        let mut findings = vec![first];
+        // A broken file must not hide the rest.
+        let config = config.unwrap_or_else(|| Config {
+            data_dir: self
+                .data_dir
+                .clone()
+                .unwrap_or_else(|| Config::default().data_dir),
+            ..Config::default()
+        });
+        findings.extend(checks::data_dir(&config.data_dir));
+        findings.extend(machine::disk(&config));
+        findings.push(checks::database(&config.data_dir));
+        findings.push(checks::secrets(&config.data_dir));
+        findings.push(checks::hub(&self.client, &config).await);
+        findings.push(machine::file_limit(config.limits.connections));
+        findings.push(machine::clock(&config.data_dir));
+        self.report(&findings)
+    }
+
+    fn report(&self, findings: &[Finding]) -> Result<ExitCode> {
+        let has_failed = findings
+            .iter()
+            .any(|finding| finding.verdict == Verdict::Fail);
+        if self.client.json {
+            output::json(&json!({ "ok": !has_failed, "checks": findings }))?;
+        } else {
+            let style = Style::stdout();
+            for finding in findings {
+                let verdict = match finding.verdict {
+                    Verdict::Ok => style.green("ok  "),
+                    Verdict::Warn => style.yellow("warn"),
+                    Verdict::Fail => style.red("FAIL"),
+                };
+                output::line(&format!("{verdict} {}: {}", finding.check, finding.found))?;
+                if let Some(remedy) = &finding.remedy {
+                    output::line(&format!("     {remedy}"))?;
+                }
+            }
+        }
+        Ok(if has_failed { Code::Failed } else { Code::Ok }.into())
+    }
+}

@@ -1,0 +1,224 @@
+//! What is looked at of a hub: its configuration, its data directory, its database, its secrets, its address.
+
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, time::Duration};
+
+use http::Method;
+use jackfield_sdk::{Error, Hub};
+use jackfield_store::CheckError;
+use rustix::fs::{Access, access};
+
+use super::Finding;
+use crate::{
+    assembly::{ADMIN_TOKEN, CALLBACK_KEY, PLATFORM_SECRET},
+    client::{self, Client},
+    cmd::backup::size,
+    config::{Config, DEFAULT_FILE, Overrides},
+    exit::{About, Stop},
+    output::text,
+};
+
+/// How long a hub may take to say that it is ready.
+const PROBE: Duration = Duration::from_secs(5);
+
+/// The configuration can be read.
+pub(super) fn configuration(
+    file: Option<&Path>,
+    overrides: Overrides,
+) -> (Option<Config>, Finding) {
+    let check = "configuration";
+    match Config::load(file, overrides) {
+        Ok(config) => {
+            let found = match file {
+                Some(file) => format!("{} is right", file.display()),
+                None if Path::new(DEFAULT_FILE).exists() => format!("{DEFAULT_FILE} is right"),
+                None => format!("no {DEFAULT_FILE} here; the defaults hold"),
+            };
+            (Some(config), Finding::ok(check, found))
+        }
+        Err(error) => {
+            let found = format!("{error:#}");
+            let remedy = "change or remove what is named; jackfield.example.toml shows all keys";
+            (None, Finding::fail(check, found.trim_end(), remedy))
+        }
+    }
+}
+
+/// The data directory is there, ours, and nobody else's.
+pub(super) fn data_dir(data_dir: &Path) -> Vec<Finding> {
+    let check = "data directory";
+    let shown = data_dir.display();
+    let meta = match fs::metadata(data_dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let found = format!("{shown} is not there yet; a hub makes it at its first start");
+            return vec![Finding::ok(check, found)];
+        }
+        Err(error) => {
+            let found = format!("{shown} cannot be read: {error}");
+            let remedy = "run this as the user that runs the hub, or name another with --data-dir";
+            return vec![Finding::fail(check, found, remedy)];
+        }
+        Ok(meta) => meta,
+    };
+    if !meta.is_dir() {
+        let remedy = "move it away, or name another with --data-dir";
+        return vec![Finding::fail(
+            check,
+            format!("{shown} is no directory"),
+            remedy,
+        )];
+    }
+    let mut findings = Vec::new();
+    if access(
+        data_dir,
+        Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK,
+    )
+    .is_err()
+    {
+        let remedy = format!("chown it to the user that runs the hub: chown -R USER {shown}");
+        findings.push(Finding::fail(
+            check,
+            format!("{shown} cannot be written"),
+            remedy,
+        ));
+    }
+    let mode = meta.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let found = format!("{shown} is open to other users (mode {mode:o})");
+        findings.push(Finding::warn(check, found, format!("chmod 700 {shown}")));
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok(check, format!("{shown}, for its owner only")));
+    }
+    findings
+}
+
+/// The database is sound and of a version we know.
+pub(super) fn database(data_dir: &Path) -> Finding {
+    let check = "database";
+    let report = match jackfield_store::check(data_dir) {
+        Ok(report) => report,
+        Err(CheckError::NoDatabase(_)) => {
+            return Finding::ok(check, "none yet; a hub makes it at its first start");
+        }
+        Err(error) => {
+            return Finding::fail(
+                check,
+                error.to_string(),
+                "restore a copy made by jackfield backup",
+            );
+        }
+    };
+    if let Some(problem) = report.problems.first() {
+        let found = format!("{} is damaged: {problem}", report.path.display());
+        let remedy = "stop the hub and put a copy made by jackfield backup in its place";
+        return Finding::fail(check, found, remedy);
+    }
+    if report.schema > report.known_schema {
+        let found = format!(
+            "it has schema version {}, and this program knows {}",
+            report.schema, report.known_schema
+        );
+        return Finding::fail(check, found, "run the newer Jackfield that wrote it");
+    }
+    let mut found = format!("sound, {}, schema {}", size(report.size), report.schema);
+    if report.schema < report.known_schema {
+        found += "; the next start brings it up to date, after a copy";
+    }
+    if let Some(counts) = report.counts {
+        found += &format!(
+            "; {} agents, {} tokens, {} tasks ({} unfinished)",
+            counts.agents, counts.tokens, counts.tasks, counts.unfinished
+        );
+    }
+    Finding::ok(check, found)
+}
+
+/// The secrets are for their owner's eyes only.
+pub(super) fn secrets(data_dir: &Path) -> Finding {
+    let check = "secrets";
+    let mut known = Vec::new();
+    for name in [PLATFORM_SECRET, CALLBACK_KEY, ADMIN_TOKEN] {
+        if !data_dir.join(name).exists() {
+            continue;
+        }
+        // It is there, so that none is made; the error names file and remedy.
+        if let Err(error) = jackfield_store::secrets::load_or_create(data_dir, name) {
+            return Finding::fail(check, error.to_string(), "then start the hub again");
+        }
+        known.push(name);
+    }
+    match known.as_slice() {
+        [] => Finding::ok(check, "none yet; a hub makes them at its first start"),
+        known => Finding::ok(check, format!("{}: for their owner only", known.join(", "))),
+    }
+}
+
+/// A hub answers, or could be started.
+pub(super) async fn hub(client: &Client, config: &Config) -> Finding {
+    let check = "hub";
+    let hub = match client.connect_or_local(config) {
+        Ok(hub) => hub,
+        Err(error) => {
+            return Finding::fail(check, format!("{error:#}"), "see jackfield help doctor");
+        }
+    };
+    let url = hub.address().base().to_owned();
+    let probe = client::ask(&hub, Method::GET, "/readyz", None);
+    let Ok(answer) = tokio::time::timeout(PROBE, probe).await else {
+        let found = format!("{url} takes connections and does not answer");
+        let remedy = "is it a Jackfield hub? If so, its log says what holds it up";
+        return Finding::fail(check, found, remedy);
+    };
+    match answer {
+        Ok(ready) => {
+            let version = text(&ready, "version");
+            let found = format!("{url} is ready, version {version}");
+            let ours = env!("CARGO_PKG_VERSION");
+            if version == ours {
+                return Finding::ok(check, found);
+            }
+            let found = format!("{found}, and this program is {ours}");
+            Finding::warn(check, found, "use the same version for both")
+        }
+        Err(error @ Error::Unreachable { .. }) if client.named().is_none() => {
+            free(config, &Stop::from_hub(&error, About::Agent).text)
+        }
+        Err(error) => refused(&hub, &error).await,
+    }
+}
+
+/// Nobody answers where one would listen: can we listen there?
+fn free(config: &Config, why: &str) -> Finding {
+    let check = "hub";
+    match TcpListener::bind(config.listen) {
+        Ok(_) => Finding::ok(
+            check,
+            format!("none is running; {} is free for one", config.listen),
+        ),
+        Err(error) => Finding::fail(
+            check,
+            format!("{why}, and {} cannot be used: {error}", config.listen),
+            "stop the program that listens there, or choose another address with serve --listen",
+        ),
+    }
+}
+
+async fn refused(hub: &Hub, error: &Error) -> Finding {
+    let check = "hub";
+    let url = hub.address().base();
+    let stop = Stop::from_hub(error, About::Agent);
+    let remedy = stop.next.unwrap_or_default();
+    match error.code() {
+        Some("unauthorized") => {
+            // It lives, whoever we are.
+            let lives = client::ask(hub, Method::GET, "/healthz", None).await;
+            let found = format!("{url} does not let us in: {}", stop.text);
+            match lives {
+                Ok(_) => Finding::warn(check, found, remedy),
+                Err(_) => Finding::fail(check, found, remedy),
+            }
+        }
+        Some("stopping") => Finding::warn(check, format!("{url} is stopping"), remedy),
+        _ => Finding::fail(check, format!("{url}: {}", stop.text), remedy),
+    }
+}

@@ -1,0 +1,110 @@
+//! `jackfield ls`: who is here.
+
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+};
+
+use anyhow::Result;
+use clap::Args;
+use jackfield_sdk::encode;
+use serde_json::Value;
+
+use crate::{
+    client::{self, Client},
+    exit::{About, Code},
+    output::{self, Table, text},
+};
+
+/// The agents that you may see.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n  jackfield ls --online --skill translate")]
+pub(crate) struct Ls {
+    /// Only those with this skill; may be repeated
+    #[arg(long, value_name = "SKILL")]
+    skill: Vec<String>,
+    /// Only those that are online
+    #[arg(long)]
+    online: bool,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Ls {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let hub = self.client.connect()?;
+        let mut query: Vec<String> = self
+            .skill
+            .iter()
+            .map(|skill| format!("skill={}", encode(skill)))
+            .collect();
+        if self.online {
+            query.push("online=true".to_owned());
+        }
+        let path = format!("/v1/agents?{}", query.join("&"));
+        let answer = client::get(&hub, &path, About::Agent).await?;
+        if self.client.json {
+            output::json(&answer)?;
+            return Ok(Code::Ok.into());
+        }
+        let agents = answer["agents"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        if agents.is_empty() {
+            self.nobody(hub.address().base());
+        }
+        table(agents).print()?;
+        Ok(Code::Ok.into())
+    }
+
+    fn nobody(&self, hub: &str) {
+        if self.online || !self.skill.is_empty() {
+            output::chat("no agent is like that; jackfield ls shows all of them");
+            return;
+        }
+        let socket = hub.replacen("http", "ws", 1);
+        output::chat(&format!(
+            "nobody is here yet. To attach an agent, connect it to {socket}/ws (Agora protocol),\n\
+             or in Rust: jackfield_sdk::Agent::new(\"me\").on_message(…).run()"
+        ));
+    }
+}
+
+fn table(agents: &[Value]) -> Table {
+    // One owner is the usual case and needs no column; programs get the same columns always.
+    let has_owners = !io::stdout().is_terminal()
+        || agents
+            .windows(2)
+            .any(|pair| pair[0]["owner"] != pair[1]["owner"]);
+    let mut header = vec!["id", "name", "door", "state", "skills", "calls"];
+    if has_owners {
+        header.push("owner");
+    }
+    let mut table = Table::new(header);
+    for agent in agents {
+        let mut row = vec![
+            text(agent, "id").to_owned(),
+            text(agent, "name").to_owned(),
+            text(agent, "door").to_owned(),
+            text(agent, "state").to_owned(),
+            skills(agent),
+            agent["open_calls"].as_u64().unwrap_or(0).to_string(),
+        ];
+        if has_owners {
+            row.push(text(agent, "owner").to_owned());
+        }
+        table.row(row);
+    }
+    table
+}
+
+/// The ids of an agent's skills.
+pub(super) fn skills(agent: &Value) -> String {
+    let skills = agent["skills"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let ids: Vec<_> = skills.iter().map(|skill| text(skill, "id")).collect();
+    ids.join(", ")
+}

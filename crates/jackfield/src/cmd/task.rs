@@ -1,0 +1,214 @@
+//! `jackfield task`: what is kept of calls: looking, waiting, cancelling, answering.
+
+mod list;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{ArgGroup, Args, Subcommand};
+use http::Method;
+use jackfield_core::id::TaskId;
+use jackfield_sdk::{Done, Error, encode};
+use serde_json::{Value, json};
+
+use crate::{
+    client::{self, Client},
+    exit::{About, Code, Stop, WhatAbout},
+    output::{self, text},
+    reply::{self, Outcome, Reading},
+};
+
+/// Look at tasks, which are calls that the hub keeps, and steer them.
+#[derive(Debug, Args)]
+pub(crate) struct Task {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Your tasks, newest first
+    Ls(list::Ls),
+    /// All that was said in a task
+    Show(list::Show),
+    /// Print the answer of a task as it comes, until its end
+    Wait(Wait),
+    /// Cancel a task; the agent is told at once
+    Cancel(Cancel),
+    /// Answer a question of an agent
+    Answer(Answer),
+}
+
+impl Task {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let code = match self.verb {
+            Verb::Ls(ls) => ls.run().await?,
+            Verb::Show(show) => show.run().await?,
+            Verb::Wait(wait) => wait.run().await?,
+            Verb::Cancel(cancel) => cancel.run().await?,
+            Verb::Answer(answer) => answer.run().await?,
+        };
+        Ok(code.into())
+    }
+}
+
+/// A task's id as it was typed.
+fn task_id(text: &str) -> Result<String, String> {
+    let id = TaskId::parse(text.trim());
+    id.map(|id| id.to_string())
+        .ok_or_else(|| "use the id that jackfield task ls shows".to_owned())
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "A cut does no harm: it goes on where it was. Ctrl-c leaves the task alone. The exit code is as for call.\n\n\
+                       Example:\n  jackfield task wait $(jackfield call worker \"build it\" --detach)"
+)]
+struct Wait {
+    /// The task's id
+    #[arg(value_parser = task_id)]
+    task: String,
+    /// Show thinking, tools and status on standard error even if it is no terminal
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Wait {
+    async fn run(self) -> Result<Code> {
+        let hub = self.client.connect()?;
+        let mut stream = hub.follow(&self.task).await.about(About::Task)?;
+        let reading = Reading {
+            hub: &hub,
+            json: self.client.json,
+            verbose: self.verbose,
+            from_log: true,
+            flags: self.client.flags(),
+        };
+        let mut outcome = reading.read(&mut stream).await?;
+        if let Outcome::Interrupted = outcome {
+            output::chat("the task goes on without you; jackfield task cancel ends it");
+        }
+        if let Outcome::Nothing = outcome {
+            // Its log is not kept; its state is.
+            let path = format!("/v1/calls/{}", self.task);
+            outcome = outcome_of(&client::get(&hub, &path, About::Task).await?);
+        }
+        let mut next = String::new();
+        if matches!(&outcome, Outcome::Done(done) if done.state == "input_required") {
+            let path = format!("/v1/calls/{}", self.task);
+            let task = client::get(&hub, &path, About::Task).await?;
+            let (agent, session) = (text(&task, "agent"), text(&task, "session"));
+            let flags = self.client.flags();
+            next = format!("jackfield call {agent} --session {session} TEXT{flags}");
+        }
+        reply::code(outcome, &next)
+    }
+}
+
+fn outcome_of(task: &Value) -> Outcome {
+    let state = text(task, "state");
+    match state {
+        "failed" => Outcome::Failed(Error::Failed {
+            code: text(&task["failure"], "error").to_owned(),
+            message: text(&task["failure"], "message").to_owned(),
+        }),
+        "cancelled" => Outcome::Failed(Error::Cancelled),
+        "completed" | "rejected" | "input_required" => Outcome::Done(Done {
+            state: state.to_owned(),
+            ..Done::default()
+        }),
+        _ => Outcome::Nothing,
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Example:\n  jackfield task cancel 0199c2f0-1111-7aaa-8bbb-123456789abc"
+)]
+struct Cancel {
+    /// The task's id, or that of an open call
+    #[arg(value_parser = task_id)]
+    task: String,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Cancel {
+    async fn run(self) -> Result<Code> {
+        let hub = self.client.connect()?;
+        let path = format!("/v1/calls/{}/cancel", self.task);
+        client::ask(&hub, Method::POST, &path, None)
+            .await
+            .about(About::Task)?;
+        if self.client.json {
+            output::json(&json!({"id": self.task, "cancelled": true}))?;
+        } else {
+            output::chat(&format!("{} is cancelled", self.task));
+        }
+        Ok(Code::Ok)
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "jackfield task answer [OPTIONS] <TASK> <ASK_ID> <TEXT|--approve|--deny>",
+    after_long_help = "Examples:\n  jackfield task answer TASK ASK_ID \"the blue one\"\n  jackfield task answer TASK ASK_ID --deny --reason \"not on a Friday\"",
+    group(ArgGroup::new("what").args(["answer", "approve", "deny"]).required(true).multiple(true))
+)]
+struct Answer {
+    /// The task's id, or that of an open call
+    #[arg(value_parser = task_id)]
+    task: String,
+    /// The question's id; jackfield task show TASK shows the open ones
+    ask_id: String,
+    /// What to answer
+    #[arg(value_name = "TEXT")]
+    answer: Option<String>,
+    /// Let it do what it asks for
+    #[arg(long, conflicts_with = "deny")]
+    approve: bool,
+    /// Do not let it
+    #[arg(long)]
+    deny: bool,
+    /// Why not
+    #[arg(long, requires = "deny")]
+    reason: Option<String>,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Answer {
+    async fn run(self) -> Result<Code> {
+        let hub = self.client.connect()?;
+        let path = format!("/v1/calls/{}/answer", encode(&self.task));
+        let mut body = json!({ "ask_id": self.ask_id });
+        if let Some(answer) = self.answer {
+            body["content"] = json!(answer);
+        }
+        if self.approve || self.deny {
+            body["approved"] = json!(self.approve);
+        }
+        if let Some(reason) = self.reason {
+            body["reason"] = json!(reason);
+        }
+        let answered = client::ask(&hub, Method::POST, &path, Some(&body)).await;
+        answered.map(drop).map_err(|error| match error {
+            Error::Refused { ref code, .. } if code == "not_found" => Stop {
+                next: Some(format!(
+                    "jackfield task show {} shows what it asks",
+                    self.task
+                )),
+                ..Stop::from_hub(&error, About::Task)
+            },
+            error => Stop::from_hub(&error, About::Task),
+        })?;
+        if self.client.json {
+            output::json(&json!({"id": self.task, "ask_id": self.ask_id, "answered": true}))?;
+        } else {
+            output::chat("the agent has the answer");
+        }
+        Ok(Code::Ok)
+    }
+}

@@ -1,0 +1,198 @@
+//! `jackfield task ls` and `show`.
+
+use anyhow::Result;
+use clap::Args;
+use jackfield_sdk::encode;
+use serde_json::{Value, json};
+
+use super::task_id;
+use crate::{
+    client::{self, Client},
+    exit::{About, Code},
+    output::{self, Table, clean_lines, text, time},
+};
+
+/// How many tasks the hub gives at once.
+const PAGE: usize = 200;
+
+/// The states of a task.
+const STATES: [&str; 7] = [
+    "submitted",
+    "working",
+    "input_required",
+    "completed",
+    "failed",
+    "cancelled",
+    "rejected",
+];
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n  jackfield task ls --agent worker --state working")]
+pub(super) struct Ls {
+    /// Only those for this agent
+    #[arg(long, value_name = "AGENT", value_parser = client::agent_id)]
+    agent: Option<String>,
+    /// Only those in this state
+    #[arg(long, value_name = "STATE", value_parser = STATES)]
+    state: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Ls {
+    pub(super) async fn run(self) -> Result<Code> {
+        let hub = self.client.connect()?;
+        let limit = self.limit as usize;
+        let mut filter = String::new();
+        if let Some(agent) = &self.agent {
+            filter += &format!("&agent={}", encode(agent));
+        }
+        if let Some(state) = &self.state {
+            filter += &format!("&state={}", encode(state));
+        }
+        let mut tasks = Vec::new();
+        let mut before = String::new();
+        let more = loop {
+            let page = PAGE.min(limit - tasks.len());
+            let path = format!("/v1/calls?limit={page}{filter}{before}");
+            let mut answer = client::get(&hub, &path, About::Task).await?;
+            if let Value::Array(some) = answer["tasks"].take() {
+                tasks.extend(some);
+            }
+            match answer["next"].as_str() {
+                Some(next) if tasks.len() < limit => before = format!("&before={}", encode(next)),
+                next => break next.is_some(),
+            }
+        };
+        if self.client.json {
+            output::json(&json!({ "tasks": tasks }))?;
+            return Ok(Code::Ok);
+        }
+        if tasks.is_empty() {
+            output::chat("no task is like that; jackfield call AGENT TEXT --detach makes one");
+        }
+        table(&tasks).print()?;
+        if more {
+            output::chat(&format!("there are more than {limit}; --limit shows more"));
+        }
+        Ok(Code::Ok)
+    }
+}
+
+fn table(tasks: &[Value]) -> Table {
+    let mut table = Table::new(["id", "agent", "state", "caller", "updated"]);
+    for task in tasks {
+        let of = |key: &str| text(task, key).to_owned();
+        table.row([
+            of("id"),
+            of("agent"),
+            of("state"),
+            of("caller"),
+            time(task, "updated_at"),
+        ]);
+    }
+    table
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n  jackfield task show 0199c2f0-1111-7aaa-8bbb-123456789abc")]
+pub(super) struct Show {
+    /// The task's id, or that of an open call
+    #[arg(value_parser = task_id)]
+    task: String,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Show {
+    pub(super) async fn run(self) -> Result<Code> {
+        let hub = self.client.connect()?;
+        let path = format!("/v1/calls/{}", self.task);
+        let task = client::get(&hub, &path, About::Task).await?;
+        if self.client.json {
+            output::json(&task)?;
+            return Ok(Code::Ok);
+        }
+        output::facts(&facts(&task))?;
+        let open = task["asks"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        for ask in open {
+            let how = if text(ask, "kind") == "approval" {
+                "--approve"
+            } else {
+                "TEXT"
+            };
+            output::chat(&format!(
+                "it asks: {}\nanswer with: jackfield task answer {} {} {how}{}",
+                clean_lines(text(ask, "text")),
+                self.task,
+                output::clean(text(ask, "id")),
+                self.client.flags()
+            ));
+        }
+        history(&task)?;
+        Ok(Code::Ok)
+    }
+}
+
+fn facts(task: &Value) -> Vec<(&'static str, String)> {
+    let of = |key: &str| text(task, key).to_owned();
+    let failure = &task["failure"];
+    let why = if failure.is_null() {
+        String::new()
+    } else {
+        format!("{} ({})", text(failure, "message"), text(failure, "error"))
+    };
+    vec![
+        ("id", of("id")),
+        ("agent", of("agent")),
+        ("state", of("state")),
+        ("failure", why),
+        ("caller", of("caller")),
+        ("door", of("door")),
+        ("session", of("session")),
+        ("created", time(task, "created_at")),
+        ("updated", time(task, "updated_at")),
+        ("waits until", time(task, "wait_until")),
+    ]
+}
+
+/// What was said, in order, after an empty line.
+fn history(task: &Value) -> Result<()> {
+    let said = task["history"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    if !said.is_empty() {
+        output::line("")?;
+    }
+    for item in said {
+        let parts = item["parts"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let words: Vec<_> = parts.iter().map(part).collect();
+        let words = clean_lines(&words.join("\n"));
+        output::line(&format!("{}: {words}", text(item, "role")))?;
+    }
+    if task["truncated"] == true {
+        output::chat("(some of it is left out: too large, or no longer kept)");
+    }
+    Ok(())
+}
+
+fn part(part: &Value) -> String {
+    if let Some(words) = part["text"].as_str() {
+        return words.to_owned();
+    }
+    let file = &part["file"];
+    if file.is_null() {
+        return part["data"].to_string();
+    }
+    format!("[file {} {}]", text(file, "name"), text(file, "uri"))
+}

@@ -1,0 +1,226 @@
+//! `jackfield token`: who may do what. Tokens are made and revoked by the hub; the hub's own secrets are read from its
+//! files.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand, ValueEnum};
+use http::Method;
+use jackfield_core::{principal::Scopes, units::Span};
+use jackfield_sdk::encode;
+use jackfield_store::secrets;
+use serde_json::{Value, json};
+
+use crate::{
+    assembly::{ADMIN_TOKEN, CALLBACK_KEY, PLATFORM_SECRET},
+    client::{self, Client},
+    exit::{About, Code, Stop, WhatAbout},
+    output::{self, Table, text, time},
+};
+
+/// Make, list and revoke tokens; show the hub's own secrets.
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Make a token; it is printed this once, alone on standard output
+    Create(Create),
+    /// All tokens, without their secrets
+    #[command(after_long_help = "Example:\n  jackfield token ls")]
+    Ls {
+        #[command(flatten)]
+        client: Client,
+    },
+    /// Revoke a token; what it holds open is closed
+    #[command(
+        after_long_help = "Example:\n  jackfield token revoke 0199c2f0-1111-7aaa-8bbb-123456789abc"
+    )]
+    Revoke {
+        /// The token's id, as jackfield token ls shows it
+        id: String,
+        #[command(flatten)]
+        client: Client,
+    },
+    /// Print one of the hub's own secrets, from its data directory
+    #[command(after_long_help = "Example:\n  jackfield token show platform")]
+    Show {
+        /// Which one
+        which: Which,
+        /// The hub's data directory [default: as for serve]
+        #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
+        data_dir: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Scopes: agent:PATTERN registers agents with such ids, call:PATTERN calls and watch:PATTERN watches agents of \
+                       others, admin does everything. A * stands for anything. Its owner's own agents need no scope.\n\n\
+                       Example:\n  jackfield token create --owner ann --scope 'agent:ann-*' --expires 30d > ann.token"
+)]
+struct Create {
+    /// Whose it is
+    #[arg(long)]
+    owner: String,
+    /// What it may do; may be repeated
+    #[arg(long, required = true, value_parser = scope)]
+    scope: Vec<String>,
+    /// A name for people [default: the owner's]
+    #[arg(long)]
+    name: Option<String>,
+    /// When it stops working by itself, such as 30d [default: never]
+    #[arg(long, value_name = "TIME")]
+    expires: Option<Span>,
+    #[command(flatten)]
+    client: Client,
+}
+
+fn scope(text: &str) -> Result<String, String> {
+    match Scopes::parse([text]) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A secret of the hub.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Which {
+    /// What the platform shows to the bridge's relay API
+    Platform,
+    /// The key that signs callbacks
+    Callback,
+    /// The first administrator's token
+    Admin,
+}
+
+impl Token {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        match self.verb {
+            Verb::Create(create) => create.run().await?,
+            Verb::Ls { client } => ls(&client).await?,
+            Verb::Revoke { id, client } => revoke(&id, &client).await?,
+            Verb::Show { which, data_dir } => show(which, data_dir.as_ref())?,
+        }
+        Ok(Code::Ok.into())
+    }
+}
+
+impl Create {
+    async fn run(self) -> Result<()> {
+        let hub = self.client.connect()?;
+        let mut body = json!({
+            "name": self.name.as_ref().unwrap_or(&self.owner),
+            "owner": self.owner,
+            "scopes": self.scope,
+        });
+        if let Some(time) = self.expires {
+            body["expires"] = json!(time.to_string());
+        }
+        let token = client::ask(&hub, Method::POST, "/v1/tokens", Some(&body))
+            .await
+            .about(About::Token)?;
+        if self.client.json {
+            return Ok(output::json(&token)?);
+        }
+        output::line(text(&token, "token"))?;
+        let until = match time(&token, "expires_at") {
+            at if at.is_empty() => "until it is revoked".to_owned(),
+            at => format!("until {at}"),
+        };
+        output::chat(&format!(
+            "token {} of {}, {until}; it is not shown again\nuse it with: jackfield ls --token-file FILE, or JACKFIELD_TOKEN",
+            text(&token, "id"),
+            self.owner
+        ));
+        Ok(())
+    }
+}
+
+async fn ls(client: &Client) -> Result<()> {
+    let hub = client.connect()?;
+    let answer = client::get(&hub, "/v1/tokens", About::Token).await?;
+    if client.json {
+        return Ok(output::json(&answer)?);
+    }
+    let tokens = answer["tokens"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    if tokens.is_empty() {
+        output::chat("there are no tokens; jackfield token create makes one");
+    }
+    let mut table = Table::new([
+        "id", "owner", "name", "scopes", "state", "created", "expires",
+    ]);
+    for token in tokens {
+        let of = |key: &str| text(token, key).to_owned();
+        let scopes = token["scopes"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let scopes: Vec<_> = scopes.iter().filter_map(Value::as_str).collect();
+        table.row([
+            of("id"),
+            of("owner"),
+            of("name"),
+            scopes.join(" "),
+            state(token).to_owned(),
+            time(token, "created_at"),
+            time(token, "expires_at"),
+        ]);
+    }
+    table.print()
+}
+
+fn state(token: &Value) -> &'static str {
+    let expires = text(token, "expires_at").parse::<jiff::Timestamp>();
+    if token["revoked_at"].is_string() {
+        "revoked"
+    } else if expires.is_ok_and(|at| at <= jiff::Timestamp::now()) {
+        "expired"
+    } else {
+        "valid"
+    }
+}
+
+async fn revoke(id: &str, client: &Client) -> Result<()> {
+    let hub = client.connect()?;
+    let path = format!("/v1/tokens/{}", encode(id));
+    client::ask(&hub, Method::DELETE, &path, None)
+        .await
+        .about(About::Token)?;
+    if client.json {
+        return Ok(output::json(&json!({"id": id, "revoked": true}))?);
+    }
+    output::chat(&format!("{id} is revoked"));
+    Ok(())
+}
+
+fn show(which: Which, data_dir: Option<&PathBuf>) -> Result<()> {
+    let data_dir = client::data_dir(data_dir);
+    let name = match which {
+        Which::Platform => PLATFORM_SECRET,
+        Which::Callback => CALLBACK_KEY,
+        Which::Admin => ADMIN_TOKEN,
+    };
+    let path = data_dir.join(name);
+    if !path
+        .try_exists()
+        .with_context(|| format!("cannot look for {}", path.display()))?
+    {
+        let text = format!("there is no {}", path.display());
+        let next = match which {
+            Which::Admin => {
+                "a hub makes it when it listens beyond this machine; name its data directory with --data-dir"
+            }
+            _ => "a hub makes it at its first start; name its data directory with --data-dir",
+        };
+        return Err(Stop::new(Code::Missing, text, next).into());
+    }
+    let secret = secrets::load_or_create(&data_dir, name)?;
+    Ok(output::line(secret.expose())?)
+}

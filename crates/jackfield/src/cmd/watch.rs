@@ -1,0 +1,148 @@
+//! `jackfield watch`: what agents say and do, live, one line per event.
+
+mod line;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use http::Method;
+use jackfield_core::id::TaskId;
+use jackfield_sdk::{Backoff, Error, EventStream, Hub, RawEvent, encode};
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::line::Lines;
+use crate::{
+    client::{self, Client},
+    exit::{About, Code, Stop, WhatAbout},
+    output,
+};
+
+/// See what agents say and do, live, one line per event.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Each line: the time, the agent, the end of the call's id, what happened. Ctrl-c ends it.\n\n\
+                       Examples:\n  jackfield watch\n  jackfield watch echo --raw\n  jackfield watch --json | jq 'select(.type == \"ask\")'"
+)]
+pub(crate) struct Watch {
+    /// Only this agent, or this task
+    #[arg(value_name = "AGENT|TASK", value_parser = client::agent_id)]
+    what: Option<String>,
+    /// Also the frames on the agents' connections, as they are: <- from the agent, -> to it
+    #[arg(long)]
+    raw: bool,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Watch {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let hub = self.client.connect()?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            watched = self.watch(&hub) => watched,
+            _ = interrupt.recv() => Ok(Code::Interrupted.into()),
+        }
+    }
+
+    async fn watch(&self, hub: &Hub) -> Result<ExitCode> {
+        if let Some(id) = &self.what {
+            if let Some(task) = TaskId::parse(id)
+                && is_there(hub, &format!("/v1/calls/{task}"), About::Task).await?
+            {
+                return self.follow(hub, &task.to_string()).await;
+            }
+            if !is_there(hub, &format!("/v1/agents/{}", encode(id)), About::Agent).await? {
+                output::chat(&format!("no agent {id} is known yet; waiting for it"));
+            }
+        }
+        let never = self.see_all(hub).await?;
+        match never {}
+    }
+
+    /// Reads one task until its end.
+    async fn follow(&self, hub: &Hub, task: &str) -> Result<ExitCode> {
+        let mut lines = Lines::new();
+        let mut stream = hub.follow(task).await.about(About::Task)?;
+        while let Some(event) = stream.next_raw().await.about(About::Task)? {
+            self.show(&event, &mut lines)?;
+        }
+        Ok(Code::Ok.into())
+    }
+
+    /// Reads what all agents do, and connects again after each cut.
+    async fn see_all(&self, hub: &Hub) -> Result<std::convert::Infallible> {
+        let mut query = String::new();
+        if let Some(agent) = &self.what {
+            query += &format!("&agent={}", encode(agent));
+        }
+        if self.raw {
+            query += "&raw=true";
+        }
+        let path = format!("/v1/events?{}", query.trim_start_matches('&'));
+        let mut lines = Lines::new();
+        let mut backoff = Backoff::default();
+        let mut events = hub.events(&path, None).await?;
+        output::chat("watching; ctrl-c ends it");
+        loop {
+            let error = self.read(&mut events, &mut lines, &mut backoff).await?;
+            if !is_passing(&error) {
+                return Err(Stop::from_hub(&error, About::Agent).into());
+            }
+            output::chat("the hub is gone; looking for it again");
+            events = loop {
+                tokio::time::sleep(backoff.next_wait()).await;
+                match hub.events(&path, None).await {
+                    Ok(events) => break events,
+                    Err(error) if is_passing(&error) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            };
+            output::chat("it is back; what happened meanwhile was not seen");
+        }
+    }
+
+    /// Reads until the stream ends, and says why it did.
+    async fn read(
+        &self,
+        events: &mut EventStream,
+        lines: &mut Lines,
+        backoff: &mut Backoff,
+    ) -> Result<Error> {
+        loop {
+            match events.next().await {
+                Ok(Some(event)) if event.name == "failed" => {
+                    return Ok(event.read().err().unwrap_or(Error::Broken));
+                }
+                Ok(Some(event)) => {
+                    backoff.reset();
+                    self.show(&event, lines)?;
+                }
+                Ok(None) => return Ok(Error::Broken),
+                Err(error) => return Ok(error),
+            }
+        }
+    }
+
+    fn show(&self, event: &RawEvent, lines: &mut Lines) -> Result<()> {
+        if self.client.json {
+            output::json(&event.data)?;
+        } else if let Some(line) = lines.of(event) {
+            output::line(&line)?;
+        }
+        Ok(())
+    }
+}
+
+/// A hub that stops may be back soon.
+fn is_passing(error: &Error) -> bool {
+    error.is_passing() || error.code() == Some("stopping")
+}
+
+async fn is_there(hub: &Hub, path: &str, about: About) -> Result<bool> {
+    match client::ask(hub, Method::GET, path, None).await {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { code, .. }) if code == "not_found" => Ok(false),
+        Err(error) => Err(Stop::from_hub(&error, about).into()),
+    }
+}

@@ -1,0 +1,275 @@
+//! How the program ends: the exit codes (DESIGN 11), and what to do next after each error.
+
+use std::{error::Error as _, fmt, io, process::ExitCode};
+
+use jackfield_core::failure::Reason;
+use jackfield_sdk::Error;
+
+/// An exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// It worked.
+    Ok = 0,
+    /// It did not, and no other code fits.
+    Failed = 1,
+    /// What was typed or configured cannot be meant.
+    Usage = 2,
+    /// The hub, the agent or the task is not there.
+    Missing = 3,
+    /// A token is needed, or this one may not.
+    Auth = 4,
+    /// A clock ran out.
+    Timeout = 5,
+    /// The agent failed or refused.
+    Agent = 6,
+    /// Somebody cancelled.
+    Cancelled = 7,
+    /// Ctrl-c.
+    Interrupted = 130,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+/// What a command was looking for, so that the next step fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    Agent,
+    Task,
+    Token,
+}
+
+/// An end with its own code: what happened and what to do next.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    pub(crate) code: Code,
+    pub(crate) text: String,
+    pub(crate) next: Option<String>,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        match &self.next {
+            Some(next) => write!(f, "\n{next}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Stop {}
+
+impl Stop {
+    /// An end with a next step.
+    pub(crate) fn new(code: Code, text: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            code,
+            text: text.into(),
+            next: Some(next.into()),
+        }
+    }
+
+    /// Something that was typed or configured wrong; the text says what to do.
+    pub(crate) fn usage(text: impl fmt::Display) -> Self {
+        Self {
+            code: Code::Usage,
+            text: text.to_string(),
+            next: None,
+        }
+    }
+
+    /// What the hub said, or that it said nothing.
+    pub(crate) fn from_hub(error: &Error, about: About) -> Self {
+        let (code, next) = verdict(error, about);
+        let text = match error {
+            Error::Unreachable { .. } => match root(error) {
+                Some(root) => format!("{error} ({root})"),
+                None => error.to_string(),
+            },
+            // An agent's own code says more than its text alone.
+            Error::Failed { code: name, .. } if code == Code::Agent => {
+                format!("the agent failed: {error} ({name})")
+            }
+            _ => error.to_string(),
+        };
+        Self {
+            code,
+            text: crate::output::clean_lines(&text),
+            next: Some(next.to_owned()),
+        }
+    }
+}
+
+/// The innermost cause, which is the one that says something.
+fn root(error: &Error) -> Option<String> {
+    let mut cause = error.source()?;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    Some(cause.to_string())
+}
+
+/// The exit code of an error, and the next step.
+pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
+    match error {
+        Error::Address(_) => (Code::Usage, "give one with --hub URL, or set JACKFIELD_HUB"),
+        Error::Unreachable { .. } => (
+            Code::Missing,
+            "start one with: jackfield serve (or name another with --hub URL)",
+        ),
+        Error::Broken => (
+            Code::Failed,
+            "the hub may have stopped; jackfield doctor looks into it",
+        ),
+        Error::Unreadable(_) => (
+            Code::Failed,
+            "is it a Jackfield hub of this version? jackfield doctor looks into it",
+        ),
+        Error::Closed { code: 4002, .. } => (Code::Auth, TOKEN),
+        Error::Closed { .. } => (Code::Failed, "jackfield ls shows who is here"),
+        Error::Cancelled => (Code::Cancelled, "call again if it was not you"),
+        Error::Refused { code, .. } if code == "unknown" => (
+            Code::Failed,
+            "is it a Jackfield hub? jackfield doctor looks into it",
+        ),
+        Error::Refused { code, .. } | Error::Failed { code, .. } => {
+            of_reason(&Reason::from_name(code), about)
+        }
+    }
+}
+
+const TOKEN: &str = "an admin makes a token with: jackfield token create; show it with --token-file FILE or JACKFIELD_TOKEN";
+
+fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
+    match (reason, about) {
+        (Reason::NotFound, About::Agent) => (Code::Missing, "jackfield ls shows who is here"),
+        (Reason::NotFound | Reason::SessionUnknown, About::Task) => {
+            (Code::Missing, "jackfield task ls shows your tasks")
+        }
+        (Reason::NotFound, About::Token) => (Code::Missing, "jackfield token ls shows them"),
+        (Reason::SessionUnknown, _) => (Code::Missing, "call without -c and --session"),
+        (Reason::Offline, _) => (
+            Code::Missing,
+            "jackfield ls shows who is online; jackfield call --wait-online 8h waits for it",
+        ),
+        (Reason::Stopping, _) => (
+            Code::Missing,
+            "try again in a moment; jackfield task ls shows what is kept",
+        ),
+        (Reason::Unauthorized, _) => (Code::Auth, TOKEN),
+        (Reason::Timeout, _) => (
+            Code::Timeout,
+            "give it longer with --timeout, or let it work on its own with --detach",
+        ),
+        (Reason::Cancelled, _) => (Code::Cancelled, "call again if it was not you"),
+        (Reason::Crashed | Reason::Agent(_), _) => (
+            Code::Agent,
+            "jackfield watch AGENT --raw shows what it says; its own log may say why",
+        ),
+        (Reason::Invalid, _) => (Code::Usage, "jackfield help COMMAND shows what it takes"),
+        (Reason::Unsupported, _) => (Code::Failed, "jackfield show AGENT tells what it can do"),
+        (Reason::TooLarge, _) => (Code::Failed, "send less, or a link to it"),
+        (Reason::Busy | Reason::RateLimited, _) => (
+            Code::Failed,
+            "try again in a moment; jackfield ls shows the open calls",
+        ),
+        (Reason::Loop, _) => (
+            Code::Failed,
+            "the agents call each other in a circle; jackfield watch shows who calls whom",
+        ),
+        (Reason::Conflict, About::Task) => {
+            (Code::Failed, "jackfield task show TASK tells its state")
+        }
+        (Reason::Conflict, _) => (Code::Failed, "jackfield ls shows how things stand"),
+        (Reason::SlowReader, _) => (Code::Failed, "read faster, or let it be kept with --detach"),
+        (Reason::Internal, _) => (
+            Code::Failed,
+            "the hub's log says why; jackfield doctor looks into it",
+        ),
+    }
+}
+
+/// Says what went wrong and returns the code for it. A reader that went away (`| head`) is nothing wrong.
+pub(crate) fn explain(error: &anyhow::Error) -> ExitCode {
+    // Only our own output: a broken connection to the hub is something wrong, and is wrapped in an error of its own.
+    let output = error.downcast_ref::<io::Error>();
+    if output.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        return Code::Ok.into();
+    }
+    let stop = match (error.downcast_ref::<Stop>(), error.downcast_ref::<Error>()) {
+        (Some(_), _) => None,
+        (None, Some(hub)) => Some(Stop::from_hub(hub, About::Agent)),
+        (None, None) => Some(Stop {
+            code: Code::Failed,
+            text: format!("{error:#}"),
+            next: None,
+        }),
+    };
+    let stop = stop.as_ref().or_else(|| error.downcast_ref());
+    let Some(stop) = stop else {
+        return Code::Failed.into();
+    };
+    crate::output::chat(&format!("jackfield: {stop}"));
+    stop.code.into()
+}
+
+/// Says what a result of the hub was about, so that its error names the right next step.
+pub(crate) trait WhatAbout<T> {
+    fn about(self, about: About) -> Result<T, Stop>;
+}
+
+impl<T> WhatAbout<T> for Result<T, Error> {
+    fn about(self, about: About) -> Result<T, Stop> {
+        self.map_err(|error| Stop::from_hub(&error, about))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(code: &str) -> Error {
+        Error::Failed {
+            code: code.to_owned(),
+            message: "it did".to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_failure_has_its_code() {
+        for (name, code) in [
+            ("not_found", Code::Missing),
+            ("offline", Code::Missing),
+            ("unauthorized", Code::Auth),
+            ("timeout", Code::Timeout),
+            ("cancelled", Code::Cancelled),
+            ("crashed", Code::Agent),
+            ("quota", Code::Agent),
+            ("busy", Code::Failed),
+            ("invalid", Code::Usage),
+        ] {
+            assert_eq!(verdict(&failed(name), About::Agent).0, code, "{name}");
+        }
+        assert_eq!(verdict(&Error::Cancelled, About::Task).0, Code::Cancelled);
+    }
+
+    #[test]
+    fn the_next_step_fits_what_was_looked_for() {
+        let next = |about| verdict(&failed("not_found"), about).1;
+        assert!(next(About::Agent).contains("jackfield ls"));
+        assert!(next(About::Task).contains("task ls"));
+        assert!(next(About::Token).contains("token ls"));
+    }
+
+    #[test]
+    fn what_an_agent_says_cannot_steer_the_terminal() {
+        let error = Error::Failed {
+            code: "x".to_owned(),
+            message: "a\u{1b}[2Jb".to_owned(),
+        };
+        assert!(!Stop::from_hub(&error, About::Agent).text.contains('\u{1b}'));
+    }
+}

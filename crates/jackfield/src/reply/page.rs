@@ -1,0 +1,145 @@
+//! Where a reply is written: the text to standard output, everything else dimmed to standard error. Keeps the two
+//! apart on a terminal, where both go to the same lines.
+
+use std::io::{self, IsTerminal};
+
+use jackfield_sdk::{Chunk, Done};
+use serde_json::Value;
+
+use crate::output::{self, Style, clean, clean_lines, text};
+
+/// The page a reply is written on.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// Whether the last line of the text has no end yet.
+    text_open: bool,
+    /// What kind of thing stands on an open line besides the text.
+    aside_open: Option<&'static str>,
+    /// Whether any text was written since the last end.
+    has_text: bool,
+    shows_asides: bool,
+    /// What is read by a program gets the text as it is.
+    is_terminal: bool,
+    style: Style,
+}
+
+impl Page {
+    pub(super) fn new(verbose: bool) -> Self {
+        Self {
+            text_open: false,
+            aside_open: None,
+            has_text: false,
+            shows_asides: verbose || io::stderr().is_terminal(),
+            is_terminal: io::stdout().is_terminal(),
+            style: Style::stderr(),
+        }
+    }
+
+    pub(super) fn chunk(&mut self, chunk: &Chunk) -> io::Result<()> {
+        let tool = chunk.tool_name.as_deref().unwrap_or("tool");
+        match chunk.kind.as_str() {
+            "text" => self.text(&chunk.text),
+            "thinking" => self.aside("thinking", "", &chunk.text),
+            "tool_start" => self.aside_line(&format!("[{tool}] {}", chunk.text)),
+            "tool_input" => self.aside("tool_input", "  ", &chunk.text),
+            "tool_result" => self.aside("tool_result", "  -> ", &chunk.text),
+            _ => self.aside_line(&chunk.text),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.end_aside();
+        if self.is_terminal {
+            output::write(&clean_lines(text))?;
+        } else {
+            output::write(text)?;
+        }
+        self.has_text = true;
+        self.text_open = !text.ends_with('\n');
+        Ok(())
+    }
+
+    /// More of something besides the text; it begins on a line of its own.
+    fn aside(&mut self, kind: &'static str, mark: &str, text: &str) -> io::Result<()> {
+        if !self.shows_asides || text.is_empty() {
+            return Ok(());
+        }
+        if self.aside_open != Some(kind) {
+            self.make_room()?;
+            output::murmur(&self.style.dim(mark));
+        }
+        output::murmur(&self.style.dim(&clean_lines(text)));
+        self.aside_open = Some(kind);
+        Ok(())
+    }
+
+    /// A line besides the text.
+    fn aside_line(&mut self, text: &str) -> io::Result<()> {
+        if self.shows_asides && !text.trim().is_empty() {
+            self.note(&self.style.dim(clean(text).trim_end()))?;
+        }
+        Ok(())
+    }
+
+    /// A line that everybody should see.
+    fn note(&mut self, text: &str) -> io::Result<()> {
+        self.make_room()?;
+        output::chat(text);
+        Ok(())
+    }
+
+    pub(super) fn artifact(&mut self, artifact: &Value) -> io::Result<()> {
+        let name = artifact["name"].as_str().unwrap_or(text(artifact, "id"));
+        if artifact["append"] == true {
+            return Ok(());
+        }
+        let note = format!("made {} (--json shows it)", clean(name));
+        self.note(&self.style.dim(&note))
+    }
+
+    pub(super) fn gap(&mut self) -> io::Result<()> {
+        self.note("(some of the answer is no longer kept)")
+    }
+
+    pub(super) fn done(&mut self, done: &Done) -> io::Result<()> {
+        if !self.has_text
+            && let Some(result) = &done.result
+        {
+            self.text(result)?;
+        }
+        let files = done.rest.get("attachments").and_then(Value::as_array);
+        for file in files.map(Vec::as_slice).unwrap_or_default() {
+            let (name, uri) = (clean(text(file, "name")), clean(text(file, "uri")));
+            self.note(&format!("attached: {name} {uri}"))?;
+        }
+        self.has_text = false;
+        Ok(())
+    }
+
+    fn end_aside(&mut self) {
+        if self.aside_open.take().is_some() {
+            output::murmur("\n");
+        }
+    }
+
+    /// What follows begins on a line of its own; where the text goes elsewhere, its line stays as it is.
+    fn make_room(&mut self) -> io::Result<()> {
+        self.end_aside();
+        if self.is_terminal {
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the lines that stand there.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.end_aside();
+        if std::mem::take(&mut self.text_open) {
+            output::write("\n")?;
+        }
+        Ok(())
+    }
+}

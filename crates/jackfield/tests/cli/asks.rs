@@ -1,0 +1,148 @@
+//! Questions of agents where nobody is at a terminal, and answers from elsewhere.
+
+use jackfield_core::event::{Ask, AskKind, End, Event, Input};
+use jackfield_testkit::{FakeAgent, Raw, TestHub};
+use serde_json::{Value, json};
+
+use crate::run::Cli;
+
+pub(crate) fn question(id: &str, kind: AskKind) -> Ask {
+    Ask {
+        id: id.to_owned(),
+        kind,
+        text: "which one?".to_owned(),
+        tool_name: None,
+        tool_call_id: None,
+        arguments: None,
+        schema: None,
+    }
+}
+
+/// An Agora agent asks; returns where its replies go.
+async fn ask(agent: &mut Raw, kind: &str) -> Value {
+    let message = agent.frame().await;
+    let to = message["from"].clone();
+    let ask = json!({"id": "q1", "kind": kind, "text": "which one?"});
+    agent
+        .send(json!({"type": "reply", "to": to, "payload": {"input_required": ask}}))
+        .await;
+    to
+}
+
+#[tokio::test]
+async fn without_a_terminal_a_live_call_says_how_to_answer_and_ends() {
+    let hub = TestHub::start().await;
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let run = Cli::new(&hub).start(&["call", "bob", "x"]);
+    let serving = agent.call().await;
+    serving.ask(question("q1", AskKind::Input));
+    assert_eq!(agent.cancelled().await, serving.call().id);
+    let run = run.end().await.code(1);
+    run.says("which one?")
+        .says("jackfield task answer")
+        .says("--detach");
+}
+
+#[tokio::test]
+async fn a_kept_call_waits_for_the_answer_from_elsewhere() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut agent = hub.agora("bob").await;
+    let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
+    let task = task.out.trim();
+    let to = ask(&mut agent, "input").await;
+    let waited = cli.run(&["task", "wait", task]).await.code(1);
+    waited.says(&format!("jackfield task answer {task} q1 TEXT"));
+    let shown = cli
+        .run(&["task", "show", task])
+        .await
+        .ok()
+        .says("which one?");
+    assert!(shown.out.contains("state\tinput_required"), "{shown:?}");
+    cli.run(&["task", "answer", task, "q1"]).await.code(2);
+    cli.run(&["task", "answer", task, "q2", "x"])
+        .await
+        .code(3)
+        .says("task show");
+    cli.run(&["task", "answer", task, "q1", "the blue one"])
+        .await
+        .ok();
+    let told = agent.frame().await;
+    assert_eq!(told["payload"]["ask_id"], "q1");
+    assert_eq!(told["payload"]["body"]["content"], "the blue one");
+    cli.run(&["task", "answer", task, "q1", "the red one"])
+        .await
+        .code(1);
+    agent
+        .send(json!({"type": "reply", "to": to, "payload": {"body": {"answer": "blue it is"}}}))
+        .await;
+    // The question in the log is answered, and does not stop who reads it later.
+    assert_eq!(
+        cli.run(&["task", "wait", task]).await.ok().out,
+        "blue it is\n"
+    );
+}
+
+#[tokio::test]
+async fn json_goes_on_so_that_a_program_can_answer() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut run = cli.start(&["call", "bob", "x", "--json"]);
+    let id = run.json().await["id"].as_str().unwrap().to_owned();
+    let serving = agent.call().await;
+    serving.ask(question("q1", AskKind::Input));
+    assert_eq!(run.json().await["type"], "ask");
+    cli.run(&["task", "answer", &id, "q1", "this one"])
+        .await
+        .ok();
+    let mut inputs = Vec::new();
+    serving.input().take(&mut inputs, usize::MAX);
+    assert!(
+        matches!(&inputs[..], [Input::Answer(id, answer)] if id == "q1" && answer.content.as_deref() == Some("this one"))
+    );
+    serving.push(Event::text("thanks"));
+    serving.finish(End::done());
+    assert_eq!(run.json().await["text"], "thanks");
+    run.end().await.ok();
+}
+
+#[tokio::test]
+async fn the_owner_of_an_agent_approves_or_denies() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    for (flags, approved, reason) in [
+        (&["--approve"][..], true, None),
+        (
+            &["--deny", "--reason", "not today"][..],
+            false,
+            Some("not today"),
+        ),
+    ] {
+        let mut watch = cli.start(&["watch", "bob", "--json"]);
+        watch.until_it_says("watching").await;
+        let _run = cli.start(&["call", "bob", "x"]);
+        let serving = agent.call().await;
+        serving.ask(question("q1", AskKind::Approval));
+        let seen = loop {
+            let seen = watch.json().await;
+            if seen["type"] == "ask" {
+                break seen;
+            }
+        };
+        let call = seen["call"].as_str().unwrap();
+        let answer = ["task", "answer", call, seen["id"].as_str().unwrap()];
+        cli.run(&[&answer[..], flags].concat()).await.ok();
+        let mut inputs = Vec::new();
+        serving.input().take(&mut inputs, usize::MAX);
+        let [Input::Answer(_, answer)] = &inputs[..] else {
+            panic!("{inputs:?}")
+        };
+        assert_eq!(answer.approved, Some(approved));
+        assert_eq!(answer.reason.as_deref(), reason);
+    }
+    cli.run(&["task", "answer", "x", "q", "--approve", "--deny"])
+        .await
+        .code(2);
+}

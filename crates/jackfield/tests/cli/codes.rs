@@ -1,0 +1,150 @@
+//! Each exit code, and what to do next.
+
+use jackfield_core::{
+    event::{Done, DoneState, End},
+    failure::{Failure, Reason},
+};
+use jackfield_testkit::{FakeAgent, TestHub};
+
+use crate::run::{Cli, Run};
+
+/// How `call` ends when the agent ends the call like this.
+async fn ended(end: End) -> Run {
+    let hub = TestHub::start().await;
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let run = Cli::new(&hub).start(&["call", "bob", "x"]);
+    agent.call().await.finish(end);
+    run.end().await
+}
+
+fn failed(reason: Reason) -> End {
+    End::Failed(Failure::new(reason, "it went wrong"))
+}
+
+#[tokio::test]
+async fn one_for_what_has_no_code_of_its_own() {
+    ended(failed(Reason::Busy))
+        .await
+        .code(1)
+        .says("it went wrong");
+    ended(failed(Reason::Internal))
+        .await
+        .code(1)
+        .says("jackfield doctor");
+}
+
+#[tokio::test]
+async fn two_for_usage() {
+    let nonsense = Cli::at("nonsense");
+    nonsense.run(&["ls"]).await.code(2).says("--hub URL");
+    let cli = Cli::at("http://127.0.0.1:1");
+    cli.run(&["dance"]).await.code(2);
+    cli.run(&["ls", "--token-file", "missing"])
+        .await
+        .code(2)
+        .says("missing");
+    std::fs::write(cli.home().join("empty"), "\n").unwrap();
+    cli.run(&["ls", "--token-file", "empty"])
+        .await
+        .code(2)
+        .says("token create");
+}
+
+#[tokio::test]
+async fn three_for_what_is_not_there() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    cli.run(&["call", "ghost", "x"])
+        .await
+        .code(3)
+        .says("jackfield ls");
+    drop(FakeAgent::attach(hub.hub(), "bob"));
+    cli.run(&["call", "bob", "x"])
+        .await
+        .code(3)
+        .says("--wait-online");
+    let nowhere = Cli::at("http://127.0.0.1:1");
+    nowhere.run(&["ls"]).await.code(3).says("jackfield serve");
+}
+
+#[tokio::test]
+async fn four_for_who_may_not() {
+    let hub = TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().unwrap()).await;
+    let cli = Cli::at(&format!("http://127.0.0.1:{}", hub.addr().port()));
+    cli.run(&["ls"]).await.code(4).says("--token-file");
+    cli.run_with("JACKFIELD_TOKEN", "jf_wrong", &["ls"])
+        .await
+        .code(4)
+        .says("token create");
+    let token = hub.token("ann", &["call:*"]).await;
+    cli.run_with("JACKFIELD_TOKEN", &token, &["ls"]).await.ok();
+    cli.run_with("JACKFIELD_TOKEN", &token, &["token", "ls"])
+        .await
+        .code(4)
+        .says("admin");
+    std::fs::write(cli.home().join("token"), format!("{token}\n")).unwrap();
+    let run = cli
+        .run_with(
+            "JACKFIELD_TOKEN",
+            "jf_wrong",
+            &["ls", "--token-file", "token"],
+        )
+        .await;
+    run.ok();
+}
+
+#[tokio::test]
+async fn the_admins_token_is_shown_to_the_hub_of_this_machine_only() {
+    let hub = TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().unwrap()).await;
+    let cli = Cli::at(&format!("http://127.0.0.1:{}", hub.addr().port()));
+    // A hub that was named does not get it, though it would take it.
+    cli.run_with("JACKFIELD_DATA_DIR", hub.data_dir(), &["ls"])
+        .await
+        .code(4);
+    let local = cli.at_hub("");
+    let config = format!(
+        "listen = \"0.0.0.0:{}\"\ndata_dir = {:?}\n",
+        hub.addr().port(),
+        hub.data_dir()
+    );
+    std::fs::write(local.home().join("jackfield.toml"), config).unwrap();
+    let run = local.run(&["doctor"]).await.ok();
+    assert!(run.out.contains("is ready"), "{run:?}");
+}
+
+#[tokio::test]
+async fn five_for_a_clock_that_ran_out() {
+    let hub = TestHub::start().await;
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let run = Cli::new(&hub).start(&["call", "bob", "x", "--timeout", "50ms"]);
+    let _serving = agent.call().await;
+    run.end().await.code(5).says("--timeout");
+}
+
+#[tokio::test]
+async fn six_for_an_agent_that_failed_or_refused() {
+    let run = ended(failed(Reason::Agent("quota".into()))).await.code(6);
+    run.says("it went wrong").says("quota");
+    ended(failed(Reason::Crashed)).await.code(6);
+    let rejected = Done {
+        state: DoneState::Rejected,
+        ..Done::default()
+    };
+    ended(End::Done(Box::new(rejected)))
+        .await
+        .code(6)
+        .says("refused");
+}
+
+#[tokio::test]
+async fn seven_for_a_call_that_somebody_cancelled() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let run = cli.start(&["call", "bob", "x"]);
+    let serving = agent.call().await;
+    let id = serving.call().id.to_string();
+    cli.run(&["task", "cancel", &id]).await.ok();
+    run.end().await.code(7);
+    assert_eq!(agent.cancelled().await, serving.call().id);
+}

@@ -1,0 +1,14 @@
+//! The program as people run it: the real binary against a real hub.
+
+mod agents;
+mod asks;
+mod calls;
+mod codes;
+mod local;
+mod run;
+mod serve;
+mod survives;
+mod tasks;
+mod terminal;
+mod tokens;
+mod watch;

@@ -1,0 +1,226 @@
+//! Running the binary: to its end, or line by line.
+
+use std::{ffi::OsStr, path::Path, process::Stdio, sync::Arc};
+
+use jackfield_testkit::{SOON, TestHub};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    process::{Child, ChildStderr, ChildStdout, Command},
+    time::timeout,
+};
+
+/// The binary in a home and an environment of its own.
+pub(crate) struct Cli {
+    home: Arc<TempDir>,
+    hub: String,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Run {
+    /// Checks the exit code.
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        self
+    }
+
+    /// Checks that it went well.
+    pub(crate) fn ok(self) -> Self {
+        self.code(0)
+    }
+
+    /// Checks that standard error has a text.
+    pub(crate) fn says(self, text: &str) -> Self {
+        assert!(self.err.contains(text), "{text:?} is not in {self:?}");
+        self
+    }
+
+    /// Standard output as one JSON object.
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.out.lines().count(), 1, "{self:?}");
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{self:?}: {error}"))
+    }
+}
+
+impl Cli {
+    /// For a hub.
+    pub(crate) fn new(hub: &TestHub) -> Self {
+        Self::at(&hub.url(""))
+    }
+
+    /// For a hub at this URL.
+    pub(crate) fn at(hub: &str) -> Self {
+        Self {
+            home: Arc::new(tempfile::tempdir().expect("a temporary folder")),
+            hub: hub.to_owned(),
+        }
+    }
+
+    /// The same home, for another hub.
+    pub(crate) fn at_hub(self, hub: &str) -> Self {
+        Self {
+            hub: hub.to_owned(),
+            ..self
+        }
+    }
+
+    /// Its home, which is also where it runs.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// The command, which nothing of the environment outside reaches.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_jackfield"));
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.home())
+            .env("JACKFIELD_HUB", &self.hub)
+            .current_dir(self.home())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) async fn run(&self, args: &[&str]) -> Run {
+        end(self.command(args)).await
+    }
+
+    /// Runs it to its end, with a variable in the environment.
+    pub(crate) async fn run_with(
+        &self,
+        name: &str,
+        value: impl AsRef<OsStr>,
+        args: &[&str],
+    ) -> Run {
+        let mut command = self.command(args);
+        command.env(name, value);
+        end(command).await
+    }
+
+    /// Runs it to its end, with this on standard input.
+    pub(crate) async fn run_on(&self, input: &[u8], args: &[&str]) -> Run {
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let mut stdin = child.stdin.take().expect("it is piped");
+        // A program that does not read is one more thing to test.
+        stdin.write_all(input).await.ok();
+        drop(stdin);
+        let output = timeout(SOON, child.wait_with_output()).await;
+        run_from(output.expect("it ends").expect("it runs"))
+    }
+
+    /// Starts a command of [`command`](Self::command).
+    pub(crate) fn start_command(&self, mut command: Command) -> Running {
+        let mut child = command.spawn().expect("the binary runs");
+        let out = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let err = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        Running {
+            child,
+            out,
+            err,
+            _home: self.home.clone(),
+        }
+    }
+
+    /// Starts it.
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        self.start_command(self.command(args))
+    }
+}
+
+async fn end(mut command: Command) -> Run {
+    let output = timeout(SOON, command.output()).await;
+    run_from(output.expect("it ends").expect("the binary runs"))
+}
+
+fn run_from(output: std::process::Output) -> Run {
+    Run {
+        code: output.status.code().expect("it was not killed"),
+        out: String::from_utf8(output.stdout).expect("text"),
+        err: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+/// A run that goes on.
+pub(crate) struct Running {
+    child: Child,
+    out: Lines<BufReader<ChildStdout>>,
+    err: Lines<BufReader<ChildStderr>>,
+    /// Stays as long as the program runs.
+    _home: Arc<TempDir>,
+}
+
+impl Running {
+    /// The next line on standard output; nothing at its end.
+    pub(crate) async fn line(&mut self) -> Option<String> {
+        let line = timeout(SOON, self.out.next_line()).await;
+        line.expect("no line came in time").expect("text")
+    }
+
+    /// The next line on standard output as JSON.
+    pub(crate) async fn json(&mut self) -> Value {
+        let line = self.line().await.expect("a line");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
+    }
+
+    /// The next line on standard error; nothing at its end.
+    pub(crate) async fn err_line(&mut self) -> Option<String> {
+        let line = timeout(SOON, self.err.next_line()).await;
+        line.expect("no line came in time").expect("text")
+    }
+
+    /// Reads standard error up to a line that has this text.
+    pub(crate) async fn until_it_says(&mut self, text: &str) -> String {
+        loop {
+            let line = self.err_line().await;
+            let line = line.unwrap_or_else(|| panic!("it ended without saying {text:?}"));
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = self
+            .child
+            .id()
+            .and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        kill_process(pid.expect("it runs"), signal).expect("it can be told");
+    }
+
+    /// Waits for the end and returns all that was not read yet.
+    pub(crate) async fn end(mut self) -> Run {
+        let status = timeout(SOON, self.child.wait()).await;
+        let status = status.expect("it ends").expect("it runs");
+        let (mut out, mut err) = (String::new(), String::new());
+        while let Some(line) = self.line().await {
+            out += &(line + "\n");
+        }
+        while let Some(line) = self.err_line().await {
+            err += &(line + "\n");
+        }
+        Run {
+            code: status.code().unwrap_or(-1),
+            out,
+            err,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `serve` as a process: what it prints, how it stops.
+
+use jackfield_testkit::{Raw, SOON};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::run::{Cli, Running};
+
+/// A hub in a process of its own.
+pub(crate) struct Served {
+    pub(crate) process: Running,
+    pub(crate) cli: Cli,
+    pub(crate) addr: std::net::SocketAddr,
+}
+
+impl Served {
+    /// Starts one on a free port, in the home of a client that then knows it.
+    pub(crate) async fn start(cli: Cli, args: &[&str]) -> Self {
+        let all = [
+            &["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"],
+            args,
+        ]
+        .concat();
+        let mut process = cli.start(&all);
+        let line = process.line().await.expect("it listens");
+        let url = line
+            .strip_prefix("jackfield listens on ")
+            .expect("the first line says where");
+        let addr = url
+            .strip_prefix("http://")
+            .and_then(|addr| addr.parse().ok());
+        let addr = addr.expect("an address");
+        let cli = cli.at_hub(url);
+        Self { process, cli, addr }
+    }
+
+    pub(crate) async fn agora(&self, id: &str) -> Raw {
+        let mut agent = Raw::connect(self.addr, "/ws").await;
+        agent.register(id).await;
+        agent
+    }
+}
+
+fn home(config: &str) -> Cli {
+    let cli = Cli::at("");
+    std::fs::write(cli.home().join("jackfield.toml"), config).expect("a file");
+    cli
+}
+
+#[tokio::test]
+async fn it_says_where_it_listens_and_ends_well_on_sigterm() {
+    let mut served = Served::start(home(""), &[]).await;
+    let healthy = served.cli.run(&["doctor", "--data-dir", "data"]).await.ok();
+    assert!(healthy.out.contains("is ready"), "{healthy:?}");
+    served.process.signal(Signal::TERM);
+    served.process.until_it_says("stopping").await;
+    assert_eq!(served.process.end().await.ok().out, "");
+}
+
+#[tokio::test]
+async fn an_open_call_is_told_before_it_stops() {
+    let config = "[limits]\nstop_grace = \"200ms\"\n";
+    let served = Served::start(home(config), &[]).await;
+    let mut agent = served.agora("bob").await;
+    let call = served.cli.start(&["call", "bob", "x"]);
+    assert_eq!(agent.frame().await["type"], "message");
+    let before = Instant::now();
+    served.process.signal(Signal::TERM);
+    call.end().await.code(3).says("stopping");
+    // The agent hears that its call is over, then that the hub goes.
+    agent.closed().await;
+    served.process.end().await.ok();
+    assert!(
+        before.elapsed() < SOON / 2,
+        "it waits no longer than the grace"
+    );
+}
+
+#[tokio::test]
+async fn an_open_call_may_end_by_itself_meanwhile() {
+    let mut served = Served::start(home(""), &[]).await;
+    let mut agent = served.agora("bob").await;
+    let call = served.cli.start(&["call", "bob", "x"]);
+    let from = agent.frame().await["from"].clone();
+    served.process.signal(Signal::TERM);
+    served.process.until_it_says("stopping").await;
+    agent
+        .send(json!({"type": "reply", "to": from, "payload": {"body": {"answer": "in time"}}}))
+        .await;
+    assert_eq!(call.end().await.ok().out, "in time\n");
+    served.process.end().await.ok();
+}
+
+#[tokio::test]
+async fn a_second_ctrl_c_stops_at_once() {
+    let mut served = Served::start(home("[limits]\nstop_grace = \"1h\"\n"), &[]).await;
+    let mut agent = served.agora("bob").await;
+    let _call = served.cli.start(&["call", "bob", "x"]);
+    agent.frame().await;
+    served.process.signal(Signal::INT);
+    served.process.until_it_says("stopping").await;
+    served.process.signal(Signal::INT);
+    served.process.end().await.code(130);
+}
+
+#[tokio::test]
+async fn logs_are_json_when_asked() {
+    let served = Served::start(home(""), &["--log-format", "json", "--log", "debug"]).await;
+    let agent = served.agora("bob").await;
+    served
+        .cli
+        .run(&["token", "create", "--owner", "ann", "--scope", "admin"])
+        .await
+        .ok();
+    agent.close().await;
+    served.process.signal(Signal::TERM);
+    let run = served.process.end().await.ok();
+    let lines: Vec<Value> = run
+        .err
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line:?}: {error}")))
+        .collect();
+    assert!(
+        lines.iter().any(|line| line["message"] == "token made"),
+        "{lines:?}"
+    );
+}
+
+#[tokio::test]
+async fn text_logs_have_no_colours_in_a_file() {
+    let served = Served::start(home(""), &[]).await;
+    served.process.signal(Signal::TERM);
+    let run = served.process.end().await.ok();
+    assert!(
+        !run.err.is_empty() && !run.err.contains('\u{1b}'),
+        "{run:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_second_hub_on_the_same_data_is_refused() {
+    let served = Served::start(home(""), &[]).await;
+    let second = served
+        .cli
+        .run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
+        .await;
+    second.code(1).says("--data-dir");
+    let addr = served.addr.to_string();
+    let third = served
+        .cli
+        .run(&["serve", "--listen", &addr, "--data-dir", "other"])
+        .await;
+    third.code(1).says("--listen");
+}
