@@ -5,6 +5,7 @@ mod asks;
 mod calls;
 mod codes;
 mod local;
+mod readme;
 mod run;
 mod serve;
 mod survives;

@@ -75,6 +75,10 @@ fn what(name: &str, data: &Value, style: Style) -> Option<String> {
         "done" => style.green(&format!("done, {}", of("state"))),
         "cancelled" => style.yellow("cancelled"),
         "failed" => style.red(&format!("failed, {}: {}", of("error"), of("message"))),
+        "relayed" => {
+            let head = format!("{} to {}:", of("kind"), of("to"));
+            format!("{} {}", style.bold(&head), of("text"))
+        }
         "frame" => {
             let arrow = if text(data, "direction") == "in" {
                 "<-"
