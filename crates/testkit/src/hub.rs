@@ -1,12 +1,17 @@
 //! A whole hub, as `jackfield serve` runs it, on a free port and in a temporary folder.
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    time::Duration,
+};
 
 use jackfield::{
     assembly::{self, Running},
     config::Config,
 };
 use jackfield_core::{hub::Hub, id::Owner, principal::Scopes};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::Raw;
@@ -67,9 +72,13 @@ impl TestHub {
         self.running.stop(grace).await;
     }
 
-    /// Its address.
+    /// Its address; on loopback, where it listens everywhere.
     pub fn addr(&self) -> SocketAddr {
-        self.running.addr
+        let mut addr = self.running.addr;
+        if addr.ip().is_unspecified() {
+            addr.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        addr
     }
 
     /// The URL of a path.
@@ -102,6 +111,22 @@ impl TestHub {
     /// A connection to `/ws` that has sent nothing.
     pub async fn connect(&self) -> Raw {
         Raw::connect(self.addr(), "/ws").await
+    }
+
+    /// An Agora agent of whoever holds the token.
+    pub async fn agora_of(&self, token: &str, id: &str) -> Raw {
+        let mut raw = self.connect().await;
+        raw.send(json!({"type": "register", "id": id, "token": token}))
+            .await;
+        assert_eq!(raw.frame().await, json!({"type": "registered", "id": id}));
+        raw
+    }
+
+    /// An Agora agent with this id, over a connection with small buffers.
+    pub async fn agora_narrow(&self, id: &str) -> Raw {
+        let mut raw = Raw::connect_narrow(self.addr(), "/ws").await;
+        raw.register(id).await;
+        raw
     }
 
     /// An Agora agent with this id.

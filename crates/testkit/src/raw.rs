@@ -4,7 +4,10 @@ use std::{net::SocketAddr, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpSocket, TcpStream},
+};
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{Message, client::IntoClientRequest},
@@ -27,6 +30,18 @@ impl Raw {
             .expect("the hub takes the connection")
     }
 
+    /// Connects with small buffers in the kernel, so that it takes little to fill them.
+    pub async fn connect_narrow(addr: SocketAddr, path: &str) -> Self {
+        const NARROW: u32 = 64 << 10;
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_send_buffer_size(NARROW).expect("a size");
+        socket.set_recv_buffer_size(NARROW).expect("a size");
+        let tcp = socket.connect(addr).await.expect("the hub listens");
+        Self::shake_hands(tcp, addr, path, &[])
+            .await
+            .expect("the hub takes the connection")
+    }
+
     /// Connects with further headers; the HTTP status if the hub refuses.
     pub async fn connect_with(
         addr: SocketAddr,
@@ -34,6 +49,15 @@ impl Raw {
         headers: &[(&'static str, &str)],
     ) -> Result<Self, u16> {
         let tcp = TcpStream::connect(addr).await.expect("the hub listens");
+        Self::shake_hands(tcp, addr, path, headers).await
+    }
+
+    async fn shake_hands(
+        tcp: TcpStream,
+        addr: SocketAddr,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Self, u16> {
         let mut request = format!("ws://{addr}{path}")
             .into_client_request()
             .expect("a URL");
@@ -59,6 +83,11 @@ impl Raw {
             .expect("the connection is open");
     }
 
+    /// Sends text as it is; false if the connection is gone.
+    pub async fn maybe_send_text(&mut self, text: &str) -> bool {
+        self.ws.send(Message::text(text)).await.is_ok()
+    }
+
     /// Sends JSON.
     pub async fn send(&mut self, frame: Value) {
         self.send_text(frame.to_string()).await;
@@ -72,9 +101,36 @@ impl Raw {
             .expect("the connection is open");
     }
 
+    /// Sends one WebSocket frame as it is, masked: its first byte (0x80 last of its message, then 1 text, 2 binary,
+    /// 0 continuation) and its payload.
+    pub async fn send_raw(&mut self, first: u8, payload: &[u8]) {
+        let mut bytes = vec![first];
+        match payload.len() {
+            short @ 0..=125 => bytes.push(0x80 | u8::try_from(short).expect("below 126")),
+            long => {
+                bytes.push(0x80 | 127);
+                bytes.extend((long as u64).to_be_bytes());
+            }
+        }
+        // A mask of zeros leaves the payload as it is.
+        bytes.extend([0; 4]);
+        bytes.extend(payload);
+        self.write(&bytes).await.expect("the connection is open");
+    }
+
+    /// Writes bytes below WebSocket.
+    pub async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.ws.get_mut().write_all(bytes).await
+    }
+
     /// Queues JSON without flushing; false if the connection is gone.
     pub async fn feed(&mut self, frame: &Value) -> bool {
         self.ws.feed(Message::text(frame.to_string())).await.is_ok()
+    }
+
+    /// Queues text without flushing; false if the connection is gone.
+    pub async fn feed_text(&mut self, text: String) -> bool {
+        self.ws.feed(Message::text(text)).await.is_ok()
     }
 
     /// Flushes what was queued; false if the connection is gone.
@@ -90,10 +146,48 @@ impl Raw {
         }
     }
 
+    /// The next text frame, or nothing once the hub has closed or cut the connection.
+    pub async fn maybe_text(&mut self) -> Option<String> {
+        loop {
+            let next = tokio::time::timeout(SOON, self.ws.next()).await;
+            match next.expect("nothing came in time") {
+                Some(Ok(Message::Text(text))) => return Some(text.to_string()),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
+    /// Waits for a ping of the hub, which is answered with the next thing that is read or sent.
+    pub async fn pinged(&mut self) {
+        let next = tokio::time::timeout(SOON, self.ws.next()).await;
+        match next.expect("no ping came in time") {
+            Some(Ok(Message::Ping(_))) => {}
+            other => panic!("expected a ping, got {other:?}"),
+        }
+    }
+
     /// The next frame as JSON.
     pub async fn frame(&mut self) -> Value {
         let text = self.text().await;
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text:?} is not JSON: {error}"))
+    }
+
+    /// The next frame is this one.
+    pub async fn expect(&mut self, frame: Value) {
+        assert_eq!(self.frame().await, frame);
+    }
+
+    /// The next frame is an `error` with these fields, and with a sentence besides, which is returned.
+    pub async fn expect_error(&mut self, mut fields: Value) -> String {
+        let mut frame = self.frame().await;
+        let sentence = frame["message"].take();
+        fields["type"] = "error".into();
+        fields["message"] = Value::Null;
+        assert_eq!(frame, fields, "{sentence}");
+        let sentence = sentence.as_str().unwrap_or_default().to_owned();
+        assert!(!sentence.is_empty(), "{frame} has no sentence");
+        sentence
     }
 
     /// Whether nothing more comes before the answer to a ping frame of the protocol, which keeps the order.
@@ -113,6 +207,14 @@ impl Raw {
                 _ => {}
             }
         }
+    }
+
+    /// Waits for the end of the connection, however it comes.
+    pub async fn gone(&mut self) {
+        let ended = async { while let Some(Ok(_)) = self.ws.next().await {} };
+        tokio::time::timeout(SOON, ended)
+            .await
+            .expect("the connection did not end in time");
     }
 
     async fn next(&mut self) -> Message {

@@ -44,7 +44,7 @@ async fn a_call_from_another_door_reaches_an_agora_agent_and_streams_back() {
                 assert_eq!(end, End::done());
                 break;
             }
-            other => panic!("{other:?}"),
+            jackfield_core::call::Reply::Event(other) => panic!("{other:?}"),
         }
     }
     assert_eq!(text, "it is");

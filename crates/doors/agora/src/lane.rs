@@ -3,7 +3,10 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use jackfield_core::{
@@ -36,16 +39,36 @@ impl Item for RawFrame {
     }
 }
 
+/// One end of a lane.
+#[derive(Debug, Clone)]
+pub(crate) struct LaneEnd {
+    /// The agent.
+    pub(crate) entry: Arc<Entry>,
+    /// Its connection.
+    pub(crate) link: Weak<AgoraLink>,
+}
+
 /// One way from a sender to a receiver.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    pub(crate) pipe: Pipe<RawFrame, ()>,
-    sender: Weak<AgoraLink>,
-    receiver: Weak<AgoraLink>,
-    entry: Arc<Entry>,
+    /// The frames; then, in the end, what the receiver is told about the streams that will not go on.
+    pub(crate) pipe: Pipe<RawFrame, Vec<String>>,
+    pub(crate) sender: LaneEnd,
+    pub(crate) receiver: LaneEnd,
     /// The receiver's connection by number; under another number this way is stale.
     generation: u64,
-    streams: Mutex<HashSet<(Direction, Box<str>)>>,
+    /// Whether it was opened only because the receiver wrote first: then it carries answers and nothing else.
+    answers_only: bool,
+    streams: Mutex<Streams>,
+    /// Whether there are broken streams; saves a look at them for every chunk.
+    has_broken: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    open: HashSet<(Direction, Box<str>)>,
+    /// Those that lost frames to a slow reader: both sides know, and what the sender still sends is dropped.
+    broken: HashSet<(Direction, Box<str>)>,
 }
 
 /// Whether a stream carries a message or a reply.
@@ -63,146 +86,230 @@ fn direction(kind: RelayKind) -> Direction {
     }
 }
 
+/// Whether a frame is about something that its receiver sent, rather than something new.
+pub(crate) fn is_answer(kind: RelayKind) -> bool {
+    match kind {
+        RelayKind::Send | RelayKind::SendChunk | RelayKind::SendEnd => false,
+        RelayKind::Reply
+        | RelayKind::ReplyChunk
+        | RelayKind::ReplyEnd
+        | RelayKind::Cancel
+        | RelayKind::Error => true,
+    }
+}
+
+/// Why a frame did not get on the lane.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoWay {
+    /// The receiver is gone, or was given up: look for a new way.
+    Ended,
+    /// The receiver does not read; this lane is over.
+    Overrun,
+    /// Too many streams are open.
+    Busy,
+    /// Only answers may go this way.
+    AnswersOnly,
+    /// It belongs to a stream that lost frames, which its sender was told.
+    Late,
+}
+
 impl Lane {
-    /// Opens a lane and tells the receiver. Nothing if its session is gone.
+    /// Opens a lane, `after` one that is over, and tells the receiver. Nothing if its session is gone.
     pub(crate) fn open(
-        sender: &Arc<AgoraLink>,
-        receiver: &Arc<AgoraLink>,
-        entry: &Arc<Entry>,
+        sender: LaneEnd,
+        receiver: LaneEnd,
         generation: u64,
+        answers_only: bool,
+        after: Option<&Self>,
         gate: &Arc<Gate>,
         shared: &Shared,
     ) -> Option<Arc<Self>> {
+        let broken = after.map(|lane| std::mem::take(&mut lane.streams.lock().broken));
+        let broken = broken.unwrap_or_default();
+        let link = receiver.link.upgrade()?;
         let lane = Arc::new(Self {
             pipe: Pipe::new(Levels::from(&shared.limits), shared.budget.clone()),
-            sender: Arc::downgrade(sender),
-            receiver: Arc::downgrade(receiver),
-            entry: entry.clone(),
+            sender,
+            receiver,
             generation,
-            streams: Mutex::default(),
+            answers_only,
+            has_broken: AtomicBool::new(!broken.is_empty()),
+            streams: Mutex::new(Streams {
+                open: HashSet::new(),
+                broken,
+            }),
         });
         lane.pipe.written_by(Some(gate.clone()), 0);
-        receiver.post(Mail::Lane(lane.clone())).ok()?;
+        link.post(Mail::Lane(lane.clone())).ok()?;
         Some(lane)
     }
 
     /// Whether it still leads to the receiver's newest connection.
     pub(crate) fn is_current(&self) -> bool {
-        self.entry.generation() == self.generation
+        self.receiver.entry.generation() == self.generation
     }
 
     /// Passes a frame on and keeps track of the streams.
-    pub(crate) fn relay(&self, from: &str, relay: &Relay<'_>) -> Result<(), Reason> {
-        let opens = relay.stream && matches!(relay.kind, RelayKind::Send | RelayKind::Reply);
-        if let Some(stream_id) = &relay.stream_id {
-            let key = || (direction(relay.kind), Box::from(&**stream_id));
-            if opens {
-                let mut streams = self.streams.lock();
-                if streams.len() >= MAX_STREAMS && !streams.contains(&key()) {
-                    return Err(Reason::Busy);
-                }
-                streams.insert(key());
-            } else if relay.kind.is_end() || relay.kind == RelayKind::Error {
-                self.streams.lock().remove(&key());
-            }
+    pub(crate) fn relay(&self, relay: &Relay<'_>) -> Result<(), NoWay> {
+        if self.answers_only && !is_answer(relay.kind) {
+            return Err(NoWay::AnswersOnly);
         }
-        match self.pipe.push(RawFrame(relay.forward(from))) {
+        if let Some(stream_id) = &relay.stream_id {
+            if self.has_broken.load(Ordering::Relaxed) && self.is_late(relay, stream_id) {
+                return Err(NoWay::Late);
+            }
+            self.note_stream(relay, stream_id)?;
+        }
+        match self
+            .pipe
+            .push(RawFrame(relay.forward(self.sender.entry.id.as_str())))
+        {
             Pushed::Room | Pushed::Full => Ok(()),
-            Pushed::Overrun => Err(Reason::SlowReader),
-            Pushed::Ended => Err(Reason::Offline),
+            Pushed::Overrun => {
+                self.give_up(relay.stream_id.as_deref());
+                Err(NoWay::Overrun)
+            }
+            Pushed::Ended => Err(NoWay::Ended),
+        }
+    }
+
+    fn note_stream(&self, relay: &Relay<'_>, stream_id: &str) -> Result<(), NoWay> {
+        let key = |direction| (direction, Box::from(stream_id));
+        match relay.kind {
+            RelayKind::Send | RelayKind::Reply if relay.stream => {
+                let mut streams = self.streams.lock();
+                let Streams { open, broken } = &mut *streams;
+                let key = key(direction(relay.kind));
+                broken.remove(&key);
+                if open.len() + broken.len() >= MAX_STREAMS && !open.contains(&key) {
+                    return Err(NoWay::Busy);
+                }
+                open.insert(key);
+            }
+            // A cancel speaks of what its sender wants no more of: its own message has no end then.
+            RelayKind::SendEnd | RelayKind::Cancel => {
+                self.streams.lock().open.remove(&key(Direction::Message));
+            }
+            RelayKind::ReplyEnd => {
+                self.streams.lock().open.remove(&key(Direction::Reply));
+            }
+            // It does not say which of the two failed.
+            RelayKind::Error => {
+                let mut streams = self.streams.lock();
+                streams.open.remove(&key(Direction::Message));
+                streams.open.remove(&key(Direction::Reply));
+            }
+            RelayKind::Send | RelayKind::Reply | RelayKind::SendChunk | RelayKind::ReplyChunk => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a frame goes on with a stream that is broken.
+    fn is_late(&self, relay: &Relay<'_>, stream_id: &str) -> bool {
+        let key = (direction(relay.kind), Box::from(stream_id));
+        let broken = &mut self.streams.lock().broken;
+        if relay.kind.is_end() {
+            broken.remove(&key)
+        } else {
+            relay.kind.is_chunk() && broken.contains(&key)
         }
     }
 
     fn take_streams(&self) -> Vec<Box<str>> {
-        std::mem::take(&mut *self.streams.lock())
+        std::mem::take(&mut self.streams.lock().open)
             .into_iter()
             .map(|(_, id)| id)
             .collect()
     }
 
     /// The sender leaves: the receiver gets what is under way, then hears which streams will not go on.
-    pub(crate) fn sender_left(&self, from: &str) {
-        for stream_id in self.take_streams() {
-            let text = "the other side of this stream disconnected";
-            let frame = broken(Reason::Offline, text, Some(from), None, Some(&stream_id));
-            self.pipe.push(RawFrame(frame));
-        }
-        self.pipe.end((), false);
+    pub(crate) fn sender_left(&self) {
+        let from = Some(self.sender.entry.id.as_str());
+        let told = self
+            .take_streams()
+            .iter()
+            .map(|id| broken(&Reason::Offline, OTHER_SIDE_LEFT, from, None, Some(id)))
+            .collect();
+        self.pipe.end(told, false);
     }
 
-    /// The receiver leaves: the sender hears which streams, and how many other frames, did not arrive.
-    pub(crate) fn receiver_left(&self, id: &str) {
-        self.pipe.end((), false);
+    /// The receiver leaves: the sender hears which streams break, and how many frames did not arrive.
+    pub(crate) fn receiver_left(&self) {
+        self.pipe.end(Vec::new(), false);
         let mut unread = Vec::new();
         self.pipe.take(&mut unread, usize::MAX);
-        let Some(sender) = self.sender.upgrade() else {
-            return;
-        };
-        let streams = self.take_streams();
-        for stream_id in &streams {
-            let text = "the other side of this stream disconnected";
-            // A sender that is gone as well needs no word.
-            drop(sender.post(Mail::Frame(broken(
-                Reason::Offline,
-                text,
-                Some(id),
-                Some(id),
-                Some(stream_id),
-            ))));
+        let unread = unread.len();
+        for stream_id in self.take_streams() {
+            self.tell_sender(&Reason::Offline, OTHER_SIDE_LEFT, Some(&stream_id));
         }
-        if streams.is_empty() && !unread.is_empty() {
-            let text = format!(
-                "{} frames were not delivered: the agent disconnected",
-                unread.len()
-            );
-            drop(sender.post(Mail::Frame(broken(
-                Reason::Offline,
-                &text,
-                Some(id),
-                Some(id),
-                None,
-            ))));
+        if unread > 0 {
+            let text = format!("{unread} frames were not delivered: the agent disconnected");
+            self.tell_sender(&Reason::Offline, &text, None);
         }
     }
 
-    /// The receiver does not keep up: both sides are told, and what is unread is dropped.
-    pub(crate) fn overrun(&self, from: &str) {
-        self.pipe.end((), true);
-        let (sender, receiver) = (self.sender.upgrade(), self.receiver.upgrade());
-        let to = self.entry.id.as_str();
-        let mut streams: Vec<Option<Box<str>>> =
-            self.take_streams().into_iter().map(Some).collect();
-        if streams.is_empty() {
-            streams.push(None);
+    /// One look at the clock: whether it has been full for `looks` in a row with nothing taken. Then it is given up.
+    pub(crate) fn is_stalled(&self, looks: u32) -> bool {
+        let stalled = self.pipe.stalled() >= looks;
+        if stalled && self.give_up(None) == 0 {
+            self.tell_sender(&Reason::SlowReader, NOT_READ, None);
         }
-        for stream_id in streams {
-            let stream_id = stream_id.as_deref();
-            let text = "the receiver did not read fast enough; frames were dropped";
-            if let Some(sender) = &sender {
-                drop(sender.post(Mail::Frame(broken(
-                    Reason::SlowReader,
-                    text,
-                    Some(to),
-                    Some(to),
-                    stream_id,
-                ))));
+        stalled
+    }
+
+    /// The receiver does not keep up: what is unread is dropped, and both sides are told. The sender hears of the
+    /// stream `answered` in another way. Returns of how many streams it was told here.
+    fn give_up(&self, answered: Option<&str>) -> usize {
+        self.pipe.end(Vec::new(), true);
+        let streams = {
+            let mut streams = self.streams.lock();
+            let open = std::mem::take(&mut streams.open);
+            let ids: Vec<_> = open.iter().map(|(_, id)| id.clone()).collect();
+            streams.broken.extend(open);
+            ids
+        };
+        self.has_broken
+            .store(!streams.is_empty(), Ordering::Relaxed);
+        let mut told = 0;
+        for stream_id in streams
+            .iter()
+            .filter(|stream_id| answered != Some(&***stream_id))
+        {
+            self.tell_sender(&Reason::SlowReader, NOT_READ, Some(stream_id));
+            told += 1;
+        }
+        if let Some(receiver) = self.receiver.link.upgrade() {
+            let from = Some(self.sender.entry.id.as_str());
+            let tell = |stream_id: Option<&str>| {
+                let frame = broken(&Reason::SlowReader, YOU_DID_NOT_READ, from, None, stream_id);
+                // One that is gone as well needs no word.
+                drop(receiver.post(Mail::Frame(frame)));
+            };
+            if streams.is_empty() {
+                tell(None);
             }
-            if let Some(receiver) = &receiver {
-                let text = "you did not read fast enough; frames were dropped";
-                drop(receiver.post(Mail::Frame(broken(
-                    Reason::SlowReader,
-                    text,
-                    Some(from),
-                    None,
-                    stream_id,
-                ))));
-            }
+            streams.iter().for_each(|stream_id| tell(Some(stream_id)));
+        }
+        told
+    }
+
+    fn tell_sender(&self, reason: &Reason, text: &str, stream_id: Option<&str>) {
+        let to = Some(self.receiver.entry.id.as_str());
+        if let Some(sender) = self.sender.link.upgrade() {
+            // One that is gone as well needs no word.
+            drop(sender.post(Mail::Frame(broken(reason, text, to, to, stream_id))));
         }
     }
 }
 
+const OTHER_SIDE_LEFT: &str = "the other side of this stream disconnected";
+pub(crate) const NOT_READ: &str =
+    "the receiver did not read fast enough; frames that were under way are lost";
+const YOU_DID_NOT_READ: &str =
+    "you did not read fast enough; frames that were under way to you are lost";
+
 fn broken(
-    reason: Reason,
+    reason: &Reason,
     text: &str,
     from: Option<&str>,
     to: Option<&str>,

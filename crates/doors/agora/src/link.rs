@@ -36,8 +36,13 @@ pub(crate) enum Mail {
     Lane(Arc<Lane>),
     /// A frame of the hub for this agent: what became of something it sent.
     Frame(String),
-    /// The connection must end.
-    Close(Closing),
+}
+
+#[derive(Debug, Default)]
+struct Mailbox {
+    mail: VecDeque<Mail>,
+    /// The connection must end. Seen before all mail, since a peer that does not read gets no mail either.
+    closing: Option<Closing>,
 }
 
 /// The way into one connection.
@@ -47,7 +52,7 @@ pub(crate) struct AgoraLink {
     me: Weak<Self>,
     rope: Rope,
     /// Nothing once the session is gone.
-    mail: Mutex<Option<VecDeque<Mail>>>,
+    mailbox: Mutex<Option<Mailbox>>,
     born: Instant,
     /// When the peer last sent anything, in ms after `born`.
     sign: AtomicU64,
@@ -59,7 +64,7 @@ impl AgoraLink {
             id,
             me: me.clone(),
             rope,
-            mail: Mutex::new(Some(VecDeque::new())),
+            mailbox: Mutex::new(Some(Mailbox::default())),
             born: Instant::now(),
             sign: AtomicU64::new(0),
         })
@@ -74,12 +79,12 @@ impl AgoraLink {
     /// Puts something into the mailbox; gives it back if the session is gone.
     pub(crate) fn post(&self, mail: Mail) -> Result<(), Mail> {
         {
-            let mut slot = self.mail.lock();
-            let Some(queue) = slot.as_mut() else {
+            let mut mailbox = self.mailbox.lock();
+            let Some(mailbox) = mailbox.as_mut() else {
                 return Err(mail);
             };
-            queue.push_back(mail);
-            if queue.len() > 1 {
+            mailbox.mail.push_back(mail);
+            if mailbox.mail.len() > 1 {
                 return Ok(());
             }
         }
@@ -87,18 +92,27 @@ impl AgoraLink {
         Ok(())
     }
 
-    /// Empties the mailbox.
-    pub(crate) fn collect(&self) -> VecDeque<Mail> {
-        self.mail
-            .lock()
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
+    /// Why the connection must end, if it must.
+    pub(crate) fn closing(&self) -> Option<Closing> {
+        self.mailbox.lock().as_ref()?.closing
+    }
+
+    /// Takes the oldest piece of mail. Whoever does not take all comes back by itself: there is no second ring.
+    pub(crate) fn next_mail(&self) -> Option<Mail> {
+        let mut mailbox = self.mailbox.lock();
+        let queue = &mut mailbox.as_mut()?.mail;
+        let mail = queue.pop_front();
+        if queue.is_empty() {
+            // Mail is rare: an idle connection keeps no buffer for it.
+            *queue = VecDeque::new();
+        }
+        mail
     }
 
     /// Closes the mailbox for good and returns what was left in it.
     pub(crate) fn shut(&self) -> VecDeque<Mail> {
-        self.mail.lock().take().unwrap_or_default()
+        let mailbox = self.mailbox.lock().take();
+        mailbox.unwrap_or_default().mail
     }
 
     /// Notes that the peer sent something.
@@ -107,25 +121,39 @@ impl AgoraLink {
         self.sign
             .store(u64::try_from(ms).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
+
+    /// Takes a call back that the peer has not seen yet.
+    fn take_back(&self, call: &Call) -> Option<Mail> {
+        let mut mailbox = self.mailbox.lock();
+        let queue = &mut mailbox.as_mut()?.mail;
+        let is_it = |mail: &Mail| matches!(mail, Mail::Call(unseen) if unseen.call().id == call.id);
+        queue.remove(queue.iter().position(is_it)?)
+    }
 }
 
 impl Link for AgoraLink {
     fn deliver(&self, call: Serving) -> Result<(), Serving> {
         self.post(Mail::Call(call)).map_err(|mail| match mail {
             Mail::Call(call) => call,
-            Mail::Cancel(_) | Mail::Lane(_) | Mail::Frame(_) | Mail::Close(_) => {
+            Mail::Cancel(_) | Mail::Lane(_) | Mail::Frame(_) => {
                 unreachable!("post gives back what it was given")
             }
         })
     }
 
     fn cancel(&self, call: &Arc<Call>) {
-        // A session that is gone needs no cancel.
-        drop(self.post(Mail::Cancel(call.clone())));
+        // One that the peer never saw needs no cancel; kept, callers in a hurry could fill the mailbox with them.
+        if self.take_back(call).is_none() {
+            // Nor does a session that is gone.
+            drop(self.post(Mail::Cancel(call.clone())));
+        }
     }
 
     fn close(&self, why: Closing) {
-        drop(self.post(Mail::Close(why)));
+        if let Some(mailbox) = self.mailbox.lock().as_mut() {
+            mailbox.closing.get_or_insert(why);
+        }
+        self.rope.pull();
     }
 
     fn alive(&self, _: &Call) -> bool {

@@ -3,10 +3,10 @@
 
 use jackfield_core::{
     call::Asking,
-    event::{Artifact, End, Event, Input},
+    event::{Artifact, ChunkKind, End, Event, Input, Part},
     failure::{Failure, Reason},
     hub::Request,
-    pipe::Pushed,
+    pipe::{Item, Pushed},
 };
 
 use crate::translate::Thread;
@@ -16,9 +16,22 @@ use crate::translate::Thread;
 pub(crate) struct Outgoing {
     pub(crate) thread: Thread,
     pub(crate) state: State,
+    /// Whether the reply is being streamed.
     opened: bool,
+    /// Whether some of the answer itself was among what was streamed.
+    spoke: bool,
     artifacts: Vec<Artifact>,
+    /// What each of them weighs.
+    weights: Vec<usize>,
 }
+
+/// How many artifacts one reply may have; they wait in memory for its end.
+const MAX_ARTIFACTS: usize = 1024;
+
+/// What a message that is being joined weighs besides its words.
+const JOINING_OVERHEAD: usize = 512;
+/// How much of a reply is taken before the next flow has its turn.
+const BATCH: usize = 16 << 10;
 
 /// How far it is.
 #[derive(Debug)]
@@ -35,7 +48,19 @@ impl Outgoing {
             thread,
             state,
             opened: false,
+            spoke: false,
             artifacts: Vec::new(),
+            weights: Vec::new(),
+        }
+    }
+
+    /// What it weighs while its message is being joined; nothing afterwards.
+    pub(crate) fn joining_weight(&self) -> usize {
+        match &self.state {
+            State::Joining(request, joined) => {
+                JOINING_OVERHEAD + request.message.weight() + joined.len()
+            }
+            State::Open(..) => 0,
         }
     }
 
@@ -65,15 +90,14 @@ impl Outgoing {
     pub(crate) fn complete(&mut self) -> Result<Option<Request>, Failure> {
         match &mut self.state {
             State::Joining(request, joined) => {
-                let mut request = (**request).clone();
-                let joined = std::mem::take(joined);
+                let mut message = std::mem::take(&mut request.message);
                 if !joined.is_empty() {
-                    request
-                        .message
-                        .parts
-                        .push(jackfield_core::event::Part::Text(joined));
+                    message.parts.push(Part::Text(std::mem::take(joined)));
                 }
-                Ok(Some(request))
+                Ok(Some(Request {
+                    message,
+                    ..(**request).clone()
+                }))
             }
             State::Open(asking, more) if *more => {
                 *more = false;
@@ -84,29 +108,44 @@ impl Outgoing {
         }
     }
 
-    /// Frames for what the agent said. True once the call is over.
-    pub(crate) fn reply_frames(&mut self, frames: &mut Vec<String>) -> bool {
+    /// Frames for what the agent said; its artifacts, which wait for the end, may weigh `max`. True once the call is
+    /// over.
+    pub(crate) fn reply_frames(&mut self, frames: &mut Vec<String>, max: usize) -> bool {
         let State::Open(asking, _) = &self.state else {
             return false;
         };
         let mut events = Vec::new();
-        let end = asking.take(&mut events, 16 << 10);
+        let end = asking.take(&mut events, BATCH);
         for event in events {
+            let weight = event.weight();
             match event {
                 Event::Chunk(chunk) => {
                     if !self.opened {
                         self.opened = true;
                         frames.push(self.thread.opening());
                     }
+                    self.spoke |= chunk.kind == ChunkKind::Text;
                     frames.push(self.thread.chunk(&chunk));
                 }
-                Event::Artifact(artifact) => self.artifacts.push(artifact),
+                Event::Artifact(artifact) => {
+                    self.keep(artifact, weight);
+                    let weight: usize = self.weights.iter().sum();
+                    if weight > max || self.artifacts.len() > MAX_ARTIFACTS {
+                        let text = format!(
+                            "the artifacts of this reply are more than {MAX_ARTIFACTS} or have more than {max} bytes"
+                        );
+                        frames.push(self.thread.failed(&Failure::new(Reason::TooLarge, text)));
+                        return true;
+                    }
+                }
                 Event::Ask(ask) => frames.push(self.thread.ask(&ask)),
             }
         }
         let Some(end) = end else { return false };
         frames.push(match end {
-            End::Done(done) => self.thread.done(&done, &self.artifacts, self.opened),
+            End::Done(done) => self
+                .thread
+                .done(&done, &self.artifacts, self.opened, self.spoke),
             End::Failed(failure) => self.thread.failed(&failure),
             End::Cancelled => self
                 .thread
@@ -114,9 +153,28 @@ impl Outgoing {
         });
         true
     }
+
+    /// Keeps an artifact for the end of the reply: appended to, or in place of, the one it goes on with.
+    fn keep(&mut self, artifact: Artifact, weight: usize) {
+        let known = self.artifacts.iter().position(|it| it.id == artifact.id);
+        let Some(at) = known else {
+            self.artifacts.push(artifact);
+            self.weights.push(weight);
+            return;
+        };
+        if artifact.append {
+            self.weights[at] += weight;
+            self.artifacts[at].parts.extend(artifact.parts);
+            self.artifacts[at].last = artifact.last;
+        } else {
+            self.weights[at] = weight;
+            self.artifacts[at] = artifact;
+        }
+    }
 }
 
-fn ended() -> Failure {
+/// The stream that a frame goes on with is not open.
+pub(crate) fn ended() -> Failure {
     Failure::new(
         Reason::Invalid,
         "field \"stream_id\": this stream was never started or has already ended",

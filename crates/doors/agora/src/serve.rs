@@ -62,10 +62,10 @@ async fn upgrade(
         ..WsConfig::default()
     };
     let token = bearer(&headers).map(Box::from);
-    let hangup = peer.map(|Extension(peer)| peer.hangup);
-    upgrade.run(&tasks, config, move |ws| async move {
-        // Without our own server below (a test of somebody else's), a hang-up shows only when we read.
-        let hangup: Option<Hangup> = hangup;
-        Session::new(agora, ws, hangup, token).run().await;
+    // Without our own server below (a test of somebody else's), a hang-up shows only when we read.
+    let hangup: Option<Hangup> = peer.map(|Extension(peer)| peer.hangup);
+    upgrade.run(&tasks, config, move |ws| {
+        let mut session = Session::new(agora, ws, hangup, token);
+        async move { session.run().await }
     })
 }

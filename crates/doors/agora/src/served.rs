@@ -61,22 +61,26 @@ impl Served {
         }));
     }
 
-    /// Takes a frame of the agent about this call. Gives itself back while the call goes on.
-    pub(crate) fn take(mut self, relay: &Relay<'_>) -> Result<Option<Self>, (Self, Failure)> {
+    /// Takes a frame of the agent about this call. Returns how it ends, once it does.
+    pub(crate) fn take(&mut self, relay: &Relay<'_>) -> Result<Option<End>, Failure> {
         match relay.kind {
             RelayKind::ReplyChunk => {
                 let chunk = chunk_from_relay(relay);
                 self.spoke |= chunk.kind == ChunkKind::Text;
                 self.serving.push(Event::Chunk(chunk));
-                Ok(Some(self))
+                Ok(None)
             }
             RelayKind::Reply if relay.stream => {
-                // The opening of a stream may already say something.
-                for event in said_in(relay.payload, true).events {
-                    self.spoke = true;
+                // The opening of a stream may already say or ask something; the end comes with another frame.
+                let said = said_in(relay.payload, true);
+                for event in said.events {
+                    self.spoke |= matches!(event, Event::Chunk(_));
                     self.serving.push(event);
                 }
-                Ok(Some(self))
+                if let Then::Ask(ask) = said.then {
+                    self.serving.ask(ask);
+                }
+                Ok(None)
             }
             RelayKind::Reply | RelayKind::ReplyEnd => {
                 let said = said_in(relay.payload, !self.spoke);
@@ -86,30 +90,27 @@ impl Served {
                 match said.then {
                     Then::Ask(ask) => {
                         self.serving.ask(ask);
-                        Ok(Some(self))
-                    }
-                    Then::Done(end) => {
-                        self.serving.finish(end);
                         Ok(None)
                     }
+                    Then::Done(end) => Ok(Some(end)),
                 }
             }
             RelayKind::Error => {
                 let code = relay.code().map(String::from).unwrap_or_default();
                 let text = relay.message().map(String::from).unwrap_or_default();
-                self.serving
-                    .finish(End::Failed(Failure::new(Reason::Agent(code), text)));
-                Ok(None)
+                Ok(Some(End::Failed(Failure::new(Reason::Agent(code), text))))
             }
-            RelayKind::Cancel => {
-                self.serving.finish(End::Cancelled);
-                Ok(None)
-            }
+            RelayKind::Cancel => Ok(Some(End::Cancelled)),
             RelayKind::Send | RelayKind::SendChunk | RelayKind::SendEnd => {
                 let text = "this is the address of a call: answer it with reply, reply_chunk and reply_end";
-                Err((self, Failure::new(Reason::Invalid, text)))
+                Err(Failure::new(Reason::Invalid, text))
             }
         }
+    }
+
+    /// Ends the call as the agent said.
+    pub(crate) fn finish(self, end: End) {
+        self.serving.finish(end);
     }
 }
 

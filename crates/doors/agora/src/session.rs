@@ -1,10 +1,18 @@
 //! The loop of one connection, both ways: frames in, frames out, the mailbox, the pipes it reads, its clocks.
 //! One `select!` whose arms call named methods; one flush per batch.
 
+mod calls;
+mod clocks;
 mod frames;
 mod register;
+#[cfg(test)]
+mod tests;
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use jackfield_core::{
     agent::Closing,
@@ -12,6 +20,7 @@ use jackfield_core::{
     entry::Entry,
     gate::{Gate, Reading},
     hub::Attached,
+    id::AgentId,
     metrics::Connected,
     principal::Principal,
     tap::{Direction, Sight},
@@ -19,12 +28,12 @@ use jackfield_core::{
 use jackfield_kit::{
     io::Io,
     socket::Hangup,
-    ws::{Incoming, Turn, Utf8Bytes, Ws, WsError},
+    ws::{Incoming, Turn, Ws, WsError},
 };
 use rustc_hash::FxHashMap;
-use std::collections::HashMap;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 
+use self::clocks::Clocks;
 use crate::{
     DOOR,
     lane::{Lane, RawFrame},
@@ -42,8 +51,6 @@ const QUEUE_HIGH: usize = 64 << 10;
 const FLOW_BATCH: usize = 16 << 10;
 /// How many frames are handled before the answers to them are flushed.
 const READ_BATCH: usize = 64;
-/// How often a connection that cannot write or may not be read is looked at.
-const LOOK: Duration = Duration::from_secs(1);
 /// How long the last frames of a closing connection may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -93,11 +100,10 @@ pub(crate) struct Session {
     /// Calls that the agent works on, by address, with the key of their input.
     served: HashMap<String, (Served, u32)>,
     /// Open calls of the agent to other doors: the flow, by agent and stream or request.
-    outgoing: HashMap<(Box<str>, Box<str>), u32>,
-    last_heard: Instant,
-    /// Bytes read in the current window while some pipes are full.
-    paced: usize,
-    window: Instant,
+    outgoing: HashMap<(AgentId, Box<str>), u32>,
+    /// What the messages weigh that are being joined for agents of other doors.
+    joining: usize,
+    clocks: Clocks,
 }
 
 /// Why the loop ends.
@@ -116,7 +122,7 @@ impl Session {
         token: Option<Box<str>>,
     ) -> Self {
         let connected = agora.hub.metrics().connection(DOOR);
-        let now = Instant::now();
+        let clocks = Clocks::new(Instant::now(), agora.hub.limits());
         Self {
             agora,
             ws,
@@ -132,14 +138,13 @@ impl Session {
             lanes: HashMap::new(),
             served: HashMap::new(),
             outgoing: HashMap::new(),
-            last_heard: now,
-            paced: 0,
-            window: now,
+            joining: 0,
+            clocks,
         }
     }
 
-    /// Runs the connection until it ends.
-    pub(crate) async fn run(mut self) {
+    /// Runs the connection until it ends. By reference: a task that takes a session by value holds it twice.
+    pub(crate) async fn run(&mut self) {
         let leave = self.turn_until_over().await;
         self.part();
         if let Leave::Close(code, reason) = leave {
@@ -159,10 +164,6 @@ impl Session {
             let reading = gate.reading();
             let may_read = self.may_read(reading);
             self.set_timer(timer.as_mut(), reading, may_read);
-            let revoked = self
-                .registered
-                .as_ref()
-                .map(|registered| registered.principal.grant.revoked.clone());
             let left = tokio::select! {
                 turn = self.ws.turn(may_read) => self.on_turn(turn).await,
                 () = bell.wait(&mut keys), if self.ready.is_empty() => {
@@ -171,11 +172,8 @@ impl Session {
                 }
                 () = gate.changed(), if reading != Reading::Free => None,
                 () = timer.as_mut() => self.on_timer(reading),
+                () = revoked(self.registered.as_deref()) => Some(Leave::Close(4002, "token revoked")),
                 () = stop.cancelled() => Some(Leave::Close(1001, "hub is stopping")),
-                () = async { match &revoked {
-                    Some(revoked) => revoked.cancelled().await,
-                    None => std::future::pending().await,
-                } } => Some(Leave::Close(4002, "token revoked")),
             };
             if let Some(leave) = left {
                 return leave;
@@ -186,76 +184,6 @@ impl Session {
         }
     }
 
-    /// Whether the peer may be read now: freely, a little at a time, or not at all (DESIGN 5.4).
-    fn may_read(&mut self, reading: Reading) -> bool {
-        match reading {
-            Reading::Free => true,
-            Reading::Shut => false,
-            Reading::Paced => {
-                let limits = self.agora.hub.limits();
-                let now = Instant::now();
-                if now.duration_since(self.window) >= limits.paced_every.0 {
-                    self.window = now;
-                    self.paced = 0;
-                }
-                self.paced < limits.paced_read.0
-            }
-        }
-    }
-
-    fn set_timer(&self, timer: std::pin::Pin<&mut Sleep>, reading: Reading, may_read: bool) {
-        let limits = self.agora.hub.limits();
-        let mut at = if self.registered.is_some() {
-            self.last_heard + limits.ping.0
-        } else {
-            self.last_heard + limits.register.0
-        };
-        let now = Instant::now();
-        if at <= now {
-            // Pinged, or waiting for the second silence.
-            at = now + limits.ping.0;
-        }
-        if self.ws.queued_bytes() > 0 || reading == Reading::Shut {
-            at = at.min(now + LOOK);
-        }
-        if reading == Reading::Paced && !may_read {
-            at = at.min(self.window + limits.paced_every.0);
-        }
-        // Moving a timer costs; most turns leave it where it is.
-        if timer.deadline() <= now || at < timer.deadline() || at > timer.deadline() + LOOK {
-            timer.reset(at);
-        }
-    }
-
-    fn on_timer(&mut self, reading: Reading) -> Option<Leave> {
-        let limits = self.agora.hub.limits();
-        if self.ws.blocked_for() >= limits.write_stuck.0 {
-            return Some(Leave::Gone);
-        }
-        if reading == Reading::Shut {
-            // Not being read, it cannot show signs of life; but that it hung up can be seen.
-            self.last_heard = Instant::now();
-            return self
-                .hangup
-                .as_ref()
-                .is_some_and(Hangup::is_hung_up)
-                .then_some(Leave::Gone);
-        }
-        let silent = self.last_heard.elapsed();
-        if self.registered.is_none() {
-            let late = silent >= limits.register.0;
-            return late.then_some(Leave::Close(1008, "register timeout"));
-        }
-        if silent >= 2 * limits.ping.0 {
-            return Some(Leave::Close(1011, "no sign of life"));
-        }
-        if silent >= limits.ping.0 {
-            // A socket that is closing needs no ping.
-            self.ws.queue_ping(b"").ok();
-        }
-        None
-    }
-
     async fn on_turn(&mut self, turn: Turn) -> Option<Leave> {
         let first = match turn {
             Turn::Flushed => return None,
@@ -264,6 +192,7 @@ impl Session {
             Turn::Frame(frame) => frame,
         };
         self.heard();
+        let queued = self.ws.queued_bytes();
         let (mut frames, mut bytes) = (0, 0);
         let mut next = Some(first);
         while let Some(frame) = next.take() {
@@ -271,8 +200,11 @@ impl Session {
                 Incoming::Text(text) => {
                     frames += 1;
                     bytes += text.len();
-                    if let Some(leave) = self.on_text(&text).await {
-                        return Some(leave);
+                    if self.agora.hub.taps().want_frames() {
+                        self.show_frame(Direction::In, &text);
+                    }
+                    if let Some(registering) = self.on_frame(&text) {
+                        registering.await;
                     }
                 }
                 Incoming::Binary(_) => self.refuse_binary(),
@@ -293,7 +225,8 @@ impl Session {
                 None => None,
             };
         }
-        self.paced += bytes;
+        self.clocks.read += bytes;
+        self.clocks.answered += self.ws.queued_bytes().saturating_sub(queued);
         self.agora.traffic.came_in(frames as u64, bytes as u64);
         None
     }
@@ -315,9 +248,10 @@ impl Session {
     }
 
     fn heard(&mut self) {
-        self.last_heard = Instant::now();
+        let now = Instant::now();
+        self.clocks.heard(now);
         if let Some(registered) = &self.registered {
-            registered.link.sign_of_life(self.last_heard);
+            registered.link.sign_of_life(now);
         }
     }
 
@@ -350,7 +284,8 @@ impl Session {
 
     /// Serves what rang, in turns, until the socket has enough to write.
     fn pump(&mut self) {
-        while self.ws.queued_bytes() < QUEUE_HIGH {
+        // What a closing socket would drop stays in its pipe, so that its sender is told.
+        while self.ws.queued_bytes() < QUEUE_HIGH && !self.ws.is_closing() {
             let Some(key) = self.ready.pop_front() else {
                 return;
             };
@@ -367,10 +302,12 @@ impl Session {
             None => return,
             Some(Flow::Lane(lane)) => {
                 let mut raw = Vec::new();
-                let over = lane.pipe.take(&mut raw, FLOW_BATCH).is_some();
+                let told = lane.pipe.take(&mut raw, FLOW_BATCH);
                 for RawFrame(frame) in raw {
                     self.queue(&frame);
                 }
+                let over = told.is_some();
+                frames.extend(told.into_iter().flatten());
                 over
             }
             Some(Flow::Input(address)) => {
@@ -379,54 +316,72 @@ impl Session {
                 }
                 false
             }
-            Some(Flow::Reply(outgoing)) => outgoing.reply_frames(&mut frames),
+            Some(Flow::Reply(outgoing)) => {
+                let max = self.agora.hub.limits().message.0;
+                outgoing.reply_frames(&mut frames, max)
+            }
         };
         for frame in frames {
             self.queue(&frame);
         }
         if over {
-            self.flows.remove(&key);
+            self.drop_flow(key);
+        }
+    }
+
+    fn drop_flow(&mut self, key: u32) {
+        if let Some(Flow::Reply(outgoing)) = self.flows.remove(&key) {
+            self.joining -= outgoing.joining_weight();
             self.outgoing.retain(|_, flow| *flow != key);
         }
     }
 
+    /// Takes mail as long as the socket takes frames: what a peer does not read stays where it is counted.
     fn take_mail(&mut self) -> Option<Leave> {
-        let link = self.registered.as_ref()?.link.clone();
-        for mail in link.collect() {
-            match mail {
-                Mail::Call(serving) => {
-                    let (served, frame) = Served::new(serving);
-                    served.serving().gated(self.gate.clone());
-                    let key = self.new_key();
-                    let address = served.address().to_owned();
-                    served.serving().input().listen(self.bell.rope(key));
-                    self.flows.insert(key, Flow::Input(address.clone()));
-                    self.served.insert(address, (served, key));
-                    self.queue(&frame);
-                }
-                Mail::Cancel(call) => {
-                    let address = crate::translate::call_address(call.id);
-                    if let Some((_, key)) = self.served.remove(&address) {
-                        self.flows.remove(&key);
-                    }
+        loop {
+            let link = &self.registered.as_ref()?.link;
+            if let Some(why) = link.closing() {
+                return Some(match why {
+                    Closing::Replaced => Leave::Close(4001, "replaced by a newer connection"),
+                    Closing::Revoked => Leave::Close(4002, "agent removed"),
+                    Closing::Stopping => Leave::Close(1001, "hub is stopping"),
+                });
+            }
+            if self.ws.queued_bytes() >= QUEUE_HIGH {
+                return None;
+            }
+            let mail = link.next_mail()?;
+            self.open_mail(mail);
+        }
+    }
+
+    fn open_mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Call(serving) => {
+                let (served, frame) = Served::new(serving);
+                served.serving().gated(self.gate.clone());
+                let key = self.new_key();
+                let address = served.address().to_owned();
+                served.serving().input().listen(self.bell.rope(key));
+                self.flows.insert(key, Flow::Input(address.clone()));
+                self.served.insert(address, (served, key));
+                self.queue(&frame);
+            }
+            Mail::Cancel(call) => {
+                // An agent that has answered meanwhile has nothing to stop.
+                let address = crate::translate::call_address(call.id);
+                if let Some((_, key)) = self.served.remove(&address) {
+                    self.flows.remove(&key);
                     self.queue(&cancel_frame(&call));
                 }
-                Mail::Lane(lane) => {
-                    let key = self.new_key();
-                    lane.pipe.listen(self.bell.rope(key));
-                    self.flows.insert(key, Flow::Lane(lane));
-                }
-                Mail::Frame(frame) => self.queue(&frame),
-                Mail::Close(why) => {
-                    return Some(match why {
-                        Closing::Replaced => Leave::Close(4001, "replaced by a newer connection"),
-                        Closing::Revoked => Leave::Close(4002, "agent removed"),
-                        Closing::Stopping => Leave::Close(1001, "hub is stopping"),
-                    });
-                }
             }
+            Mail::Lane(lane) => {
+                let key = self.new_key();
+                lane.pipe.listen(self.bell.rope(key));
+                self.flows.insert(key, Flow::Lane(lane));
+            }
+            Mail::Frame(frame) => self.queue(&frame),
         }
-        None
     }
 
     /// Leaves: whoever had something open with this connection is told.
@@ -434,25 +389,33 @@ impl Session {
         let Some(registered) = self.registered.take() else {
             return;
         };
-        let id = registered.link.id.clone();
         // The agent goes first, so that nobody opens a new way to it.
         drop(registered.attached);
         let rest = registered.link.shut();
         for lane in std::mem::take(&mut self.lanes).into_values() {
-            lane.sender_left(id.as_str());
+            lane.sender_left();
         }
         for flow in std::mem::take(&mut self.flows).into_values() {
             if let Flow::Lane(lane) = flow {
-                lane.receiver_left(id.as_str());
+                lane.receiver_left();
             }
         }
         for mail in rest {
             if let Mail::Lane(lane) = mail {
-                lane.receiver_left(id.as_str());
+                lane.receiver_left();
             }
         }
         self.served.clear();
         self.outgoing.clear();
+        self.joining = 0;
+    }
+}
+
+/// Resolves when the token of a registered connection is revoked.
+async fn revoked(registered: Option<&Registered>) {
+    match registered {
+        Some(registered) => registered.principal.grant.revoked.cancelled().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -476,12 +439,5 @@ impl Session {
         use jackfield_wire::agora::{ErrorFrame, downlink};
         let frame = downlink::error(&ErrorFrame::new(code, message));
         self.queue(&frame);
-    }
-
-    async fn on_text(&mut self, text: &Utf8Bytes) -> Option<Leave> {
-        if self.agora.hub.taps().want_frames() {
-            self.show_frame(Direction::In, text);
-        }
-        self.on_frame(text).await
     }
 }

@@ -7,12 +7,12 @@ use jackfield_core::{
         FileSource, Json, Message, Part,
     },
     failure::{Failure, Reason},
-    id::CallId,
+    id::{CallId, MAX_PEER_ID},
 };
 use jackfield_wire::{
     agora::{
         self, AnswerPayload, ErrorFrame, InputRequired, Malformed, Opening, Payload, Query,
-        QueryPayload, Relay, downlink,
+        QueryPayload, Relay, RelayKind, downlink,
     },
     json::{Members, Text},
 };
@@ -36,15 +36,38 @@ pub(crate) fn malformed_frame(malformed: &Malformed) -> String {
     malformed.to_frame(reason.name())
 }
 
-/// A failure that answers a frame: names whom it was for, its stream and its request.
-pub(crate) fn refusal(relay: &Relay<'_>, failure: &Failure) -> String {
+/// A failure that answers a frame: names its type, whom it was for, its stream and its request. What the peer wrote is
+/// repeated up to a length that its ids have, so that an answer does not outgrow its frame.
+pub(crate) fn refusal(relay: &Relay<'_>, failure: &Failure, field: Option<&str>) -> String {
     let request_id = relay.any_request_id();
     downlink::error(&ErrorFrame {
-        to: Some(relay.to.as_ref().into()),
-        stream_id: relay.stream_id.as_deref().map(Into::into),
-        request_id: request_id.as_deref().map(Into::into),
+        to: Some(echo(&relay.to).into()),
+        stream_id: relay.stream_id.as_deref().map(echo).map(Into::into),
+        request_id: request_id.as_deref().map(echo).map(Into::into),
+        frame_type: Some(relay.kind.name().into()),
+        field: field.map(Into::into),
         ..ErrorFrame::new(failure.reason.name(), &failure.text)
     })
+}
+
+fn echo(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_PEER_ID)]
+}
+
+/// The words of a relayed frame, for people who watch.
+pub(crate) fn words_of(relay: &Relay<'_>) -> String {
+    match relay.kind {
+        RelayKind::SendChunk | RelayKind::ReplyChunk => {
+            relay.chunk_text().map(String::from).unwrap_or_default()
+        }
+        RelayKind::Send => agora::query_of(relay.payload).text,
+        RelayKind::Reply | RelayKind::ReplyEnd => {
+            let answer = relay.payload.map(agora::answer_of);
+            answer.and_then(|answer| answer.text).unwrap_or_default()
+        }
+        RelayKind::Error => relay.message().map(String::from).unwrap_or_default(),
+        RelayKind::SendEnd | RelayKind::Cancel => String::new(),
+    }
 }
 
 /// A message for an agent of another door, out of a `send`.
@@ -202,10 +225,18 @@ pub(crate) fn said_in(payload: Option<&RawValue>, with_text: bool) -> Said {
             then: Then::Done(End::done()),
         };
     };
-    let answer = agora::answer_of(payload);
+    let mut answer = agora::answer_of(payload);
+    if let Some(ask) = &mut answer.input_required {
+        // The question may stand where answers do.
+        if ask.text.is_empty() {
+            ask.text = answer.text.take().unwrap_or_default();
+        } else if answer.text.as_ref() == Some(&ask.text) {
+            answer.text = None;
+        }
+    }
     let mut events = Vec::new();
     let mut repeated = None;
-    if with_text && answer.input_required.is_none() {
+    if with_text {
         events.extend(answer.text.filter(|text| !text.is_empty()).map(Event::text));
     } else {
         repeated = answer.text;
@@ -344,11 +375,16 @@ pub(crate) struct Thread {
     pub(crate) request_id: Option<String>,
     /// The caller's conversation.
     pub(crate) session_id: Option<String>,
-    /// The stream of the reply.
-    pub(crate) stream_id: String,
+    /// The caller's stream. A caller that has none gets a streamed reply under the id of its request.
+    pub(crate) stream_id: Option<String>,
 }
 
 impl Thread {
+    /// The stream of a reply.
+    fn reply_stream(&self) -> Option<&str> {
+        self.stream_id.as_deref().or(self.request_id.as_deref())
+    }
+
     /// The frame that begins a streamed reply.
     pub(crate) fn opening(&self) -> String {
         let payload = Payload::Ids {
@@ -356,7 +392,7 @@ impl Thread {
             session_id: self.session_id.as_deref(),
         };
         let opening = Opening {
-            stream_id: Some(&self.stream_id),
+            stream_id: self.reply_stream(),
             stream: true,
             payload: Some(payload),
             ..Opening::default()
@@ -372,7 +408,7 @@ impl Thread {
             tool_name: chunk.tool_name.as_deref(),
             tool_call_id: chunk.tool_call_id.as_deref(),
         };
-        downlink::reply_chunk(&self.from, &self.stream_id, wire)
+        downlink::reply_chunk(&self.from, self.reply_stream().unwrap_or_default(), wire)
     }
 
     /// A question: it says what is wanted, and the stream stays open.
@@ -394,28 +430,38 @@ impl Thread {
             input_required: Some(&input_required),
             ..AnswerPayload::default()
         };
-        downlink::reply(
-            &self.from,
-            &Opening {
-                payload: Some(Payload::Answer(&payload)),
-                ..Opening::default()
-            },
-        )
+        self.one_reply(&payload)
     }
 
-    /// The end of a reply: of its stream if one was `opened`, else the one `reply`.
-    pub(crate) fn done(&self, done: &Done, artifacts: &[Artifact], opened: bool) -> String {
+    /// A `reply` that is no stream. It names the caller's, which may have no request to match it by.
+    fn one_reply(&self, payload: &AnswerPayload<'_>) -> String {
+        let opening = Opening {
+            stream_id: self.stream_id.as_deref(),
+            payload: Some(Payload::Answer(payload)),
+            ..Opening::default()
+        };
+        downlink::reply(&self.from, &opening)
+    }
+
+    /// The end of a reply: of its stream if one was `opened`, else the one `reply`. A result that was streamed (the
+    /// agent `spoke`) is not repeated.
+    pub(crate) fn done(
+        &self,
+        done: &Done,
+        artifacts: &[Artifact],
+        opened: bool,
+        spoke: bool,
+    ) -> String {
         let state = match done.state {
             DoneState::Completed => None,
             DoneState::InputRequired => Some("input_required"),
             DoneState::Rejected => Some("rejected"),
         };
         let (artifacts, attachments) = (raw_from(artifacts), raw_from_files(&done.attachments));
-        // A streamed answer is not repeated; one that came without chunks is in `result`, or empty.
-        let answer = if opened {
-            None
-        } else {
-            Some(done.result.as_deref().unwrap_or_default())
+        let answer = match done.result.as_deref() {
+            _ if spoke => None,
+            None if opened => None,
+            result => Some(result.unwrap_or_default()),
         };
         let payload = AnswerPayload {
             answer: answer.map(Text::from),
@@ -428,17 +474,11 @@ impl Thread {
             stop_reason: done.stop_reason.as_deref(),
             ..AnswerPayload::default()
         };
-        let payload = Some(Payload::Answer(&payload));
-        if opened {
-            return downlink::reply_end(&self.from, &self.stream_id, payload);
+        if !opened {
+            return self.one_reply(&payload);
         }
-        downlink::reply(
-            &self.from,
-            &Opening {
-                payload,
-                ..Opening::default()
-            },
-        )
+        let stream_id = self.reply_stream().unwrap_or_default();
+        downlink::reply_end(&self.from, stream_id, Some(Payload::Answer(&payload)))
     }
 
     /// The failure of a reply.
@@ -446,7 +486,7 @@ impl Thread {
         downlink::error(&ErrorFrame {
             from: Some(self.from.as_str().into()),
             to: Some(self.from.as_str().into()),
-            stream_id: Some(self.stream_id.as_str().into()),
+            stream_id: self.reply_stream().map(Into::into),
             request_id: self.request_id.as_deref().map(Into::into),
             ..ErrorFrame::new(failure.reason.name(), &failure.text)
         })

@@ -68,16 +68,20 @@ impl Session {
         let mut attached = hub
             .attach(&principal, &id, profile, link.clone(), false)
             .map_err(|failure| ("id", failure))?;
-        if let Some(saved) = attached.saved.take() {
-            saved.await.map_err(|_| ("id", store_failed()))?;
-        }
-        self.ws.set_max_message(hub.limits().frame.0);
-        link.sign_of_life(self.last_heard);
+        let saved = attached.saved.take();
         self.registered = Some(Box::new(Registered {
             attached,
             link,
             principal: principal.as_agent(id.clone()),
         }));
+        if let Some(saved) = saved
+            && saved.await.is_err()
+        {
+            // Others could write to the agent already: they are told.
+            self.part();
+            return Err(("id", store_failed()));
+        }
+        self.ws.set_max_message(hub.limits().frame.0);
         self.queue(&downlink::registered(id.as_str()));
         Ok(())
     }
@@ -86,8 +90,15 @@ impl Session {
     pub(super) fn on_list(&mut self, list: &List<'_>) {
         let principal = match self.viewer() {
             Ok(principal) => principal,
-            Err(failure) => return self.say_error(failure.reason.name(), &failure.text),
+            Err(failure) => {
+                let frame = downlink::error(&ErrorFrame {
+                    frame_type: Some("list".into()),
+                    ..ErrorFrame::new(failure.reason.name(), &failure.text)
+                });
+                return self.queue(&frame);
+            }
         };
+        self.clocks.listed(self.agora.hub.limits());
         let wanted = Wanted {
             skills: list
                 .capabilities

@@ -1,0 +1,58 @@
+//! Agora and the other doors: an Agora agent calls, and is called.
+
+mod asks;
+mod called;
+mod calling;
+mod ids;
+mod limits;
+
+use jackfield_core::{
+    call::{Replies, Reply},
+    event::{Chunk, ChunkKind, Done, End, Event},
+};
+use jackfield_testkit::{FakeAgent, Raw, SOON, TestHub};
+use serde_json::{Value, json};
+
+async fn caller_and_fake() -> (TestHub, Raw, FakeAgent) {
+    let hub = TestHub::start().await;
+    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let caller = hub.agora("caller").await;
+    (hub, caller, fake)
+}
+
+fn ask(request_id: &str) -> Value {
+    json!({"type": "send", "to": "fake", "payload": {"action": "query", "body": {"question": "why?"}, "request_id": request_id}})
+}
+
+fn done(result: &str) -> End {
+    End::Done(Box::new(Done {
+        result: Some(result.to_owned()),
+        ..Done::default()
+    }))
+}
+
+/// A piece of a tool's output, or of thinking.
+fn piece(kind: ChunkKind, text: &str) -> Event {
+    Event::Chunk(Chunk {
+        kind,
+        text: text.to_owned(),
+        ..Chunk::default()
+    })
+}
+
+/// Everything that comes out of a call.
+async fn read(mut replies: Replies) -> (Vec<Event>, End) {
+    let mut events = Vec::new();
+    let all = async {
+        loop {
+            match replies.next().await.expect("an end comes first") {
+                Reply::Event(event) => events.push(event),
+                Reply::End(end) => return end,
+            }
+        }
+    };
+    let end = tokio::time::timeout(SOON, all)
+        .await
+        .expect("the call did not end in time");
+    (events, end)
+}

@@ -1,0 +1,220 @@
+//! Limits between Agora and the other doors: sizes, numbers, clocks, readers that do not read.
+
+use std::pin::pin;
+
+use jackfield_core::{
+    event::{Artifact, End, Event, Part},
+    failure::Reason,
+    pipe::Pushed,
+    units::{Size, Span},
+};
+use jackfield_testkit::{FakeAgent, TestHub, fake_request};
+use serde_json::json;
+
+use super::read;
+
+fn failed(end: End) -> Reason {
+    match end {
+        End::Failed(failure) => failure.reason,
+        other => panic!("not failed: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_joined_message_has_a_size_and_so_have_all_of_them_together() {
+    let hub = TestHub::start_with(|config| config.limits.message = Size::kib(64)).await;
+    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut caller = hub.agora("caller").await;
+    let start = |id: &str| json!({"type": "send", "to": "fake", "stream": true, "stream_id": id});
+    let chunk = |id: &str, kib: usize| json!({"type": "send_chunk", "to": "fake", "stream_id": id, "chunk": "x".repeat(kib << 10)});
+    let end = |id: &str| json!({"type": "send_end", "to": "fake", "stream_id": id});
+    let refused = |id: &str, code: &str| json!({"code": code, "to": "fake", "stream_id": id, "frame_type": "send_chunk"});
+    // One alone.
+    caller.send(start("a")).await;
+    caller.send(chunk("a", 40)).await;
+    caller.send(chunk("a", 40)).await;
+    let mut too_large = refused("a", "too_large");
+    too_large["field"] = "chunk".into();
+    caller.expect_error(too_large).await;
+    // It is gone with its refusal.
+    caller.send(end("a")).await;
+    assert_eq!(caller.frame().await["code"], "invalid");
+    // Several together.
+    caller.send(start("b")).await;
+    caller.send(chunk("b", 40)).await;
+    caller.send(start("c")).await;
+    caller.send(chunk("c", 40)).await;
+    caller.expect_error(refused("c", "busy")).await;
+    caller.send(end("b")).await;
+    let serving = fake.call().await;
+    assert_eq!(serving.call().message.words().len(), 40 << 10);
+    // What has been sent makes room.
+    caller.send(start("c")).await;
+    caller.send(chunk("c", 60)).await;
+    caller.send(end("c")).await;
+    assert_eq!(fake.call().await.call().message.words().len(), 60 << 10);
+    // A message that begins too large is refused as well.
+    assert_eq!(
+        caller.frame().await["type"],
+        "error",
+        "the dropped call is told"
+    );
+    caller
+        .send(json!({"type": "send", "to": "fake", "stream": true, "stream_id": "d", "payload": "x".repeat(70 << 10)}))
+        .await;
+    assert_eq!(caller.frame().await["code"], "busy");
+}
+
+#[tokio::test]
+async fn artifacts_that_wait_for_the_end_have_a_size() {
+    let hub = TestHub::start_with(|config| config.limits.message = Size::kib(64)).await;
+    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut caller = hub.agora("caller").await;
+    caller
+        .send(json!({"type": "send", "to": "fake", "payload": {"request_id": "r"}}))
+        .await;
+    let serving = fake.call().await;
+    for number in 0..3 {
+        serving.push(Event::Artifact(Artifact {
+            id: number.to_string(),
+            name: None,
+            parts: vec![Part::Text("x".repeat(30 << 10))],
+            append: false,
+            last: true,
+        }));
+    }
+    caller
+        .expect_error(json!({"code": "too_large", "from": "fake", "to": "fake", "stream_id": "r", "request_id": "r"}))
+        .await;
+    assert_eq!(fake.cancelled().await, serving.call().id);
+    caller.expect_nothing().await;
+}
+
+#[tokio::test]
+async fn an_agent_with_too_many_open_calls_is_busy() {
+    let hub = TestHub::start_with(|config| config.limits.pending_per_agent = 2).await;
+    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut agent = hub.agora("agent").await;
+    for id in ["1", "2", "3"] {
+        agent
+            .send(json!({"type": "send", "to": "fake", "payload": {"request_id": id}}))
+            .await;
+    }
+    agent
+        .expect_error(
+            json!({"code": "busy", "to": "fake", "request_id": "3", "frame_type": "send"}),
+        )
+        .await;
+    // One that nobody waits for is refused in the same way.
+    agent
+        .send(json!({"type": "send", "to": "fake", "payload": "x"}))
+        .await;
+    agent
+        .expect_error(json!({"code": "busy", "to": "fake", "frame_type": "send"}))
+        .await;
+    drop(fake);
+    // And the other way round.
+    let _open = [1, 2].map(|_| hub.hub().call(fake_request("agent", "?")).unwrap());
+    let refused = hub.hub().call(fake_request("agent", "?")).unwrap_err();
+    assert_eq!(refused.reason, Reason::Busy);
+}
+
+#[tokio::test]
+async fn an_agent_that_says_nothing_for_too_long_is_cancelled() {
+    let hub = TestHub::start_with(|config| config.limits.idle_live = Span::secs(1)).await;
+    let mut agent = hub.agora("agent").await;
+    let call = hub.hub().call(fake_request("agent", "?")).unwrap();
+    let to = agent.frame().await["from"].clone();
+    let request = call.call().request.clone();
+    assert_eq!(failed(read(call.replies()).await.1), Reason::Timeout);
+    agent
+        .expect(json!({"type": "cancel", "from": to, "request_id": request.as_str()}))
+        .await;
+}
+
+#[tokio::test]
+async fn a_live_line_counts_as_a_sign_of_life() {
+    let hub = TestHub::start_with(|config| {
+        config.limits.idle_live = Span::secs(2);
+        config.limits.ping = Span::millis(500);
+    })
+    .await;
+    let mut agent = hub.agora("agent").await;
+    let call = hub.hub().call(fake_request("agent", "?")).unwrap();
+    let to = agent.frame().await["from"].clone();
+    // Well beyond the idle limit, in pings.
+    for _ in 0..8 {
+        agent.pinged().await;
+    }
+    agent
+        .send(json!({"type": "reply", "to": to, "payload": "at last"}))
+        .await;
+    assert_eq!(call.replies().finish().await.0, "at last");
+}
+
+#[tokio::test]
+async fn a_caller_that_does_not_read_loses_its_call_and_the_agent_is_told() {
+    let hub = TestHub::start_with(|config| {
+        config.limits.pipe_full = Size::kib(128);
+        config.limits.pipe_low = Size::kib(64);
+        config.limits.pipe_overrun = Size::kib(512);
+    })
+    .await;
+    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut caller = hub.agora_narrow("caller").await;
+    caller
+        .send(json!({"type": "send", "to": "fake", "payload": {"request_id": "r"}}))
+        .await;
+    let serving = fake.call().await;
+    // An agent that cannot be paced talks on and on.
+    let text = "x".repeat(60 << 10);
+    while serving.push(Event::text(text.clone())) != Pushed::Overrun {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(fake.cancelled().await, serving.call().id);
+    loop {
+        let frame = caller.frame().await;
+        if frame["type"] == "error" {
+            assert_eq!(
+                (&frame["code"], &frame["request_id"]),
+                (&json!("slow_reader"), &json!("r"))
+            );
+            break;
+        }
+    }
+    caller.expect_nothing().await;
+}
+
+#[tokio::test]
+async fn an_agora_agent_is_paced_by_a_slow_caller_and_nothing_is_lost() {
+    // More than the kernel's buffers hold.
+    const CHUNKS: usize = 200;
+    let hub = TestHub::start_with(|config| {
+        config.limits.pipe_full = Size::kib(128);
+        config.limits.pipe_low = Size::kib(64);
+        config.limits.pipe_overrun = Size::kib(512);
+    })
+    .await;
+    let mut agent = hub.agora_narrow("agent").await;
+    let call = hub.hub().call(fake_request("agent", "?")).unwrap();
+    let to = agent.frame().await["from"].clone();
+    let text = "x".repeat(60 << 10);
+    let talk = async {
+        for _ in 0..CHUNKS {
+            agent
+                .send(json!({"type": "reply_chunk", "to": to, "stream_id": "x", "chunk": text}))
+                .await;
+        }
+        agent
+            .send(json!({"type": "reply_end", "to": to, "stream_id": "x"}))
+            .await;
+    };
+    let mut talk = pin!(talk);
+    // It cannot finish while nobody reads.
+    tokio::select! {
+        () = &mut talk => panic!("nobody held it up"),
+        () = async { while hub.hub().shared().budget.used() < 128 << 10 { tokio::task::yield_now().await } } => {}
+    }
+    let ((), (said, end)) = tokio::join!(talk, call.replies().finish());
+    assert_eq!((said.len(), end), (CHUNKS * text.len(), End::done()));
+}

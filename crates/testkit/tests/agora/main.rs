@@ -1,0 +1,33 @@
+//! The Agora door at the level of raw frames: a real hub on a free port, somebody else's WebSocket client.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod across;
+mod bad_input;
+mod judges;
+mod relay;
+mod seed;
+
+use jackfield_core::{
+    id::AgentId,
+    principal::Principal,
+    tap::{Sight, TapFilter, Watching},
+};
+use jackfield_testkit::{SOON, TestHub};
+
+/// Watches an agent come and go.
+fn watch(hub: &TestHub, id: &str) -> Watching {
+    let filter = TapFilter {
+        agent: Some(AgentId::parse(id).unwrap()),
+        raw: false,
+    };
+    hub.hub().watch(Principal::local(), filter)
+}
+
+/// Waits until the hub has noticed that an agent left.
+async fn until_offline(watching: &mut Watching) {
+    let offline = async { while !matches!(watching.next().await.sight, Sight::Offline) {} };
+    tokio::time::timeout(SOON, offline)
+        .await
+        .expect("the agent did not leave in time");
+}
