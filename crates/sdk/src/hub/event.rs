@@ -64,7 +64,7 @@ pub enum Event {
     Chunk(Chunk),
     /// Something the agent made.
     Artifact(Value),
-    /// A question; answer it with [`CallStream::answer`].
+    /// A question; answer it with [`CallStream::answer`](crate::CallStream::answer).
     Ask(Value),
     /// Something is no longer there: the reader was away too long.
     Gap,

@@ -1,0 +1,353 @@
+//! The client's end of one connection, no more than the bench needs of it: the handshake, registering, writing bytes
+//! that are ready, and checking that messages arrive whole, in order and only once. It speaks Agora, and enough of
+//! NATS to be compared with it.
+
+use std::{
+    net::SocketAddr,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use bytes::{Buf, BytesMut};
+use jackfield_wire::agora::{DeliveryKind, Downlink, Opening, Register, parse_downlink, uplink};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::frame::{Batch, Template, client_pong, client_text, number_of, server_frame};
+
+/// What a receiver reads at once.
+const READ: usize = 64 << 10;
+/// What an idle connection reads at once: there are many of them.
+const READ_LITTLE: usize = 512;
+/// The longest head of a handshake's answer.
+const MAX_HEAD: usize = 8 << 10;
+
+/// What a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Dialect {
+    /// Agora, over WebSocket.
+    Agora,
+    /// The text protocol of NATS.
+    Nats,
+}
+
+/// A server to be loaded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) addr: SocketAddr,
+    pub(crate) dialect: Dialect,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Line {
+    dialect: Dialect,
+    pub(crate) tcp: TcpStream,
+    unread: BytesMut,
+    /// WebSocket pings that were answered.
+    pub(crate) pings: u64,
+}
+
+/// Something that arrived and was not the message waited for.
+enum Other {
+    /// It was dealt with.
+    Done,
+    /// A message with this number, in other bytes than expected.
+    Numbered(u64),
+    /// More must be read first.
+    Partial,
+}
+
+impl Line {
+    /// Connects and registers; the hub knows the agent when this returns.
+    pub(crate) async fn open(target: Target, id: &str) -> Result<Self> {
+        let tcp = TcpStream::connect(target.addr)
+            .await
+            .context("cannot connect")?;
+        tcp.set_nodelay(true)?;
+        let mut line = Self {
+            dialect: target.dialect,
+            tcp,
+            unread: BytesMut::new(),
+            pings: 0,
+        };
+        match target.dialect {
+            Dialect::Agora => line.open_agora(target.addr, id).await?,
+            Dialect::Nats => line.open_nats(id).await?,
+        }
+        Ok(line)
+    }
+
+    async fn open_agora(&mut self, addr: SocketAddr, id: &str) -> Result<()> {
+        let request = format!(
+            "GET /ws HTTP/1.1\r\nHost: {addr}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        );
+        self.write(request.as_bytes()).await?;
+        let head = self.read_until(b"\r\n\r\n").await?;
+        ensure!(
+            head.starts_with("HTTP/1.1 101"),
+            "the server refuses: {head}"
+        );
+        let register = uplink::register(&Register {
+            id: id.into(),
+            ..Register::default()
+        });
+        self.say(&register).await?;
+        match parse_downlink(&self.text().await?)? {
+            Downlink::Registered(_) => Ok(()),
+            other => bail!("{id} was not registered: {other:?}"),
+        }
+    }
+
+    async fn open_nats(&mut self, id: &str) -> Result<()> {
+        let hello = format!("CONNECT {{\"verbose\":false}}\r\nSUB {id} 1\r\nPING\r\n");
+        self.write(hello.as_bytes()).await?;
+        self.read_until(b"PONG\r\n").await?;
+        Ok(())
+    }
+
+    /// Sends one text frame.
+    pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
+        self.write(&client_text(text)).await
+    }
+
+    /// Writes bytes that are ready.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.tcp.write_all(bytes).await.context("cannot write")
+    }
+
+    /// The next text frame; pings are answered on the way.
+    pub(crate) async fn text(&mut self) -> Result<String> {
+        loop {
+            if let Some((opcode, start, end)) = server_frame(&self.unread) {
+                if opcode == 1 {
+                    let text = String::from_utf8(self.unread[start..end].to_vec())?;
+                    self.unread.advance(end);
+                    return Ok(text);
+                }
+                self.control(opcode, start, end).await?;
+            } else {
+                self.read(READ_LITTLE).await?;
+            }
+        }
+    }
+
+    /// Answers pings for ever, and counts them.
+    pub(crate) async fn idle(mut self, pings: &AtomicU64) -> Result<()> {
+        // Nothing is kept while nothing comes.
+        self.unread = BytesMut::new();
+        loop {
+            self.tcp.readable().await?;
+            let before = self.pings;
+            self.read(READ_LITTLE).await?;
+            while let Some((opcode, start, end)) = server_frame(&self.unread) {
+                self.control(opcode, start, end).await?;
+            }
+            if self.unread.is_empty() {
+                self.unread = BytesMut::new();
+            }
+            pings.fetch_add(self.pings - before, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes messages until `until` of them have come, counted from the first ever; `next` is the next one's number.
+    pub(crate) async fn receive(
+        &mut self,
+        expected: &mut Template,
+        next: &mut u64,
+        until: u64,
+    ) -> Result<()> {
+        while *next < until {
+            expected.stamp(*next);
+            let wanted = expected.bytes();
+            if self.unread.starts_with(wanted) {
+                self.unread.advance(wanted.len());
+                *next += 1;
+            } else if wanted.starts_with(&self.unread) {
+                self.read(READ).await?;
+            } else {
+                match self.other().await? {
+                    Other::Done => {}
+                    Other::Numbered(number) => {
+                        ensure!(
+                            number == *next,
+                            "message {number} came instead of {next}: lost or out of order"
+                        );
+                        *next += 1;
+                    }
+                    Other::Partial => self.read(READ).await?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if the server had something to complain about, as far as it has come.
+    pub(crate) async fn complaints(&mut self) -> Result<()> {
+        let mut bytes = [0; 4096];
+        while let Ok(read @ 1..) = self.tcp.try_read(&mut bytes) {
+            self.unread.extend_from_slice(&bytes[..read]);
+        }
+        while !self.unread.is_empty() {
+            if let Other::Partial = self.other().await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn other(&mut self) -> Result<Other> {
+        match self.dialect {
+            Dialect::Agora => self.other_frame().await,
+            Dialect::Nats => self.other_line().await,
+        }
+    }
+
+    async fn other_frame(&mut self) -> Result<Other> {
+        let Some((opcode, start, end)) = server_frame(&self.unread) else {
+            return Ok(Other::Partial);
+        };
+        if opcode != 1 {
+            self.control(opcode, start, end).await?;
+            return Ok(Other::Done);
+        }
+        let frame = self.unread.split_to(end);
+        let text = std::str::from_utf8(&frame[start..])?;
+        match parse_downlink(text)? {
+            Downlink::Delivery(delivery) if delivery.kind == DeliveryKind::MessageChunk => delivery
+                .chunk
+                .as_deref()
+                .and_then(number_of)
+                .map(Other::Numbered)
+                .with_context(|| format!("a chunk without a number: {text}")),
+            // The opening of the stream.
+            Downlink::Delivery(_) => Ok(Other::Done),
+            _ => bail!("the server says {text}"),
+        }
+    }
+
+    async fn other_line(&mut self) -> Result<Other> {
+        let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') else {
+            return Ok(Other::Partial);
+        };
+        let line = self.unread.split_to(end + 1);
+        match line.trim_ascii() {
+            b"PING" => self.write(b"PONG\r\n").await?,
+            b"PONG" | b"+OK" => {}
+            line if line.starts_with(b"INFO") => {}
+            line => bail!(
+                "lost or out of order; the server says {:?}",
+                String::from_utf8_lossy(line)
+            ),
+        }
+        Ok(Other::Done)
+    }
+
+    /// Deals with a frame that is no message.
+    async fn control(&mut self, opcode: u8, start: usize, end: usize) -> Result<()> {
+        let frame = self.unread.split_to(end);
+        match opcode {
+            9 => {
+                self.pings += 1;
+                self.write(&client_pong(&frame[start..])).await
+            }
+            10 => Ok(()),
+            8 => {
+                let reason = frame.get(start + 2..).unwrap_or_default();
+                bail!("the server closes: {:?}", String::from_utf8_lossy(reason))
+            }
+            _ => bail!(
+                "the server says {:?}",
+                String::from_utf8_lossy(&frame[start..])
+            ),
+        }
+    }
+
+    async fn read(&mut self, size: usize) -> Result<()> {
+        self.unread.reserve(size);
+        let read = self.tcp.read_buf(&mut self.unread).await?;
+        ensure!(read > 0, "the server hung up");
+        Ok(())
+    }
+
+    async fn read_until(&mut self, end: &[u8]) -> Result<String> {
+        loop {
+            let found = self.unread.windows(end.len()).position(|part| part == end);
+            if let Some(at) = found {
+                let head = self.unread.split_to(at + end.len());
+                return Ok(String::from_utf8_lossy(&head).into_owned());
+            }
+            ensure!(self.unread.len() < MAX_HEAD, "the answer does not end");
+            self.read(READ_LITTLE).await?;
+        }
+    }
+}
+
+/// A sender, a receiver and the stream between them.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) sender: Outflow,
+    pub(crate) receiver: Inflow,
+}
+
+/// The sending half of a pair.
+#[derive(Debug)]
+pub(crate) struct Outflow {
+    pub(crate) line: Line,
+    pub(crate) batch: Batch,
+    pub(crate) next: u64,
+}
+
+/// The receiving half of a pair.
+#[derive(Debug)]
+pub(crate) struct Inflow {
+    pub(crate) line: Line,
+    pub(crate) expected: Template,
+    pub(crate) next: u64,
+}
+
+impl Pair {
+    /// Connects both and opens the stream; up to `per_write` messages leave at once.
+    pub(crate) async fn open(target: Target, number: usize, per_write: usize) -> Result<Self> {
+        let (from, to, stream_id) = (
+            format!("s-{number:05}"),
+            format!("r-{number:05}"),
+            format!("stream-{number:05}"),
+        );
+        let receiver = Line::open(target, &to).await?;
+        let mut sender = Line::open(target, &from).await?;
+        let (out, expected) = match target.dialect {
+            Dialect::Agora => {
+                let opening = Opening {
+                    stream_id: Some(&stream_id),
+                    stream: true,
+                    ..Opening::default()
+                };
+                sender.say(&uplink::send(&to, &opening)).await?;
+                (
+                    Template::send_chunk(&to, &stream_id),
+                    Template::message_chunk(&from, &to, &stream_id),
+                )
+            }
+            Dialect::Nats => (
+                Template::publication(&to, &stream_id),
+                Template::delivery(&to, &stream_id),
+            ),
+        };
+        Ok(Self {
+            sender: Outflow {
+                line: sender,
+                batch: Batch::new(&out, per_write),
+                next: 0,
+            },
+            receiver: Inflow {
+                line: receiver,
+                expected,
+                next: 0,
+            },
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! Agents that are there and say nothing: how much memory each costs, and whether their number makes the messages of
+//! others dearer.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use jackfield_wire::agora::{Downlink, parse_downlink, uplink};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::{task::JoinSet, time::sleep};
+
+use crate::{
+    client::{Line, Target},
+    patterns::{Pattern, Sample, measure, open},
+    proc::Memory,
+    quiet,
+    server::{Kind, Programs, Server},
+    stats::rotated,
+};
+
+/// How many connections are opened at the same time.
+const OPEN_AT_ONCE: usize = 64;
+/// File descriptors that are no idle connections: pairs, the database, the runtime.
+const OTHER_FILES: u64 = 2_500;
+/// The hub pings after 25 s of silence; with all of them registered a while earlier, this is enough for everybody.
+const PINGED: Duration = Duration::from_secs(60);
+/// How long a server is left alone before its memory is read.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// Idle agents on one server; gone when dropped.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    agents: JoinSet<Result<()>>,
+    pings: Arc<AtomicU64>,
+}
+
+impl Crowd {
+    /// Registers so many agents; each has said something and been answered when this returns.
+    pub(crate) async fn gather(target: Target, count: usize) -> Result<Self> {
+        let pings = Arc::new(AtomicU64::new(0));
+        let (mut agents, mut opening) = (JoinSet::new(), JoinSet::new());
+        let mut numbers = 0..count;
+        loop {
+            while opening.len() < OPEN_AT_ONCE
+                && let Some(number) = numbers.next()
+            {
+                opening.spawn(come(target, format!("idle-{number:06}")));
+            }
+            let Some(line) = opening.join_next().await else {
+                return Ok(Self { agents, pings });
+            };
+            let (line, pings) = (line??, pings.clone());
+            agents.spawn(async move { line.idle(&pings).await });
+        }
+    }
+
+    /// Waits until the server has pinged as many times as there are agents.
+    async fn pinged(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        while self.pings.load(Ordering::Relaxed) < self.agents.len() as u64 {
+            self.all_here()?;
+            ensure!(begun.elapsed() < PINGED, "some agents were never pinged");
+            sleep(Duration::from_millis(200)).await;
+        }
+        Ok(())
+    }
+
+    /// Fails if an agent was lost.
+    pub(crate) fn all_here(&mut self) -> Result<()> {
+        match self.agents.try_join_next() {
+            None => Ok(()),
+            Some(ended) => ended?.context("an idle agent was lost"),
+        }
+    }
+}
+
+async fn come(target: Target, id: String) -> Result<Line> {
+    let mut line = Line::open(target, &id).await?;
+    line.say(&uplink::ping()).await?;
+    let answer = line.text().await?;
+    ensure!(
+        matches!(parse_downlink(&answer)?, Downlink::Pong),
+        "{id} expected a pong: {answer}"
+    );
+    Ok(line)
+}
+
+/// As many files as this process and its children may have open; the agents that leaves room for.
+pub(crate) fn raise_file_limit(wanted: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let files = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    let room = files.map_or(u64::MAX, |files| files.saturating_sub(OTHER_FILES));
+    wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
+}
+
+/// What idle agents cost a server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IdleCost {
+    pub(crate) kib_each: f64,
+    pub(crate) before_kib: u64,
+    pub(crate) after: Memory,
+    pub(crate) registered_per_second: f64,
+}
+
+/// Measures the memory of idle agents on a fresh server.
+pub(crate) async fn idle_cost(
+    kind: Kind,
+    programs: &Programs,
+    count: usize,
+    wait_for_pings: bool,
+) -> Result<IdleCost> {
+    let server = Server::start(kind, programs).await?;
+    sleep(SETTLE).await;
+    let before = Memory::of(server.pid)?;
+    let begun = Instant::now();
+    let mut crowd = Crowd::gather(server.target, count).await?;
+    let took = begun.elapsed();
+    if wait_for_pings {
+        crowd.pinged().await?;
+    }
+    sleep(SETTLE).await;
+    crowd.all_here()?;
+    let after = Memory::of(server.pid)?;
+    drop(crowd);
+    server.stop().await?;
+    Ok(IdleCost {
+        kib_each: after.rss_kib.saturating_sub(before.rss_kib) as f64 / count as f64,
+        before_kib: before.rss_kib,
+        after,
+        registered_per_second: count as f64 / took.as_secs_f64(),
+    })
+}
+
+/// Pattern 64 on three hubs in turn, of which the second has many idle agents: few, many, few, round by round.
+pub(crate) async fn attached(
+    programs: &Programs,
+    (few, many): (usize, usize),
+    rounds: usize,
+    is_quick: bool,
+) -> Result<Vec<[Sample; 3]>> {
+    let shape = Pattern::SixtyFour.shape(is_quick);
+    let mut hubs = Vec::new();
+    for count in [few, many, few] {
+        let server = Server::start(Kind::Jackfield, programs).await?;
+        let crowd = Crowd::gather(server.target, count).await?;
+        hubs.push((server, crowd));
+    }
+    // Agents of their own for every sample, so that none replaces another.
+    let mut numbers = (0..).step_by(shape.pairs);
+    let mut results = Vec::new();
+    for round in 0..rounds {
+        let mut samples = [None; 3];
+        for at in rotated(3, round) {
+            let (server, crowd) = &mut hubs[at];
+            crowd.all_here()?;
+            let sample = quiet::undisturbed(async || {
+                let first = numbers.next().unwrap_or_default();
+                let mut pairs = open(server.target, &shape, first).await?;
+                measure(&mut pairs, server.pid, &shape).await
+            });
+            samples[at] = Some(sample.await?);
+        }
+        if let [Some(few), Some(many), Some(twin)] = samples {
+            results.push([few, many, twin]);
+        }
+    }
+    for (server, _) in hubs {
+        server.stop().await?;
+    }
+    Ok(results)
+}

@@ -1,0 +1,262 @@
+//! How load comes: the three patterns of DESIGN §12 and whatever else a row makes of the same parts. A run has a fixed
+//! number of messages, is held back by TCP alone, and fails unless every message arrives once and in order.
+
+use std::{
+    io::ErrorKind,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use tokio::{
+    task::{JoinSet, spawn_blocking, yield_now},
+    time::{sleep, timeout},
+};
+
+use crate::{
+    client::{Dialect, Inflow, Outflow, Pair, Target},
+    proc::{Cpu, Memory, machine_busy},
+};
+
+/// The longest that one run may take; a message that was lost would be waited for.
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+/// How many connections are opened at the same time; fewer than a listener's queue holds.
+const OPEN_AT_ONCE: usize = 64;
+/// How long a server is left alone before it is measured.
+const SETTLE: Duration = Duration::from_millis(100);
+/// How long the pacing thread waits for a socket that takes nothing.
+const FULL: Duration = Duration::from_micros(200);
+
+/// The patterns in which agents are imitated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Pattern {
+    /// One stream, 32 frames a write.
+    Burst,
+    /// 64 streams, 4 frames a write.
+    #[value(name = "64")]
+    SixtyFour,
+    /// 64 streams at 4,000 messages a second in all, one frame a write.
+    Paced,
+}
+
+impl Pattern {
+    pub(crate) const ALL: [Self; 3] = [Self::Burst, Self::SixtyFour, Self::Paced];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Burst => "burst",
+            Self::SixtyFour => "64",
+            Self::Paced => "paced",
+        }
+    }
+
+    /// How it is driven; `is_quick` for a look only.
+    pub(crate) fn shape(self, is_quick: bool) -> Shape {
+        let (pairs, per_write, pace, messages, warm_up) = match self {
+            Self::Burst => (1, 32, None, 400_000, 40_000),
+            Self::SixtyFour => (64, 4, None, 4_000, 400),
+            Self::Paced => (64, 1, Some(4_000), 190, 16),
+        };
+        Shape {
+            pairs,
+            per_write,
+            pace,
+            messages: if is_quick { messages / 4 } else { messages },
+            warm_up,
+        }
+    }
+}
+
+/// How pairs are driven.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) pairs: usize,
+    pub(crate) per_write: usize,
+    /// Messages a second, of all pairs together; as fast as TCP allows without it.
+    pub(crate) pace: Option<u32>,
+    /// Messages of each pair.
+    pub(crate) messages: u64,
+    /// Messages of each pair before those.
+    pub(crate) warm_up: u64,
+}
+
+/// What one run brought.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// CPU time of the server per message, in microseconds.
+    pub(crate) cpu_us: f64,
+    pub(crate) per_second: f64,
+    pub(crate) memory: Memory,
+    /// CPU time of everybody else on the machine meanwhile, as a share of one core.
+    pub(crate) foreign: f64,
+}
+
+/// Opens the pairs of a shape, with agents that are numbered from `first`.
+pub(crate) async fn open(target: Target, shape: &Shape, first: usize) -> Result<Vec<Pair>> {
+    let per_write = shape.per_write;
+    let mut pairs = Vec::with_capacity(shape.pairs);
+    let mut opening = JoinSet::new();
+    let mut numbers = first..first + shape.pairs;
+    loop {
+        while opening.len() < OPEN_AT_ONCE
+            && let Some(number) = numbers.next()
+        {
+            opening.spawn(async move { Pair::open(target, number, per_write).await });
+        }
+        match opening.join_next().await {
+            Some(pair) => pairs.push(pair??),
+            None => return Ok(pairs),
+        }
+    }
+}
+
+/// Warms up and measures pairs that are open.
+pub(crate) async fn measure(pairs: &mut Vec<Pair>, pid: u32, shape: &Shape) -> Result<Sample> {
+    drive(pairs, shape, shape.warm_up).await?;
+    sleep(SETTLE).await;
+    let me = std::process::id();
+    let (cpu, mine, all) = (Cpu::of(pid)?, Cpu::of(me)?, machine_busy()?);
+    let took = drive(pairs, shape, shape.messages).await?;
+    let (cpu, mine, all) = (
+        Cpu::of(pid)?.since(&cpu),
+        Cpu::of(me)?.since(&mine),
+        machine_busy()?.saturating_sub(all),
+    );
+    let messages = (shape.messages * pairs.len() as u64) as f64;
+    Ok(Sample {
+        cpu_us: cpu as f64 / 1e3 / messages,
+        per_second: messages / took.as_secs_f64(),
+        memory: Memory::of(pid)?,
+        foreign: all.saturating_sub(cpu + mine) as f64 / took.as_nanos() as f64,
+    })
+}
+
+/// Sends `messages` over every pair and waits until all have come.
+async fn drive(pairs: &mut Vec<Pair>, shape: &Shape, messages: u64) -> Result<Duration> {
+    let begun = Instant::now();
+    let (senders, receivers): (Vec<_>, Vec<_>) = std::mem::take(pairs)
+        .into_iter()
+        .map(|pair| (pair.sender, pair.receiver))
+        .unzip();
+    let driven = async {
+        let receiving = receive_all(receivers, messages);
+        match shape.pace {
+            Some(pace) => {
+                let sending = spawn_blocking(move || send_paced(senders, messages, pace));
+                tokio::try_join!(async { sending.await? }, receiving)
+            }
+            None => tokio::try_join!(send_all(senders, messages, shape.per_write), receiving),
+        }
+    };
+    let (senders, receivers) = timeout(RUN_LIMIT, driven)
+        .await
+        .context("not every message arrived in time")??;
+    let took = begun.elapsed();
+    for (mut sender, receiver) in senders.into_iter().zip(receivers) {
+        sender.line.complaints().await?;
+        pairs.push(Pair { sender, receiver });
+    }
+    Ok(took)
+}
+
+async fn receive_all(receivers: Vec<Inflow>, messages: u64) -> Result<Vec<Inflow>> {
+    let tasks = receivers.into_iter().map(|mut flow| async move {
+        let until = flow.next + messages;
+        flow.line
+            .receive(&mut flow.expected, &mut flow.next, until)
+            .await?;
+        Ok(flow)
+    });
+    in_order(tasks).await
+}
+
+async fn send_all(senders: Vec<Outflow>, messages: u64, per_write: usize) -> Result<Vec<Outflow>> {
+    let tasks = senders
+        .into_iter()
+        .map(move |flow| send(flow, messages, per_write));
+    in_order(tasks).await
+}
+
+/// Sends as fast as TCP allows; everybody else has a turn after each write.
+pub(crate) async fn send(mut flow: Outflow, messages: u64, per_write: usize) -> Result<Outflow> {
+    let until = flow.next + messages;
+    while flow.next < until {
+        let frames = per_write.min(usize::try_from(until - flow.next).unwrap_or(per_write));
+        flow.line
+            .write(flow.batch.numbered(flow.next, frames))
+            .await?;
+        flow.next += frames as u64;
+        yield_now().await;
+    }
+    Ok(flow)
+}
+
+/// Sends one message at a time, going round the streams, at even intervals: on a thread of its own, since the
+/// runtime's clock ticks in milliseconds.
+fn send_paced(mut senders: Vec<Outflow>, messages: u64, pace: u32) -> Result<Vec<Outflow>> {
+    let interval = Duration::from_secs(1) / pace;
+    let mut due = Instant::now();
+    for _ in 0..messages {
+        for flow in &mut senders {
+            if let Some(early) = due.checked_duration_since(Instant::now()) {
+                std::thread::sleep(early);
+            }
+            due += interval;
+            let frame = flow.batch.numbered(flow.next, 1);
+            flow.next += 1;
+            let mut rest = frame;
+            while !rest.is_empty() {
+                match flow.line.tcp.try_write(rest) {
+                    Ok(written) => rest = &rest[written..],
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        std::thread::sleep(FULL);
+                    }
+                    Err(error) => return Err(error).context("cannot write"),
+                }
+            }
+        }
+    }
+    Ok(senders)
+}
+
+/// Runs tasks side by side; their results in the tasks' order, or the first error.
+async fn in_order<T: Send + 'static>(
+    tasks: impl Iterator<Item = impl Future<Output = Result<T>> + Send + 'static>,
+) -> Result<Vec<T>> {
+    let mut running = JoinSet::new();
+    for (at, task) in tasks.enumerate() {
+        running.spawn(async move { (at, task.await) });
+    }
+    let mut results = Vec::with_capacity(running.len());
+    while let Some(ended) = running.join_next().await {
+        let (at, result) = ended?;
+        results.push((at, result?));
+    }
+    results.sort_by_key(|(at, _)| *at);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+/// Loads a server that somebody else started, and prints what it spent.
+pub(crate) async fn load(
+    addr: SocketAddr,
+    pid: u32,
+    dialect: Dialect,
+    pattern: Pattern,
+    times: usize,
+) -> Result<()> {
+    ensure!(times > 0, "--times must be at least 1");
+    let shape = pattern.shape(false);
+    let mut pairs = open(Target { addr, dialect }, &shape, 0).await?;
+    for _ in 0..times {
+        let sample = measure(&mut pairs, pid, &shape).await?;
+        println!(
+            "{}: {:.3} µs per message, {:.0} messages/s, RSS {} KiB, others used {:.0} % of a core",
+            pattern.name(),
+            sample.cpu_us,
+            sample.per_second,
+            sample.memory.rss_kib,
+            sample.foreign * 100.0
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,446 @@
+//! What is made of the measurements: tables for the terminal and the page `docs/benchmarks.md`, written whole each
+//! time. Says so where a number proves nothing.
+
+use std::{fmt::Write as _, time::Duration};
+
+use jiff::Timestamp;
+
+use crate::{
+    frame::FRAME_BYTES,
+    proc::Machine,
+    quiet::LOUD,
+    stats::{Comparison, NOISY, Spread, median},
+};
+
+/// Everything that was measured.
+#[derive(Debug)]
+pub(crate) struct Report {
+    machine: Machine,
+    date: String,
+    rounds: usize,
+    is_quick: bool,
+    pub(crate) sections: Vec<Section>,
+    /// What everybody else used during each sample, as a share of one core.
+    pub(crate) foreign: Vec<f64>,
+    /// How long others were waited for.
+    pub(crate) waited: Duration,
+    /// How many measurements others disturbed, so that they were repeated.
+    pub(crate) repeated: u64,
+}
+
+/// One table with what it is about.
+#[derive(Debug)]
+pub(crate) struct Section {
+    title: String,
+    text: String,
+    header: Vec<&'static str>,
+    lines: Vec<Vec<String>>,
+}
+
+impl Report {
+    pub(crate) fn new(machine: Machine, rounds: usize, is_quick: bool) -> Self {
+        Self {
+            machine,
+            date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
+            rounds,
+            is_quick,
+            sections: Vec::new(),
+            foreign: Vec::new(),
+            waited: Duration::ZERO,
+            repeated: 0,
+        }
+    }
+
+    /// The tables alone.
+    pub(crate) fn tables(&self) -> String {
+        let tables: Vec<_> = self.sections.iter().map(Section::for_terminal).collect();
+        tables.join("\n")
+    }
+
+    /// The whole page.
+    pub(crate) fn page(&self) -> String {
+        let mut page = String::from(
+            "# Benchmarks\n\nWritten by `cargo xtask bench`; do not edit. It builds the hub and the load generator for \
+             release and takes\nsome ten minutes; nothing else should run meanwhile. `cargo xtask bench --quick` shows in two \
+             minutes whether everything\nworks, `--only ROW` measures one row (`relay`, `idle`, `pairs`, `stalled`, `pump`, \
+             `attached`); neither changes this page.\n\n",
+        );
+        page += &self.facts();
+        page += &method();
+        for section in &self.sections {
+            page += &section.for_page();
+        }
+        page
+    }
+
+    fn facts(&self) -> String {
+        let Machine {
+            cores,
+            memory_gib,
+            kernel,
+            rustc,
+        } = &self.machine;
+        let (usual, most) = (median(&self.foreign), Spread::of(&self.foreign).max);
+        let quiet = if usual > LOUD {
+            ": **not quiet, compare nothing with these numbers**"
+        } else {
+            ""
+        };
+        let quick = if self.is_quick {
+            "\n- A quick look, with fewer messages and rounds than the goals ask for."
+        } else {
+            ""
+        };
+        format!(
+            "- {}, {cores} cores, {memory_gib:.0} GiB, Linux {kernel}, rustc {rustc}; servers and clients share the cores, over loopback.\n\
+             - {} rounds of each comparison.{quick}\n\
+             - Others on the machine used {:.0} % of one core during a sample (median; {:.0} % at most){quiet}.\n\
+             - {} samples were repeated because others were at work, which was waited out for {} s in all.\n\n",
+            self.date,
+            self.rounds,
+            usual * 100.0,
+            most * 100.0,
+            self.repeated,
+            self.waited.as_secs(),
+        )
+    }
+}
+
+fn method() -> String {
+    format!(
+        "## How\n\nMessages are `send_chunk` frames of {FRAME_BYTES} bytes of JSON, which arrive as `message_chunk`. Every run has a fixed number \
+         of\nthem, is held back by TCP alone, and fails unless each arrives once, whole and in order. *burst* is one stream with 32\n\
+         frames a write; *64* is 64 streams with 4 frames a write; *paced* is 64 streams at 4,000 messages/s in all, one frame a\n\
+         write, which is what agents produce. The load comes from a process of its own.\n\n\
+         CPU is what the server's process used, user and system, per message (`/proc/PID/task/*/schedstat`); RSS is `VmRSS`, its\n\
+         peak `VmHWM`. Each sample has a fresh server, and a warm-up before it is measured.\n\n\
+         The *bare relay* is the yardstick: the same server, WebSocket and parser, a map from ids to queues, and no core. Within a\n\
+         round the servers take turns, with another one first each time. A *ratio* is taken within a round, against the mean of two\n\
+         identical servers; *A/A* is what those two differ by (larger to smaller, median). Where A/A is above {NOISY}, the row is\n\
+         noisy: differences of that size prove nothing.\n\n"
+    )
+}
+
+impl Section {
+    fn new(title: &str, text: &str, header: &[&'static str]) -> Self {
+        Self {
+            title: title.to_owned(),
+            text: text.to_owned(),
+            header: header.to_vec(),
+            lines: Vec::new(),
+        }
+    }
+
+    pub(crate) fn relay() -> Self {
+        Self::new(
+            "Agora relay against the bare relay",
+            "Server CPU in µs per message.",
+            &[
+                "pattern",
+                "hub",
+                "bare relay",
+                "ratio (min–max)",
+                "A/A",
+                "goal ≤ 1.3, aim ≤ 1.1",
+                "messages/s",
+                "peak RSS, MiB",
+            ],
+        )
+    }
+
+    pub(crate) fn nats(version: &str) -> Self {
+        Self::new(
+            "Agora relay against NATS core",
+            &format!(
+                "Server CPU in µs per message. NATS {version} gets the same JSON as the payload of `PUB`, and does not read it."
+            ),
+            &[
+                "pattern",
+                "hub",
+                "NATS",
+                "ratio (min–max)",
+                "A/A",
+                "goal ≤ 1.0, aim ≤ 0.7",
+            ],
+        )
+    }
+
+    pub(crate) fn idle(count: usize) -> Self {
+        Self::new(
+            "Idle agents",
+            &format!(
+                "RSS that {} registered agents add, each; after all of them have registered, said something and, on the hub, been pinged.",
+                number(count as f64)
+            ),
+            &[
+                "server",
+                "KiB each (min–max)",
+                "RSS before, MiB",
+                "after",
+                "peak",
+                "registered/s",
+                "goal ≤ 12, aim ≤ 2",
+            ],
+        )
+    }
+
+    pub(crate) fn pairs(pairs: usize, messages: u64) -> Self {
+        Self::new(
+            "Many streams",
+            &format!(
+                "{} pairs, each with a stream of {messages} chunks; 10,000 messages/s in all, one frame a write.",
+                number(pairs as f64)
+            ),
+            &[
+                "server",
+                "messages",
+                "lost",
+                "CPU µs per message",
+                "messages/s",
+                "RSS, MiB",
+                "peak",
+            ],
+        )
+    }
+
+    pub(crate) fn stalled() -> Self {
+        Self::new(
+            "One stalled reader",
+            "64 pairs in pattern 64, one of whose readers reads nothing while its sender goes on; what the other 63 see, with it and without.",
+            &[
+                "",
+                "with",
+                "without",
+                "ratio (min–max)",
+                "A/A",
+                "goal ≥ 0.9",
+            ],
+        )
+    }
+
+    pub(crate) fn pump() -> Self {
+        Self::new(
+            "A hundred thousand chunks",
+            "As fast as TCP allows, to one reader that reads on.",
+            &[
+                "chunks",
+                "lost",
+                "messages/s",
+                "peak RSS, MiB",
+                "goal: none lost",
+            ],
+        )
+    }
+
+    pub(crate) fn attached(few: usize, many: usize) -> Self {
+        Self::new(
+            "Beside other agents",
+            &format!(
+                "Server CPU in µs per message, on hubs with {few} and with {} idle agents beside the 128 that talk.",
+                number(many as f64)
+            ),
+            &[
+                "pattern",
+                "many",
+                "few",
+                "ratio (min–max)",
+                "A/A",
+                "goal: same (≤ 1.15)",
+            ],
+        )
+    }
+
+    /// Adds a line.
+    pub(crate) fn line<const N: usize>(&mut self, cells: [String; N]) {
+        self.lines.push(cells.into());
+    }
+
+    /// Adds the line of a comparison of costs, with its goal and aim; `more` goes behind.
+    pub(crate) fn compare(
+        &mut self,
+        name: &str,
+        comparison: &Comparison,
+        (goal, aim): (f64, f64),
+        more: &[String],
+    ) {
+        let mut line = vec![
+            name.to_owned(),
+            plain(comparison.ours()),
+            plain(comparison.base()),
+            Self::ratio(comparison),
+            Self::identical(comparison),
+            at_most(comparison.ratio().median, goal, aim),
+        ];
+        line.extend_from_slice(more);
+        self.lines.push(line);
+    }
+
+    pub(crate) fn ratio(comparison: &Comparison) -> String {
+        let Spread { median, min, max } = comparison.ratio();
+        format!("{median:.2} ({min:.2}–{max:.2})")
+    }
+
+    pub(crate) fn identical(comparison: &Comparison) -> String {
+        let noisy = if comparison.is_noisy() { ", noisy" } else { "" };
+        format!("{:.2}{noisy}", comparison.identical().median)
+    }
+
+    fn for_page(&self) -> String {
+        let mut page = format!("## {}\n\n{}\n\n", self.title, self.text);
+        let mut row = |cells: &mut dyn Iterator<Item = &str>| {
+            for cell in cells {
+                // Writing to a string cannot fail.
+                write!(page, "| {cell} ").ok();
+            }
+            page.push_str("|\n");
+        };
+        row(&mut self.header.iter().copied());
+        row(&mut self.header.iter().map(|_| "---"));
+        for line in &self.lines {
+            row(&mut line.iter().map(String::as_str));
+        }
+        page.push('\n');
+        page
+    }
+
+    fn for_terminal(&self) -> String {
+        let width = |column: usize| {
+            let cells = self.lines.iter().filter_map(|line| line.get(column));
+            cells
+                .map(|cell| cell.chars().count())
+                .chain(self.header.get(column).map(|cell| cell.chars().count()))
+                .max()
+                .unwrap_or(0)
+        };
+        let mut table = format!("{}\n", self.title);
+        let mut row = |cells: &mut dyn Iterator<Item = &str>| {
+            for (column, cell) in cells.enumerate() {
+                let width = width(column);
+                // Writing to a string cannot fail.
+                write!(table, "  {cell:width$}").ok();
+            }
+            table.truncate(table.trim_end().len());
+            table.push('\n');
+        };
+        row(&mut self.header.iter().copied());
+        for line in &self.lines {
+            row(&mut line.iter().map(String::as_str));
+        }
+        table
+    }
+}
+
+/// Whether a cost is small enough.
+pub(crate) fn at_most(value: f64, goal: f64, aim: f64) -> String {
+    let verdict = if value <= aim {
+        "met, aim too"
+    } else if value <= goal {
+        "met"
+    } else {
+        "**missed**"
+    };
+    verdict.to_owned()
+}
+
+/// Whether something is large enough.
+pub(crate) fn at_least(value: f64, goal: f64) -> String {
+    let verdict = if value >= goal { "met" } else { "**missed**" };
+    verdict.to_owned()
+}
+
+/// A measured value, with as many digits as it deserves.
+pub(crate) fn plain(value: f64) -> String {
+    if value >= 100.0 {
+        number(value)
+    } else if value >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// A whole number with its thousands apart.
+pub(crate) fn number(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut spaced = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            spaced.push(',');
+        }
+        spaced.push(digit);
+    }
+    spaced
+}
+
+/// Median with smallest and largest.
+pub(crate) fn spread(values: &[f64]) -> String {
+    let Spread { median, min, max } = Spread::of(values);
+    format!("{} ({}–{})", plain(median), plain(min), plain(max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine {
+            cores: 2,
+            memory_gib: 23.5,
+            kernel: "6.1.0".to_owned(),
+            rustc: "1.95.0".to_owned(),
+        }
+    }
+
+    fn comparison(ours: f64, twin: f64) -> Comparison {
+        let mut comparison = Comparison::default();
+        comparison.add(ours, 1.0, twin);
+        comparison
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(number(1_234_567.0), "1,234,567");
+        assert_eq!(number(999.4), "999");
+        assert_eq!(number(0.0), "0");
+    }
+
+    #[test]
+    fn a_value_has_as_many_digits_as_it_deserves() {
+        assert_eq!(plain(1.234), "1.23");
+        assert_eq!(plain(12.34), "12.3");
+        assert_eq!(plain(12_345.6), "12,346");
+    }
+
+    #[test]
+    fn a_goal_is_met_missed_or_passed() {
+        assert_eq!(at_most(1.05, 1.3, 1.1), "met, aim too");
+        assert_eq!(at_most(1.2, 1.3, 1.1), "met");
+        assert_eq!(at_most(1.31, 1.3, 1.1), "**missed**");
+        assert_eq!(at_least(0.95, 0.9), "met");
+        assert_eq!(at_least(0.85, 0.9), "**missed**");
+    }
+
+    #[test]
+    fn the_page_says_what_was_measured_and_where_it_is_noisy() {
+        let mut report = Report::new(machine(), 10, false);
+        report.foreign = vec![0.01, 0.02, 0.03];
+        let mut section = Section::relay();
+        section.compare("burst", &comparison(1.2, 1.0), (1.3, 1.1), &[]);
+        section.compare("paced", &comparison(2.0, 1.4), (1.3, 1.1), &[]);
+        report.sections.push(section);
+        let page = report.page();
+        assert!(page.contains("2 cores, 24 GiB, Linux 6.1.0, rustc 1.95.0"));
+        assert!(page.contains("| burst | 1.20 | 1.00 | 1.20 (1.20–1.20) | 1.00 | met |"));
+        assert!(page.contains("| 1.40, noisy | **missed** |"));
+        assert!(!page.contains("not quiet"));
+        assert!(report.tables().starts_with("Agora relay"));
+    }
+
+    #[test]
+    fn a_machine_that_was_busy_otherwise_is_named_so() {
+        let mut report = Report::new(machine(), 3, true);
+        report.foreign = vec![0.5, 0.6];
+        assert!(report.page().contains("not quiet"));
+        assert!(report.page().contains("A quick look"));
+    }
+}

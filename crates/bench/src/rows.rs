@@ -1,0 +1,345 @@
+//! The rows of the report: what is run, in which order, against what, and what counts as reaching the goal.
+
+use anyhow::{Context, Result};
+use tokio::{
+    task::JoinSet,
+    time::{Duration, sleep, timeout},
+};
+
+use crate::{
+    idle::{attached, idle_cost, raise_file_limit},
+    patterns::{Pattern, Sample, Shape, measure, open, send},
+    proc::Machine,
+    quiet,
+    report::{Report, Section, at_least, at_most, number, plain, spread},
+    server::{Kind, Programs, Server},
+    stats::{Comparison, median, rotated},
+};
+
+/// How long a stalled pair has been stalled when the others are measured.
+const STALLED: Duration = Duration::from_secs(1);
+/// How long a row may take in all, with the time that others are waited for.
+const ROW_LIMIT: Duration = Duration::from_secs(2400);
+
+/// What can be measured alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Row {
+    /// CPU per message against the bare relay, and NATS if there is one
+    Relay,
+    /// Memory of idle agents
+    Idle,
+    /// A thousand streams at once
+    Pairs,
+    /// One reader that stopped reading
+    Stalled,
+    /// A hundred thousand chunks in one go
+    Pump,
+    /// Cost per message beside few and many agents
+    Attached,
+}
+
+impl Row {
+    const ALL: [Self; 6] = [
+        Self::Relay,
+        Self::Idle,
+        Self::Pairs,
+        Self::Stalled,
+        Self::Pump,
+        Self::Attached,
+    ];
+}
+
+/// What `run` was told to do.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) programs: Programs,
+    pub(crate) rounds: usize,
+    pub(crate) is_quick: bool,
+    /// Empty for all.
+    pub(crate) only: Vec<Row>,
+}
+
+impl Plan {
+    /// Measures.
+    pub(crate) async fn run(&self) -> Result<Report> {
+        let mut report = Report::new(Machine::look(), self.rounds, self.is_quick);
+        for row in Row::ALL {
+            if !self.only.is_empty() && !self.only.contains(&row) {
+                continue;
+            }
+            let measured = timeout(ROW_LIMIT, self.measure(row, &mut report.foreign)).await;
+            let sections = measured
+                .with_context(|| format!("{row:?} took too long"))?
+                .with_context(|| format!("{row:?} failed"))?;
+            report.sections.extend(sections);
+        }
+        report.waited = quiet::waited();
+        report.repeated = quiet::repetitions();
+        Ok(report)
+    }
+
+    async fn measure(&self, row: Row, foreign: &mut Vec<f64>) -> Result<Vec<Section>> {
+        Ok(match row {
+            Row::Relay => self.relay(foreign).await?,
+            Row::Idle => vec![self.idle().await?],
+            Row::Pairs => vec![self.pairs(foreign).await?],
+            Row::Stalled => vec![self.stalled(foreign).await?],
+            Row::Pump => vec![self.pump().await?],
+            Row::Attached => vec![self.attached(foreign).await?],
+        })
+    }
+
+    /// A fresh server, loaded once.
+    async fn once(&self, kind: Kind, shape: &Shape, foreign: &mut Vec<f64>) -> Result<Sample> {
+        let sample = quiet::undisturbed(async || {
+            let server = Server::start(kind, &self.programs).await?;
+            let mut pairs = open(server.target, shape, 0).await?;
+            let sample = measure(&mut pairs, server.pid, shape).await?;
+            server.stop().await?;
+            Ok(sample)
+        });
+        let sample = sample
+            .await
+            .with_context(|| format!("against {}", kind.name()))?;
+        foreign.push(sample.foreign);
+        Ok(sample)
+    }
+
+    async fn relay(&self, foreign: &mut Vec<f64>) -> Result<Vec<Section>> {
+        let mut kinds = vec![Kind::Bare, Kind::Jackfield, Kind::Bare];
+        if self.programs.nats.is_some() {
+            kinds.extend([Kind::Nats, Kind::Nats]);
+        }
+        let (mut against_bare, mut against_nats) = (
+            Section::relay(),
+            Section::nats(&self.programs.nats_version()),
+        );
+        for pattern in Pattern::ALL {
+            let shape = pattern.shape(self.is_quick);
+            let (mut bare, mut nats) = (Comparison::default(), Comparison::default());
+            let (mut speed, mut peak) = (Vec::new(), Vec::new());
+            for round in 0..self.rounds {
+                let mut samples = vec![None; kinds.len()];
+                for at in rotated(kinds.len(), round) {
+                    samples[at] = Some(self.once(kinds[at], &shape, foreign).await?);
+                }
+                let cpu = |at: usize| samples.get(at).copied().flatten().map(|it| it.cpu_us);
+                if let (Some(base), Some(ours), Some(twin)) = (cpu(0), cpu(1), cpu(2)) {
+                    progress(
+                        pattern.name(),
+                        round,
+                        &[("bare", base), ("hub", ours), ("bare", twin)],
+                    );
+                    bare.add(ours, base, twin);
+                }
+                if let (Some(base), Some(ours), Some(twin)) = (cpu(3), cpu(1), cpu(4)) {
+                    progress(pattern.name(), round, &[("NATS", base), ("NATS", twin)]);
+                    nats.add(ours, base, twin);
+                }
+                if let Some(ours) = samples[1] {
+                    speed.push(ours.per_second);
+                    peak.push(ours.memory.peak_kib as f64 / 1024.0);
+                }
+            }
+            let speed_and_peak = [number(median(&speed)), plain(median(&peak))];
+            against_bare.compare(pattern.name(), &bare, (1.3, 1.1), &speed_and_peak);
+            if self.programs.nats.is_some() {
+                against_nats.compare(pattern.name(), &nats, (1.0, 0.7), &[]);
+            }
+        }
+        let mut sections = vec![against_bare];
+        if self.programs.nats.is_some() {
+            sections.push(against_nats);
+        }
+        Ok(sections)
+    }
+
+    async fn idle(&self) -> Result<Section> {
+        let count = raise_file_limit(if self.is_quick { 2_000 } else { 10_000 });
+        let rounds = if self.is_quick { 1 } else { 3 };
+        let mut section = Section::idle(count);
+        for kind in [Kind::Jackfield, Kind::Bare] {
+            let mut costs = Vec::new();
+            for round in 0..rounds {
+                // The bare relay pings nobody; a quick look does not wait for the hub to.
+                let wait = kind == Kind::Jackfield && !self.is_quick;
+                let cost = idle_cost(kind, &self.programs, count, wait).await?;
+                let values = [("KiB each", cost.kib_each)];
+                progress(kind.name(), round, &values);
+                costs.push(cost);
+            }
+            let all = |value: fn(&crate::idle::IdleCost) -> f64| {
+                costs.iter().map(value).collect::<Vec<_>>()
+            };
+            let each = all(|cost| cost.kib_each);
+            section.line([
+                kind.name().to_owned(),
+                spread(&each),
+                plain(median(&all(|cost| cost.before_kib as f64 / 1024.0))),
+                plain(median(&all(|cost| cost.after.rss_kib as f64 / 1024.0))),
+                plain(median(&all(|cost| cost.after.peak_kib as f64 / 1024.0))),
+                number(median(&all(|cost| cost.registered_per_second))),
+                match kind {
+                    Kind::Jackfield => at_most(median(&each), 12.0, 2.0),
+                    Kind::Bare | Kind::Nats => String::new(),
+                },
+            ]);
+        }
+        Ok(section)
+    }
+
+    async fn pairs(&self, foreign: &mut Vec<f64>) -> Result<Section> {
+        raise_file_limit(0);
+        let shape = Shape {
+            pairs: if self.is_quick { 200 } else { 1_000 },
+            per_write: 1,
+            pace: Some(10_000),
+            messages: if self.is_quick { 50 } else { 200 },
+            warm_up: 5,
+        };
+        let mut section = Section::pairs(shape.pairs, shape.messages);
+        for (round, kind) in [Kind::Bare, Kind::Jackfield, Kind::Bare]
+            .into_iter()
+            .enumerate()
+        {
+            let sample = self.once(kind, &shape, foreign).await?;
+            progress(kind.name(), round, &[("µs", sample.cpu_us)]);
+            section.line([
+                kind.name().to_owned(),
+                number(shape.pairs as f64 * shape.messages as f64),
+                "0".to_owned(),
+                plain(sample.cpu_us),
+                number(sample.per_second),
+                plain(sample.memory.rss_kib as f64 / 1024.0),
+                plain(sample.memory.peak_kib as f64 / 1024.0),
+            ]);
+        }
+        Ok(section)
+    }
+
+    async fn stalled(&self, foreign: &mut Vec<f64>) -> Result<Section> {
+        let shape = Shape {
+            pairs: 63,
+            ..Pattern::SixtyFour.shape(self.is_quick)
+        };
+        let (mut speed, mut cpu) = (Comparison::default(), Comparison::default());
+        let mut peak = Vec::new();
+        for round in 0..self.rounds {
+            let mut samples = [None; 3];
+            for at in rotated(3, round) {
+                let sample = if at == 1 {
+                    quiet::undisturbed(async || self.beside_a_stalled_reader(&shape).await).await?
+                } else {
+                    self.once(Kind::Jackfield, &shape, foreign).await?
+                };
+                samples[at] = Some(sample);
+            }
+            if let [Some(base), Some(ours), Some(twin)] = samples {
+                let values = [
+                    ("without", base.per_second),
+                    ("with", ours.per_second),
+                    ("without", twin.per_second),
+                ];
+                progress("stalled", round, &values);
+                speed.add(ours.per_second, base.per_second, twin.per_second);
+                cpu.add(ours.cpu_us, base.cpu_us, twin.cpu_us);
+                peak.push(ours.memory.peak_kib as f64 / 1024.0);
+            }
+        }
+        let mut section = Section::stalled();
+        let verdict = at_least(speed.ratio().median, 0.9);
+        section.line([
+            "messages/s of the other 63".to_owned(),
+            number(speed.ours()),
+            number(speed.base()),
+            Section::ratio(&speed),
+            Section::identical(&speed),
+            verdict,
+        ]);
+        section.line([
+            "CPU µs per message".to_owned(),
+            plain(cpu.ours()),
+            plain(cpu.base()),
+            Section::ratio(&cpu),
+            Section::identical(&cpu),
+            String::new(),
+        ]);
+        section.line([
+            "peak RSS, MiB".to_owned(),
+            plain(median(&peak)),
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+        ]);
+        Ok(section)
+    }
+
+    async fn beside_a_stalled_reader(&self, shape: &Shape) -> Result<Sample> {
+        let server = Server::start(Kind::Jackfield, &self.programs).await?;
+        let all = Shape {
+            pairs: shape.pairs + 1,
+            ..*shape
+        };
+        let mut pairs = open(server.target, &all, 0).await?;
+        let stalled = pairs.pop().context("no pair to stall")?;
+        let mut sending = JoinSet::new();
+        sending.spawn(send(stalled.sender, u64::MAX >> 1, shape.per_write));
+        sleep(STALLED).await;
+        let sample = measure(&mut pairs, server.pid, shape).await?;
+        // Open to the end, unread.
+        drop(stalled.receiver);
+        server.stop().await?;
+        Ok(sample)
+    }
+
+    async fn pump(&self) -> Result<Section> {
+        let shape = Shape {
+            messages: 100_000,
+            warm_up: 0,
+            ..Pattern::Burst.shape(false)
+        };
+        let mut section = Section::pump();
+        let sample = self
+            .once(Kind::Jackfield, &shape, &mut Vec::new())
+            .await
+            .context("chunks were lost")?;
+        section.line([
+            number(shape.messages as f64),
+            "0".to_owned(),
+            number(sample.per_second),
+            plain(sample.memory.peak_kib as f64 / 1024.0),
+            "met".to_owned(),
+        ]);
+        Ok(section)
+    }
+
+    async fn attached(&self, foreign: &mut Vec<f64>) -> Result<Section> {
+        let few = 10;
+        let many = raise_file_limit(if self.is_quick { 2_000 } else { 10_000 });
+        eprintln!("attached: {many} agents register first");
+        let rounds = attached(&self.programs, (few, many), self.rounds, self.is_quick).await?;
+        let mut cpu = Comparison::default();
+        for (round, [base, ours, twin]) in rounds.iter().enumerate() {
+            let values = [
+                ("few", base.cpu_us),
+                ("many", ours.cpu_us),
+                ("few", twin.cpu_us),
+            ];
+            progress("attached", round, &values);
+            cpu.add(ours.cpu_us, base.cpu_us, twin.cpu_us);
+            foreign.extend([base.foreign, ours.foreign, twin.foreign]);
+        }
+        let mut section = Section::attached(few, many);
+        section.compare("64", &cpu, (1.15, 1.05), &[]);
+        Ok(section)
+    }
+}
+
+fn progress(what: &str, round: usize, values: &[(&str, f64)]) {
+    let values: Vec<_> = values
+        .iter()
+        .map(|(name, value)| format!("{name} {value:.2}"))
+        .collect();
+    eprintln!("{what}, round {}: {}", round + 1, values.join(", "));
+}
