@@ -91,12 +91,13 @@ fn pass_on(
 /// What a line of output adds: nothing, unless it is a summary.
 fn count_of_line(line: &str) -> Count {
     let line = without_colours(line);
-    let line = line.trim();
+    // At the margin only: nextest shows the output of a failed test indented, with a summary of its own.
     if let Some(rest) = line.strip_prefix("test result:") {
         // `test result: ok. 5 passed; 0 failed; 1 ignored; …`
         let numbers = rest.split_once(". ").map_or("", |(_verdict, rest)| rest);
         return count_of_parts(numbers.split(';'));
     }
+    let line = line.trim();
     if line.starts_with("Summary [")
         && let Some((_, numbers)) = line.split_once(" run: ")
     {
@@ -203,6 +204,7 @@ mod tests {
             "running 3 tests",
             "test it_works ... ok",
             "a log that says test result: ok. 5 passed; 0 failed",
+            "    test result: FAILED. 0 passed; 1 failed; 0 ignored",
             "Summary of the day: 5 passed",
         ] {
             assert_eq!(counted(line), (0, 0), "{line}");

@@ -187,9 +187,11 @@ impl Taps {
             text,
         };
         self.show(&from.id, None, sight, |watcher| {
-            [from, to]
-                .into_iter()
-                .any(|entry| watcher.wants(&entry.id, entry.owner(), false))
+            // Whoever wants raw frames sees this one as it is.
+            !watcher.filter.raw
+                && [from, to]
+                    .into_iter()
+                    .any(|entry| watcher.wants(&entry.id, entry.owner(), false))
         });
     }
 
