@@ -388,6 +388,9 @@ impl Hub {
         before: Option<TaskRecord>,
     ) -> Result<Arc<Task>, Failure> {
         let tasks = self.tasks();
+        // A stop that begins from here on waits until the recorder has it: what was accepted but not sent is unmarked
+        // before the next start reads it.
+        let _underway = tasks.recorders.token();
         let task_id = before
             .as_ref()
             .map_or_else(|| TaskId::from(id), |record| record.id);
