@@ -146,7 +146,10 @@ pub(crate) fn migrate(
     }
     for (version, sql) in (1..).zip(migrations).skip(found as usize) {
         step(conn, version, sql).map_err(sqlite)?;
-        tracing::info!(path = %path.display(), version, "migrated the database");
+        // A new database is no news.
+        if found > 0 {
+            tracing::info!(path = %path.display(), version, "migrated the database");
+        }
     }
     Ok(())
 }
