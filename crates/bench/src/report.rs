@@ -9,7 +9,7 @@ use crate::{
     frame::FRAME_BYTES,
     proc::Machine,
     quiet::LOUD,
-    stats::{Comparison, NOISY, Spread, median},
+    stats::{Comparison, NOISY, Spread},
 };
 
 /// Everything that was measured.
@@ -80,8 +80,8 @@ impl Report {
             kernel,
             rustc,
         } = &self.machine;
-        let (usual, most) = (median(&self.foreign), Spread::of(&self.foreign).max);
-        let quiet = if usual > LOUD {
+        let loud = self.foreign.iter().filter(|share| **share > LOUD).count();
+        let quiet = if loud * 10 > self.foreign.len() {
             ": **not quiet, compare nothing with these numbers**"
         } else {
             ""
@@ -94,12 +94,12 @@ impl Report {
         format!(
             "- {}, {cores} cores, {memory_gib:.0} GiB, Linux {kernel}, rustc {rustc}; servers and clients share the cores, over loopback.\n\
              - {} rounds of each comparison.{quick}\n\
-             - Others on the machine used {:.0} % of one core during a sample (median; {:.0} % at most){quiet}.\n\
-             - {} samples were repeated because others were at work, which was waited out for {} s in all.\n\n",
+             - During {loud} of {} samples others on the machine used more than {:.0} % of a core{quiet}; {} were taken again because of \
+             that,\n  and {} s went by waiting for others.\n\n",
             self.date,
             self.rounds,
-            usual * 100.0,
-            most * 100.0,
+            self.foreign.len(),
+            LOUD * 100.0,
             self.repeated,
             self.waited.as_secs(),
         )
