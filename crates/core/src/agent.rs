@@ -70,19 +70,37 @@ pub enum Keep {
 }
 
 /// What the owner or the operator set for an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// How much of its kept calls is written to disk.
     pub store: Keep,
     /// Whether its approval asks go to the caller too, not only to its owner.
     pub approvals_to_caller: bool,
+    /// Whether other agents may call it.
+    pub allow_a2a: bool,
+    /// How many calls of other agents it takes within an hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_per_hour: Option<u32>,
     /// Overrides the hub's idle limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<Span>,
     /// Overrides the hub's absolute limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absolute: Option<Span>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            store: Keep::default(),
+            approvals_to_caller: false,
+            allow_a2a: true,
+            calls_per_hour: None,
+            idle: None,
+            absolute: None,
+        }
+    }
 }
 
 /// Why the hub ends a connection.
@@ -108,6 +126,11 @@ pub trait Link: Any + Send + Sync + std::fmt::Debug {
     /// Whether the agent's line showed a sign of life in the last second or so. Asked every second for each open call
     /// in turn, so that one sign counts for all of them: answer by the time of the last sign, not by clearing a flag.
     fn alive(&self, call: &Call) -> bool;
+    /// What the agent sent of a kept call up to its frame number `seq` is in the log, so that it need not be sent again;
+    /// see [`Serving::push_numbered`]. Called under no lock, in order, and only for the numbers that ended a batch.
+    fn acked(&self, call: &Arc<Call>, seq: u64) {
+        let _ = (call, seq);
+    }
     /// The door's name, for people and metrics.
     fn door(&self) -> &'static str;
     /// Whether the agent takes a message in pieces; if not, callers that stream join it first.
@@ -117,5 +140,22 @@ pub trait Link: Any + Send + Sync + std::fmt::Debug {
     /// Whether the agent cannot tell two requests of one session apart, so that they must queue.
     fn one_call_per_session(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_from_before_there_were_limits_on_agents_let_them_call() {
+        let old: Settings = serde_json::from_str(r#"{"store":"meta","idle":"5s"}"#).unwrap();
+        let expected = Settings {
+            store: Keep::Meta,
+            idle: Some(Span::secs(5)),
+            ..Settings::default()
+        };
+        assert_eq!(old, expected);
+        assert!(old.allow_a2a && old.calls_per_hour.is_none());
     }
 }

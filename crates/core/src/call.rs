@@ -1,7 +1,9 @@
 //! One request on its way to an agent, with its two pipes, and its two ends: [`Serving`] is the agent's, [`Asking`]
 //! the caller's. `Call::finish` is the only way a call ends, and it ends once.
 
+mod asking;
 mod asks;
+mod serving;
 
 use std::{
     sync::{
@@ -15,16 +17,18 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use self::asks::Asks;
+pub use self::{
+    asking::{Asking, Replies, Reply},
+    serving::Serving,
+};
 use crate::{
-    bell::{Bell, Rope},
     chain::Chain,
     clock::{Clock, Stage},
     entry::Entry,
-    event::{Ask, End, Event, Input, Message},
+    event::{Answer, Ask, End, Event, Input, Message},
     failure::{Failure, Reason},
-    gate::Gate,
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
-    pipe::{Item, Levels, Pipe, Pushed},
+    pipe::{Levels, Pipe, Pushed},
     principal::Principal,
     shared::Shared,
     tap::Sight,
@@ -85,8 +89,21 @@ pub struct Call {
     /// The calls that named this one as their parent; nothing once it was cancelled or has failed, and they with it.
     children: Mutex<Option<Vec<Weak<Call>>>>,
     turn: AtomicU64,
+    /// It was sent by the hub's last process, and this one took it up.
+    is_taken_up: bool,
+    written: AtomicBool,
     answered: AtomicBool,
     ended: AtomicBool,
+}
+
+/// What is known of a call that the agent got before the hub was restarted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TakenUp {
+    pub(crate) has_reply: bool,
+    /// The agent's number of its last frame that was kept.
+    pub(crate) received: u64,
+    pub(crate) asks: Vec<Ask>,
+    pub(crate) answers: Vec<(String, Answer)>,
 }
 
 /// What makes a call besides its pipes; the hub fills it in.
@@ -107,12 +124,17 @@ pub(crate) struct Draft {
     pub(crate) traceparent: Option<String>,
     pub(crate) parent: Option<Arc<Call>>,
     pub(crate) clock: Clock,
+    /// It was allowed before the restart.
+    pub(crate) is_allowed: bool,
+    pub(crate) taken_up: Option<TakenUp>,
 }
 
 impl Call {
     pub(crate) fn new(draft: Draft, entry: Arc<Entry>, shared: Arc<Shared>) -> Arc<Self> {
         let levels = Levels::from(&shared.limits);
-        Arc::new(Self {
+        let is_taken_up = draft.taken_up.is_some();
+        let has_reply = draft.taken_up.as_ref().is_some_and(|call| call.has_reply);
+        let call = Arc::new(Self {
             id: draft.id,
             principal: draft.principal,
             door: draft.door,
@@ -139,9 +161,17 @@ impl Call {
             parent: draft.parent.as_ref().map(Arc::downgrade),
             children: Mutex::new(Some(Vec::new())),
             turn: AtomicU64::new(0),
-            answered: AtomicBool::new(false),
+            is_taken_up,
+            // It may have been: who was to write it cannot be asked any more.
+            written: AtomicBool::new(is_taken_up),
+            answered: AtomicBool::new(has_reply),
             ended: AtomicBool::new(false),
-        })
+        });
+        if let Some(taken_up) = draft.taken_up {
+            call.reply.go_on_after(taken_up.received);
+            call.restore_asks(taken_up.asks, taken_up.answers);
+        }
+        call
     }
 
     /// Whether it has ended.
@@ -152,6 +182,35 @@ impl Call {
     /// Whether the agent has it.
     pub(crate) fn is_sent(&self) -> bool {
         self.clock.lock().stage == Stage::Sent
+    }
+
+    /// The agent's number of its last frame that was taken in, 0 if none was: what a resuming agent need not repeat. It
+    /// may still be lost with this process; what the agent may forget is told by [`crate::agent::Link::acked`].
+    pub fn received(&self) -> u64 {
+        self.reply.received()
+    }
+
+    /// Whether the agent said anything, numbered or not. If so it got the message, which is never written again.
+    pub fn has_reply(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Whether a connection said that the message went out ([`Serving::written`]), or may have before a restart.
+    pub fn is_written(&self) -> bool {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Whether an agent that comes back, to this hub or to the next one, may go on with it.
+    pub(crate) fn may_be_resumed(&self) -> bool {
+        self.life == Life::Kept && self.is_sent() && self.entry.may_be_resumed()
+    }
+
+    /// Why it fails if its agent does not come back to it.
+    pub(crate) fn lost(&self) -> Failure {
+        if self.is_taken_up && self.turn.load(Ordering::Acquire) == 0 {
+            return Failure::hub_restarted();
+        }
+        Failure::agent_left()
     }
 
     /// The call that it was made for, if known.
@@ -166,6 +225,11 @@ impl Call {
 
     /// Ends the call; only the first end counts. `tell_agent` sends the agent a cancel, for ends that it did not make.
     pub(crate) fn finish(self: &Arc<Self>, end: End, tell_agent: bool) -> bool {
+        self.finish_numbered(end, tell_agent, 0)
+    }
+
+    /// Ends the call with the agent's own number of the end; 0 if it has none.
+    fn finish_numbered(self: &Arc<Self>, end: End, tell_agent: bool, seq: u64) -> bool {
         if self.ended.swap(true, Ordering::AcqRel) {
             return false;
         }
@@ -193,7 +257,7 @@ impl Call {
         }
         self.close_asks();
         self.input.end((), true);
-        self.reply.end(end, discard);
+        self.reply.end_marked(end, discard, seq);
         self.shared.calls.lock().remove(&self.id);
         self.entry.release(self, tell_agent);
         if spreads {
@@ -220,11 +284,7 @@ impl Call {
 
     /// Hands the call to a (new) connection of its agent. What the previous one still pushes is refused by its number.
     pub(crate) fn serve(self: &Arc<Self>) -> Serving {
-        Serving {
-            call: self.clone(),
-            turn: self.next_turn(),
-            armed: true,
-        }
+        Serving::new(self.clone(), self.next_turn())
     }
 
     /// The connection that served the call is gone, but the call is not: what that one still does is refused.
@@ -232,104 +292,6 @@ impl Call {
         let turn = self.turn.fetch_add(1, Ordering::AcqRel) + 1;
         self.reply.written_by(None, turn);
         turn
-    }
-}
-
-/// The agent's end of a call. Dropping it without an end means that the agent is gone.
-#[derive(Debug)]
-pub struct Serving {
-    call: Arc<Call>,
-    turn: u64,
-    armed: bool,
-}
-
-impl Serving {
-    /// The call.
-    pub fn call(&self) -> &Arc<Call> {
-        &self.call
-    }
-
-    /// Lets the connection's gate show that this reply is full.
-    pub fn gated(&self, gate: Arc<Gate>) {
-        self.call.reply.written_by(Some(gate), self.turn);
-    }
-
-    /// Says something to the caller. A caller that overran loses the call here and now.
-    pub fn push(&self, event: Event) -> Pushed {
-        let weight = event.weight();
-        let seen = self.call.shared.taps.are_watched().then(|| event.clone());
-        let pushed = self.call.reply.push_as(Some(self.turn), event);
-        self.note(pushed, weight, seen);
-        pushed
-    }
-
-    /// Asks, which suspends the call until it is answered. An approval is the agent's owner's to give: the caller only
-    /// hears that it is waited for, unless the owner said otherwise. An ask that is repeated, as after a resume, is
-    /// the same ask.
-    pub fn ask(&self, ask: Ask) -> Pushed {
-        // Whoever may approve sees the ask through a tap, even where the caller only hears why it waits.
-        let seen = Event::Ask(ask.clone());
-        let weight = seen.weight();
-        let Some(pushed) = self.call.open_ask(ask, self.turn) else {
-            return Pushed::Room;
-        };
-        let is_watched = self.call.shared.taps.are_watched();
-        self.note(pushed, weight, is_watched.then_some(seen));
-        pushed
-    }
-
-    /// What follows from a push. Only what is in is a sign of life, is counted and is seen by observers.
-    fn note(&self, pushed: Pushed, weight: usize, seen: Option<Event>) {
-        let call = &*self.call;
-        match pushed {
-            Pushed::Room | Pushed::Full => {
-                call.touch();
-                if !call.answered.load(Ordering::Relaxed)
-                    && !call.answered.swap(true, Ordering::Relaxed)
-                {
-                    let after = call.made.elapsed();
-                    call.shared.metrics.first_event(call.door, after);
-                }
-                call.shared.metrics.event(weight);
-                if let Some(event) = seen {
-                    let owner = call.entry.owner();
-                    let sight = Sight::Event(event);
-                    call.shared
-                        .taps
-                        .see(&call.target, owner, Some(call.id), sight);
-                }
-            }
-            Pushed::Ended => call.shared.metrics.late_event(),
-            Pushed::Overrun => self.call.overrun(),
-        }
-    }
-
-    /// The caller's further input.
-    pub fn input(&self) -> &Pipe<Input, ()> {
-        &self.call.input
-    }
-
-    /// Ends the call as the agent says. False if it had ended already.
-    pub fn finish(mut self, end: End) -> bool {
-        self.armed = false;
-        self.is_current() && self.call.finish(end, false)
-    }
-
-    /// The connection could not take it, so that the agent never saw the call: it may be handed over again.
-    pub(crate) fn undo(mut self) {
-        self.armed = false;
-    }
-
-    fn is_current(&self) -> bool {
-        self.call.turn.load(Ordering::Acquire) == self.turn
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        if self.armed && self.is_current() {
-            self.call.finish(End::Failed(Failure::agent_left()), false);
-        }
     }
 }
 
@@ -368,142 +330,6 @@ impl Call {
             self.flooded();
         }
         pushed
-    }
-}
-
-/// The caller's end of a call. Dropping it cancels the call.
-#[derive(Debug)]
-pub struct Asking {
-    call: Arc<Call>,
-}
-
-impl Asking {
-    pub(crate) fn new(call: Arc<Call>) -> Self {
-        Self { call }
-    }
-
-    /// The call.
-    pub fn call(&self) -> &Arc<Call> {
-        &self.call
-    }
-
-    /// Who is rung when there is something to read.
-    pub fn listen(&self, rope: Rope) {
-        self.call.reply.listen(rope);
-    }
-
-    /// Lets the connection's gate show that this input is full.
-    pub fn gated(&self, gate: Arc<Gate>) {
-        self.call.input.written_by(Some(gate), 0);
-    }
-
-    /// Moves about `max` bytes of the reply into `events`; then the end, once.
-    pub fn take(&self, events: &mut Vec<Event>, max: usize) -> Option<End> {
-        self.call.reply.take(events, max)
-    }
-
-    /// Says more to the agent.
-    pub fn say(&self, input: Input) -> Pushed {
-        self.call.hand_in(input)
-    }
-
-    /// Cancels the call.
-    pub fn cancel(self) {
-        drop(self);
-    }
-
-    /// Reads the reply as it comes.
-    pub fn replies(self) -> Replies {
-        let bell = Bell::new();
-        self.listen(bell.rope(0));
-        Replies {
-            asking: self,
-            bell,
-            ready: Vec::new().into_iter(),
-            end: None,
-            over: false,
-        }
-    }
-}
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        if !self.call.is_ended() {
-            self.call.finish(End::Cancelled, true);
-        }
-    }
-}
-
-/// What comes out of a call.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
-    /// The agent said something.
-    Event(Event),
-    /// The call is over.
-    End(End),
-}
-
-/// How much is moved out of a pipe at once by readers that handle one event at a time.
-const BATCH: usize = 64 << 10;
-
-/// Reads one call's reply. Dropping it cancels the call.
-#[derive(Debug)]
-pub struct Replies {
-    asking: Asking,
-    bell: Arc<Bell>,
-    ready: std::vec::IntoIter<Event>,
-    end: Option<End>,
-    over: bool,
-}
-
-impl Replies {
-    /// The caller's end.
-    pub fn asking(&self) -> &Asking {
-        &self.asking
-    }
-
-    /// The next event, at last the end, then nothing. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Reply> {
-        loop {
-            if let Some(reply) = self.ready() {
-                return Some(reply);
-            }
-            if self.over {
-                return None;
-            }
-            self.bell.wait(&mut Vec::new()).await;
-            let mut events = Vec::new();
-            self.end = self.asking.take(&mut events, BATCH);
-            self.ready = events.into_iter();
-        }
-    }
-
-    /// What is there already, without waiting.
-    pub fn ready(&mut self) -> Option<Reply> {
-        if let Some(event) = self.ready.next() {
-            return Some(Reply::Event(event));
-        }
-        self.end.take().map(|end| {
-            self.over = true;
-            Reply::End(end)
-        })
-    }
-
-    /// Waits for the end and joins the text on the way.
-    pub async fn finish(mut self) -> (String, End) {
-        let mut text = String::new();
-        while let Some(reply) = self.next().await {
-            match reply {
-                Reply::Event(Event::Chunk(chunk))
-                    if chunk.kind == crate::event::ChunkKind::Text =>
-                {
-                    text.push_str(&chunk.text)
-                }
-                Reply::Event(_) => {}
-                Reply::End(end) => return (text, end),
-            }
-        }
-        (text, End::Cancelled)
     }
 }
 

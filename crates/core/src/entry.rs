@@ -4,6 +4,8 @@
 //! Placing, adopting and delivering a call happen under the entry's lock, which the end of a call takes too, so that
 //! no call is left behind. Nothing is finished or dropped under the lock: ends come back here.
 
+mod attach;
+mod quota;
 mod state;
 
 use std::{
@@ -18,14 +20,15 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use self::state::State;
+use self::{quota::Quota, state::State};
 use crate::{
-    agent::{Closing, Link, Profile, Settings, Share},
-    call::{Call, Draft, Serving},
+    agent::{Link, Profile, Settings, Share},
+    call::{Call, Draft},
     clock::Stage,
     event::End,
     failure::{Failure, Reason},
     id::{AgentId, Owner},
+    principal::Who,
     shared::Shared,
     store::AgentRecord,
     tap::Sight,
@@ -71,13 +74,6 @@ pub struct AgentView {
     pub open_calls: usize,
 }
 
-/// What became of an attach.
-#[derive(Debug)]
-pub(crate) struct Taken {
-    pub(crate) adopted: Vec<Serving>,
-    pub(crate) changed: bool,
-}
-
 impl Entry {
     pub(crate) fn new(record: AgentRecord, door: &'static str, shared: Arc<Shared>) -> Self {
         let state = State {
@@ -88,11 +84,13 @@ impl Entry {
             link: None,
             changed_at: Timestamp::now(),
             grace: None,
+            is_resumable: false,
             open: HashMap::new(),
             sessions: HashMap::new(),
             waiting: VecDeque::new(),
             replaced: VecDeque::new(),
             held: None,
+            quota: Quota::default(),
             is_gone: false,
         };
         Self {
@@ -203,140 +201,6 @@ impl Entry {
         self.state.lock().open.get(request).cloned()
     }
 
-    /// Takes a new connection. The newest wins: the old one is told, and its open calls fail unless `resumes`.
-    pub(crate) fn take(
-        &self,
-        link: &Arc<dyn Link>,
-        profile: Profile,
-        resumes: bool,
-    ) -> Result<Taken, Failure> {
-        let now = Instant::now();
-        let mut lost = Vec::new();
-        let mut undelivered = Vec::new();
-        let (taken, old) = {
-            let mut state = self.state.lock();
-            if state.is_gone {
-                let text = format!("agent {} was removed just now; register again", self.id);
-                return Err(Failure::new(Reason::Conflict, text));
-            }
-            state.check_hold(now, self.shared.limits.replacements_per_minute)?;
-            let changed = state.profile != profile || state.door != link.door();
-            self.generation.fetch_add(1, Ordering::AcqRel);
-            let old = state.link.replace(link.clone());
-            if old.is_some() {
-                state.replaced.push_back(now);
-            } else {
-                state.changed_at = Timestamp::now();
-                self.shared.metrics.agent_online(1);
-            }
-            state.door = link.door();
-            state.profile = profile;
-            state.grace = None;
-            let mut adopted = Vec::new();
-            for call in state.open.values().filter(|call| call.is_sent()) {
-                if resumes {
-                    adopted.push(call.serve());
-                } else {
-                    lost.push(call.clone());
-                }
-            }
-            state.regroup(link, &self.placed, &mut undelivered);
-            for call in std::mem::take(&mut state.waiting) {
-                state.dispatch(&call, &self.placed, &mut undelivered);
-            }
-            (Taken { adopted, changed }, old)
-        };
-        if let Some(old) = old {
-            old.close(Closing::Replaced);
-        }
-        drop(undelivered);
-        for call in lost {
-            call.finish(End::Failed(Failure::agent_left()), false);
-        }
-        if self.shared.taps.are_watched() {
-            self.shared
-                .taps
-                .see(&self.id, &self.owner, None, Sight::Online(link.door()));
-        }
-        Ok(taken)
-    }
-
-    /// A connection is gone. Harmless if a newer one has taken over. With `resumable`, open calls wait for the grace.
-    pub(crate) fn leave(&self, link: &Arc<dyn Link>, resumable: bool) -> bool {
-        let lost = {
-            let mut state = self.state.lock();
-            if !state
-                .link
-                .as_ref()
-                .is_some_and(|held| Arc::ptr_eq(held, link))
-            {
-                return false;
-            }
-            state.link = None;
-            state.changed_at = Timestamp::now();
-            self.generation.fetch_add(1, Ordering::AcqRel);
-            self.shared.metrics.agent_online(-1);
-            if resumable {
-                state.grace = Some(Instant::now() + self.shared.limits.resume_grace.0);
-                // The connection may drop what it holds without ending the calls.
-                for call in state.open.values().filter(|call| call.is_sent()) {
-                    call.next_turn();
-                }
-                Vec::new()
-            } else {
-                state.lose()
-            }
-        };
-        for call in lost {
-            call.finish(End::Failed(Failure::agent_left()), false);
-        }
-        if self.shared.taps.are_watched() {
-            self.shared
-                .taps
-                .see(&self.id, &self.owner, None, Sight::Offline);
-        }
-        true
-    }
-
-    /// The agent is forgotten: its connection is told to go, and nothing waits for it any more.
-    pub(crate) fn retire(&self) {
-        let (link, lost) = {
-            let mut state = self.state.lock();
-            state.is_gone = true;
-            state.grace = None;
-            self.generation.fetch_add(1, Ordering::AcqRel);
-            let lost: Vec<_> = state.open.values().cloned().collect();
-            (state.link.take(), lost)
-        };
-        if let Some(link) = link {
-            self.shared.metrics.agent_online(-1);
-            link.close(Closing::Revoked);
-            if self.shared.taps.are_watched() {
-                self.shared
-                    .taps
-                    .see(&self.id, &self.owner, None, Sight::Offline);
-            }
-        }
-        for call in lost {
-            call.finish(End::Failed(Failure::agent_left()), false);
-        }
-    }
-
-    /// Ends the grace of an agent that did not come back in time.
-    pub(crate) fn end_grace(&self, now: Instant) {
-        let lost = {
-            let mut state = self.state.lock();
-            if state.grace.is_none_or(|until| now < until) {
-                return;
-            }
-            state.grace = None;
-            state.lose()
-        };
-        for call in lost {
-            call.finish(End::Failed(Failure::agent_left()), false);
-        }
-    }
-
     /// Opens a call and sends it on its way.
     pub(crate) fn open(self: &Arc<Self>, mut draft: Draft) -> Result<Arc<Call>, Failure> {
         let mut undelivered = Vec::new();
@@ -345,8 +209,17 @@ impl Entry {
             if state.is_gone {
                 return Err(Failure::no_such_agent(self.id.as_str()));
             }
-            if state.link.is_none() && state.grace.is_none() && draft.clock.wait_until.is_none() {
+            let taken_up = draft.taken_up.is_some();
+            if state.link.is_none()
+                && state.grace.is_none()
+                && draft.clock.wait_until.is_none()
+                && !taken_up
+            {
                 return Err(Failure::agent_offline());
+            }
+            let from_agent = matches!(draft.principal.who, Who::Agent(_)) && !draft.is_allowed;
+            if from_agent {
+                state.check_agents(&self.id)?;
             }
             if state.open.len() >= self.shared.limits.pending_per_agent {
                 let text = format!(
@@ -375,6 +248,9 @@ impl Entry {
                     draft.request = wanted.clone();
                 }
             }
+            if from_agent {
+                state.quota.count(Instant::now());
+            }
             let call = Call::new(draft, self.clone(), self.shared.clone());
             // Before anybody can answer it, so that observers see the beginning first.
             if self.shared.taps.are_watched() {
@@ -390,7 +266,11 @@ impl Entry {
             state.open.insert(call.request.clone(), call.clone());
             self.shared.calls.lock().insert(call.id, call.clone());
             self.shared.metrics.call_started();
-            state.dispatch(&call, &self.placed, &mut undelivered);
+            if taken_up {
+                state.await_resume(&call, self.shared.limits.resume_grace.0);
+            } else {
+                state.dispatch(&call, &self.placed, &mut undelivered);
+            }
             call
         };
         drop(undelivered);

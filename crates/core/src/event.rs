@@ -1,57 +1,16 @@
 //! What travels in a call's pipes: events of a reply, items of an input, and how a call ends.
 //! Protocol-neutral; each door translates to and from its own frames.
 
-use std::{fmt, sync::Arc};
+mod end;
+mod json;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
-use crate::{failure::Failure, pipe::Item};
-
-/// A JSON value that the core passes on without looking inside.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Json(Arc<RawValue>);
-
-impl Json {
-    /// Any serialisable value as JSON.
-    pub fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
-        serde_json::value::to_raw_value(value).map(|raw| Self(raw.into()))
-    }
-
-    /// JSON that was already written; checked for being one value.
-    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
-    }
-
-    /// The JSON text.
-    pub fn get(&self) -> &str {
-        self.0.get()
-    }
-
-    /// The raw value, for serialising.
-    pub fn raw(&self) -> &RawValue {
-        &self.0
-    }
-}
-
-impl From<Box<RawValue>> for Json {
-    fn from(raw: Box<RawValue>) -> Self {
-        Self(raw.into())
-    }
-}
-
-impl PartialEq for Json {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl fmt::Debug for Json {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.get())
-    }
-}
+pub use self::{
+    end::{Done, DoneState, End},
+    json::Json,
+};
+use crate::pipe::Item;
 
 /// What a chunk of a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
@@ -460,131 +419,5 @@ impl Item for Input {
     }
 }
 
-/// How a finished turn leaves its task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DoneState {
-    /// The work is done.
-    #[default]
-    Completed,
-    /// The agent waits for another message of the same task.
-    InputRequired,
-    /// The agent will not do it.
-    Rejected,
-}
-
-/// What an agent says when it is done.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Done {
-    /// How the turn leaves its task.
-    #[serde(default)]
-    pub state: DoneState,
-    /// The whole answer, from agents that repeat it at the end (or give it only there).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    /// Files it made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attachments: Vec<File>,
-    /// What the answer cost, in the agent's own terms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Json>,
-    /// Why the model stopped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop_reason: Option<String>,
-}
-
-impl Done {
-    pub(crate) fn weight(&self) -> usize {
-        let files: usize = self.attachments.iter().map(File::weight).sum();
-        len(&self.result) + files + json_len(&self.usage)
-    }
-}
-
-/// How a call ends, exactly once.
-#[derive(Debug, Clone, PartialEq)]
-pub enum End {
-    /// The agent finished.
-    Done(Box<Done>),
-    /// Something went wrong.
-    Failed(Failure),
-    /// Somebody cancelled.
-    Cancelled,
-}
-
-impl End {
-    /// Plainly done.
-    pub fn done() -> Self {
-        Self::Done(Box::default())
-    }
-
-    /// A label for metrics and logs.
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::Done(_) => "done",
-            Self::Failed(failure) => failure.reason.label(),
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_joins_text_but_never_another_kind_or_tool_call() {
-        let tool = |id: &str| Chunk {
-            kind: ChunkKind::ToolInput,
-            tool_call_id: Some(id.into()),
-            ..Chunk::text("x")
-        };
-        assert!(Chunk::text("a").joins(&Chunk::text("b")));
-        assert!(!Chunk::text("a").joins(&Chunk::status("b")));
-        assert!(!Chunk::status("a").joins(&Chunk::status("b")));
-        assert!(tool("1").joins(&tool("1")));
-        assert!(!tool("1").joins(&tool("2")));
-    }
-
-    #[test]
-    fn events_read_back_from_the_log_as_they_were() {
-        let events = [
-            Event::text("hé\"llo\n"),
-            Event::Artifact(Artifact {
-                id: "a".into(),
-                name: None,
-                parts: vec![
-                    Part::Data(Json::parse(r#"{"deep": [1, {"x": null}]}"#).unwrap()),
-                    Part::File(File {
-                        name: Some("f".into()),
-                        mime: None,
-                        source: FileSource::Uri("https://e/f".into()),
-                    }),
-                ],
-                append: true,
-                last: false,
-            }),
-            Event::Ask(Ask {
-                id: "q".into(),
-                kind: AskKind::Approval,
-                text: "may I?".into(),
-                tool_name: Some("rm".into()),
-                tool_call_id: None,
-                arguments: Some(Json::parse("[1]").unwrap()),
-                schema: None,
-            }),
-        ];
-        for event in events {
-            assert_eq!(
-                Event::from_log(event.kind(), &event.body().unwrap()).unwrap(),
-                event
-            );
-        }
-    }
-
-    #[test]
-    fn a_cursor_advances_by_the_bytes_of_text_and_by_one_otherwise() {
-        assert_eq!(Event::text("hé").advance(), 3);
-        assert_eq!(Event::text("").advance(), 1);
-        assert_eq!(Event::Chunk(Chunk::status("long status")).advance(), 1);
-    }
-}
+mod tests;

@@ -150,6 +150,14 @@ impl Failure {
     pub fn agent_left() -> Self {
         Self::new(Reason::Offline, "the agent disconnected before it finished")
     }
+
+    /// The agent was working when the hub was restarted, and did not come back to it.
+    pub fn hub_restarted() -> Self {
+        Self::new(
+            Reason::Offline,
+            "the hub was restarted while the agent was working",
+        )
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The hub: who is attached, who may see and call whom, and how a call gets on its way. Doors call it; it calls
 //! nobody but links. A reply does not pass through here again: it goes from socket to socket by the call's pipe.
 
+mod attach;
 mod request;
 mod sweeper;
 
@@ -13,28 +14,37 @@ use std::{
     time::Duration,
 };
 
-use jiff::Timestamp;
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
+use self::request::Origin;
 pub(crate) use self::request::{LONGEST, Start};
-pub use self::request::{Parent, Request};
+pub use self::{
+    attach::Attached,
+    request::{Parent, Request},
+};
 use crate::{
-    agent::{Closing, Link, Profile, Settings, Share},
-    call::{Asking, Call, Life, Serving},
+    agent::{Closing, Settings, Share},
+    call::{Asking, Call, Life},
+    chain::Chain,
+    clock::Stage,
     entry::{AgentView, Entry},
     event::{Answer, End},
     failure::{Failure, Reason},
     id::{AgentId, CallId},
     limits::Limits,
     metrics::Metrics,
+    outbox::Callbacks,
     principal::{Principal, Who},
     shared::Shared,
-    store::{AgentRecord, Receipt, Store, StoreError},
+    store::{Receipt, Store, StoreError},
     tap::{TapFilter, Taps, Watching, may_watch},
     task::Tasks,
     token::Tokens,
 };
+
+/// How long the store is waited for, besides the grace, when the hub stops.
+const STOP_WRITES: Duration = Duration::from_secs(5);
 
 /// The hub. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -48,37 +58,6 @@ struct Inner {
     tasks: Tasks,
     store: Arc<dyn Store>,
     stopping: AtomicBool,
-}
-
-/// A connection that holds an agent. Dropping it means that the agent is gone.
-#[derive(Debug)]
-pub struct Attached {
-    entry: Arc<Entry>,
-    link: Arc<dyn Link>,
-    /// Open calls of an earlier connection that this one goes on with.
-    pub adopted: Vec<Serving>,
-    /// Resolves when the store has the agent, if there was something to write.
-    pub saved: Option<Receipt>,
-    resumable: bool,
-}
-
-impl Attached {
-    /// The agent's place.
-    pub fn entry(&self) -> &Arc<Entry> {
-        &self.entry
-    }
-
-    /// Whether open calls wait for the agent to come back when this connection is gone. Then drop this before the
-    /// [`Serving`]s that the connection holds: they end their calls as long as the connection is attached.
-    pub fn set_resumable(&mut self, resumable: bool) {
-        self.resumable = resumable;
-    }
-}
-
-impl Drop for Attached {
-    fn drop(&mut self) {
-        self.entry.leave(&self.link, self.resumable);
-    }
 }
 
 /// Which agents to look for.
@@ -150,96 +129,14 @@ impl Hub {
         &self.0.tasks
     }
 
+    /// The callbacks of kept calls that are over.
+    pub fn callbacks(&self) -> &Callbacks {
+        self.0.tasks.callbacks()
+    }
+
     /// Whether it takes no more calls.
     pub fn is_stopping(&self) -> bool {
         self.0.stopping.load(Ordering::Acquire)
-    }
-
-    /// Attaches an agent. The newest connection wins, if it proves the same owner. `resumes` takes over the open
-    /// calls of the previous connection instead of failing them.
-    pub fn attach(
-        &self,
-        principal: &Principal,
-        id: &AgentId,
-        profile: Profile,
-        link: Arc<dyn Link>,
-        resumes: bool,
-    ) -> Result<Attached, Failure> {
-        if self.is_stopping() {
-            return Err(stopping());
-        }
-        if !principal.may_register(id) {
-            let text =
-                format!("this token may not register agent {id}: it needs a scope like agent:{id}");
-            return Err(Failure::new(Reason::Unauthorized, text));
-        }
-        let (entry, is_new) = self.claim(principal, id, &profile, link.door())?;
-        let taken = entry.take(&link, profile, resumes)?;
-        // `stop` has told all links that it found; it may have missed this one.
-        if self.is_stopping() {
-            entry.leave(&link, false);
-            return Err(stopping());
-        }
-        let saved = (is_new || taken.changed).then(|| self.0.store.save_agent(entry.record()));
-        Ok(Attached {
-            entry,
-            link,
-            adopted: taken.adopted,
-            saved,
-            resumable: false,
-        })
-    }
-
-    /// Takes what an attached agent now says of itself.
-    pub fn refresh(&self, attached: &Attached, profile: Profile) -> Option<Receipt> {
-        let changed = attached.entry.set_profile(profile);
-        changed.then(|| self.0.store.save_agent(attached.entry.record()))
-    }
-
-    /// The agent's place, made if the id is free. An id is its first owner's.
-    fn claim(
-        &self,
-        principal: &Principal,
-        id: &AgentId,
-        profile: &Profile,
-        door: &'static str,
-    ) -> Result<(Arc<Entry>, bool), Failure> {
-        let taken = || {
-            Failure::new(
-                Reason::Unauthorized,
-                format!("agent id {id} belongs to another owner; choose another id"),
-            )
-        };
-        let mut agents = self.0.agents.write();
-        if let Some(entry) = agents.get(id) {
-            return if *entry.owner() == principal.owner {
-                Ok((entry.clone(), false))
-            } else {
-                Err(taken())
-            };
-        }
-        // Counted only when an id is new: a linear look there, nothing on the way of calls.
-        if agents
-            .values()
-            .filter(|entry| *entry.owner() == principal.owner)
-            .count()
-            >= self.limits().agents_per_owner
-        {
-            let text = format!("owner {} holds as many agents as one may", principal.owner);
-            return Err(Failure::new(Reason::Busy, text));
-        }
-        let record = AgentRecord {
-            id: id.clone(),
-            owner: principal.owner.clone(),
-            door: door.to_owned(),
-            profile: profile.clone(),
-            share: Share::default(),
-            settings: Settings::default(),
-            registered_at: Timestamp::now(),
-        };
-        let entry = Arc::new(Entry::new(record, door, self.0.shared.clone()));
-        agents.insert(id.clone(), entry.clone());
-        Ok((entry, true))
     }
 
     /// An agent that the principal may call. Foreign and unknown ones look the same.
@@ -313,13 +210,7 @@ impl Hub {
 
     /// Opens a live call: its one reader is the returned end, and losing that cancels it.
     pub fn call(&self, request: Request) -> Result<Asking, Failure> {
-        let start = Start {
-            life: Life::Live,
-            id: None,
-            task: None,
-            allowed: false,
-            speaker: None,
-        };
+        let start = Start::new(Life::Live);
         self.start(request, &start).map(Asking::new)
     }
 
@@ -340,9 +231,14 @@ impl Hub {
         }
         let entry = self.0.agents.read().get(&request.target).cloned();
         let entry = entry
-            .filter(|entry| start.allowed || may_call(&request.principal, entry))
+            .filter(|entry| start.is_allowed || may_call(&request.principal, entry))
             .ok_or_else(|| Failure::no_such_agent(request.target.as_str()))?;
-        let origin = self.origin_of(&request);
+        // After a restart nobody knows any more for which call it was made; it was no loop then.
+        let origin = if start.is_allowed {
+            Origin::Root(Chain::default())
+        } else {
+            self.origin_of(&request)
+        };
         let explicit = origin.explicit().cloned();
         let draft = request.draft(&entry, origin, start, &shared.limits)?;
         let call = entry.open(draft)?;
@@ -396,7 +292,8 @@ impl Hub {
         self.0.shared.taps.watch(principal, filter)
     }
 
-    /// Takes no more calls, gives the open ones some time, then ends them and tells every agent.
+    /// Takes no more calls, gives the open ones some time, then ends them and tells every agent. Kept calls of agents
+    /// that may resume them are left to the next hub.
     pub async fn stop(&self, grace: Duration) {
         self.0.stopping.store(true, Ordering::Release);
         let until = Instant::now() + grace;
@@ -406,13 +303,15 @@ impl Hub {
         self.0.tasks.send_no_more();
         let mut calls: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
         // Kept calls that were not sent yet stay in the store and go out after the next start.
+        // So do those that were, and that their agents may resume.
         calls.retain(|call| call.life == Life::Live || call.is_sent());
+        calls.retain(|call| !call.may_be_resumed());
         // Those that wait end first, so that none of them gets its turn when another one ends.
         calls.sort_by_cached_key(|call| call.is_sent());
         for call in calls {
             call.finish(End::Failed(stopping()), true);
         }
-        self.0.tasks.stop().await;
+        self.0.tasks.stop(grace + STOP_WRITES).await;
         let entries: Vec<_> = self.0.agents.read().values().cloned().collect();
         for link in entries.iter().filter_map(|entry| entry.link()) {
             link.close(Closing::Stopping);
@@ -420,13 +319,10 @@ impl Hub {
     }
 
     fn open_live(&self) -> usize {
-        self.0
-            .shared
-            .calls
-            .lock()
-            .values()
-            .filter(|call| call.clock.lock().stage != crate::clock::Stage::Waiting)
-            .count()
+        let calls: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
+        let is_waited_for =
+            |call: &&Arc<Call>| call.clock.lock().stage != Stage::Waiting && !call.may_be_resumed();
+        calls.iter().filter(is_waited_for).count()
     }
 }
 

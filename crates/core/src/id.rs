@@ -132,6 +132,11 @@ impl Owner {
     pub fn local() -> Self {
         Self("local".into())
     }
+
+    /// The owner of what the platform behind the bridge's relay API does.
+    pub fn platform() -> Self {
+        Self("platform".into())
+    }
 }
 
 macro_rules! uuid_id {
@@ -179,6 +184,11 @@ uuid_id!(
 uuid_id!(
     /// The id of a token, safe to show; the token itself is secret.
     TokenId
+);
+
+uuid_id!(
+    /// The id of a callback in the outbox; the receiver knows by it what it has seen already.
+    CallbackId
 );
 
 impl From<CallId> for RequestId {

@@ -17,6 +17,7 @@ pub mod hub;
 pub mod id;
 pub mod limits;
 pub mod metrics;
+pub mod outbox;
 pub mod pipe;
 pub mod principal;
 pub mod shared;

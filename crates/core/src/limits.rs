@@ -52,6 +52,9 @@ pub struct Limits {
     pub ask_live: Span,
     /// How long a kept call may: a person who comes back tomorrow.
     pub ask_kept: Span,
+    /// Questions of an agent that may be open in one call, and answers that are remembered for a connection that
+    /// resumes it: far more than any person keeps in mind.
+    pub asks_per_call: usize,
     /// Every door says something on an open stream after this much silence, for the proxies in between.
     pub keepalive: Span,
     /// An attached agent is pinged this often, and gone when it says nothing for twice as long.
@@ -107,6 +110,7 @@ impl Default for Limits {
             absolute_kept: Span::secs(86_400),
             ask_live: Span::secs(600),
             ask_kept: Span::secs(86_400),
+            asks_per_call: 64,
             keepalive: Span::secs(15),
             ping: Span::secs(25),
             resume_grace: Span::secs(30),

@@ -67,6 +67,7 @@ pub struct Metrics {
     first_event_seconds: Seconds,
     event_bytes: Counter,
     late_events: Counter,
+    repeated_events: Counter,
     overruns: Counter,
     refused: Family<DoorLabels, Counter>,
     connections: Family<DoorLabels, Gauge>,
@@ -91,6 +92,7 @@ impl Default for Metrics {
             first_event_seconds: Family::new_with_constructor(seconds),
             event_bytes: Counter::default(),
             late_events: Counter::default(),
+            repeated_events: Counter::default(),
             overruns: Counter::default(),
             refused: Family::default(),
             connections: Family::default(),
@@ -130,6 +132,11 @@ impl Default for Metrics {
             "events_late",
             "Events that came after the end of their call and were dropped",
             metrics.late_events.clone(),
+        );
+        registry.register(
+            "events_repeated",
+            "Events that a resuming agent sent again and that were dropped",
+            metrics.repeated_events.clone(),
         );
         registry.register(
             "overruns",
@@ -249,6 +256,10 @@ impl Metrics {
     /// Something came after its call had ended, and was dropped.
     pub fn late_event(&self) {
         self.late_events.inc();
+    }
+
+    pub(crate) fn repeated_event(&self) {
+        self.repeated_events.inc();
     }
 
     /// A reader was given up because it did not keep up.

@@ -62,7 +62,8 @@ pub struct Pipe<T, E> {
 
 #[derive(Debug)]
 struct State<T, E> {
-    items: VecDeque<T>,
+    /// Each with the mark of the last push in it; 0 is none.
+    items: VecDeque<(T, u64)>,
     bytes: usize,
     lease: usize,
     full: bool,
@@ -71,7 +72,9 @@ struct State<T, E> {
     /// How many looks at the clock found it full and nothing taken.
     stalled: u32,
     ended: bool,
-    end: Option<E>,
+    end: Option<(E, u64)>,
+    /// The highest mark that was taken in: what comes with one that is not higher was here before.
+    received: u64,
     writer: u64,
     rope: Option<Rope>,
     /// The reader was rung and has not drained the pipe since.
@@ -91,6 +94,7 @@ impl<T: Item, E> Pipe<T, E> {
             stalled: 0,
             ended: false,
             end: None,
+            received: 0,
             writer: 0,
             rope: None,
             rung: false,
@@ -111,6 +115,26 @@ impl<T: Item, E> Pipe<T, E> {
     /// Puts an item in, if `writer` is still the one who writes this pipe.
     pub fn push_as(&self, writer: Option<u64>, item: T) -> Pushed {
         let mut state = self.state.lock();
+        self.put(&mut state, writer, item, 0)
+    }
+
+    /// Puts an item in like [`Pipe::push_as`] and remembers the writer's own number of it, from 1 on and rising. Nothing
+    /// happens to an item whose number is not higher than all before it, and nothing is returned.
+    pub fn push_marked(&self, writer: Option<u64>, item: T, mark: u64) -> Option<Pushed> {
+        let mut state = self.state.lock();
+        // Whoever was replaced is told so, whatever it repeats.
+        let is_writer = writer.is_none_or(|writer| writer == state.writer);
+        if is_writer && !state.ended && mark <= state.received {
+            return None;
+        }
+        let pushed = self.put(&mut state, writer, item, mark);
+        if matches!(pushed, Pushed::Room | Pushed::Full) {
+            state.received = mark;
+        }
+        Some(pushed)
+    }
+
+    fn put(&self, state: &mut State<T, E>, writer: Option<u64>, item: T, mark: u64) -> Pushed {
         if state.ended || writer.is_some_and(|writer| writer != state.writer) {
             return Pushed::Ended;
         }
@@ -120,17 +144,20 @@ impl<T: Item, E> Pipe<T, E> {
         }
         let weight = item.weight();
         let mut item = Some(item);
-        if let Some(last) = state.items.back_mut() {
+        if let Some((last, last_mark)) = state.items.back_mut() {
             let before = last.weight();
             if before + weight <= MERGED_MAX {
                 item = last.merge(item.take().expect("set just above"));
+                if item.is_none() {
+                    *last_mark = mark.max(*last_mark);
+                }
                 let grown = last.weight() - before;
                 state.bytes += grown;
             }
         }
         if let Some(item) = item {
             state.bytes += weight;
-            state.items.push_back(item);
+            state.items.push_back((item, mark));
         }
         let bytes = state.bytes;
         self.budget.adjust(&mut state.lease, bytes);
@@ -149,14 +176,31 @@ impl<T: Item, E> Pipe<T, E> {
 
     /// Moves about `max` bytes of items out (at least one item), in order. Once all are out, also the end, once.
     pub fn take(&self, items: &mut Vec<T>, max: usize) -> Option<E> {
+        let end = self.take_each(max, |item, _| items.push(item));
+        end.map(|(end, _)| end)
+    }
+
+    /// Takes like [`Pipe::take`], each item with its mark: the items up to it are all that was pushed up to that mark,
+    /// and nothing beyond it.
+    pub fn take_marked(
+        &self,
+        items: &mut Vec<(T, Option<u64>)>,
+        max: usize,
+    ) -> Option<(E, Option<u64>)> {
+        let given = |mark: u64| (mark > 0).then_some(mark);
+        let end = self.take_each(max, |item, mark| items.push((item, given(mark))));
+        end.map(|(end, mark)| (end, given(mark)))
+    }
+
+    fn take_each(&self, max: usize, mut each: impl FnMut(T, u64)) -> Option<(E, u64)> {
         let mut state = self.state.lock();
         let mut moved = 0;
         while moved < max {
-            let Some(item) = state.items.pop_front() else {
+            let Some((item, mark)) = state.items.pop_front() else {
                 break;
             };
             moved += item.weight();
-            items.push(item);
+            each(item, mark);
         }
         state.bytes -= moved;
         state.taken |= moved > 0;
@@ -177,12 +221,18 @@ impl<T: Item, E> Pipe<T, E> {
 
     /// Ends the pipe; only the first end counts. `discard` drops what is unread.
     pub fn end(&self, end: E, discard: bool) -> bool {
+        self.end_marked(end, discard, 0)
+    }
+
+    /// Ends the pipe like [`Pipe::end`], and remembers the writer's own number of the end; 0 is none.
+    pub fn end_marked(&self, end: E, discard: bool, mark: u64) -> bool {
         let mut state = self.state.lock();
         if state.ended {
             return false;
         }
         state.ended = true;
-        state.end = Some(end);
+        state.end = Some((end, mark));
+        state.received = mark.max(state.received);
         if discard {
             state.items.clear();
             state.bytes = 0;
@@ -244,6 +294,24 @@ impl<T: Item, E> Pipe<T, E> {
             state.stalled += 1;
         }
         state.stalled
+    }
+
+    /// Rings the reader though there is nothing to read: the writer is alive.
+    pub fn pulse(&self) {
+        let mut state = self.state.lock();
+        if !state.ended {
+            state.ring();
+        }
+    }
+
+    /// The highest mark that was taken in, 0 at first.
+    pub fn received(&self) -> u64 {
+        self.state.lock().received
+    }
+
+    /// Goes on where an earlier pipe stopped: marks up to this one were taken in there.
+    pub(crate) fn go_on_after(&self, mark: u64) {
+        self.state.lock().received = mark;
     }
 
     /// Whether the writer should pause.

@@ -160,6 +160,23 @@ impl Principal {
         }
     }
 
+    /// The platform behind the bridge's relay API, which proved its secret: it may call any agent, and is no
+    /// administrator.
+    pub fn platform() -> Self {
+        let grant = Arc::new(Grant {
+            scopes: Scopes {
+                call: vec![Pattern::new("*")],
+                ..Scopes::default()
+            },
+            ..Grant::default()
+        });
+        Self {
+            owner: Owner::platform(),
+            who: Who::Platform,
+            grant,
+        }
+    }
+
     /// A person without any scopes.
     pub fn person(owner: Owner) -> Self {
         Self {
@@ -284,7 +301,7 @@ mod tests {
     fn a_principal_is_found_again_by_its_key() {
         let person = Principal::person(Owner::parse("ann").unwrap());
         let agent = person.as_agent(AgentId::parse("a:b@c").unwrap());
-        for principal in [person, agent] {
+        for principal in [person, agent, Principal::platform()] {
             let again = Principal::from_key(&principal.key()).unwrap();
             assert_eq!((again.owner, again.who), (principal.owner, principal.who));
         }

@@ -4,6 +4,7 @@
 //! Every method returns at once. A [`Receipt`] resolves when the work is committed, so that a caller may wait for it,
 //! or not. Writes are carried out in the order in which they were handed over.
 
+mod log;
 pub mod memory;
 
 use std::{
@@ -16,12 +17,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
+pub use self::log::{LogItem, LogRow};
 use crate::{
     agent::{Profile, Settings, Share},
-    event::{Answer, Done, End, Event, ITEM_OVERHEAD, Message},
-    failure::{Failure, Reason},
-    id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId, TokenId},
-    pipe::Item,
+    event::{Answer, Ask, Event, Message},
+    failure::Failure,
+    id::{AgentId, CallId, CallbackId, Owner, RequestId, SessionId, TaskId, TokenId},
+    outbox::{Callback, CallbackRef, OutboxRow, Settled},
+    units::Span,
 };
 
 /// Why the store could not do it.
@@ -205,105 +208,61 @@ pub struct TaskRecord {
     pub wait_until: Option<Timestamp>,
     /// Why it failed.
     pub failure: Option<Failure>,
+    /// Whom to tell when it is over.
+    pub callback: Option<Callback>,
+    /// How long it goes on without any reader, where that is bounded.
+    pub unread: Option<Span>,
 }
 
-/// What one row of a task's log says.
+/// An unfinished task that was opened again after a restart, with what its log says of the turn that was cut off.
 #[derive(Debug, Clone, PartialEq)]
-pub enum LogItem {
-    /// The caller's message that opens a turn.
-    Message(Message),
-    /// What the agent said.
-    Event(Event),
-    /// The answer to an ask, by the ask's id.
-    Answer(String, Answer),
-    /// How the turn ended.
-    End(End),
-}
-
-#[derive(Serialize, Deserialize)]
-struct AnswerBody {
-    ask_id: String,
-    answer: Answer,
-}
-
-#[derive(Serialize, Deserialize)]
-struct FailureBody {
-    reason: String,
-    text: String,
-}
-
-impl LogItem {
-    /// The kind and the body, as they are kept.
-    pub fn to_row(&self) -> Result<(&'static str, String), serde_json::Error> {
-        Ok(match self {
-            Self::Message(message) => ("message", serde_json::to_string(message)?),
-            Self::Event(event) => (event.kind(), event.body()?),
-            Self::Answer(ask_id, answer) => (
-                "answer",
-                serde_json::to_string(&AnswerBody {
-                    ask_id: ask_id.clone(),
-                    answer: answer.clone(),
-                })?,
-            ),
-            Self::End(End::Done(done)) => ("done", serde_json::to_string(done)?),
-            Self::End(End::Failed(failure)) => {
-                let body = FailureBody {
-                    reason: failure.reason.name().to_owned(),
-                    text: failure.text.to_string(),
-                };
-                ("failed", serde_json::to_string(&body)?)
-            }
-            Self::End(End::Cancelled) => ("cancelled", "{}".to_owned()),
-        })
-    }
-
-    /// Reads a row back.
-    pub fn from_row(kind: &str, body: &str) -> Result<Self, serde_json::Error> {
-        Ok(match kind {
-            "message" => Self::Message(serde_json::from_str(body)?),
-            "answer" => {
-                let AnswerBody { ask_id, answer } = serde_json::from_str(body)?;
-                Self::Answer(ask_id, answer)
-            }
-            "done" => Self::End(End::Done(Box::new(serde_json::from_str::<Done>(body)?))),
-            "failed" => {
-                let FailureBody { reason, text } = serde_json::from_str(body)?;
-                Self::End(End::Failed(Failure::new(Reason::from_name(&reason), text)))
-            }
-            "cancelled" => Self::End(End::Cancelled),
-            event => Self::Event(Event::from_log(event, body)?),
-        })
-    }
-
-    /// By how much it advances a cursor.
-    pub fn advance(&self) -> u64 {
-        match self {
-            Self::Event(event) => event.advance(),
-            Self::Message(_) | Self::Answer(..) | Self::End(_) => 1,
-        }
-    }
-
-    /// Its size, for rings and batches.
-    pub fn weight(&self) -> usize {
-        match self {
-            Self::Event(event) => event.weight(),
-            Self::Message(message) => ITEM_OVERHEAD + message.weight(),
-            Self::Answer(_, answer) => ITEM_OVERHEAD + answer.weight(),
-            Self::End(End::Done(done)) => ITEM_OVERHEAD + done.weight(),
-            Self::End(_) => ITEM_OVERHEAD,
-        }
-    }
-}
-
-/// One row of a task's log. Text rows may be merged by the store; then `pos` is that of the first.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LogRow {
-    /// The position of its first byte (text) or of itself.
-    pub pos: u64,
-    /// The agent's own number of the last frame in it, where its protocol numbers frames.
+pub struct Reopened {
+    /// The task, its epoch raised.
+    pub record: TaskRecord,
+    /// The messages of all turns.
+    pub messages: Vec<Message>,
+    /// Whether the log has anything of this turn but the message.
+    pub has_reply: bool,
+    /// The agent's number of its last frame in the log of this turn.
     pub seq: Option<u64>,
-    /// What it says.
-    pub item: LogItem,
+    /// The questions of this turn that nobody answered.
+    pub asks: Vec<Ask>,
+    /// The answers of this turn, by the id of their question.
+    pub answers: Vec<(String, Answer)>,
+}
+
+impl Reopened {
+    /// Puts together what is known of a task: its record, and the rows of its log in order. Of those that are neither
+    /// messages nor questions nor answers, only the last one that has a number matters.
+    pub fn new(record: TaskRecord, rows: impl IntoIterator<Item = LogRow>) -> Self {
+        let mut reopened = Self {
+            record,
+            messages: Vec::new(),
+            has_reply: false,
+            seq: None,
+            asks: Vec::new(),
+            answers: Vec::new(),
+        };
+        for row in rows {
+            reopened.seq = row.seq.or(reopened.seq);
+            match row.item {
+                LogItem::Message(message) => {
+                    reopened.messages.push(message);
+                    reopened.has_reply = reopened.record.log_end > row.pos + 1;
+                    reopened.seq = row.seq;
+                    reopened.asks.clear();
+                    reopened.answers.clear();
+                }
+                LogItem::Event(Event::Ask(ask)) => reopened.asks.push(ask),
+                LogItem::Answer(id, answer) => {
+                    reopened.asks.retain(|ask| ask.id != id);
+                    reopened.answers.push((id, answer));
+                }
+                LogItem::Event(_) | LogItem::End(_) => {}
+            }
+        }
+        reopened
+    }
 }
 
 /// Which tasks to list.
@@ -339,9 +298,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Writes a token, new or changed; synced to disk.
     fn save_token(&self, record: TokenRecord) -> Receipt;
 
-    /// Opens every unfinished task again after a restart: raises its epoch and returns it with its log's messages.
-    fn reopen_tasks(&self) -> Receipt<Vec<(TaskRecord, Vec<Message>)>>;
+    /// Opens every unfinished task again after a restart: raises its epoch and returns it with what its log says.
+    fn reopen_tasks(&self) -> Receipt<Vec<Reopened>>;
     /// Writes a task, new or changed, together with rows of its log, in one transaction; `sync` waits for the disk.
+    /// With the state that ends it, a task that has a callback puts that into the outbox, in the same transaction.
     fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, sync: bool) -> Receipt;
     /// Appends to a task's log in the next batch, and moves its `log_end`.
     fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt;
@@ -351,37 +311,19 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>>;
     /// Reads a task's log from the row that contains `from`, at most about `max` bytes.
     fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>>;
-    /// Removes finished tasks that ended before `before`, then the oldest finished ones until all logs fit into `total` bytes.
+    /// Removes finished tasks that ended before `before`, then the oldest finished ones until all logs fit into `total`
+    /// bytes. Never one whose callback is pending; one whose callback was given up is old when that was before `before`.
     fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize>;
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_read_back_as_they_were() {
-        let items = [
-            LogItem::Message(Message::text("hi")),
-            LogItem::Event(Event::text("there")),
-            LogItem::Answer(
-                "q".into(),
-                Answer {
-                    approved: Some(true),
-                    ..Answer::default()
-                },
-            ),
-            LogItem::End(End::done()),
-            LogItem::End(End::Cancelled),
-            LogItem::End(End::Failed(Failure::new(
-                Reason::Agent("quota".into()),
-                "no more",
-            ))),
-            LogItem::End(End::Failed(Failure::new(Reason::Timeout, "late"))),
-        ];
-        for item in items {
-            let (kind, body) = item.to_row().unwrap();
-            assert_eq!(LogItem::from_row(kind, &body).unwrap(), item);
-        }
-    }
+    /// The callbacks that may be tried now, oldest first, at most [`crate::outbox::PER_ORIGIN`] to each destination.
+    /// One that is being delivered is due until it is settled.
+    fn due_callbacks(&self, now: Timestamp, limit: usize) -> Receipt<Vec<OutboxRow>>;
+    /// When the next callback that is not due yet will be.
+    fn next_callback(&self, after: Timestamp) -> Receipt<Option<Timestamp>>;
+    /// Writes down what became of a try; synced to disk. Nothing happens to one that is not there any more.
+    fn settle_callback(&self, id: CallbackId, how: Settled) -> Receipt;
+    /// Lists callbacks that were not delivered, newest first; only the dead ones, or those still pending too.
+    fn list_callbacks(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>>;
+    /// Makes a dead callback pending again, as if its task had just ended. False if there is no such dead one.
+    fn resend_callback(&self, which: CallbackRef) -> Receipt<bool>;
 }

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use jackfield_core::{
-    id::{AgentId, TaskId},
+    id::{AgentId, CallbackId, TaskId},
+    outbox::Settled,
     store::{AgentRecord, LogRow, TaskRecord, TokenRecord},
 };
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use crate::{
     agents,
     column::{signed, time_text},
     fault::Fault,
+    outbox,
     queue::Reply,
     tail::{Tail, Tails},
     tasks, tokens,
@@ -45,13 +47,21 @@ pub(crate) enum Op {
         rows: Vec<LogRow>,
         at: Timestamp,
     },
+    SettleCallback {
+        id: CallbackId,
+        how: Settled,
+        at: Timestamp,
+    },
 }
 
 impl Op {
     /// Whether it is acknowledged only when the disk has it.
     pub(crate) fn is_durable(&self) -> bool {
         match self {
-            Self::SaveAgent(_) | Self::RemoveAgent(_) | Self::SaveToken(_) => true,
+            Self::SaveAgent(_)
+            | Self::RemoveAgent(_)
+            | Self::SaveToken(_)
+            | Self::SettleCallback { .. } => true,
             Self::SaveTask { sync, .. } => *sync,
             Self::Append { .. } => false,
         }
@@ -60,7 +70,7 @@ impl Op {
     /// What it weighs in the queue.
     pub(crate) fn weight(&self) -> usize {
         match self {
-            Self::RemoveAgent(_) | Self::SaveToken(_) => OP_OVERHEAD,
+            Self::RemoveAgent(_) | Self::SaveToken(_) | Self::SettleCallback { .. } => OP_OVERHEAD,
             Self::SaveAgent(record) => {
                 let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
                 let skills = record.profile.skills.iter();
@@ -118,6 +128,7 @@ impl Batch<'_> {
             Op::SaveAgent(record) => agents::save(self.conn, record),
             Op::RemoveAgent(id) => agents::remove(self.conn, id),
             Op::SaveToken(record) => tokens::save(self.conn, record),
+            Op::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
             Op::SaveTask { record, rows, .. } => {
                 tasks::save(self.conn, record)?;
                 if let Some(touched) = self.touched.get_mut(&record.id) {

@@ -60,6 +60,10 @@ pub struct Counts {
     pub log_rows: u64,
     /// Bytes of all logs, as `trim` counts them.
     pub log_bytes: u64,
+    /// Callbacks that are still to be delivered.
+    pub callbacks_pending: u64,
+    /// Callbacks that were given up.
+    pub callbacks_dead: u64,
 }
 
 /// Looks into the database of a data directory.
@@ -120,5 +124,7 @@ fn count(conn: &Connection) -> rusqlite::Result<Counts> {
         )?,
         log_rows: one("SELECT count(*) FROM log")?,
         log_bytes: one("SELECT coalesce(sum(bytes), 0) FROM tasks")?,
+        callbacks_pending: one("SELECT count(*) FROM outbox WHERE state = 'pending'")?,
+        callbacks_dead: one("SELECT count(*) FROM outbox WHERE state = 'dead'")?,
     })
 }

@@ -79,6 +79,16 @@ pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite
     parsed(row, column, |text| serde_json::from_str(text))
 }
 
+/// Reads JSON that may be missing.
+pub(crate) fn maybe_json<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: &str,
+) -> rusqlite::Result<Option<T>> {
+    let text = row.get_ref(column)?.as_str_or_null()?;
+    text.map(|text| serde_json::from_str(text).map_err(|error| unreadable(row, column, error)))
+        .transpose()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,8 @@ pub(crate) enum Fault {
     Sqlite(#[from] rusqlite::Error),
     #[error("cannot write it as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    #[error("{0:?} is not the id of a task")]
+    BadId(String),
     #[error("there is no task {0}")]
     NoTask(TaskId),
     #[error("position {pos} of task {task} is written already")]
@@ -31,9 +33,11 @@ impl Fault {
                 error.sqlite_error_code(),
                 Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
             ),
-            Self::Json(_) | Self::NoTask(_) | Self::Written { .. } | Self::Unreadable { .. } => {
-                true
-            }
+            Self::Json(_)
+            | Self::BadId(_)
+            | Self::NoTask(_)
+            | Self::Written { .. }
+            | Self::Unreadable { .. } => true,
         }
     }
 }

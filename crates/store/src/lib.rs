@@ -1,5 +1,5 @@
-//! Jackfield's SQLite store: tokens, profiles, tasks and their event log, in `jackfield.db` of a data directory; beside
-//! it the hub's own secrets.
+//! Jackfield's SQLite store: tokens, profiles, tasks, their event log and their callbacks, in `jackfield.db` of a data
+//! directory; beside it the hub's own secrets.
 //!
 //! The walk of a write: [`SqliteStore`] puts it into `queue.rs`; the thread of `writer.rs` takes what waits there as one
 //! batch, `batch.rs` carries it out (text joined by `tail.rs`), and after the commit everybody gets their receipt.
@@ -13,6 +13,7 @@ mod column;
 mod fault;
 mod log;
 mod open;
+mod outbox;
 mod queue;
 mod reader;
 mod schema;
@@ -32,9 +33,9 @@ use std::{
 };
 
 use jackfield_core::{
-    event::Message,
-    id::{AgentId, TaskId},
-    store::{AgentRecord, LogRow, Receipt, Store, TaskFilter, TaskRecord, TokenRecord},
+    id::{AgentId, CallbackId, TaskId},
+    outbox::{CallbackRef, OutboxRow, Settled},
+    store::{AgentRecord, LogRow, Receipt, Reopened, Store, TaskFilter, TaskRecord, TokenRecord},
 };
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -161,7 +162,7 @@ impl Store for SqliteStore {
         self.write(Op::SaveToken(Box::new(record)))
     }
 
-    fn reopen_tasks(&self) -> Receipt<Vec<(TaskRecord, Vec<Message>)>> {
+    fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
         let (reply, receipt) = Receipt::pair();
         self.queue.hand_over(Job::Reopen(reply));
         receipt
@@ -210,6 +211,39 @@ impl Store for SqliteStore {
         let (reply, receipt) = Receipt::pair();
         self.queue
             .hand_over(Job::Trim(Trim::new(before, total, reply)));
+        receipt
+    }
+
+    fn due_callbacks(&self, now: Timestamp, limit: usize) -> Receipt<Vec<OutboxRow>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::DueCallbacks { now, limit, reply });
+        receipt
+    }
+
+    fn next_callback(&self, after: Timestamp) -> Receipt<Option<Timestamp>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::NextCallback(after, reply));
+        receipt
+    }
+
+    fn settle_callback(&self, id: CallbackId, how: Settled) -> Receipt {
+        let at = Timestamp::now();
+        self.write(Op::SettleCallback { id, how, at })
+    }
+
+    fn list_callbacks(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Callbacks {
+            dead_only,
+            limit,
+            reply,
+        });
+        receipt
+    }
+
+    fn resend_callback(&self, which: CallbackRef) -> Receipt<bool> {
+        let (reply, receipt) = Receipt::pair();
+        self.queue.hand_over(Job::Resend(which, reply));
         receipt
     }
 }

@@ -2,7 +2,7 @@
 //! joined by `tail.rs`: `pos` is then the first one's and `seq` the last one's.
 
 use jackfield_core::{
-    event::{Chunk, Message},
+    event::Chunk,
     id::TaskId,
     store::{LogItem, LogRow},
 };
@@ -97,26 +97,21 @@ pub(crate) fn end(conn: &Connection, task: TaskId) -> Result<u64, Fault> {
     Ok(last(conn, task)?.map_or(0, |(row, _)| row.pos + row.item.advance()))
 }
 
-/// The messages in a task's log, in order.
-pub(crate) fn messages(conn: &Connection, task: TaskId) -> Result<Vec<Message>, Fault> {
+/// The rows of a task's log that tell where it stands, in order: messages, questions, answers, and the last row that has
+/// a number of the agent's.
+pub(crate) fn landmarks(conn: &Connection, task: TaskId) -> Result<Vec<LogRow>, Fault> {
     let mut statement = conn.prepare_cached(
-        "SELECT pos, seq, kind, body FROM log WHERE task = ? AND kind = 'message' ORDER BY pos",
+        "SELECT pos, seq, kind, body FROM log
+         WHERE task = ?1 AND (kind IN ('message', 'ask', 'answer') OR pos =
+            (SELECT pos FROM log WHERE task = ?1 AND seq IS NOT NULL ORDER BY pos DESC LIMIT 1))
+         ORDER BY pos",
     )?;
     let mut rows = statement.query([task.to_string()])?;
-    let mut messages = Vec::new();
+    let mut landmarks = Vec::new();
     while let Some(row) = rows.next()? {
-        if let (
-            LogRow {
-                item: LogItem::Message(message),
-                ..
-            },
-            _,
-        ) = from_row(row, task)?
-        {
-            messages.push(message);
-        }
+        landmarks.push(from_row(row, task)?.0);
     }
-    Ok(messages)
+    Ok(landmarks)
 }
 
 /// Reads a task's log from the row that contains `from`: at least one row, if there is one, and then as many as fit

@@ -8,8 +8,8 @@ use std::{
 };
 
 use jackfield_core::{
-    event::Message,
-    store::{StoreError, TaskRecord},
+    outbox::CallbackRef,
+    store::{Reopened, StoreError},
 };
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
@@ -28,16 +28,15 @@ const QUEUE_LEN: usize = 1 << 18;
 /// The other end of a receipt.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// Unfinished tasks with the messages in their logs.
-pub(crate) type Reopened = Vec<(TaskRecord, Vec<Message>)>;
-
 /// What the writer does.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// Joins a batch.
     Write(Write),
     /// Opens the unfinished tasks, by itself.
-    Reopen(Reply<Reopened>),
+    Reopen(Reply<Vec<Reopened>>),
+    /// Sends a dead callback again, by itself.
+    Resend(CallbackRef, Reply<bool>),
     /// Begins to trim; goes on between batches.
     Trim(Trim),
 }
@@ -47,14 +46,14 @@ impl Job {
     fn is_urgent(&self) -> bool {
         match self {
             Self::Write(write) => write.op.is_durable(),
-            Self::Reopen(_) | Self::Trim(_) => true,
+            Self::Reopen(_) | Self::Resend(..) | Self::Trim(_) => true,
         }
     }
 
     fn weight(&self) -> usize {
         match self {
             Self::Write(write) => write.op.weight(),
-            Self::Reopen(_) | Self::Trim(_) => 0,
+            Self::Reopen(_) | Self::Resend(..) | Self::Trim(_) => 0,
         }
     }
 
@@ -63,6 +62,7 @@ impl Job {
         match self {
             Self::Write(write) => drop(write.reply.send(Err(error))),
             Self::Reopen(reply) => drop(reply.send(Err(error))),
+            Self::Resend(_, reply) => drop(reply.send(Err(error))),
             Self::Trim(trim) => trim.finish(Err(error)),
         }
     }

@@ -15,15 +15,17 @@ use std::{
 
 use jackfield_core::{
     id::TaskId,
+    outbox::OutboxRow,
     store::{AgentRecord, LogRow, StoreError, TaskFilter, TaskRecord, TokenRecord},
 };
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use crate::{
     agents,
     fault::Fault,
-    log,
+    log, outbox,
     queue::{Queue, Reply},
     tasks, tokens,
 };
@@ -44,6 +46,17 @@ pub(crate) enum Read {
         max: usize,
         reply: Reply<Vec<LogRow>>,
     },
+    DueCallbacks {
+        now: Timestamp,
+        limit: usize,
+        reply: Reply<Vec<OutboxRow>>,
+    },
+    NextCallback(Timestamp, Reply<Option<Timestamp>>),
+    Callbacks {
+        dead_only: bool,
+        limit: usize,
+        reply: Reply<Vec<OutboxRow>>,
+    },
 }
 
 impl Read {
@@ -59,6 +72,15 @@ impl Read {
                 max,
                 reply,
             } => send(reply, || log::read(conn, task, from, max)),
+            Self::DueCallbacks { now, limit, reply } => {
+                send(reply, || outbox::due(conn, now, limit))
+            }
+            Self::NextCallback(after, reply) => send(reply, || outbox::next(conn, after)),
+            Self::Callbacks {
+                dead_only,
+                limit,
+                reply,
+            } => send(reply, || outbox::list(conn, dead_only, limit)),
         }
     }
 
@@ -70,6 +92,10 @@ impl Read {
             Self::Task(_, reply) => drop(reply.send(Err(error))),
             Self::Tasks(_, reply) => drop(reply.send(Err(error))),
             Self::Log { reply, .. } => drop(reply.send(Err(error))),
+            Self::DueCallbacks { reply, .. } | Self::Callbacks { reply, .. } => {
+                drop(reply.send(Err(error)));
+            }
+            Self::NextCallback(_, reply) => drop(reply.send(Err(error))),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -79,6 +79,27 @@ const V1: &str = "
         body TEXT NOT NULL, -- JSON; of a chunk: {kind, text, …}
         PRIMARY KEY (task, pos)
     ) STRICT;
+";
+
+/// Callbacks, and tasks that go on only while somebody reads them. A callback goes with its task, which `trim.rs` leaves
+/// alone as long as the callback is pending.
+const V2: &str = "
+    ALTER TABLE tasks ADD COLUMN callback TEXT; -- JSON
+    ALTER TABLE tasks ADD COLUMN unread INTEGER; -- milliseconds
+
+    CREATE TABLE outbox (
+        id         TEXT PRIMARY KEY NOT NULL,
+        task       TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+        origin     TEXT NOT NULL, -- of the URL: there is a limit per destination
+        callback   TEXT NOT NULL, -- JSON
+        state      TEXT NOT NULL, -- pending, dead
+        attempts   INTEGER NOT NULL,
+        next_at    TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        last_error TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX outbox_by_task ON outbox (task);
+    CREATE INDEX outbox_pending ON outbox (next_at) WHERE state = 'pending';
 ";
 
 /// The version of a database; 0 is an empty one.

@@ -1,32 +1,55 @@
 //! Tasks: their SQL. Their logs are in `log.rs`, their removal in `trim.rs`.
 
+use std::time::Duration;
+
 use jackfield_core::{
     failure::{Failure, Reason},
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
-    store::{TaskFilter, TaskRecord, TaskState},
+    outbox::OutboxRow,
+    store::{Reopened, TaskFilter, TaskRecord, TaskState},
+    units::Span,
 };
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use crate::{
-    column::{maybe_time, named, parsed, signed, size, time, time_text, unsigned},
+    column::{maybe_json, maybe_time, named, parsed, signed, size, time, time_text, unsigned},
     fault::Fault,
-    log,
-    queue::Reopened,
+    log, outbox,
 };
 
 /// Writes a task, new or changed. Its log never gets shorter, even if the record was drawn up before the last append.
+/// A task that ends puts its callback into the outbox, once.
 pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
+    let callback = match OutboxRow::of(task) {
+        Some(row) if !is_finished(conn, task.id)? => Some(row),
+        _ => None,
+    };
+    write(conn, task)?;
+    callback.map_or(Ok(()), |row| outbox::insert(conn, &row))
+}
+
+fn is_finished(conn: &Connection, id: TaskId) -> Result<bool, Fault> {
+    let mut statement = conn.prepare_cached("SELECT state FROM tasks WHERE id = ?")?;
+    let state = |row: &Row<'_>| named(row, "state", TaskState::from_name);
+    let state = statement.query_row([id.to_string()], state).optional()?;
+    Ok(state.is_some_and(TaskState::is_final))
+}
+
+fn write(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
-                            created_at, updated_at, wait_until, failure, failure_text)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            created_at, updated_at, wait_until, failure, failure_text, callback, unread)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET
             call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
             agent = excluded.agent, session = excluded.session, request = excluded.request, state = excluded.state,
             sent = excluded.sent, epoch = excluded.epoch, log_end = max(log_end, excluded.log_end),
             created_at = excluded.created_at, updated_at = excluded.updated_at, wait_until = excluded.wait_until,
-            failure = excluded.failure, failure_text = excluded.failure_text",
+            failure = excluded.failure, failure_text = excluded.failure_text, callback = excluded.callback,
+            unread = excluded.unread",
     )?;
+    let callback = task.callback.as_ref().map(serde_json::to_string);
+    let unread = |span: Span| i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX);
     let failure = task.failure.as_ref();
     statement.execute(rusqlite::params![
         task.id.to_string(),
@@ -46,6 +69,8 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
         task.wait_until.map(time_text),
         failure.map(|failure| failure.reason.name()),
         failure.map(|failure| failure.text.as_ref()),
+        callback.transpose()?,
+        task.unread.map(unread),
     ])?;
     Ok(())
 }
@@ -97,9 +122,9 @@ pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRec
     Ok(tasks.collect::<Result<_, _>>()?)
 }
 
-/// Raises the epoch of every unfinished task and returns it with the messages in its log. What the log's last row says
-/// is where the log ends; a record may have been ahead of the rows when the hub was killed.
-pub(crate) fn reopen(conn: &Connection) -> Result<Reopened, Fault> {
+/// Raises the epoch of every unfinished task and returns it with what its log says. What the log's last row says is
+/// where the log ends; a record may have been ahead of the rows when the hub was killed.
+pub(crate) fn reopen(conn: &Connection) -> Result<Vec<Reopened>, Fault> {
     let mut unfinished = conn.prepare(
         "SELECT * FROM tasks WHERE state IN ('submitted', 'working', 'input_required') ORDER BY id",
     )?;
@@ -112,8 +137,8 @@ pub(crate) fn reopen(conn: &Connection) -> Result<Reopened, Fault> {
         task.epoch = task.epoch.saturating_add(1);
         task.log_end = log::end(conn, task.id)?;
         update.execute((task.epoch, signed(task.log_end), task.id.to_string()))?;
-        let messages = log::messages(conn, task.id)?;
-        reopened.push((task, messages));
+        let rows = log::landmarks(conn, task.id)?;
+        reopened.push(Reopened::new(task, rows));
     }
     Ok(reopened)
 }
@@ -139,5 +164,11 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         wait_until: maybe_time(row, "wait_until")?,
         failure: reason
             .map(|reason| Failure::new(Reason::from_name(&reason), text.unwrap_or_default())),
+        callback: maybe_json(row, "callback")?,
+        unread: row.get::<_, Option<i64>>("unread")?.map(span),
     })
+}
+
+fn span(millis: i64) -> Span {
+    Span(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
 }

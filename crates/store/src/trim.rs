@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::{
-    column::{named, signed, size, time_text, unsigned},
+    column::{signed, size, time_text, unsigned},
     fault::Fault,
     queue::Reply,
     tail::Tails,
@@ -27,8 +27,19 @@ const FREE_PAGES: i64 = 1024;
 pub(crate) struct Trim {
     before: String,
     total: i64,
+    /// Where to go on: what is before it was looked at, and is gone or stays.
+    from: Place,
+    /// Those that are too old are gone; now the rest has to fit.
+    by_size: bool,
     removed: usize,
     reply: Reply<usize>,
+}
+
+/// A place in the order of age. The first one is empty.
+#[derive(Debug, Default)]
+struct Place {
+    updated_at: String,
+    id: String,
 }
 
 /// What one slice did.
@@ -40,17 +51,14 @@ pub(crate) struct Slice {
     pub(crate) done: bool,
 }
 
-struct Oldest {
-    id: TaskId,
-    updated_at: String,
-}
-
 impl Trim {
     /// Removes tasks that ended before `before`, then the oldest until all logs fit into `total` bytes.
     pub(crate) fn new(before: Timestamp, total: usize, reply: Reply<usize>) -> Self {
         Self {
             before: time_text(before),
             total: size(total),
+            from: Place::default(),
+            by_size: false,
             removed: 0,
             reply,
         }
@@ -73,9 +81,7 @@ impl Trim {
         let mut freed = 0;
         let mut more = true;
         while freed < SLICE_BYTES && rows < SLICE_ROWS {
-            let victim = oldest(conn)?
-                .filter(|task| task.updated_at < self.before || total - freed > self.total);
-            let Some(Oldest { id, .. }) = victim else {
+            let Some(id) = self.next(conn, total - freed)? else {
                 more = false;
                 break;
             };
@@ -91,20 +97,53 @@ impl Trim {
         let done = vacuum(conn)? && !more;
         Ok(Slice { freed, done })
     }
+
+    /// The next task to remove, when all logs have this size.
+    fn next(&mut self, conn: &Connection, total: i64) -> Result<Option<TaskId>, Fault> {
+        if !self.by_size {
+            // A task whose callback was given up lately may still be asked for.
+            let old = oldest(conn, &self.from, &self.before)?;
+            if let Some(place) = old.filter(|place| place.updated_at < self.before) {
+                return self.at(place).map(Some);
+            }
+            (self.by_size, self.from) = (true, Place::default());
+        }
+        if total <= self.total {
+            return Ok(None);
+        }
+        let oldest = oldest(conn, &self.from, AFTER_ALL)?;
+        oldest.map(|place| self.at(place)).transpose()
+    }
+
+    fn at(&mut self, place: Place) -> Result<TaskId, Fault> {
+        let id = TaskId::parse(&place.id);
+        let id = id.ok_or_else(|| Fault::BadId(place.id.clone()))?;
+        self.from = place;
+        Ok(id)
+    }
 }
 
-fn oldest(conn: &Connection) -> Result<Option<Oldest>, Fault> {
+/// Later than any time, as text.
+const AFTER_ALL: &str = "~";
+
+/// The oldest finished task from a place on, but for those whose callback is pending, or was given up at `since` or later.
+fn oldest(conn: &Connection, from: &Place, since: &str) -> Result<Option<Place>, Fault> {
     let mut statement = conn.prepare_cached(
-        "SELECT id, updated_at FROM tasks WHERE state IN ('completed', 'failed', 'cancelled', 'rejected')
+        // By its index, whatever SQLite thinks of the others: this is asked for every task that goes.
+        "SELECT id, updated_at FROM tasks INDEXED BY tasks_finished
+         WHERE state IN ('completed', 'failed', 'cancelled', 'rejected') AND (updated_at, id) >= (?1, ?2)
+            AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id
+                AND (outbox.state = 'pending' OR outbox.next_at >= ?3))
          ORDER BY updated_at, id LIMIT 1",
     )?;
     let from_row = |row: &Row<'_>| {
-        Ok(Oldest {
-            id: named(row, "id", TaskId::parse)?,
+        Ok(Place {
             updated_at: row.get("updated_at")?,
+            id: row.get("id")?,
         })
     };
-    Ok(statement.query_row([], from_row).optional()?)
+    let place = statement.query_row((&from.updated_at, &from.id, since), from_row);
+    Ok(place.optional()?)
 }
 
 struct Removed {

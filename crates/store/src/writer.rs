@@ -3,13 +3,15 @@
 
 use std::{collections::VecDeque, io, sync::Arc, thread};
 
-use jackfield_core::store::StoreError;
+use jackfield_core::store::{Reopened, StoreError};
+use jiff::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::{
     batch::{self, Op, Write},
     fault::Fault,
-    queue::{Job, Next, Queue, Reopened},
+    outbox,
+    queue::{Job, Next, Queue},
     tail::Tails,
     tasks,
     trim::Trim,
@@ -83,6 +85,12 @@ impl Writer {
                     drop(reply.send(self.told(result)));
                     self.queue.pass(1);
                 }
+                Next::Alone(Job::Resend(which, reply)) => {
+                    let now = Timestamp::now();
+                    let result = self.transact(true, |conn, _| outbox::resend(conn, which, now));
+                    drop(reply.send(self.told(result)));
+                    self.queue.pass(1);
+                }
                 Next::Alone(Job::Trim(trim)) => {
                     self.trims.push_back(trim);
                     self.queue.pass(1);
@@ -149,7 +157,7 @@ impl Writer {
         Ok(result)
     }
 
-    fn reopen(&mut self) -> Result<Reopened, Fault> {
+    fn reopen(&mut self) -> Result<Vec<Reopened>, Fault> {
         self.tails.clear();
         self.transact(true, |conn, _| tasks::reopen(conn))
     }

@@ -1,7 +1,7 @@
 //! The open questions of a call: who may answer them, and the clocks they stop.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, VecDeque},
     sync::{Arc, Weak, atomic::Ordering},
 };
 
@@ -11,15 +11,49 @@ use super::Call;
 use crate::{
     event::{Answer, Ask, AskKind, Chunk, Event, Input},
     failure::{Failure, Reason},
+    limits::Limits,
     pipe::Pushed,
     principal::Principal,
 };
 
-/// The open questions of a call, and the ids of the answered ones.
+/// The open questions of a call, and the last ones that were answered; both bounded by `asks_per_call`.
 #[derive(Debug, Default)]
 pub(crate) struct Asks {
     open: HashMap<String, Open>,
-    answered: HashSet<String>,
+    /// With their answers, as long as all of those together fit into a pipe.
+    answered: VecDeque<(String, Option<Answer>)>,
+}
+
+impl Asks {
+    fn is_answered(&self, id: &str) -> bool {
+        self.answered.iter().any(|(answered, _)| answered == id)
+    }
+
+    fn remember(&mut self, id: String, answer: Answer, limits: &Limits) {
+        let mut room = limits.pipe_full.0;
+        self.answered.push_back((id, Some(answer)));
+        if self.answered.len() > limits.asks_per_call {
+            self.answered.pop_front();
+        }
+        for (_, answer) in self.answered.iter_mut().rev() {
+            let weight = answer.as_ref().map_or(0, Answer::weight);
+            if weight > room {
+                *answer = None;
+            }
+            room = room.saturating_sub(weight);
+        }
+    }
+}
+
+/// What became of an ask.
+#[derive(Debug)]
+pub(super) enum Opened {
+    /// What became of telling the caller; if that is in, the ask is open.
+    Pushed(Pushed),
+    /// The agent asked this before.
+    Repeated,
+    /// As many are open as may be.
+    TooMany(usize),
 }
 
 #[derive(Debug)]
@@ -41,8 +75,8 @@ impl Open {
 }
 
 impl Call {
-    /// Opens an ask and tells the caller, both or neither. Nothing for an id that was used before.
-    pub(super) fn open_ask(self: &Arc<Self>, ask: Ask, turn: u64) -> Option<Pushed> {
+    /// Opens an ask and tells the caller, both or neither.
+    pub(super) fn open_ask(self: &Arc<Self>, ask: Ask, turn: u64, seq: Option<u64>) -> Opened {
         let to_caller = match ask.kind {
             AskKind::Input => true,
             AskKind::Approval => self.entry.settings().approvals_to_caller,
@@ -57,25 +91,62 @@ impl Call {
             )))
         };
         let mut asks = self.asks.lock();
-        if self.is_ended() {
-            return Some(Pushed::Ended);
+        if self.is_ended() || self.turn.load(Ordering::Acquire) != turn {
+            return Opened::Pushed(Pushed::Ended);
         }
-        if asks.answered.contains(&ask.id) || asks.open.contains_key(&ask.id) {
-            return None;
+        if asks.open.contains_key(&ask.id) || asks.is_answered(&ask.id) {
+            return Opened::Repeated;
+        }
+        let max = self.shared.limits.asks_per_call;
+        if asks.open.len() >= max {
+            return Opened::TooMany(max);
         }
         // Under the lock, so that an answer that comes at once finds the ask.
-        let pushed = self.reply.push_as(Some(turn), event);
+        let pushed = match seq {
+            None => self.reply.push_as(Some(turn), event),
+            Some(seq) => match self.reply.push_marked(Some(turn), event, seq) {
+                Some(pushed) => pushed,
+                // The caller was told before the restart; only the question itself was forgotten.
+                None if self.is_taken_up => Pushed::Room,
+                None => return Opened::Repeated,
+            },
+        };
         if matches!(pushed, Pushed::Room | Pushed::Full) {
-            let open = Open {
-                to_caller,
-                since: Instant::now(),
-                stopped: self.suspend(),
-                ask,
-            };
-            self.clock.lock().ask_since.get_or_insert(open.since);
-            asks.open.insert(open.ask.id.clone(), open);
+            self.insert_ask(&mut asks, ask, to_caller);
         }
-        Some(pushed)
+        Opened::Pushed(pushed)
+    }
+
+    fn insert_ask(self: &Arc<Self>, asks: &mut Asks, ask: Ask, to_caller: bool) {
+        let open = Open {
+            to_caller,
+            since: Instant::now(),
+            stopped: self.suspend(),
+            ask,
+        };
+        self.clock.lock().ask_since.get_or_insert(open.since);
+        asks.open.insert(open.ask.id.clone(), open);
+    }
+
+    /// What was asked and answered before a restart, as far as the caller saw it.
+    pub(super) fn restore_asks(self: &Arc<Self>, open: Vec<Ask>, answers: Vec<(String, Answer)>) {
+        let limits = &self.shared.limits;
+        let mut asks = self.asks.lock();
+        for (id, answer) in answers {
+            asks.remember(id, answer, limits);
+        }
+        for ask in open.into_iter().take(limits.asks_per_call) {
+            self.insert_ask(&mut asks, ask, true);
+        }
+    }
+
+    /// The last answers.
+    pub(super) fn answers(&self) -> Vec<(String, Answer)> {
+        let asks = self.asks.lock();
+        let answers = asks.answered.iter().cloned();
+        answers
+            .filter_map(|(id, answer)| Some((id, answer?)))
+            .collect()
     }
 
     /// Answers an ask; the first answer wins.
@@ -87,7 +158,7 @@ impl Call {
     ) -> Result<(), Failure> {
         let mut asks = self.asks.lock();
         let Some(open) = asks.open.get(ask_id) else {
-            return Err(if asks.answered.contains(ask_id) {
+            return Err(if asks.is_answered(ask_id) {
                 Failure::new(Reason::Conflict, "the question was answered already")
             } else {
                 Failure::new(Reason::NotFound, "no such question is open")
@@ -106,7 +177,7 @@ impl Call {
             ));
         }
         let answered = asks.open.remove(ask_id);
-        asks.answered.insert(ask_id.to_owned());
+        asks.remember(ask_id.to_owned(), answer.clone(), &self.shared.limits);
         // The oldest that is left decides when nobody answers any more.
         self.clock.lock().ask_since = asks.open.values().map(|open| open.since).min();
         drop(asks);

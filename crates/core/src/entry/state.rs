@@ -10,12 +10,13 @@ use std::{
 use jiff::Timestamp;
 use tokio::{sync::Notify, time::Instant};
 
+use super::quota::Quota;
 use crate::{
     agent::{Link, Profile, Settings, Share},
     call::{Call, Life, Serving},
     clock::Stage,
     failure::{Failure, Reason},
-    id::{CallId, RequestId, SessionId},
+    id::{AgentId, CallId, RequestId, SessionId},
 };
 
 /// A connection that keeps replacing another is held off for this long.
@@ -31,6 +32,8 @@ pub(super) struct State {
     pub(super) changed_at: Timestamp,
     /// Until when open calls wait for the agent to resume them.
     pub(super) grace: Option<Instant>,
+    /// Whether the connection said that it may be resumed.
+    pub(super) is_resumable: bool,
     pub(super) open: HashMap<RequestId, Arc<Call>>,
     /// For agents that take one call of a session at a time.
     pub(super) sessions: HashMap<SessionId, Session>,
@@ -38,6 +41,7 @@ pub(super) struct State {
     pub(super) waiting: VecDeque<Arc<Call>>,
     pub(super) replaced: VecDeque<Instant>,
     pub(super) held: Option<Instant>,
+    pub(super) quota: Quota,
     /// The agent was forgotten: whoever still finds its place here comes too late.
     pub(super) is_gone: bool,
 }
@@ -61,6 +65,11 @@ impl Session {
 }
 
 impl State {
+    pub(super) fn is_held_by(&self, link: &Arc<dyn Link>) -> bool {
+        let held = self.link.as_ref();
+        held.is_some_and(|held| Arc::ptr_eq(held, link))
+    }
+
     pub(super) fn check_hold(&mut self, now: Instant, limit: usize) -> Result<(), Failure> {
         while self
             .replaced
@@ -80,6 +89,30 @@ impl State {
         }
         self.held = None;
         Ok(())
+    }
+
+    /// Whether the agent takes one more call of another agent.
+    pub(super) fn check_agents(&mut self, id: &AgentId) -> Result<(), Failure> {
+        let refused = |text| Err(Failure::new(Reason::RateLimited, text));
+        if !self.settings.allow_a2a {
+            return refused(format!("agent {id} takes no calls from other agents"));
+        }
+        let Some(limit) = self.settings.calls_per_hour else {
+            return Ok(());
+        };
+        if self.quota.used(Instant::now()) >= limit {
+            return refused(format!(
+                "agent {id} takes {limit} calls from other agents an hour, and had them; try again later"
+            ));
+        }
+        Ok(())
+    }
+
+    /// A call that the agent got before the hub was restarted: it waits for the agent to come back to it.
+    pub(super) fn await_resume(&mut self, call: &Call, grace: Duration) {
+        let now = Instant::now();
+        call.clock.lock().enter(Stage::Sent, now);
+        self.grace.get_or_insert(now + grace);
     }
 
     /// Sends a call on, or lets it wait for its agent or its session.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::Hub;
 use crate::{
-    call::{Call, Draft, Life, Patience},
+    call::{Call, Draft, Life, Patience, TakenUp},
     chain::Chain,
     clock::{Clock, Stage},
     entry::Entry,
@@ -15,6 +15,7 @@ use crate::{
     failure::Failure,
     id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId},
     limits::Limits,
+    outbox::Callback,
     principal::{Principal, Who},
 };
 
@@ -55,6 +56,10 @@ pub struct Request {
     pub wait_online: Option<Duration>,
     /// Their trace.
     pub traceparent: Option<String>,
+    /// Whom to tell when the task is over; kept calls only.
+    pub callback: Option<Callback>,
+    /// How long it goes on without any reader; kept calls only. After that it is cancelled.
+    pub unread: Option<Duration>,
 }
 
 impl Request {
@@ -77,6 +82,8 @@ impl Request {
             patience: Patience::default(),
             wait_online: None,
             traceparent: None,
+            callback: None,
+            unread: None,
         }
     }
 
@@ -121,6 +128,8 @@ impl Request {
             traceparent: self.traceparent,
             parent: origin.into_parent(),
             clock,
+            is_allowed: start.is_allowed,
+            taken_up: start.taken_up.clone(),
         })
     }
 }
@@ -133,9 +142,25 @@ pub(crate) struct Start {
     pub(crate) id: Option<CallId>,
     pub(crate) task: Option<TaskId>,
     /// It was allowed before the restart.
-    pub(crate) allowed: bool,
+    pub(crate) is_allowed: bool,
+    /// The agent got it before the restart.
+    pub(crate) taken_up: Option<TakenUp>,
     /// Whose conversation it is, if not the caller's.
     pub(crate) speaker: Option<Principal>,
+}
+
+impl Start {
+    /// A call of this life, made now.
+    pub(crate) fn new(life: Life) -> Self {
+        Self {
+            life,
+            id: None,
+            task: None,
+            is_allowed: false,
+            taken_up: None,
+            speaker: None,
+        }
+    }
 }
 
 /// Where a request comes from.

@@ -47,6 +47,7 @@ impl Hub {
         for entry in entries {
             entry.end_grace(now);
         }
+        self.tasks().cancel_unread(now);
         self.0.tokens.expire(Timestamp::now());
         self.metrics().pipe_bytes(self.0.shared.budget.used());
     }

@@ -1,8 +1,11 @@
 //! The promises of DESIGN 4, 5, 9 and 10 that the core keeps, one test each, against scripted agents and callers.
 //! This file is the scaffold; no test sleeps for real, and the sweeper runs when a test lets a second pass.
 
+mod a2a;
 mod access;
 mod asks;
+mod callbacks;
+mod cancel;
 mod chain;
 mod clocks;
 mod faults;
@@ -10,23 +13,29 @@ mod grace;
 mod ids;
 mod lives;
 mod model;
+mod numbers;
 mod order;
 mod readers;
 mod replace;
 mod restart;
+mod resume;
 mod session;
 mod slow_store;
 mod stop;
 mod stress;
 mod taps;
 mod tasks;
+mod unread;
 
 use std::sync::atomic::AtomicI64;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::*;
 use crate::{
+    agent::{Link, Profile},
+    call::Serving,
     event::{Event, Message},
     id::{Owner, RequestId, SessionId},
     pipe::Pushed,
@@ -44,6 +53,7 @@ struct Line {
     is_dead: AtomicBool,
     cancelled: Mutex<Vec<CallId>>,
     closed: Mutex<Vec<Closing>>,
+    acked: Mutex<Vec<u64>>,
     /// For how many looks of the sweeper the line still shows signs of life.
     signs: AtomicI64,
     one_at_a_time: bool,
@@ -84,6 +94,11 @@ impl Line {
         self.cancelled.lock().clone()
     }
 
+    /// The numbers up to which the agent was told that what it sent is kept.
+    fn acked(&self) -> Vec<u64> {
+        self.acked.lock().clone()
+    }
+
     fn closed(&self) -> Vec<Closing> {
         self.closed.lock().clone()
     }
@@ -108,6 +123,10 @@ impl Link for Line {
 
     fn alive(&self, _: &Call) -> bool {
         self.signs.fetch_sub(1, Ordering::AcqRel) > 0
+    }
+
+    fn acked(&self, _: &Arc<Call>, seq: u64) {
+        self.acked.lock().push(seq);
     }
 
     fn door(&self) -> &'static str {

@@ -155,6 +155,61 @@ fn a_writer_that_was_replaced_cannot_write() {
 }
 
 #[test]
+fn a_mark_covers_what_was_merged_and_nothing_beyond() {
+    let pipe = pipe();
+    for (mark, event) in [
+        (1, Event::text("a")),
+        (2, Event::text("b")),
+        (5, status("s")),
+    ] {
+        assert_eq!(pipe.push_marked(None, event, mark), Some(Pushed::Room));
+    }
+    pipe.push(Event::text("unmarked"));
+    assert_eq!(pipe.received(), 5);
+    let mut items = Vec::new();
+    assert!(pipe.take_marked(&mut items, 1).is_none());
+    assert_eq!(items, [(Event::text("ab"), Some(2))]);
+    pipe.end_marked(End::done(), false, 6);
+    items.clear();
+    let end = pipe.take_marked(&mut items, usize::MAX);
+    assert_eq!(
+        items,
+        [(status("s"), Some(5)), (Event::text("unmarked"), None)]
+    );
+    assert_eq!(end, Some((End::done(), Some(6))));
+    assert_eq!(pipe.received(), 6);
+}
+
+#[test]
+fn what_comes_again_with_its_mark_is_dropped() {
+    let pipe = pipe();
+    pipe.written_by(None, 1);
+    pipe.push_marked(Some(1), Event::text("a"), 3);
+    for mark in 0..=3 {
+        assert_eq!(pipe.push_marked(Some(1), Event::text("x"), mark), None);
+    }
+    pipe.written_by(None, 2);
+    assert_eq!(pipe.push_marked(Some(2), Event::text("x"), 3), None);
+    assert_eq!(
+        pipe.push_marked(Some(1), Event::text("x"), 3),
+        Some(Pushed::Ended),
+        "a writer that was replaced is told so"
+    );
+    pipe.push_marked(Some(2), Event::text("b"), 4);
+    assert_eq!(take_all(&pipe).0, [Event::text("ab")]);
+}
+
+#[test]
+fn what_was_not_taken_in_may_come_again() {
+    let pipe = pipe();
+    pipe.push_marked(None, status(&"x".repeat(100_000)), 1);
+    let again = || pipe.push_marked(None, status("y"), 2);
+    assert_eq!((again(), pipe.received()), (Some(Pushed::Overrun), 1));
+    take_all(&pipe);
+    assert_eq!((again(), pipe.received()), (Some(Pushed::Room), 2));
+}
+
+#[test]
 fn a_full_pipe_is_stalled_only_while_nothing_is_taken() {
     let pipe = pipe();
     assert_eq!(pipe.stalled(), 0);

@@ -1,32 +1,52 @@
 //! The store of a hub that lives only as long as its process, and the simple model that `jackfield-store` is tested
 //! against: one lock over maps, every receipt ready at once. It merges no rows, and weighs logs for `trim` by
-//! [`LogItem::weight`], where SQLite counts the bytes it wrote.
+//! [`super::LogItem::weight`], where SQLite counts the bytes it wrote.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+mod outbox;
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
+use self::outbox::Outbox;
 use super::{
-    AgentRecord, LogItem, LogRow, Receipt, Store, StoreError, TaskFilter, TaskRecord, TokenRecord,
+    AgentRecord, LogRow, Receipt, Reopened, Store, StoreError, TaskFilter, TaskRecord, TokenRecord,
 };
 use crate::{
-    event::Message,
-    id::{AgentId, TaskId, TokenId},
+    id::{AgentId, CallbackId, TaskId, TokenId},
+    outbox::{CallbackRef, OutboxRow, Settled},
 };
 
 /// A store in memory. Nothing survives the process.
 #[derive(Debug, Default)]
 pub struct MemoryStore(Mutex<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Inner {
     agents: BTreeMap<AgentId, AgentRecord>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     tasks: BTreeMap<TaskId, Task>,
+    outbox: Outbox,
 }
 
-#[derive(Debug)]
+impl MemoryStore {
+    /// What a process that was killed here would leave behind.
+    #[cfg(test)]
+    pub(crate) fn copy(&self) -> Self {
+        Self(Mutex::new(self.0.lock().clone()))
+    }
+}
+
+impl Inner {
+    /// Removes a task with all that belongs to it, and returns what its log weighed.
+    fn remove(&mut self, id: TaskId) -> usize {
+        self.outbox.forget(id);
+        self.tasks.remove(&id).map_or(0, |task| task.weight())
+    }
+}
+
+#[derive(Debug, Clone)]
 struct Task {
     record: TaskRecord,
     log: Vec<LogRow>,
@@ -106,17 +126,13 @@ impl Store for MemoryStore {
         Receipt::ready(Ok(()))
     }
 
-    fn reopen_tasks(&self) -> Receipt<Vec<(TaskRecord, Vec<Message>)>> {
+    fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
         let mut inner = self.0.lock();
         let open = inner.tasks.values_mut().filter(|task| !task.is_final());
         let open = open.map(|task| {
             task.record.epoch = task.record.epoch.saturating_add(1);
             task.record.log_end = task.log.last().map_or(0, end);
-            let messages = task.log.iter().filter_map(|row| match &row.item {
-                LogItem::Message(message) => Some(message.clone()),
-                LogItem::Event(_) | LogItem::Answer(..) | LogItem::End(_) => None,
-            });
-            (task.record.clone(), messages.collect())
+            Reopened::new(task.record.clone(), task.log.iter().cloned())
         });
         Receipt::ready(Ok(open.collect()))
     }
@@ -127,6 +143,10 @@ impl Store for MemoryStore {
         let log = known.map_or(&[][..], |task| &task.log);
         if let Err(error) = check(record.id, log, &rows) {
             return Receipt::ready(Err(error));
+        }
+        let was_final = known.is_some_and(Task::is_final);
+        if let Some(row) = OutboxRow::of(&record).filter(|_| !was_final) {
+            inner.outbox.add(row);
         }
         let task = inner.tasks.entry(record.id).or_insert_with(|| Task {
             record: record.clone(),
@@ -180,21 +200,43 @@ impl Store for MemoryStore {
     fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize> {
         let mut inner = self.0.lock();
         let count = inner.tasks.len();
-        inner
-            .tasks
-            .retain(|_, task| !task.is_final() || task.record.updated_at >= before);
-        let mut left: usize = inner.tasks.values().map(Task::weight).sum();
-        // The oldest last, where it is taken off first.
-        let by_age = |task: &Task| Reverse((task.record.updated_at, task.record.id));
         let finished = inner.tasks.values().filter(|task| task.is_final());
-        let mut finished: Vec<_> = finished.map(by_age).collect();
-        finished.sort();
-        while left > total
-            && let Some(Reverse((_, id))) = finished.pop()
-            && let Some(task) = inner.tasks.remove(&id)
-        {
-            left -= task.weight();
+        let mut oldest: Vec<_> = finished
+            .map(|task| (task.record.updated_at, task.record.id))
+            .collect();
+        oldest.sort();
+        for (at, id) in &oldest {
+            if *at < before && !inner.outbox.keeps(*id, Some(before)) {
+                inner.remove(*id);
+            }
+        }
+        let mut left: usize = inner.tasks.values().map(Task::weight).sum();
+        for (_, id) in oldest {
+            if left > total && !inner.outbox.keeps(id, None) {
+                left -= inner.remove(id);
+            }
         }
         Receipt::ready(Ok(count - inner.tasks.len()))
+    }
+
+    fn due_callbacks(&self, now: Timestamp, limit: usize) -> Receipt<Vec<OutboxRow>> {
+        Receipt::ready(Ok(self.0.lock().outbox.due(now, limit)))
+    }
+
+    fn next_callback(&self, after: Timestamp) -> Receipt<Option<Timestamp>> {
+        Receipt::ready(Ok(self.0.lock().outbox.next(after)))
+    }
+
+    fn settle_callback(&self, id: CallbackId, how: Settled) -> Receipt {
+        self.0.lock().outbox.settle(id, how);
+        Receipt::ready(Ok(()))
+    }
+
+    fn list_callbacks(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>> {
+        Receipt::ready(Ok(self.0.lock().outbox.list(dead_only, limit)))
+    }
+
+    fn resend_callback(&self, which: CallbackRef) -> Receipt<bool> {
+        Receipt::ready(Ok(self.0.lock().outbox.resend(which)))
     }
 }

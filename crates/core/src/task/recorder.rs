@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Task, not_written, state_of};
 use crate::{
+    agent::Keep,
     bell::Bell,
     call::Asking,
     clock::Stage,
@@ -24,12 +25,29 @@ use crate::{
 /// How much is taken from the pipe at once: about one batch of the store.
 const BATCH: usize = 256 << 10;
 
+/// Rows handed to the store.
+#[derive(Debug)]
+struct Unwritten {
+    receipt: Receipt,
+    bytes: usize,
+    /// The agent's number of the last frame in them.
+    seq: Option<u64>,
+}
+
+/// How recording came to its end.
+enum Over {
+    /// The call has ended, with the agent's number of the end.
+    Ended(End, Option<u64>),
+    /// The hub stops, and the call goes on at the next one: it was not sent, or its agent may resume it.
+    Parked,
+}
+
 pub(super) struct Recorder {
     task: Arc<Task>,
     asking: Asking,
     bell: Arc<Bell>,
-    /// Rows handed to the store and not yet committed, with their bytes.
-    unwritten: VecDeque<(Receipt, usize)>,
+    /// What is not committed yet.
+    unwritten: VecDeque<Unwritten>,
     unwritten_bytes: usize,
     unwritten_max: usize,
 }
@@ -62,24 +80,34 @@ impl Recorder {
             // Nothing was accepted: the caller is told, and no agent ever sees it.
             live.lock().remove(&self.task.id);
         }
+        self.task.readers.start();
         self.task.show(!failed);
         // The caller may have left; the task goes on.
         drop(accepted.send(saved));
         if failed {
             return;
         }
-        let end = match self.send(&mut sent, &stopping).await {
+        let over = match self.send(&mut sent, &stopping).await {
             Ok(true) => self.record(&stopping).await,
-            Ok(false) => {
-                // It stays in the store for the next start.
-                live.lock().remove(&self.task.id);
-                self.task.show(false);
-                return;
-            }
+            Ok(false) => Over::Parked,
             Err(error) => self.give_up(&error),
         };
-        if let Err(error) = self.task.conclude(end).await {
-            tracing::error!(task = %self.task.id, %error, "the end of a task could not be written");
+        match over {
+            Over::Ended(end, seq) => match self.task.conclude(end, seq).await {
+                Ok(()) => self.ack(seq),
+                Err(error) => {
+                    tracing::error!(task = %self.task.id, %error, "the end of a task could not be written");
+                }
+            },
+            // It stays in the store for the next start.
+            Over::Parked => {
+                live.lock().remove(&self.task.id);
+                self.task.show(false);
+                if self.asking.call().is_sent() {
+                    self.asking.leave();
+                }
+                return;
+            }
         }
         // Before its readers see the end: the next turn may follow at once.
         live.lock().remove(&self.task.id);
@@ -98,7 +126,8 @@ impl Recorder {
             let placed = call.entry.placed.notified();
             tokio::pin!(placed);
             placed.as_mut().enable();
-            if call.is_ended() {
+            // One that the agent got before a restart is sent already.
+            if call.is_ended() || call.is_sent() {
                 return Ok(true);
             }
             if stopping.is_cancelled() {
@@ -146,53 +175,80 @@ impl Recorder {
     }
 
     /// Writes the reply to the log until it ends and all of it is written. The pipe is read only while the store keeps up.
-    async fn record(&mut self, stopping: &CancellationToken) -> End {
+    async fn record(&mut self, stopping: &CancellationToken) -> Over {
         let stopped = stopping.cancelled();
         tokio::pin!(stopped);
-        let end = loop {
+        let over = loop {
             let is_paced = self.unwritten_bytes > self.unwritten_max;
             let is_open = !self.asking.call().is_ended();
             let mut keys = Vec::new();
             tokio::select! {
                 written = written(&mut self.unwritten), if !self.unwritten.is_empty() => match written {
-                    Ok(bytes) => self.unwritten_bytes -= bytes,
+                    Ok((bytes, seq)) => {
+                        self.unwritten_bytes -= bytes;
+                        self.ack(seq);
+                    }
                     Err(error) => return self.give_up(&error),
                 },
                 () = self.bell.wait(&mut keys), if !is_paced => {
                     let mut events = Vec::new();
-                    let end = self.asking.take(&mut events, BATCH);
+                    let end = self.asking.take_marked(&mut events, BATCH);
                     self.write(events);
-                    if let Some(end) = end {
-                        break end;
+                    if let Some((end, seq)) = end {
+                        break Over::Ended(end, seq);
                     }
                 }
                 // The hub has waited for it as long as it does.
                 () = &mut stopped, if is_open => {
+                    if self.task.keep == Keep::Full && self.asking.call().may_be_resumed() {
+                        break Over::Parked;
+                    }
                     self.asking.call().finish(End::Failed(crate::hub::stopping()), true);
                 }
             }
         };
         while !self.unwritten.is_empty() {
-            if let Err(error) = written(&mut self.unwritten).await {
-                return self.give_up(&error);
+            match written(&mut self.unwritten).await {
+                Ok((_, seq)) => self.ack(seq),
+                Err(error) => return self.give_up(&error),
             }
         }
-        end
+        over
     }
 
-    fn write(&mut self, events: Vec<Event>) {
+    /// The agent need not send again what is kept, or what nobody wants to be kept.
+    fn ack(&self, seq: Option<u64>) {
+        let call = self.asking.call();
+        if let Some(seq) = seq
+            && let Some(link) = call.entry.link()
+        {
+            link.acked(call, seq);
+        }
+    }
+
+    fn write(&mut self, events: Vec<(Event, Option<u64>)>) {
         if events.is_empty() {
             return;
         }
-        let bytes: usize = events.iter().map(Item::weight).sum();
-        let asks = events.iter().any(|event| matches!(event, Event::Ask(_)));
+        let bytes: usize = events.iter().map(|(event, _)| event.weight()).sum();
+        let asks = events
+            .iter()
+            .any(|(event, _)| matches!(event, Event::Ask(_)));
+        let seq = events.iter().rev().find_map(|(_, seq)| *seq);
         let items = events
             .into_iter()
-            .map(|event| (LogItem::Event(event), None))
+            .map(|(event, seq)| (LogItem::Event(event), seq))
             .collect();
-        if let Some(receipt) = self.task.append(items) {
-            self.unwritten.push_back((receipt, bytes));
-            self.unwritten_bytes += bytes;
+        match self.task.append(items) {
+            Some(receipt) => {
+                self.unwritten.push_back(Unwritten {
+                    receipt,
+                    bytes,
+                    seq,
+                });
+                self.unwritten_bytes += bytes;
+            }
+            None => self.ack(seq),
         }
         if asks {
             let call = self.asking.call();
@@ -205,21 +261,21 @@ impl Recorder {
     }
 
     /// The store failed: so does the call, and the agent is told to stop.
-    fn give_up(&self, error: &StoreError) -> End {
+    fn give_up(&self, error: &StoreError) -> Over {
         tracing::error!(task = %self.task.id, %error, "a task could not be written");
         let end = End::Failed(not_written());
         self.asking.call().finish(end.clone(), true);
-        end
+        Over::Ended(end, None)
     }
 }
 
-/// Waits for the oldest write; how many bytes it had.
-async fn written(unwritten: &mut VecDeque<(Receipt, usize)>) -> Result<usize, StoreError> {
-    let Some((receipt, bytes)) = unwritten.front_mut() else {
-        return Ok(0);
+/// Waits for the oldest write; how many bytes it had, and the agent's number of its last frame.
+async fn written(unwritten: &mut VecDeque<Unwritten>) -> Result<(usize, Option<u64>), StoreError> {
+    let Some(oldest) = unwritten.front_mut() else {
+        return Ok((0, None));
     };
-    let bytes = *bytes;
-    let result = receipt.await;
+    let done = (oldest.bytes, oldest.seq);
+    let result = (&mut oldest.receipt).await;
     unwritten.pop_front();
-    result.map(|()| bytes)
+    result.map(|()| done)
 }

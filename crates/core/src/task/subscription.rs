@@ -45,6 +45,7 @@ pub struct Subscription {
 
 impl Subscription {
     pub(super) fn new(task: Arc<Task>, after: Option<Cursor>) -> Self {
+        task.readers.come();
         let epoch = task.record.lock().epoch;
         let moved = task.moved.subscribe();
         let end = moved.borrow().0;
@@ -138,5 +139,11 @@ impl Subscription {
             epoch: self.epoch,
             pos: self.pos,
         }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.task.readers.leave();
     }
 }

@@ -273,6 +273,7 @@ pub(crate) fn said_in(payload: Option<&RawValue>, with_text: bool) -> Said {
             .unwrap_or_default(),
         usage: answer.usage.map(Json::from),
         stop_reason: answer.stop_reason,
+        ..Done::default()
     };
     Said {
         events,

@@ -5,6 +5,9 @@
 pub mod auth;
 pub mod guard;
 pub mod io;
+pub mod line;
+pub mod mailbox;
+pub mod outbound;
 pub mod server;
 pub mod socket;
 pub mod sse;

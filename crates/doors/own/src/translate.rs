@@ -72,6 +72,11 @@ pub struct SettingsView {
     store: KeepView,
     /// Whether its approval asks go to the caller too.
     approvals_to_caller: bool,
+    /// Whether other agents may call it.
+    allow_a2a: bool,
+    /// How many calls of other agents it takes within an hour, where that is limited.
+    #[schema(nullable = false)]
+    calls_per_hour: Option<u32>,
     /// How long a call of it may be silent, where not as the hub has it.
     #[schema(nullable = false)]
     idle: Option<String>,

@@ -1,8 +1,16 @@
-//! Migrations with lists made up for the purpose, so that this holds before there is a second version.
+//! Migrations with lists made up for the purpose, and the real ones on a database that an older version made.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
+use jackfield_core::{
+    event::Message,
+    id::CallId,
+    outbox::Callback,
+    store::{Store, TaskRecord, TaskState},
+};
+
 use super::*;
+use crate::SqliteStore;
 
 const FIRST: &str = "CREATE TABLE a (x); INSERT INTO a VALUES ('kept')";
 const SECOND: &str = "ALTER TABLE a ADD COLUMN y";
@@ -107,4 +115,57 @@ fn nothing_is_migrated_without_its_copy() {
 fn the_real_migrations_lead_to_the_newest_version() {
     let (_dir, _path, conn) = database(MIGRATIONS);
     assert_eq!(version(&conn).unwrap(), newest(MIGRATIONS));
+}
+
+#[test]
+fn a_database_of_version_1_is_copied_and_goes_on() {
+    let (dir, _path, conn) = database(&[V1]);
+    let (done, open) = (CallId::new(), CallId::new());
+    conn.execute_batch(&format!(
+        r#"
+        INSERT INTO agents VALUES ('a', 'ann', 'agora', '{{"name":"A"}}', '"nobody"', '{{"store":"meta"}}',
+            '2026-01-01T00:00:00.000000000Z');
+        INSERT INTO tasks VALUES
+            ('{done}', '{done}', 'ann', 'ann', 'own', 'a', 's', 'r1', 'completed', 0, 0, 2,
+                '2026-01-01T00:00:00.000000000Z', '2026-01-01T00:00:01.000000000Z', NULL, NULL, NULL, 15),
+            ('{open}', '{open}', 'ann', 'ann', 'own', 'a', 's', 'r2', 'working', 1, 0, 4,
+                '2026-01-01T00:00:00.000000000Z', '2026-01-01T00:00:01.000000000Z', NULL, NULL, NULL, 40);
+        INSERT INTO log VALUES
+            ('{done}', 0, NULL, 'message', '{{"parts":[{{"text":"hi"}}]}}'),
+            ('{open}', 0, NULL, 'message', '{{"parts":[{{"text":"do"}}]}}'),
+            ('{open}', 1, 5, 'chunk', '{{"text":"abc"}}');
+        "#
+    ))
+    .unwrap();
+    drop(conn);
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let agents = store.load_agents().wait().unwrap();
+    assert!(agents[0].settings.allow_a2a, "{agents:?}");
+    let task = store.find_task(done.into()).wait().unwrap().unwrap();
+    assert_eq!((task.callback, task.unread), (None, None));
+    let reopened = store.reopen_tasks().wait().unwrap();
+    assert_eq!(reopened.len(), 1);
+    assert_eq!(reopened[0].messages, [Message::text("do")]);
+    assert_eq!(reopened[0].seq, Some(5));
+    let ended = TaskRecord {
+        state: TaskState::Failed,
+        callback: Some(Callback {
+            url: "https://example.com/".into(),
+            kind: "bridge".into(),
+            data: None,
+        }),
+        ..reopened[0].record.clone()
+    };
+    store.save_task(ended, Vec::new(), true).wait().unwrap();
+    assert_eq!(store.list_callbacks(false, 9).wait().unwrap().len(), 1);
+    drop(store);
+    assert_eq!(names(&dir), ["jackfield.db", "jackfield.db.bak-v1", "lock"]);
+    let copy = Connection::open(dir.path().join("jackfield.db.bak-v1")).unwrap();
+    assert_eq!(version(&copy).unwrap(), 1);
+    let count = |table: &str| {
+        let sql = format!("SELECT count(*) FROM {table}");
+        copy.query_row(&sql, [], |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
+    assert_eq!((count("tasks"), count("log")), (2, 3));
 }

@@ -2,6 +2,8 @@
 
 #[path = "contract/many.rs"]
 mod many;
+#[path = "contract/outbox.rs"]
+mod outbox;
 
 use jackfield_core::{
     event::{Answer, ChunkKind, End, Event},
@@ -10,15 +12,27 @@ use jackfield_core::{
     store::{
         LogItem, LogRow, Store, StoreError, TaskFilter, TaskRecord, TaskState, memory::MemoryStore,
     },
+    units::Span,
+};
+
+use outbox::{
+    a_dead_callback_is_sent_again_and_a_pending_one_is_not,
+    a_task_that_ends_puts_its_callback_into_the_outbox_once,
+    a_try_is_settled_as_delivered_or_for_later_or_for_good,
+    an_end_that_is_refused_leaves_no_callback,
+    due_callbacks_come_oldest_first_and_few_to_each_destination,
+    trimming_keeps_what_a_callback_still_needs,
 };
 
 use crate::records::{
-    agent, chunk, find, message, row, save, sqlite, task, text, time, token, whole_log, words,
+    agent, callback, chunk, find, message, row, save, sqlite, task, text, time, token, whole_log,
+    words,
 };
 use many::{
     an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for, filters_choose_tasks,
     lists_are_newest_first_and_come_in_pages, reopening_believes_the_rows_not_the_record,
     reopening_raises_the_epoch_of_what_is_unfinished,
+    reopening_tells_what_the_log_says_of_the_last_turn,
     trimming_removes_the_oldest_until_the_rest_fits, trimming_removes_what_ended_early,
 };
 
@@ -60,6 +74,13 @@ on_every_store! {
     an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for
     trimming_removes_what_ended_early
     trimming_removes_the_oldest_until_the_rest_fits
+    reopening_tells_what_the_log_says_of_the_last_turn
+    a_task_that_ends_puts_its_callback_into_the_outbox_once
+    an_end_that_is_refused_leaves_no_callback
+    due_callbacks_come_oldest_first_and_few_to_each_destination
+    a_try_is_settled_as_delivered_or_for_later_or_for_good
+    a_dead_callback_is_sent_again_and_a_pending_one_is_not
+    trimming_keeps_what_a_callback_still_needs
 }
 
 fn agents_read_back_and_removed_ones_are_gone(store: &dyn Store) {
@@ -98,6 +119,8 @@ fn a_task_reads_back_as_written_and_may_change(store: &dyn Store) {
         Reason::Agent("quota".into()),
         "no more \u{0} today",
     ));
+    record.callback = Some(callback("https://example.com/done?x=1"));
+    record.unread = Some(Span::millis(1500));
     save(store, &record, vec![message(0, "hi")]);
     record.log_end = 1;
     assert_eq!(find(store, record.id), record);

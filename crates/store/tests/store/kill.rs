@@ -12,7 +12,7 @@ use std::{
 
 use jackfield_core::{
     id::TaskId,
-    store::{Store, TaskFilter, TaskRecord},
+    store::{Reopened, Store, TaskFilter, TaskRecord},
 };
 use jackfield_store::{SqliteStore, backup_file, check};
 
@@ -135,7 +135,7 @@ fn what_was_acknowledged_survives_kill_9() {
         for (id, end) in acknowledged {
             log_is_whole(&store, &find(&store, id), end);
         }
-        for (task, _) in store.reopen_tasks().wait().unwrap() {
+        for Reopened { record: task, .. } in store.reopen_tasks().wait().unwrap() {
             assert_eq!(task.epoch, u32::try_from(round).unwrap() + 2);
             log_is_whole(&store, &task, 0);
         }

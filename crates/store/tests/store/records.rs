@@ -2,8 +2,9 @@
 
 use jackfield_core::{
     agent::{Profile, Settings, Share, Skill},
-    event::{Chunk, ChunkKind, Event, Message},
+    event::{Chunk, ChunkKind, Event, Json, Message},
     id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId, TokenId},
+    outbox::Callback,
     store::{AgentRecord, LogItem, LogRow, Store, TaskRecord, TaskState, TokenRecord},
 };
 use jackfield_store::SqliteStore;
@@ -68,6 +69,8 @@ pub(crate) fn task() -> TaskRecord {
         updated_at: time(0),
         wait_until: None,
         failure: None,
+        callback: None,
+        unread: None,
     }
 }
 
@@ -76,6 +79,15 @@ pub(crate) fn finished(updated_at: Timestamp) -> TaskRecord {
         state: TaskState::Completed,
         updated_at,
         ..task()
+    }
+}
+
+/// Somebody who wants to be told at this address.
+pub(crate) fn callback(url: &str) -> Callback {
+    Callback {
+        url: url.into(),
+        kind: "bridge".into(),
+        data: Some(Json::parse(r#"{"session_title": "T\u00e4sk"}"#).unwrap()),
     }
 }
 

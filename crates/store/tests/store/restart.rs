@@ -2,12 +2,14 @@
 
 use jackfield_core::{
     event::{Json, Message, Part},
-    store::{LogItem, Store, StoreError, TaskFilter, TaskRecord, TaskState},
+    outbox::{CallbackRef, Settled},
+    store::{LogItem, Reopened, Store, StoreError, TaskFilter, TaskRecord, TaskState},
 };
 use jackfield_store::SqliteStore;
 
 use crate::records::{
-    agent, find, look_inside, message, row, save, sqlite, task, text, token, whole_log, words,
+    agent, callback, find, look_inside, message, row, save, sqlite, task, text, token, whole_log,
+    words,
 };
 
 #[test]
@@ -49,14 +51,18 @@ fn each_restart_raises_the_epoch_of_an_unfinished_task() {
         let reopened = store.reopen_tasks().wait().unwrap();
         assert_eq!(
             reopened,
-            [(
-                TaskRecord {
+            [Reopened {
+                record: TaskRecord {
                     epoch,
                     log_end: 1,
                     ..record.clone()
                 },
-                vec![Message::text("hi")]
-            )]
+                messages: vec![Message::text("hi")],
+                has_reply: false,
+                seq: None,
+                asks: Vec::new(),
+                answers: Vec::new(),
+            }]
         );
     }
     let store = SqliteStore::open(dir.path()).unwrap();
@@ -69,6 +75,28 @@ fn each_restart_raises_the_epoch_of_an_unfinished_task() {
         Vec::new(),
     );
     assert_eq!(store.reopen_tasks().wait().unwrap(), []);
+}
+
+#[test]
+fn callbacks_outlive_the_store_and_are_settled_for_good() {
+    let (dir, store) = sqlite();
+    let record = TaskRecord {
+        state: TaskState::Completed,
+        callback: Some(callback("https://example.com/done")),
+        ..task()
+    };
+    save(&store, &record, vec![message(0, "hi")]);
+    drop(store);
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let rows = store.due_callbacks(record.updated_at, 9).wait().unwrap();
+    assert_eq!((rows.len(), rows[0].task), (1, record.id));
+    let counts = jackfield_store::check(dir.path()).unwrap().counts.unwrap();
+    assert_eq!((counts.callbacks_pending, counts.callbacks_dead), (1, 0));
+    let settled = store.settle_callback(rows[0].id, Settled::Delivered);
+    settled.wait().unwrap();
+    drop(store);
+    let store = SqliteStore::open(dir.path()).unwrap();
+    assert_eq!(store.list_callbacks(false, 9).wait().unwrap(), []);
 }
 
 #[test]
@@ -87,6 +115,14 @@ fn a_closed_store_says_so() {
         Err(StoreError::Closed)
     );
     assert_eq!(store.reopen_tasks().wait(), Err(StoreError::Closed));
+    assert_eq!(
+        store.list_callbacks(false, 1).wait(),
+        Err(StoreError::Closed)
+    );
+    assert_eq!(
+        store.resend_callback(CallbackRef::Task(task().id)).wait(),
+        Err(StoreError::Closed)
+    );
     assert_eq!(
         store.trim(task().created_at, 0).wait(),
         Err(StoreError::Closed)

@@ -240,3 +240,30 @@ async fn only_the_caller_its_owner_and_admins_may_cancel() {
     let asking = call_as(&hub, &bobs_agent, "a").unwrap();
     hub.cancel(&Principal::local(), asking.call().id).unwrap();
 }
+
+#[tokio::test]
+async fn the_platform_calls_any_agent_in_its_own_sessions_and_rules_over_none() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let platform = Principal::platform();
+    let request = Request {
+        principal: platform.clone(),
+        ..in_session("user-7:chat", to("a", "hi"))
+    };
+    let task = hub.start_task(request.clone()).await.unwrap();
+    let _asking = hub.call(request).unwrap();
+    settle().await;
+    for serving in [line.next(), line.next()] {
+        assert_eq!(serving.call().agent_session.as_str(), "user-7:chat");
+        assert_eq!(serving.call().principal.label(), "platform");
+    }
+    assert!(!platform.is_admin() && !platform.may_register(&id("a")));
+    assert_eq!(
+        reason(hub.change(&platform, &id("a"), Some(Share::Everyone), None)),
+        Reason::Unauthorized
+    );
+    assert!(hub.tasks().find(&platform, task.id).await.is_ok());
+    let anns = hub.start_task(to("a", "ann's")).await.unwrap();
+    assert!(hub.tasks().find(&platform, anns.id).await.is_err());
+    assert!(hub.tasks().find(&ann(), task.id).await.is_err());
+}

@@ -296,3 +296,51 @@ async fn the_state_of_a_task_says_whether_a_question_is_open() {
     settle().await;
     assert_eq!(state(&task), TaskState::Completed);
 }
+
+#[tokio::test]
+async fn an_agent_that_asks_too_much_at_once_fails_its_call_and_is_told() {
+    let hub = hub_with(|limits| limits.asks_per_call = 3).await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let serving = line.next();
+    for n in 0..10 {
+        // Answered ones do not count, however many there were.
+        let id = format!("early {n}");
+        assert_eq!(serving.ask(question(&id)), Pushed::Room);
+        hub.answer(&ann(), asking.call().id, &id, words("this"))
+            .unwrap();
+    }
+    assert_eq!(serving.answers().len(), 3, "the last ones are remembered");
+    for n in 0..3 {
+        assert_eq!(serving.ask(question(&n.to_string())), Pushed::Room);
+    }
+    assert_eq!(serving.ask(question("2")), Pushed::Room, "the same again");
+    assert!(!asking.call().is_ended());
+    assert_eq!(serving.ask(question("3")), Pushed::Ended);
+    assert_eq!(asking.call().suspended.load(Ordering::Acquire), 0);
+    assert_eq!(line.cancelled(), [asking.call().id]);
+    assert_eq!(failure(&asking), Reason::RateLimited);
+}
+
+#[tokio::test]
+async fn answers_are_remembered_for_a_connection_that_resumes_as_far_as_they_fit() {
+    let hub = hub_with(|limits| limits.pipe_full = Size::kib(10)).await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let cut = line.next();
+    for id in ["p", "q", "r"] {
+        cut.ask(question(id));
+        let long = words(&id.repeat(4000));
+        hub.answer(&ann(), asking.call().id, id, long).unwrap();
+        inputs(&cut);
+    }
+    let mut new = resume(&hub, "a", &Line::new());
+    let serving = new.adopted.pop().unwrap();
+    let answers = serving.answers();
+    let ids: Vec<_> = answers.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["q", "r"]);
+    assert_eq!(
+        reason(hub.answer(&ann(), asking.call().id, "p", words("again"))),
+        Reason::Conflict
+    );
+}

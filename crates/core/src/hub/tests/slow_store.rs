@@ -4,8 +4,9 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use super::*;
 use crate::{
-    id::TaskId,
-    store::{LogRow, TaskFilter, TaskRecord, TokenRecord},
+    id::{CallbackId, TaskId},
+    outbox::{CallbackRef, OutboxRow, Settled},
+    store::{AgentRecord, LogRow, Reopened, TaskFilter, TaskRecord, TokenRecord},
 };
 
 /// What was handed over for a task.
@@ -27,6 +28,14 @@ pub(super) struct SlowStore {
 }
 
 impl SlowStore {
+    /// What a process that was killed here would leave behind: only what is committed.
+    pub(super) fn copy(&self) -> Self {
+        Self {
+            inner: self.inner.copy(),
+            ..Self::default()
+        }
+    }
+
     /// Nothing is committed from now on.
     pub(super) fn hold(&self) {
         self.is_held.store(true, Ordering::Release);
@@ -118,7 +127,7 @@ impl Store for SlowStore {
     fn save_token(&self, record: TokenRecord) -> Receipt {
         self.inner.save_token(record)
     }
-    fn reopen_tasks(&self) -> Receipt<Vec<(TaskRecord, Vec<Message>)>> {
+    fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
         self.inner.reopen_tasks()
     }
     fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, _: bool) -> Receipt {
@@ -138,6 +147,21 @@ impl Store for SlowStore {
     }
     fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize> {
         self.inner.trim(before, total)
+    }
+    fn due_callbacks(&self, now: Timestamp, limit: usize) -> Receipt<Vec<OutboxRow>> {
+        self.inner.due_callbacks(now, limit)
+    }
+    fn next_callback(&self, after: Timestamp) -> Receipt<Option<Timestamp>> {
+        self.inner.next_callback(after)
+    }
+    fn settle_callback(&self, id: CallbackId, how: Settled) -> Receipt {
+        self.inner.settle_callback(id, how)
+    }
+    fn list_callbacks(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>> {
+        self.inner.list_callbacks(dead_only, limit)
+    }
+    fn resend_callback(&self, which: CallbackRef) -> Receipt<bool> {
+        self.inner.resend_callback(which)
     }
 }
 

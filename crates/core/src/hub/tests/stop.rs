@@ -144,3 +144,24 @@ async fn queued_live_calls_end_without_ever_reaching_the_agent() {
     );
     assert!(line.texts().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_does_not_keep_the_hub_from_stopping() {
+    let store = Arc::new(slow_store::SlowStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    store.hold();
+    serving.push(Event::text("never written"));
+    let start = Instant::now();
+    hub.stop(GRACE).await;
+    let took = start.elapsed();
+    assert!(took >= 2 * GRACE && took < 3 * GRACE, "{took:?}");
+    assert_eq!(
+        line.closed(),
+        [Closing::Stopping],
+        "agents are told all the same"
+    );
+}

@@ -290,6 +290,12 @@ pub struct SettingsBody {
     store: Option<Keep>,
     /// Whether its approval asks go to the caller too.
     approvals_to_caller: Option<bool>,
+    /// Whether other agents may call it.
+    allow_a2a: Option<bool>,
+    /// How many calls of other agents it takes within an hour; null: any number.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u32>)]
+    calls_per_hour: Option<Option<u32>>,
     /// How long a call of it may be silent; null: as the hub has it.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SpanBody>)]
@@ -313,6 +319,8 @@ impl SettingsBody {
         settings.approvals_to_caller = self
             .approvals_to_caller
             .unwrap_or(settings.approvals_to_caller);
+        settings.allow_a2a = self.allow_a2a.unwrap_or(settings.allow_a2a);
+        settings.calls_per_hour = self.calls_per_hour.unwrap_or(settings.calls_per_hour);
         settings.idle = self.idle.map_or(settings.idle, span);
         settings.absolute = self.absolute.map_or(settings.absolute, span);
         settings

@@ -81,7 +81,7 @@ async fn the_owner_shares_an_agent_and_sets_its_clocks() {
     let _amy = hub.attach("amy");
     let change = json!({
         "share": {"with": ["ann", "bob"]},
-        "settings": {"store": "meta", "idle": "90s", "absolute": 7200},
+        "settings": {"store": "meta", "idle": "90s", "absolute": 7200, "allow_a2a": false, "calls_per_hour": 5},
     });
     let (status, agent) = hub
         .json(Method::PATCH, "/v1/agents/amy", Some(change))
@@ -89,15 +89,16 @@ async fn the_owner_shares_an_agent_and_sets_its_clocks() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(agent["shared"], true);
     assert_eq!(agent["share"], json!({"with": ["ann", "bob"]}));
-    let set =
-        json!({"store": "meta", "approvals_to_caller": false, "idle": "90s", "absolute": "2h"});
+    let set = json!({"store": "meta", "approvals_to_caller": false, "allow_a2a": false, "calls_per_hour": 5,
+        "idle": "90s", "absolute": "2h"});
     assert_eq!(agent["settings"], set);
     // What is not named stays; null takes back.
-    let change = json!({"settings": {"idle": null}});
+    let change = json!({"settings": {"idle": null, "calls_per_hour": null, "allow_a2a": true}});
     hub.json(Method::PATCH, "/v1/agents/amy", Some(change))
         .await;
     let (_, agent) = hub.get("/v1/agents/amy").await;
-    let set = json!({"store": "meta", "approvals_to_caller": false, "absolute": "2h"});
+    let set =
+        json!({"store": "meta", "approvals_to_caller": false, "allow_a2a": true, "absolute": "2h"});
     assert_eq!(agent["settings"], set);
     let (_, agent) = hub
         .json(
@@ -119,6 +120,11 @@ async fn bad_changes_are_refused_and_change_nothing() {
         (json!({"share": {"with": ["not ok"]}}), "share"),
         (json!({"settings": {"idle": "soon"}}), "idle"),
         (json!({"settings": {"idle": 0}}), "idle"),
+        (
+            json!({"settings": {"calls_per_hour": -1}}),
+            "calls_per_hour",
+        ),
+        (json!({"settings": {"allow_a2a": "no"}}), "allow_a2a"),
         (json!({"settings": {"absolute": "400d"}}), "absolute"),
         (json!({"settings": {"colour": 1}}), "colour"),
         (json!([]), "body"),

@@ -1,9 +1,9 @@
 //! Promises about many tasks at once: opening them again, listing them, trimming them.
 
 use jackfield_core::{
-    event::End,
+    event::{Answer, End, Event},
     id::{AgentId, SessionId, TaskId},
-    store::{LogItem, Store, TaskFilter, TaskRecord, TaskState},
+    store::{LogItem, LogRow, Reopened, Store, TaskFilter, TaskRecord, TaskState},
 };
 
 use crate::records::{find, finished, message, row, save, task, text, time, whole_log};
@@ -33,8 +33,9 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
     save(store, &done, vec![message(0, "one")]);
     let reopened = store.reopen_tasks().wait().unwrap();
     let words = |id| {
-        let (_, messages) = reopened.iter().find(|(task, _)| task.id == id).unwrap();
-        messages
+        let found = reopened.iter().find(|one| one.record.id == id).unwrap();
+        found
+            .messages
             .iter()
             .map(jackfield_core::event::Message::words)
             .collect::<Vec<_>>()
@@ -42,8 +43,8 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
     assert_eq!(reopened.len(), 2);
     assert_eq!(words(submitted.id), ["one"]);
     assert_eq!(words(waiting.id), ["one", "two"]);
-    for (task, _) in &reopened {
-        assert_eq!(find(store, task.id), *task);
+    for Reopened { record, .. } in &reopened {
+        assert_eq!(find(store, record.id), *record);
     }
     assert_eq!(find(store, submitted.id).epoch, 2);
     assert_eq!(
@@ -71,6 +72,53 @@ pub(super) fn reopening_believes_the_rows_not_the_record(store: &dyn Store) {
     store.reopen_tasks().wait().unwrap();
     assert_eq!(find(store, ahead.id).log_end, 7);
     assert_eq!(find(store, empty.id).log_end, 0);
+}
+
+pub(super) fn reopening_tells_what_the_log_says_of_the_last_turn(store: &dyn Store) {
+    let numbered = |pos, seq, item| LogRow {
+        pos,
+        seq: Some(seq),
+        item,
+    };
+    let ask = |id: &str| {
+        let body = format!(r#"{{"id": "{id}", "kind": "input", "text": "?"}}"#);
+        LogItem::Event(Event::from_log("ask", &body).unwrap())
+    };
+    let answer = |id: &str| LogItem::Answer(id.into(), Answer::default());
+    let words = |text: &str| LogItem::Event(Event::text(text));
+    let first_turn = vec![
+        message(0, "one"),
+        numbered(1, 7, ask("old")),
+        row(2, answer("gone")),
+        numbered(3, 9, LogItem::End(End::done())),
+    ];
+    let mut second_turn = first_turn.clone();
+    second_turn.extend([
+        message(4, "two"),
+        numbered(5, 1, words("hé")),
+        numbered(8, u64::MAX, ask("p")),
+        numbered(9, 3, ask("q")),
+        row(10, answer("p")),
+        numbered(11, 4, words("on")),
+        row(13, LogItem::End(End::Cancelled)),
+    ]);
+    let (cut, begun, silent) = (task(), task(), task());
+    save(store, &cut, second_turn.clone());
+    second_turn.truncate(5);
+    save(store, &begun, second_turn);
+    save(store, &silent, Vec::new());
+    let reopened = store.reopen_tasks().wait().unwrap();
+    let of = |id| reopened.iter().find(|one| one.record.id == id).unwrap();
+    let (cut, begun, silent) = (of(cut.id), of(begun.id), of(silent.id));
+    let ids: Vec<_> = cut.asks.iter().map(|ask| ask.id.as_str()).collect();
+    assert_eq!((cut.messages.len(), cut.seq), (2, Some(4)));
+    assert_eq!(ids, ["q"], "of this turn, and not answered");
+    assert!(cut.has_reply && !begun.has_reply && !silent.has_reply);
+    assert_eq!(cut.answers, [("p".to_owned(), Answer::default())]);
+    for (one, messages) in [(begun, 2), (silent, 0)] {
+        assert_eq!((one.messages.len(), one.seq), (messages, None));
+        assert!(one.asks.is_empty() && one.answers.is_empty());
+    }
 }
 
 fn list(store: &dyn Store, filter: TaskFilter) -> Vec<TaskId> {

@@ -203,6 +203,7 @@ async fn the_end_brings_artifacts_attachments_usage_and_state() {
             ],
             usage: Some(Json::parse(r#"{"tokens":3}"#).unwrap()),
             stop_reason: Some("stop".to_owned()),
+            file_transfer_offer: None,
         };
         assert_eq!(end, End::Done(Box::new(done)));
     }

@@ -27,12 +27,16 @@ fn null_takes_a_setting_back_and_nothing_leaves_it() {
         idle: Some(Span::secs(5)),
         absolute: Some(Span::secs(6)),
         approvals_to_caller: true,
+        allow_a2a: false,
+        calls_per_hour: Some(7),
         ..Settings::default()
     };
-    let change: SettingsBody = serde_json::from_str(r#"{"idle": null, "store": "none"}"#).unwrap();
+    let change: SettingsBody =
+        serde_json::from_str(r#"{"idle": null, "store": "none", "calls_per_hour": null}"#).unwrap();
     let after = change.applied_to(before.clone());
     let wanted = Settings {
         idle: None,
+        calls_per_hour: None,
         store: Keep::None,
         ..before
     };

@@ -1,0 +1,191 @@
+//! The agent's end of a call.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{Call, asks::Opened};
+use crate::{
+    event::{Answer, Ask, End, Event, Input},
+    failure::{Failure, Reason},
+    gate::Gate,
+    pipe::{Item, Pipe, Pushed},
+    tap::Sight,
+};
+
+/// The agent's end of a call. Dropping it without an end means that the agent is gone.
+#[derive(Debug)]
+pub struct Serving {
+    call: Arc<Call>,
+    turn: u64,
+    armed: bool,
+}
+
+impl Serving {
+    pub(super) fn new(call: Arc<Call>, turn: u64) -> Self {
+        Self {
+            call,
+            turn,
+            armed: true,
+        }
+    }
+
+    /// The call.
+    pub fn call(&self) -> &Arc<Call> {
+        &self.call
+    }
+
+    /// Lets the connection's gate show that this reply is full.
+    pub fn gated(&self, gate: Arc<Gate>) {
+        self.call.reply.written_by(Some(gate), self.turn);
+    }
+
+    /// Says something to the caller. A caller that overran loses the call here and now.
+    pub fn push(&self, event: Event) -> Pushed {
+        let weight = event.weight();
+        let seen = self.call.shared.taps.are_watched().then(|| event.clone());
+        let pushed = self.call.reply.push_as(Some(self.turn), event);
+        self.note(pushed, weight, seen);
+        pushed
+    }
+
+    /// Says something to the caller, with the agent's own number of the frame, from 1 on and rising within a call. A frame
+    /// that came before, as an agent repeats it when it resumes, is dropped; so is all that has no higher number.
+    pub fn push_numbered(&self, event: Event, seq: u64) -> Pushed {
+        let weight = event.weight();
+        let seen = self.call.shared.taps.are_watched().then(|| event.clone());
+        let Some(pushed) = self.call.reply.push_marked(Some(self.turn), event, seq) else {
+            self.repeated();
+            return Pushed::Room;
+        };
+        self.note(pushed, weight, seen);
+        pushed
+    }
+
+    /// Asks, which suspends the call until it is answered. An approval is the agent's owner's to give: the caller only
+    /// hears that it is waited for, unless the owner said otherwise. An ask that is repeated, as after a resume, is
+    /// the same ask. An agent that asks more than a call may have open fails the call.
+    pub fn ask(&self, ask: Ask) -> Pushed {
+        self.open_ask(ask, None)
+    }
+
+    /// Asks like [`Serving::ask`], with the agent's own number of the frame. An agent that resumes repeats what it asked
+    /// and nobody answered, with its old number: a hub that was restarted may know the frame but not the ask.
+    pub fn ask_numbered(&self, ask: Ask, seq: u64) -> Pushed {
+        self.open_ask(ask, Some(seq))
+    }
+
+    fn open_ask(&self, ask: Ask, seq: Option<u64>) -> Pushed {
+        // Whoever may approve sees the ask through a tap, even where the caller only hears why it waits.
+        let seen = Event::Ask(ask.clone());
+        let weight = seen.weight();
+        match self.call.open_ask(ask, self.turn, seq) {
+            Opened::Pushed(pushed) => {
+                let is_watched = self.call.shared.taps.are_watched();
+                self.note(pushed, weight, is_watched.then_some(seen));
+                pushed
+            }
+            Opened::Repeated => {
+                self.repeated();
+                Pushed::Room
+            }
+            Opened::TooMany(count) => {
+                let text = format!("the agent asked more than {count} questions at once");
+                let end = End::Failed(Failure::new(Reason::RateLimited, text));
+                self.call.finish(end, true);
+                Pushed::Ended
+            }
+        }
+    }
+
+    /// Something came again: a sign of life, and nothing else.
+    fn repeated(&self) {
+        self.call.touch();
+        self.call.shared.metrics.repeated_event();
+    }
+
+    /// What follows from a push. Only what is in is a sign of life, is counted and is seen by observers.
+    fn note(&self, pushed: Pushed, weight: usize, seen: Option<Event>) {
+        let call = &*self.call;
+        match pushed {
+            Pushed::Room | Pushed::Full => {
+                call.touch();
+                if !call.answered.load(Ordering::Relaxed)
+                    && !call.answered.swap(true, Ordering::Relaxed)
+                {
+                    let after = call.made.elapsed();
+                    call.shared.metrics.first_event(call.door, after);
+                }
+                call.shared.metrics.event(weight);
+                if let Some(event) = seen {
+                    let owner = call.entry.owner();
+                    let sight = Sight::Event(event);
+                    call.shared
+                        .taps
+                        .see(&call.target, owner, Some(call.id), sight);
+                }
+            }
+            Pushed::Ended => call.shared.metrics.late_event(),
+            Pushed::Overrun => self.call.overrun(),
+        }
+    }
+
+    /// The agent says that it is alive: a sign of life, and a reader that wants to know is woken with nothing to read.
+    pub fn pulse(&self) {
+        if self.is_current() {
+            self.call.touch();
+            self.call.reply.pulse();
+        }
+    }
+
+    /// The caller's further input.
+    pub fn input(&self) -> &Pipe<Input, ()> {
+        &self.call.input
+    }
+
+    /// The last answers that the agent was given, by the ids of their questions: a connection that goes on with the call
+    /// repeats them, since the one before may have been cut before they got through.
+    pub fn answers(&self) -> Vec<(String, Answer)> {
+        self.call.answers()
+    }
+
+    /// The message went out on the agent's connection; see [`Call::is_written`].
+    pub fn written(&self) {
+        self.call.written.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the call as the agent says. False if it had ended already.
+    pub fn finish(self, end: End) -> bool {
+        self.finish_as(end, 0)
+    }
+
+    /// Ends the call as the agent says, with the agent's own number of the frame. Gives itself back if that is a frame
+    /// that came before: then it is none that ends the call.
+    pub fn finish_numbered(self, end: End, seq: u64) -> Result<bool, Self> {
+        if self.is_current() && !self.call.is_ended() && seq <= self.call.received() {
+            self.repeated();
+            return Err(self);
+        }
+        Ok(self.finish_as(end, seq))
+    }
+
+    fn finish_as(mut self, end: End, seq: u64) -> bool {
+        self.armed = false;
+        self.is_current() && self.call.finish_numbered(end, false, seq)
+    }
+
+    /// The connection could not take it, so that the agent never saw the call: it may be handed over again.
+    pub(crate) fn undo(mut self) {
+        self.armed = false;
+    }
+
+    fn is_current(&self) -> bool {
+        self.call.turn.load(Ordering::Acquire) == self.turn
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if self.armed && self.is_current() {
+            self.call.finish(End::Failed(Failure::agent_left()), false);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! How connections come and go: the newest wins, a late close is harmless, and open calls wait for an agent that may
+//! resume them.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::Entry;
+use crate::{
+    agent::{Closing, Keep, Link, Profile},
+    call::Serving,
+    event::End,
+    failure::{Failure, Reason},
+    tap::Sight,
+};
+
+/// What became of an attach.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) adopted: Vec<Serving>,
+    pub(crate) changed: bool,
+}
+
+impl Entry {
+    /// Takes a new connection. The newest wins: the old one is told, and its open calls fail unless `resumes`.
+    pub(crate) fn take(
+        &self,
+        link: &Arc<dyn Link>,
+        profile: Profile,
+        resumes: bool,
+    ) -> Result<Taken, Failure> {
+        let now = Instant::now();
+        let mut lost = Vec::new();
+        let mut undelivered = Vec::new();
+        let (taken, old) = {
+            let mut state = self.state.lock();
+            if state.is_gone {
+                let text = format!("agent {} was removed just now; register again", self.id);
+                return Err(Failure::new(Reason::Conflict, text));
+            }
+            state.check_hold(now, self.shared.limits.replacements_per_minute)?;
+            let changed = state.profile != profile || state.door != link.door();
+            self.generation.fetch_add(1, Ordering::AcqRel);
+            let old = state.link.replace(link.clone());
+            if old.is_some() {
+                state.replaced.push_back(now);
+            } else {
+                state.changed_at = Timestamp::now();
+                self.shared.metrics.agent_online(1);
+            }
+            state.door = link.door();
+            state.profile = profile;
+            state.grace = None;
+            state.is_resumable = false;
+            let mut adopted = Vec::new();
+            for call in state.open.values().filter(|call| call.is_sent()) {
+                if resumes {
+                    adopted.push(call.serve());
+                } else {
+                    lost.push(call.clone());
+                }
+            }
+            // Oldest first, for those who care.
+            adopted.sort_by_key(|serving| serving.call().id);
+            state.regroup(link, &self.placed, &mut undelivered);
+            for call in std::mem::take(&mut state.waiting) {
+                state.dispatch(&call, &self.placed, &mut undelivered);
+            }
+            (Taken { adopted, changed }, old)
+        };
+        if let Some(old) = old {
+            old.close(Closing::Replaced);
+        }
+        drop(undelivered);
+        for call in lost {
+            call.finish(End::Failed(call.lost()), false);
+        }
+        if self.shared.taps.are_watched() {
+            self.shared
+                .taps
+                .see(&self.id, &self.owner, None, Sight::Online(link.door()));
+        }
+        Ok(taken)
+    }
+
+    /// Whether open calls wait for the agent when this connection is gone, as it says beforehand.
+    pub(crate) fn set_resumable(&self, link: &Arc<dyn Link>, resumable: bool) {
+        let mut state = self.state.lock();
+        if state.is_held_by(link) {
+            state.is_resumable = resumable;
+        }
+    }
+
+    /// Whether an agent that comes back may go on with the calls that it has, after a restart of the hub too.
+    pub(crate) fn may_be_resumed(&self) -> bool {
+        let state = self.state.lock();
+        let is_logged = state.settings.store == Keep::Full;
+        is_logged && (state.grace.is_some() || state.is_resumable)
+    }
+
+    /// A connection is gone. Harmless if a newer one has taken over. With `resumable`, open calls wait for the grace.
+    pub(crate) fn leave(&self, link: &Arc<dyn Link>, resumable: bool) -> bool {
+        let lost = {
+            let mut state = self.state.lock();
+            if !state.is_held_by(link) {
+                return false;
+            }
+            state.link = None;
+            state.is_resumable = false;
+            state.changed_at = Timestamp::now();
+            self.generation.fetch_add(1, Ordering::AcqRel);
+            self.shared.metrics.agent_online(-1);
+            if resumable {
+                state.grace = Some(Instant::now() + self.shared.limits.resume_grace.0);
+                // The connection may drop what it holds without ending the calls.
+                for call in state.open.values().filter(|call| call.is_sent()) {
+                    call.next_turn();
+                }
+                Vec::new()
+            } else {
+                state.lose()
+            }
+        };
+        for call in lost {
+            call.finish(End::Failed(call.lost()), false);
+        }
+        if self.shared.taps.are_watched() {
+            self.shared
+                .taps
+                .see(&self.id, &self.owner, None, Sight::Offline);
+        }
+        true
+    }
+
+    /// The agent is forgotten: its connection is told to go, and nothing waits for it any more.
+    pub(crate) fn retire(&self) {
+        let (link, lost) = {
+            let mut state = self.state.lock();
+            state.is_gone = true;
+            state.grace = None;
+            self.generation.fetch_add(1, Ordering::AcqRel);
+            let lost: Vec<_> = state.open.values().cloned().collect();
+            (state.link.take(), lost)
+        };
+        if let Some(link) = link {
+            self.shared.metrics.agent_online(-1);
+            link.close(Closing::Revoked);
+            if self.shared.taps.are_watched() {
+                self.shared
+                    .taps
+                    .see(&self.id, &self.owner, None, Sight::Offline);
+            }
+        }
+        for call in lost {
+            call.finish(End::Failed(call.lost()), false);
+        }
+    }
+
+    /// Ends the grace of an agent that did not come back in time.
+    pub(crate) fn end_grace(&self, now: Instant) {
+        let lost = {
+            let mut state = self.state.lock();
+            if state.grace.is_none_or(|until| now < until) {
+                return;
+            }
+            state.grace = None;
+            state.lose()
+        };
+        for call in lost {
+            call.finish(End::Failed(call.lost()), false);
+        }
+    }
+}

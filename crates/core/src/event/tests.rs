@@ -1,0 +1,73 @@
+//! What joins what, what reads back from the log, and by how much a cursor advances.
+
+use super::*;
+
+#[test]
+fn text_joins_text_but_never_another_kind_or_tool_call() {
+    let tool = |id: &str| Chunk {
+        kind: ChunkKind::ToolInput,
+        tool_call_id: Some(id.into()),
+        ..Chunk::text("x")
+    };
+    assert!(Chunk::text("a").joins(&Chunk::text("b")));
+    assert!(!Chunk::text("a").joins(&Chunk::status("b")));
+    assert!(!Chunk::status("a").joins(&Chunk::status("b")));
+    assert!(tool("1").joins(&tool("1")));
+    assert!(!tool("1").joins(&tool("2")));
+}
+
+#[test]
+fn events_read_back_from_the_log_as_they_were() {
+    let events = [
+        Event::text("hé\"llo\n"),
+        Event::Artifact(Artifact {
+            id: "a".into(),
+            name: None,
+            parts: vec![
+                Part::Data(Json::parse(r#"{"deep": [1, {"x": null}]}"#).unwrap()),
+                Part::File(File {
+                    name: Some("f".into()),
+                    mime: None,
+                    source: FileSource::Uri("https://e/f".into()),
+                }),
+            ],
+            append: true,
+            last: false,
+        }),
+        Event::Ask(Ask {
+            id: "q".into(),
+            kind: AskKind::Approval,
+            text: "may I?".into(),
+            tool_name: Some("rm".into()),
+            tool_call_id: None,
+            arguments: Some(Json::parse("[1]").unwrap()),
+            schema: None,
+        }),
+    ];
+    for event in events {
+        assert_eq!(
+            Event::from_log(event.kind(), &event.body().unwrap()).unwrap(),
+            event
+        );
+    }
+}
+
+#[test]
+fn a_cursor_advances_by_the_bytes_of_text_and_by_one_otherwise() {
+    assert_eq!(Event::text("hé").advance(), 3);
+    assert_eq!(Event::text("").advance(), 1);
+    assert_eq!(Event::Chunk(Chunk::status("long status")).advance(), 1);
+}
+
+#[test]
+fn an_end_keeps_what_the_agent_offers_and_says_nothing_of_what_it_does_not() {
+    let plain = serde_json::to_string(&Done::default()).unwrap();
+    assert_eq!(plain, r#"{"state":"completed"}"#);
+    let done = Done {
+        file_transfer_offer: Some(Json::parse(r#"{"transfer_id": "t", "zip_size": 1}"#).unwrap()),
+        ..Done::default()
+    };
+    let text = serde_json::to_string(&done).unwrap();
+    assert_eq!(serde_json::from_str::<Done>(&text).unwrap(), done);
+    assert!(done.weight() > Done::default().weight() + 30);
+}

@@ -1,0 +1,145 @@
+//! How agents come to the hub: whose an id is, and the connection that holds it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Hub, stopping};
+use crate::{
+    agent::{Link, Profile, Settings, Share},
+    call::Serving,
+    entry::Entry,
+    failure::{Failure, Reason},
+    id::AgentId,
+    principal::Principal,
+    store::{AgentRecord, Receipt},
+};
+
+/// A connection that holds an agent. Dropping it means that the agent is gone.
+#[derive(Debug)]
+pub struct Attached {
+    entry: Arc<Entry>,
+    link: Arc<dyn Link>,
+    /// Open calls of an earlier connection that this one goes on with, oldest first. [`Call::request`] is how the agent
+    /// knows each, [`Call::received`] what need not be repeated, [`Serving::answers`] what may not have got through. One
+    /// that the agent does not know and that has no reply ([`Call::has_reply`]) never arrived: its message is written
+    /// again.
+    ///
+    /// [`Call::has_reply`]: crate::call::Call::has_reply
+    /// [`Call::request`]: crate::call::Call::request
+    /// [`Call::received`]: crate::call::Call::received
+    pub adopted: Vec<Serving>,
+    /// Resolves when the store has the agent, if there was something to write.
+    pub saved: Option<Receipt>,
+    resumable: bool,
+}
+
+impl Attached {
+    /// The agent's place.
+    pub fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    /// Whether open calls wait for the agent to come back when this connection is gone, and kept ones at the next hub
+    /// when this one stops. Then drop this before the [`Serving`]s that the connection holds: they end their calls as
+    /// long as the connection is attached.
+    pub fn set_resumable(&mut self, resumable: bool) {
+        self.resumable = resumable;
+        self.entry.set_resumable(&self.link, resumable);
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.entry.leave(&self.link, self.resumable);
+    }
+}
+
+impl Hub {
+    /// Attaches an agent. The newest connection wins, if it proves the same owner. `resumes` takes over the open
+    /// calls of the previous connection instead of failing them.
+    pub fn attach(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        profile: Profile,
+        link: Arc<dyn Link>,
+        resumes: bool,
+    ) -> Result<Attached, Failure> {
+        if self.is_stopping() {
+            return Err(stopping());
+        }
+        if !principal.may_register(id) {
+            let text =
+                format!("this token may not register agent {id}: it needs a scope like agent:{id}");
+            return Err(Failure::new(Reason::Unauthorized, text));
+        }
+        let (entry, is_new) = self.claim(principal, id, &profile, link.door())?;
+        let taken = entry.take(&link, profile, resumes)?;
+        // `stop` has told all links that it found; it may have missed this one.
+        if self.is_stopping() {
+            entry.leave(&link, false);
+            return Err(stopping());
+        }
+        let saved = (is_new || taken.changed).then(|| self.0.store.save_agent(entry.record()));
+        Ok(Attached {
+            entry,
+            link,
+            adopted: taken.adopted,
+            saved,
+            resumable: false,
+        })
+    }
+
+    /// Takes what an attached agent now says of itself.
+    pub fn refresh(&self, attached: &Attached, profile: Profile) -> Option<Receipt> {
+        let changed = attached.entry.set_profile(profile);
+        changed.then(|| self.0.store.save_agent(attached.entry.record()))
+    }
+
+    /// The agent's place, made if the id is free. An id is its first owner's.
+    fn claim(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        profile: &Profile,
+        door: &'static str,
+    ) -> Result<(Arc<Entry>, bool), Failure> {
+        let taken = || {
+            Failure::new(
+                Reason::Unauthorized,
+                format!("agent id {id} belongs to another owner; choose another id"),
+            )
+        };
+        let mut agents = self.0.agents.write();
+        if let Some(entry) = agents.get(id) {
+            return if *entry.owner() == principal.owner {
+                Ok((entry.clone(), false))
+            } else {
+                Err(taken())
+            };
+        }
+        // Counted only when an id is new: a linear look there, nothing on the way of calls.
+        if agents
+            .values()
+            .filter(|entry| *entry.owner() == principal.owner)
+            .count()
+            >= self.limits().agents_per_owner
+        {
+            let text = format!("owner {} holds as many agents as one may", principal.owner);
+            return Err(Failure::new(Reason::Busy, text));
+        }
+        let record = AgentRecord {
+            id: id.clone(),
+            owner: principal.owner.clone(),
+            door: door.to_owned(),
+            profile: profile.clone(),
+            share: Share::default(),
+            settings: Settings::default(),
+            registered_at: Timestamp::now(),
+        };
+        let entry = Arc::new(Entry::new(record, door, self.0.shared.clone()));
+        agents.insert(id.clone(), entry.clone());
+        Ok((entry, true))
+    }
+}

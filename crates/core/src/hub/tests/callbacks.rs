@@ -1,0 +1,174 @@
+//! Who wants to be told of the end of a task is in the outbox from the moment it is durable.
+
+use super::{slow_store::on_slow_store, *};
+use crate::{
+    agent::Keep,
+    event::{Done, DoneState},
+    outbox::{Callback, CallbackRef, OutboxRow, Settled},
+};
+
+fn callback() -> Callback {
+    Callback {
+        url: "https://example.com/done".into(),
+        kind: "bridge".into(),
+        data: None,
+    }
+}
+
+fn told(request: Request) -> Request {
+    Request {
+        callback: Some(callback()),
+        ..request
+    }
+}
+
+async fn due(hub: &Hub) -> Vec<OutboxRow> {
+    hub.callbacks().due(10).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_ends_wakes_whoever_delivers() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    settle().await;
+    assert!(due(&hub).await.is_empty());
+    let deliver = async {
+        let start = Instant::now();
+        hub.callbacks().wait().await.unwrap();
+        (start.elapsed(), due(&hub).await)
+    };
+    let finish = async {
+        settle().await;
+        assert!(line.next().finish(End::done()));
+    };
+    let ((after, rows), ()) = tokio::join!(deliver, finish);
+    assert_eq!(after, Duration::ZERO, "at once");
+    assert_eq!((rows.len(), rows[0].task), (1, task.id));
+    assert_eq!(rows[0].callback, callback());
+    let record = hub.tasks().find(&ann(), task.id).await.unwrap().record();
+    assert_eq!(record.callback, Some(callback()), "for what it says");
+    let settled = hub.callbacks().settle(rows[0].id, Settled::Delivered);
+    settled.await.unwrap();
+    assert!(hub.callbacks().list(false, 9).await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_wakes_when_a_pause_is_over_or_one_is_sent_again() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    settle().await;
+    line.next().finish(End::done());
+    settle().await;
+    let callbacks = hub.callbacks().clone();
+    callbacks.wait().await.unwrap();
+    let id = due(&hub).await[0].id;
+    let at = Timestamp::now() + Duration::from_secs(20);
+    let error = "503".to_owned();
+    callbacks
+        .settle(id, Settled::Retry { at, error })
+        .await
+        .unwrap();
+    let start = Instant::now();
+    callbacks.wait().await.unwrap();
+    let waited = start.elapsed().as_secs_f64();
+    assert!((19.0..=20.1).contains(&waited), "{waited}");
+    let error = "410".to_owned();
+    callbacks.settle(id, Settled::Dead { error }).await.unwrap();
+    assert!(callbacks.resend(CallbackRef::Task(task.id)).await.unwrap());
+    let start = Instant::now();
+    callbacks.wait().await.unwrap();
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert_eq!(due(&hub).await[0].id, id, "the same one");
+    assert!(!callbacks.resend(CallbackRef::Id(id)).await.unwrap());
+}
+
+#[tokio::test]
+async fn the_end_and_its_callback_are_one_commit() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    settle().await;
+    store.hold();
+    line.next().finish(End::done());
+    settle().await;
+    assert!(
+        store
+            .copy()
+            .list_callbacks(false, 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(store.held_up(), 1, "one write has both");
+    store.commit_one();
+    let left = store.copy();
+    assert_eq!(left.list_callbacks(false, 9).await.unwrap().len(), 1);
+    let record = left.find_task(task.id).await.unwrap().unwrap();
+    assert_eq!(record.state, TaskState::Completed);
+}
+
+#[tokio::test]
+async fn every_end_is_told_but_a_turn_that_waits_for_more_is_not() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(told(to("a", "one"))).await.unwrap();
+    settle().await;
+    line.next().finish(End::Done(Box::new(Done {
+        state: DoneState::InputRequired,
+        ..Done::default()
+    })));
+    settle().await;
+    assert!(due(&hub).await.is_empty());
+    // The next message need not say again who is to be told.
+    let task = hub.continue_task(to("a", "two"), &task).await.unwrap();
+    settle().await;
+    drop(line.next());
+    settle().await;
+    let cancelled = hub.start_task(told(to("a", "three"))).await.unwrap();
+    hub.cancel_task(&ann(), cancelled.id).await.unwrap();
+    settle().await;
+    let tasks: Vec<_> = due(&hub).await.iter().map(|row| row.task).collect();
+    assert_eq!(tasks, [task.id, cancelled.id]);
+}
+
+#[tokio::test]
+async fn what_a_restart_fails_is_told_too() {
+    let store = Arc::new(MemoryStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    let (_a, _line) = agent(&hub, "a");
+    let task = hub.start_task(told(to("a", "hi"))).await.unwrap().id;
+    settle().await;
+    let left = store.copy();
+    left.remove_agent(id("a")).await.unwrap();
+    let hub = hub_on(Arc::new(left), |_| ()).await;
+    let rows = due(&hub).await;
+    assert_eq!((rows.len(), rows[0].task), (1, task));
+}
+
+#[tokio::test]
+async fn who_is_told_is_kept_even_where_nothing_else_is() {
+    for (keep, is_kept) in [(Keep::None, true), (Keep::Meta, true)] {
+        let store = Arc::new(MemoryStore::default());
+        let hub = hub_on(store.clone(), |_| ()).await;
+        let (_a, line) = agent(&hub, "a");
+        let settings = Settings {
+            store: keep,
+            ..Settings::default()
+        };
+        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
+        let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+        let plain = hub.start_task(to("a", "hi")).await.unwrap();
+        settle().await;
+        for _ in 0..2 {
+            line.next().finish(End::done());
+        }
+        settle().await;
+        assert_eq!(due(&hub).await.len(), usize::from(is_kept));
+        assert!(store.find_task(task.id).await.unwrap().is_some());
+        assert!(store.read_log(task.id, 0, 9).await.unwrap().is_empty());
+        let found = store.find_task(plain.id).await.unwrap();
+        assert_eq!(found.is_some(), keep == Keep::Meta);
+    }
+}

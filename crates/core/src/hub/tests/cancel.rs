@@ -1,0 +1,139 @@
+//! Cancelling a task, whatever it does just now.
+
+use super::{
+    slow_store::{Write, on_slow_store},
+    *,
+};
+use crate::{
+    event::{Done, DoneState},
+    id::TaskId,
+    store::LogItem,
+};
+
+fn input_required() -> End {
+    End::Done(Box::new(Done {
+        state: DoneState::InputRequired,
+        ..Done::default()
+    }))
+}
+
+#[tokio::test]
+async fn a_running_task_is_cancelled_at_its_agent() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    assert_eq!(
+        reason(hub.cancel_task(&bob(), task.id).await),
+        Reason::NotFound
+    );
+    hub.cancel_task(&ann(), task.id).await.unwrap();
+    assert_eq!(line.cancelled(), [serving.call().id]);
+    settle().await;
+    assert_eq!(state(&task), TaskState::Cancelled);
+    assert_eq!(
+        reason(hub.cancel_task(&ann(), task.id).await),
+        Reason::Conflict
+    );
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_a_message_is_cancelled_for_good() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    line.next().finish(input_required());
+    settle().await;
+    store.hold();
+    let cancel = async {
+        hub.cancel_task(&ann(), task.id).await.unwrap();
+        assert_eq!(store.held_up(), 0, "it is cancelled when the store has it");
+    };
+    let commit = async {
+        settle().await;
+        let going_on = hub.continue_task(to("a", "two"), &task).await;
+        assert_eq!(reason(going_on), Reason::Conflict, "nobody gets in between");
+        assert_eq!(
+            reason(hub.cancel_task(&ann(), task.id).await),
+            Reason::Conflict
+        );
+        let Some(Write::Save(record, rows)) = store.commit_one() else {
+            panic!("nothing was saved")
+        };
+        assert_eq!(record.state, TaskState::Cancelled);
+        assert_eq!(rows[0].item, LogItem::End(End::Cancelled));
+    };
+    tokio::join!(cancel, commit);
+    store.let_go();
+    let found = hub.tasks().find(&ann(), task.id).await.unwrap();
+    assert_eq!(state(&found), TaskState::Cancelled);
+    let rows = read_on(found.subscribe(None)).await;
+    assert_eq!(rows.len(), 3, "message, end of the turn, end: {rows:?}");
+    assert_eq!(
+        reason(hub.continue_task(to("a", "two"), &found).await),
+        Reason::Conflict
+    );
+    assert!(line.texts().is_empty() && line.cancelled().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_over_or_unknown_cannot_be_cancelled() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    line.next().finish(End::done());
+    settle().await;
+    let failure = hub.cancel_task(&ann(), task.id).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::Conflict);
+    assert!(failure.text.contains("completed"), "{failure}");
+    let unknown = TaskId::from(CallId::new());
+    assert_eq!(
+        reason(hub.cancel_task(&ann(), unknown).await),
+        Reason::NotFound
+    );
+}
+
+#[tokio::test]
+async fn a_waiting_task_never_goes_out_once_it_is_cancelled() {
+    let hub = hub().await;
+    drop(agent(&hub, "a"));
+    let patient = Request {
+        wait_online: Some(Duration::from_secs(3600)),
+        ..to("a", "hi")
+    };
+    let task = hub.start_task(patient).await.unwrap();
+    settle().await;
+    hub.cancel_task(&ann(), task.id).await.unwrap();
+    settle().await;
+    let (_a, line) = agent(&hub, "a");
+    settle().await;
+    assert!(line.texts().is_empty());
+    assert_eq!(state(&task), TaskState::Cancelled);
+}
+
+#[tokio::test]
+async fn whoever_is_refused_a_turn_does_not_give_it_to_a_third() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "one")).await.unwrap();
+    settle().await;
+    line.next().finish(input_required());
+    settle().await;
+    store.hold();
+    let caller = ann();
+    let first = hub.cancel_task(&caller, task.id);
+    let others = async {
+        settle().await;
+        for _ in 0..3 {
+            let refused = hub.continue_task(to("a", "two"), &task);
+            let refused = tokio::time::timeout(Duration::from_secs(1), refused).await;
+            assert_eq!(reason(refused.unwrap()), Reason::Conflict);
+        }
+        store.let_go();
+    };
+    let (first, ()) = tokio::join!(first, others);
+    first.unwrap();
+}

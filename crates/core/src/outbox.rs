@@ -1,0 +1,237 @@
+//! Callbacks: what a caller wants to be told when its task is over. The store keeps them in its outbox, from the
+//! transaction that ends the task until a door has delivered them; when a try is repeated, and when it is given up, is
+//! decided here, as a pure function.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use crate::{
+    event::Json,
+    id::{CallbackId, TaskId},
+    store::{Receipt, Store, StoreError, TaskRecord},
+};
+
+/// How many callbacks to one destination are tried at once, so that a dead host holds up no other.
+pub const PER_ORIGIN: usize = 4;
+/// How long the first pause is at most; each further one may be twice as long.
+pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// How long a pause is at most, even where the destination asks for a longer one: it shall not lose its callbacks by
+/// one mistaken `Retry-After`.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(15 * 60);
+/// After this time a callback is given up.
+pub const GIVE_UP: Duration = Duration::from_secs(24 * 3600);
+/// A loop that waits for callbacks looks at least this often: clocks are set, and laptops sleep.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// Whom to tell when a task is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Callback {
+    /// Where.
+    pub url: String,
+    /// Which door composes it, and in what form.
+    pub kind: String,
+    /// What that door needs to know besides the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Json>,
+}
+
+impl Callback {
+    /// Its destination: scheme, host and port, as far as a limit per destination must know them.
+    pub fn origin(&self) -> String {
+        let (scheme, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
+        let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+        let host = host.rsplit('@').next().unwrap_or_default();
+        format!("{scheme}://{host}").to_ascii_lowercase()
+    }
+}
+
+/// Where a callback stands. One that was delivered is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutboxState {
+    /// It is tried until it is delivered.
+    Pending,
+    /// It was given up.
+    Dead,
+}
+
+impl OutboxState {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Dead => "dead",
+        }
+    }
+
+    /// Reads the name back.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Pending, Self::Dead]
+            .into_iter()
+            .find(|state| state.name() == name)
+    }
+}
+
+/// A callback that was not delivered yet. What it says is composed when it is tried, from the task and its log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutboxRow {
+    /// Its id, the same in every try: the `Idempotency-Key`.
+    pub id: CallbackId,
+    /// The task that is over.
+    pub task: TaskId,
+    /// Whom to tell, and how.
+    pub callback: Callback,
+    /// Where it stands.
+    pub state: OutboxState,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it may be tried again; of a dead one, when it was given up.
+    pub next_at: Timestamp,
+    /// When the task ended, or since when it is sent again.
+    pub created_at: Timestamp,
+    /// Why the last try failed.
+    pub last_error: Option<String>,
+}
+
+impl OutboxRow {
+    /// What a task that has just ended puts into the outbox.
+    pub fn of(task: &TaskRecord) -> Option<Self> {
+        let callback = task.callback.clone().filter(|_| task.state.is_final())?;
+        Some(Self {
+            id: CallbackId::new(),
+            task: task.id,
+            callback,
+            state: OutboxState::Pending,
+            attempts: 0,
+            next_at: task.updated_at,
+            created_at: task.updated_at,
+            last_error: None,
+        })
+    }
+
+    /// What follows from a try that failed. `fraction` is drawn at random between 0 and 1, `retry_after` what the
+    /// destination asked for.
+    pub fn after_failure(
+        &self,
+        now: Timestamp,
+        fraction: f64,
+        retry_after: Option<Duration>,
+        error: String,
+    ) -> Settled {
+        let pause = pause(self.attempts, fraction, retry_after);
+        let at = now.saturating_add(pause).unwrap_or(Timestamp::MAX);
+        let last = self
+            .created_at
+            .saturating_add(GIVE_UP)
+            .unwrap_or(Timestamp::MAX);
+        if at > last {
+            Settled::Dead { error }
+        } else {
+            Settled::Retry { at, error }
+        }
+    }
+}
+
+/// How long to wait after the try that came after `before` others: at random up to 1 s, 2 s, 4 s … 15 min (full
+/// jitter), and not less than the destination asked for, up to 15 min of that.
+pub fn pause(before: u32, fraction: f64, retry_after: Option<Duration>) -> Duration {
+    let most = FIRST_PAUSE
+        .saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX))
+        .min(LONGEST_PAUSE);
+    let wanted = retry_after.unwrap_or_default().min(LONGEST_PAUSE);
+    most.mul_f64(fraction.clamp(0.0, 1.0)).max(wanted)
+}
+
+/// What became of a try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settled {
+    /// It was delivered.
+    Delivered,
+    /// It is tried again.
+    Retry {
+        /// When.
+        at: Timestamp,
+        /// Why it failed.
+        error: String,
+    },
+    /// It is given up.
+    Dead {
+        /// Why.
+        error: String,
+    },
+}
+
+/// A callback by its own id, or by its task's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallbackRef {
+    /// The callback's.
+    Id(CallbackId),
+    /// The task's.
+    Task(TaskId),
+}
+
+/// The hub's callbacks, for the door that delivers them. Who may see and resend them is that door's question.
+#[derive(Debug, Clone)]
+pub struct Callbacks {
+    store: Arc<dyn Store>,
+    woken: Arc<Notify>,
+}
+
+impl Callbacks {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            woken: Arc::default(),
+        }
+    }
+
+    /// Those that may be tried now; see [`Store::due_callbacks`].
+    pub fn due(&self, limit: usize) -> Receipt<Vec<OutboxRow>> {
+        self.store.due_callbacks(Timestamp::now(), limit)
+    }
+
+    /// Waits until there may be another one to try: a task has ended, one is sent again, or a pause is over. For one
+    /// loop per hub; it looks once before it waits. Cancel-safe.
+    pub async fn wait(&self) -> Result<(), StoreError> {
+        let now = Timestamp::now();
+        let next = self.store.next_callback(now).await?;
+        let pause = next.map_or(LOOK, |next| {
+            Duration::try_from(next.duration_since(now)).unwrap_or_default()
+        });
+        tokio::select! {
+            () = self.woken.notified() => {}
+            () = tokio::time::sleep(pause.min(LOOK)) => {}
+        }
+        Ok(())
+    }
+
+    /// Writes down what became of a try.
+    pub fn settle(&self, id: CallbackId, how: Settled) -> Receipt {
+        self.store.settle_callback(id, how)
+    }
+
+    /// Those that were not delivered, newest first.
+    pub fn list(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>> {
+        self.store.list_callbacks(dead_only, limit)
+    }
+
+    /// Sends a dead one again.
+    pub async fn resend(&self, which: CallbackRef) -> Result<bool, StoreError> {
+        let found = self.store.resend_callback(which).await?;
+        if found {
+            self.wake();
+        }
+        Ok(found)
+    }
+
+    /// A callback has become due.
+    pub(crate) fn wake(&self) {
+        self.woken.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests;

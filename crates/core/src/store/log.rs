@@ -1,0 +1,143 @@
+//! The rows of a task's log, and how they are written down.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    event::{Answer, Done, End, Event, ITEM_OVERHEAD, Message},
+    failure::{Failure, Reason},
+    pipe::Item,
+};
+
+/// What one row of a task's log says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LogItem {
+    /// The caller's message that opens a turn.
+    Message(Message),
+    /// What the agent said.
+    Event(Event),
+    /// The answer to an ask, by the ask's id.
+    Answer(String, Answer),
+    /// How the turn ended.
+    End(End),
+}
+
+#[derive(Serialize, Deserialize)]
+struct AnswerBody {
+    ask_id: String,
+    answer: Answer,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FailureBody {
+    reason: String,
+    text: String,
+}
+
+impl LogItem {
+    /// The kind and the body, as they are kept.
+    pub fn to_row(&self) -> Result<(&'static str, String), serde_json::Error> {
+        Ok(match self {
+            Self::Message(message) => ("message", serde_json::to_string(message)?),
+            Self::Event(event) => (event.kind(), event.body()?),
+            Self::Answer(ask_id, answer) => (
+                "answer",
+                serde_json::to_string(&AnswerBody {
+                    ask_id: ask_id.clone(),
+                    answer: answer.clone(),
+                })?,
+            ),
+            Self::End(End::Done(done)) => ("done", serde_json::to_string(done)?),
+            Self::End(End::Failed(failure)) => {
+                let body = FailureBody {
+                    reason: failure.reason.name().to_owned(),
+                    text: failure.text.to_string(),
+                };
+                ("failed", serde_json::to_string(&body)?)
+            }
+            Self::End(End::Cancelled) => ("cancelled", "{}".to_owned()),
+        })
+    }
+
+    /// Reads a row back.
+    pub fn from_row(kind: &str, body: &str) -> Result<Self, serde_json::Error> {
+        Ok(match kind {
+            "message" => Self::Message(serde_json::from_str(body)?),
+            "answer" => {
+                let AnswerBody { ask_id, answer } = serde_json::from_str(body)?;
+                Self::Answer(ask_id, answer)
+            }
+            "done" => Self::End(End::Done(Box::new(serde_json::from_str::<Done>(body)?))),
+            "failed" => {
+                let FailureBody { reason, text } = serde_json::from_str(body)?;
+                Self::End(End::Failed(Failure::new(Reason::from_name(&reason), text)))
+            }
+            "cancelled" => Self::End(End::Cancelled),
+            event => Self::Event(Event::from_log(event, body)?),
+        })
+    }
+
+    /// By how much it advances a cursor.
+    pub fn advance(&self) -> u64 {
+        match self {
+            Self::Event(event) => event.advance(),
+            Self::Message(_) | Self::Answer(..) | Self::End(_) => 1,
+        }
+    }
+
+    /// Its size, for rings and batches.
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Event(event) => event.weight(),
+            Self::Message(message) => ITEM_OVERHEAD + message.weight(),
+            Self::Answer(_, answer) => ITEM_OVERHEAD + answer.weight(),
+            Self::End(End::Done(done)) => ITEM_OVERHEAD + done.weight(),
+            Self::End(_) => ITEM_OVERHEAD,
+        }
+    }
+}
+
+/// One row of a task's log. Text rows may be merged by the store; then `pos` is that of the first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogRow {
+    /// The position of its first byte (text) or of itself.
+    pub pos: u64,
+    /// The agent's own number of the last frame in it, where its protocol numbers frames.
+    pub seq: Option<u64>,
+    /// What it says.
+    pub item: LogItem,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_read_back_as_they_were() {
+        let items = [
+            LogItem::Message(Message::text("hi")),
+            LogItem::Event(Event::text("there")),
+            LogItem::Answer(
+                "q".into(),
+                Answer {
+                    approved: Some(true),
+                    ..Answer::default()
+                },
+            ),
+            LogItem::End(End::done()),
+            LogItem::End(End::Done(Box::new(Done {
+                file_transfer_offer: Some(crate::event::Json::parse(r#"{"zip_size": 7}"#).unwrap()),
+                ..Done::default()
+            }))),
+            LogItem::End(End::Cancelled),
+            LogItem::End(End::Failed(Failure::new(
+                Reason::Agent("quota".into()),
+                "no more",
+            ))),
+            LogItem::End(End::Failed(Failure::new(Reason::Timeout, "late"))),
+        ];
+        for item in items {
+            let (kind, body) = item.to_row().unwrap();
+            assert_eq!(LogItem::from_row(kind, &body).unwrap(), item);
+        }
+    }
+}

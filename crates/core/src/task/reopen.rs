@@ -1,0 +1,79 @@
+//! What becomes of unfinished tasks after a restart. The hub never runs a message twice.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+
+use super::{Task, no_such_task};
+use crate::{
+    agent::Keep,
+    call::{Call, Life, TakenUp},
+    event::{End, Message},
+    failure::Failure,
+    hub::{Hub, Request, Start, known_door},
+    principal::Principal,
+    store::{Receipt, Reopened, StoreError, TaskRecord, TaskState},
+};
+
+impl Hub {
+    /// What was not sent goes out when its agent registers. What was sent waits for the agent to resume it, for the same
+    /// time as after a cut; it fails if what was said was not kept, since then nobody knows what is missing.
+    pub(crate) async fn take_up_tasks(&self, open: Vec<Reopened>) -> Result<(), StoreError> {
+        let tasks = self.tasks();
+        for mut reopened in open {
+            let record = &reopened.record;
+            if record.state == TaskState::InputRequired && !record.sent {
+                continue;
+            }
+            let sent = record.sent;
+            let keep = if reopened.messages.is_empty() {
+                Keep::Meta
+            } else {
+                Keep::Full
+            };
+            let call = match reopened.messages.pop() {
+                Some(message) => self.reopen(&mut reopened, message),
+                None => Err(Failure::hub_restarted()),
+            };
+            let task = Task::new(reopened.record, keep, call.is_ok(), tasks);
+            match call {
+                Ok(call) => drop(tasks.run(task, call, sent, Receipt::ready(Ok(())))),
+                Err(failure) => task.conclude(End::Failed(failure), None).await?,
+            }
+        }
+        Ok(())
+    }
+
+    fn reopen(&self, reopened: &mut Reopened, message: Message) -> Result<Arc<Call>, Failure> {
+        let record = &reopened.record;
+        let principal = Principal::from_key(&record.principal).ok_or_else(no_such_task)?;
+        let door = known_door(&record.door);
+        let mut request = Request::new(principal, door, record.agent.clone(), message);
+        request.session = Some(record.session.clone());
+        request.request = Some(record.request.clone());
+        request.wait_online = (!record.sent).then(|| self.waits(record));
+        let taken_up = record.sent.then(|| TakenUp {
+            has_reply: reopened.has_reply,
+            received: reopened.seq.unwrap_or(0),
+            asks: std::mem::take(&mut reopened.asks),
+            answers: std::mem::take(&mut reopened.answers),
+        });
+        self.start(
+            request,
+            &Start {
+                id: Some(record.call),
+                task: Some(record.id),
+                is_allowed: true,
+                taken_up,
+                ..Start::new(Life::Kept)
+            },
+        )
+    }
+
+    fn waits(&self, record: &TaskRecord) -> Duration {
+        let until = |until: Timestamp| until.duration_since(Timestamp::now());
+        record.wait_until.map_or(self.limits().queue_wait.0, |at| {
+            Duration::try_from(until(at)).unwrap_or_default()
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! The kept calls of a hub: which of them are worked on, and who records them.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::time::{Instant, timeout};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
+
+use super::{Task, no_such_task, recorder::Recorder, store_failure};
+use crate::{
+    agent::Keep,
+    call::{Asking, Call},
+    event::{Answer, End},
+    failure::Failure,
+    id::TaskId,
+    outbox::Callbacks,
+    principal::{Principal, Who},
+    shared::Shared,
+    store::{Receipt, Store, StoreError, TaskFilter, TaskRecord},
+};
+
+/// The kept calls of a hub.
+#[derive(Debug)]
+pub struct Tasks {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) callbacks: Callbacks,
+    live: Arc<Mutex<HashMap<TaskId, Arc<Task>>>>,
+    /// The tasks whose next turn is just being started.
+    continued: Mutex<HashSet<TaskId>>,
+    recorders: TaskTracker,
+    stopping: CancellationToken,
+}
+
+impl Tasks {
+    pub(crate) fn new(store: Arc<dyn Store>, shared: Arc<Shared>) -> Self {
+        Self {
+            callbacks: Callbacks::new(store.clone()),
+            store,
+            shared,
+            live: Arc::default(),
+            continued: Mutex::default(),
+            recorders: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+        }
+    }
+
+    pub(crate) fn callbacks(&self) -> &Callbacks {
+        &self.callbacks
+    }
+
+    /// A task of the principal's. Foreign and unknown ones look the same.
+    pub async fn find(&self, principal: &Principal, id: TaskId) -> Result<Arc<Task>, Failure> {
+        let live = self.live.lock().get(&id).cloned();
+        let task = match live {
+            Some(task) => Some(task),
+            None => self.load(id).await.map_err(|error| store_failure(&error))?,
+        };
+        task.filter(|task| principal.may_act_for(&task.record.lock().principal))
+            .ok_or_else(no_such_task)
+    }
+
+    async fn load(&self, id: TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        let record = self.store.find_task(id).await?;
+        Ok(record.map(|record| Task::new(record, Keep::Full, false, self)))
+    }
+
+    /// The principal's tasks, newest first.
+    pub async fn list(
+        &self,
+        principal: &Principal,
+        mut filter: TaskFilter,
+    ) -> Result<Vec<TaskRecord>, Failure> {
+        if !principal.is_admin() {
+            filter.principal = Some(principal.key());
+            filter.exactly = principal.who != Who::Person;
+        }
+        let mut records = self
+            .store
+            .list_tasks(filter)
+            .await
+            .map_err(|error| store_failure(&error))?;
+        let live = self.live.lock();
+        for record in &mut records {
+            if let Some(task) = live.get(&record.id) {
+                *record = task.record();
+            }
+        }
+        Ok(records)
+    }
+
+    /// Notes the answer to an ask of a task's call.
+    pub(crate) fn answered(&self, call: &Call, ask_id: &str, answer: Answer) {
+        let task = call.task.and_then(|id| self.live.lock().get(&id).cloned());
+        if let Some(task) = task {
+            task.answered(call, ask_id, answer);
+        }
+    }
+
+    pub(super) fn is_live(&self, id: TaskId) -> bool {
+        self.live.lock().contains_key(&id)
+    }
+
+    /// Claims the next turn of a task, so that two messages at once do not both get it.
+    pub(super) fn claim(&self, id: TaskId) -> Option<Turn<'_>> {
+        let is_first = self.continued.lock().insert(id);
+        // Made only if it is the first: one that is dropped gives the claim back.
+        is_first.then(|| Turn { tasks: self, id })
+    }
+
+    /// What is known of a task now; the one at hand may have been found before its last turn.
+    pub(super) async fn current(&self, task: &Task) -> Result<TaskRecord, Failure> {
+        let live = self.live.lock().get(&task.id).cloned();
+        if let Some(live) = live {
+            return Ok(live.record());
+        }
+        let stored = self.store.find_task(task.id).await;
+        let stored = stored.map_err(|error| store_failure(&error))?;
+        Ok(stored.unwrap_or_else(|| task.record()))
+    }
+
+    /// A stop that begins while this is held waits until the recorder has the call: what was accepted but not sent is
+    /// unmarked before the next start reads it.
+    pub(super) fn underway(&self) -> TaskTrackerToken {
+        self.recorders.token()
+    }
+
+    /// Nothing is handed to agents any more, and what they have ends.
+    pub(crate) fn send_no_more(&self) {
+        self.stopping.cancel();
+    }
+
+    pub(crate) fn trim(&self) {
+        let limits = &self.shared.limits;
+        if let Ok(before) = Timestamp::now().checked_sub(limits.task_kept.0) {
+            drop(self.store.trim(before, limits.tasks_total.0));
+        }
+    }
+
+    /// Lets the recorders write down what they have. They get some time for it and no more: a store that hangs shall
+    /// not keep the hub from stopping.
+    pub(crate) async fn stop(&self, limit: Duration) {
+        self.send_no_more();
+        self.recorders.close();
+        if timeout(limit, self.recorders.wait()).await.is_err() {
+            let left = self.recorders.len();
+            tracing::error!(left, "the store did not take what is known of some tasks");
+        }
+    }
+
+    /// Cancels the tasks that go on only while somebody reads them, and that nobody reads.
+    pub(crate) fn cancel_unread(&self, now: Instant) {
+        let live = self.live.lock();
+        let unread = live.values().filter(|task| task.is_given_up(now));
+        let unread: Vec<_> = unread.filter_map(|task| task.call()).collect();
+        drop(live);
+        for call in unread {
+            call.finish(End::Cancelled, true);
+        }
+    }
+
+    /// Hands a call to a recorder, which waits for `saved` before anything else. The receipt resolves with it.
+    pub(super) fn run(
+        &self,
+        task: Arc<Task>,
+        call: Arc<Call>,
+        sent: bool,
+        saved: Receipt,
+    ) -> Receipt {
+        *task.call.lock() = Arc::downgrade(&call);
+        self.live.lock().insert(task.id, task.clone());
+        let (accepted, receipt) = Receipt::pair();
+        let recorder = Recorder::new(task, Asking::new(call), self.shared.limits.task_unwritten.0);
+        let (live, stopping) = (self.live.clone(), self.stopping.clone());
+        self.recorders
+            .spawn(async move { recorder.run(sent, saved, accepted, &live, stopping).await });
+        receipt
+    }
+}
+
+/// The claim on a task's next turn.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    tasks: &'a Tasks,
+    id: TaskId,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.tasks.continued.lock().remove(&self.id);
+    }
+}

@@ -1,0 +1,133 @@
+//! Agents as the platform sees them: their status, who uses a token, and how to cut one off.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::{IntoResponse as _, Response},
+};
+use jackfield_core::agent::Closing;
+use jackfield_wire::bridge::relay::{
+    AgentsByToken, DisconnectRequest,
+    response::{AgentStatus, Disconnected, TokenAgent, TokenAgents},
+};
+use subtle::ConstantTimeEq as _;
+
+use super::{
+    body,
+    problem::{Problem, agent_id},
+};
+use crate::{
+    DOOR,
+    bridge::{Attachment, Bridge},
+    relay::words::time,
+};
+
+/// The id in the path of a request.
+pub(super) fn path_id(path: Result<Path<String>, PathRejection>) -> Result<String, Problem> {
+    // What cannot be decoded is no id either.
+    path.map_or_else(|_| agent_id("").map(|id| id.to_string()), |Path(id)| Ok(id))
+}
+
+/// `GET /api/agents/{id}/status`. An agent that nobody knows is one that never connected.
+pub(super) async fn status(
+    State(bridge): State<Arc<Bridge>>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Problem> {
+    let id = agent_id(&path_id(path)?)?;
+    let Ok(entry) = bridge.hub.find(&bridge.platform, id.as_str()) else {
+        return Ok(Json(AgentStatus::default()).into_response());
+    };
+    let view = entry.view();
+    let seen = bridge.attached.lock().get(&id).cloned();
+    // The last connection of an agent that has come through another door since tells nothing any more.
+    let seen = seen.filter(|_| view.door == DOOR).unwrap_or_else(|| {
+        let since = view.online.then_some(view.since);
+        Attachment {
+            connected_at: since,
+            last_heartbeat: since,
+            active_sessions: u64::try_from(view.open_calls).unwrap_or(u64::MAX),
+            ..Attachment::default()
+        }
+    });
+    let agent_type = match &seen.agent_type {
+        said if !said.is_empty() => said,
+        _ => view.profile.agent_type.as_deref().unwrap_or(&view.door),
+    };
+    let capabilities = if seen.capabilities.is_empty() {
+        view.profile
+            .skills
+            .iter()
+            .map(|skill| skill.id.as_str())
+            .collect()
+    } else {
+        seen.capabilities.iter().map(String::as_str).collect()
+    };
+    let status = AgentStatus {
+        online: view.online,
+        agent_type,
+        capabilities,
+        connected_at: &seen.connected_at.map(time).unwrap_or_default(),
+        last_heartbeat: &seen.last_heartbeat.map(time).unwrap_or_default(),
+        active_sessions: seen.active_sessions,
+        user_id: if view.online { view.owner.as_str() } else { "" },
+    };
+    Ok(Json(status).into_response())
+}
+
+/// `POST /api/disconnect`: closes an agent's connection as if its token had been revoked, so that it stays away.
+pub(super) async fn disconnect(
+    State(bridge): State<Arc<Bridge>>,
+    request: Request,
+) -> Result<Json<Disconnected>, Problem> {
+    let body = body::read(request).await?;
+    let body = DisconnectRequest::parse(&body, &bridge.wire_limits)?;
+    let id = agent_id(body.agent_id.required()?)?;
+    let entry = bridge.hub.find(&bridge.platform, id.as_str()).ok();
+    let link = entry.and_then(|entry| entry.link());
+    if let Some(link) = &link {
+        tracing::info!(agent = %id, "the platform disconnects an agent");
+        link.close(Closing::Revoked);
+    }
+    Ok(Json(Disconnected {
+        success: true,
+        was_online: link.is_some(),
+    }))
+}
+
+/// `POST /api/agents-by-token`: the agents that are connected with a token, which is known by its hash only.
+pub(super) async fn by_token(
+    State(bridge): State<Arc<Bridge>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body = body::read(request).await?;
+    let body = AgentsByToken::parse(&body, &bridge.wire_limits)?;
+    let wanted = body.token_hash.required()?.to_ascii_lowercase();
+    let uses_it = |attachment: &Attachment| {
+        let hash = attachment.token_hash.as_deref().unwrap_or_default();
+        bool::from(hash.as_bytes().ct_eq(wanted.as_bytes()))
+    };
+    let mut found: Vec<_> = {
+        let attached = bridge.attached.lock();
+        let found = attached
+            .iter()
+            .filter(|(_, attachment)| uses_it(attachment));
+        found
+            .map(|(id, attachment)| (id.clone(), attachment.agent_type.clone()))
+            .collect()
+    };
+    found.retain(|(id, _)| {
+        let entry = bridge.hub.find(&bridge.platform, id.as_str());
+        entry.is_ok_and(|entry| entry.link().is_some_and(|link| link.door() == DOOR))
+    });
+    found.sort();
+    let agents = found
+        .iter()
+        .map(|(id, agent_type)| TokenAgent {
+            agent_id: id.as_str(),
+            agent_type,
+        })
+        .collect();
+    Ok(Json(TokenAgents { agents }).into_response())
+}

@@ -1,0 +1,89 @@
+//! `POST /api/cancel`: the agent is told to stop, and the reader of the relay that it is over. Real agents that are
+//! cancelled say nothing more, so that the hub ends the relay itself.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    response::{IntoResponse as _, Response},
+};
+use jackfield_core::{
+    call::Call,
+    id::{AgentId, RequestId, SessionId},
+};
+use jackfield_wire::bridge::relay::{CancelRequest, response::Cancelled};
+use uuid::Uuid;
+
+use super::{
+    body,
+    problem::{Problem, agent_id, peer_id},
+};
+use crate::bridge::Bridge;
+
+pub(super) async fn cancel(
+    State(bridge): State<Arc<Bridge>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body = body::read(request).await?;
+    let body = CancelRequest::parse(&body, &bridge.wire_limits)?;
+    let agent = agent_id(body.agent_id.required()?)?;
+    let wanted = wanted(&body);
+    let calls = match &wanted {
+        Ok((session, request)) => find(&bridge, &agent, session, request.as_ref()),
+        Err(_) => Vec::new(),
+    };
+    // As for a relay, an agent that is away is told before fields that are missing.
+    let entry = bridge.hub.find(&bridge.platform, agent.as_str()).ok();
+    if calls.is_empty() && entry.is_none_or(|entry| entry.link().is_none()) {
+        return Err(Problem::offline("Agent is not connected"));
+    }
+    let (session, request) = wanted?;
+    let oldest = calls.first().map(|(request, _)| request.clone());
+    // The last one first, so that none of a session gets its turn because the one before it went.
+    for (_, call) in calls.iter().rev() {
+        // One that has ended meanwhile is as good as cancelled.
+        bridge.hub.cancel(&bridge.platform, call.id).ok();
+    }
+    let request_id = match request.or(oldest) {
+        Some(request) => request.to_string(),
+        None => Uuid::new_v4().to_string(),
+    };
+    let answer = Cancelled {
+        success: true,
+        session_id: session.as_str(),
+        request_id: &request_id,
+    };
+    Ok(Json(answer).into_response())
+}
+
+/// What is to be cancelled: one request, or all of a session.
+fn wanted(body: &CancelRequest<'_>) -> Result<(SessionId, Option<RequestId>), Problem> {
+    let session = body.session_id.required()?;
+    let session = peer_id("session_id", session, SessionId::parse)?;
+    let request = body.request_id.optional()?;
+    let request = request.map(|request| peer_id("request_id", request, RequestId::parse));
+    Ok((session, request.transpose()?))
+}
+
+fn find(
+    bridge: &Bridge,
+    agent: &AgentId,
+    session: &SessionId,
+    request: Option<&RequestId>,
+) -> Vec<(RequestId, Arc<Call>)> {
+    let mut calls = bridge.open.of(agent);
+    // What was taken up after a restart is known by the id that the agent sees.
+    if let Some(request) = request
+        && calls.iter().all(|(known, _)| known != request)
+    {
+        let entry = bridge.hub.find(&bridge.platform, agent.as_str()).ok();
+        let call = entry.and_then(|entry| entry.open_call(request.as_str()));
+        let is_ours = |call: &Arc<Call>| call.principal.key() == bridge.platform.key();
+        calls.extend(call.filter(is_ours).map(|call| (request.clone(), call)));
+    }
+    calls.retain(|(known, call)| {
+        call.session == *session && request.is_none_or(|request| request == known)
+    });
+    calls
+}

@@ -1,0 +1,38 @@
+//! The query of a request, by name. As in the bodies, an empty value counts as a missing one and unknown names are
+//! ignored.
+
+use std::convert::Infallible;
+
+use axum::extract::{FromRequestParts, Query as Parse};
+use http::request::Parts;
+
+use super::Problem;
+
+/// The names and values of a query; none if it cannot be read.
+#[derive(Debug)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let parsed = Parse::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+        Ok(Self(parsed.map_or_else(|_| Vec::new(), |parsed| parsed.0)))
+    }
+}
+
+impl Query {
+    /// A value that must be there.
+    pub(crate) fn required(&self, name: &str) -> Result<&str, Problem> {
+        let found = self
+            .0
+            .iter()
+            .find(|(key, value)| key == name && !value.is_empty());
+        match found {
+            Some((_, value)) => Ok(value),
+            None => Err(Problem::bad_query(format!(
+                "query parameter {name} is missing"
+            ))),
+        }
+    }
+}

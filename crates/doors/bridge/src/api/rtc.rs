@@ -1,0 +1,80 @@
+//! `POST /api/rtc-signal/{id}`: an HTTP caller says something to an agent about a file transfer, and fetches what the
+//! agent said meanwhile.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::{IntoResponse as _, Response},
+};
+use http::StatusCode;
+use jackfield_core::failure::Failure;
+use jackfield_wire::bridge::{
+    ErrorCode,
+    downlink::{self, HTTP_CALLER, RtcRelay},
+    is_safe_client_id,
+    relay::{
+        RtcSignalRequest,
+        response::{Signal, Signals},
+    },
+};
+use tokio::time::Instant;
+
+use super::{
+    agents::path_id,
+    body,
+    problem::{Problem, agent_id},
+};
+use crate::{bridge::Bridge, signals};
+
+/// The signal that says nothing and only fetches.
+const POLL: &str = "poll";
+
+pub(super) async fn exchange(
+    State(bridge): State<Arc<Bridge>>,
+    path: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let id = agent_id(&path_id(path)?)?;
+    let body = body::read(request).await?;
+    let body = RtcSignalRequest::parse(&body, &bridge.wire_limits)?;
+    let transfer = body.transfer_id.required()?;
+    let signal_type = body.signal_type.required()?;
+    if signal_type != POLL {
+        let client_id = body.client_id.optional()?;
+        if client_id.is_some_and(|id| !is_safe_client_id(id)) {
+            return Err(Problem::unsafe_client_id());
+        }
+        let frame = downlink::rtc_signal_relay(&RtcRelay {
+            transfer_id: transfer.clone(),
+            from_agent_id: HTTP_CALLER.into(),
+            signal_type: signal_type.clone(),
+            payload: body.payload.optional()?.copied(),
+            client_id: client_id.cloned(),
+            ice_servers: body.ice_servers.optional()?.copied(),
+            extra: Vec::new(),
+        });
+        signals::post(&bridge.hub, &bridge.platform, id.as_str(), frame)
+            .map_err(|failure| not_sent(&failure))?;
+    }
+    let taken = bridge.signals.take(&id, transfer, Instant::now());
+    let signals = taken.iter().map(|waiting| Signal {
+        signal_type: &waiting.signal_type,
+        payload: waiting.payload.as_deref(),
+    });
+    let answer = Signals {
+        ok: true,
+        signals: signals.collect(),
+    };
+    Ok(Json(answer).into_response())
+}
+
+/// The agent is not there (404), or went away just now (502).
+fn not_sent(failure: &Failure) -> Problem {
+    if *failure == Failure::agent_left() {
+        let code = ErrorCode::AgentOffline.name();
+        return Problem::new(StatusCode::BAD_GATEWAY, code, "Agent disconnected");
+    }
+    Problem::offline("Agent is not connected")
+}

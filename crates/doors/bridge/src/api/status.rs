@@ -1,0 +1,82 @@
+//! `GET /api/task-status`: what became of an async (or kept) relay.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    id::RequestId,
+    store::{TaskRecord, TaskState},
+    task::Task,
+};
+use jackfield_wire::bridge::relay::response::TaskStatus;
+
+use super::{
+    Query,
+    problem::{Problem, agent_id, peer_id},
+};
+use crate::{
+    bridge::Bridge,
+    relay::{gather::Gathered, outcome::Outcome, words::time},
+};
+
+pub(super) async fn show(
+    State(bridge): State<Arc<Bridge>>,
+    query: Query,
+) -> Result<Response, Problem> {
+    let agent = query.required("agent_id")?;
+    let request = query.required("request_id")?;
+    let agent = agent_id(agent)?;
+    let request = peer_id("request_id", request, RequestId::parse)?;
+    let task = bridge.open.find(&bridge, &agent, &request).await?;
+    let task = task.ok_or_else(Problem::no_task)?;
+    let record = task.record();
+    if is_running(&task, &record) {
+        let status = TaskStatus::Running {
+            request_id: request.as_str(),
+            started_at: &time(record.created_at),
+        };
+        return Ok(Json(status).into_response());
+    }
+    let gathered = Gathered::of(&task, bridge.hub.limits().message.0).await;
+    let gathered = gathered.map_err(|error| {
+        tracing::error!(%error, "the log of a task could not be read");
+        Failure::new(Reason::Internal, "the hub's store failed")
+    })?;
+    let outcome = Outcome::of(&record, gathered);
+    let completed_at = time(record.updated_at);
+    let duration_ms = outcome.duration_ms;
+    let status = match &outcome.result {
+        Ok(done) => TaskStatus::Completed {
+            request_id: request.as_str(),
+            result: &done.text,
+            attachments: &done.attachments(),
+            file_transfer_offer: done.offer(),
+            duration_ms,
+            completed_at: &completed_at,
+        },
+        Err((code, text)) => TaskStatus::Failed {
+            request_id: request.as_str(),
+            error_code: code,
+            error_message: text,
+            duration_ms,
+            completed_at: &completed_at,
+        },
+    };
+    Ok(Json(status).into_response())
+}
+
+/// Whether the agent is at it. One that ended its turn with a question has answered, as far as the bridge goes.
+fn is_running(task: &Task, record: &TaskRecord) -> bool {
+    match record.state {
+        TaskState::Submitted | TaskState::Working => true,
+        TaskState::InputRequired => task.call().is_some(),
+        TaskState::Completed | TaskState::Failed | TaskState::Cancelled | TaskState::Rejected => {
+            false
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the sessions and the HTTP handlers of this door share.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jackfield_core::{hub::Hub, id::AgentId, metrics::Traffic, principal::Principal};
+use jackfield_kit::{auth::Gatekeeper, outbound::OutboundError, tasks::Tasks};
+use jackfield_wire::bridge::Limits;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    DOOR,
+    callbacks::{CallbackRules, Callbacks},
+    relay::open::Open,
+    secret::{Secret, Secrets},
+    signals::Signals,
+};
+
+/// What the operator set for the platform that uses the HTTP API.
+#[derive(Debug, Default)]
+pub struct Platform {
+    /// The secrets that let it in, the newest first. Two while one replaces the other; with none, nobody is let in.
+    pub secrets: Vec<Secret>,
+    /// How it is called back; without it, no async relays are taken.
+    pub callbacks: Option<CallbackRules>,
+}
+
+/// What the sessions and the HTTP handlers of this door share.
+#[derive(Debug)]
+pub struct Bridge {
+    pub(crate) hub: Hub,
+    pub(crate) gatekeeper: Gatekeeper,
+    pub(crate) tasks: Tasks,
+    pub(crate) traffic: Traffic,
+    pub(crate) wire_limits: Limits,
+    /// Who calls when the platform does.
+    pub(crate) platform: Principal,
+    pub(crate) secrets: Secrets,
+    pub(crate) callbacks: Arc<Callbacks>,
+    /// The platform's requests.
+    pub(crate) open: Open,
+    /// What agents say to HTTP callers about file transfers.
+    pub(crate) signals: Signals,
+    /// The last connection of each agent of this door.
+    pub(crate) attached: Mutex<HashMap<AgentId, Attachment>>,
+}
+
+/// What is known of an agent's connection, and stays known when it is gone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attachment {
+    /// The SHA-256 of the token that it registered with, in hex: see [`token_hash`].
+    pub(crate) token_hash: Option<String>,
+    /// What it says it is.
+    pub(crate) agent_type: String,
+    /// What it says it can do.
+    pub(crate) capabilities: Vec<String>,
+    /// When it registered.
+    pub(crate) connected_at: Option<Timestamp>,
+    /// When it last gave a sign of life.
+    pub(crate) last_heartbeat: Option<Timestamp>,
+    /// How many sessions it says it has.
+    pub(crate) active_sessions: u64,
+}
+
+/// How a token is known to the platform.
+pub(crate) fn token_hash(token: &str) -> String {
+    let digest = Sha256::digest(token.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Bridge {
+    /// The door of a hub without a platform: its HTTP API refuses everybody. Its sessions are among `tasks`.
+    pub fn new(hub: Hub, gatekeeper: Gatekeeper, tasks: Tasks) -> Arc<Self> {
+        Self::assemble(hub, gatekeeper, tasks, Vec::new(), Callbacks::none())
+    }
+
+    /// The door of a hub with a platform. Its sessions are among `tasks`, and so is whoever delivers the callbacks.
+    pub fn with_platform(
+        hub: Hub,
+        gatekeeper: Gatekeeper,
+        tasks: Tasks,
+        platform: Platform,
+    ) -> Result<Arc<Self>, OutboundError> {
+        let callbacks = match &platform.callbacks {
+            Some(rules) => Callbacks::new(rules)?,
+            None => Callbacks::none(),
+        };
+        let bridge = Self::assemble(hub, gatekeeper, tasks, platform.secrets, callbacks);
+        Callbacks::start(&bridge);
+        Ok(bridge)
+    }
+
+    fn assemble(
+        hub: Hub,
+        gatekeeper: Gatekeeper,
+        tasks: Tasks,
+        secrets: Vec<Secret>,
+        callbacks: Callbacks,
+    ) -> Arc<Self> {
+        let traffic = hub.metrics().traffic(DOOR);
+        let limits = hub.limits();
+        let wire_limits = Limits {
+            max_depth: limits.json_depth,
+            max_chunk: limits.chunk.0,
+        };
+        Arc::new(Self {
+            hub,
+            gatekeeper,
+            tasks,
+            traffic,
+            wire_limits,
+            platform: Principal::platform(),
+            secrets: Secrets::new(secrets),
+            callbacks: Arc::new(callbacks),
+            open: Open::default(),
+            signals: Signals::default(),
+            attached: Mutex::default(),
+        })
+    }
+
+    /// Lets other secrets count from now on, as when the operator replaces one.
+    pub fn set_secrets(&self, secrets: Vec<Secret>) {
+        self.secrets.set(secrets);
+    }
+
+    /// An agent of this door registered.
+    pub(crate) fn note_attached(&self, id: &AgentId, attachment: Attachment) {
+        self.attached.lock().insert(id.clone(), attachment);
+    }
+
+    /// An agent of this door gave a sign of life.
+    pub(crate) fn note_heartbeat(&self, id: &AgentId, active_sessions: u64) {
+        if let Some(attachment) = self.attached.lock().get_mut(id) {
+            attachment.last_heartbeat = Some(Timestamp::now());
+            attachment.active_sessions = active_sessions;
+        }
+    }
+
+    /// An agent of this door went offline (not: was replaced). Its signals go, what is known of it stays.
+    pub(crate) fn note_left(&self, id: &AgentId) {
+        self.signals.clear(id);
+    }
+
+    /// Whether an agent came through this door.
+    pub(crate) fn is_agent_of_ours(&self, id: &AgentId) -> bool {
+        let entry = self.hub.find(&self.platform, id.as_str());
+        entry.is_ok_and(|entry| entry.door() == DOOR)
+    }
+}

@@ -1,0 +1,48 @@
+//! What a callback says, exactly as the original hub says it.
+
+use jackfield_core::{event::Json, store::TaskRecord};
+use jackfield_wire::{bridge::relay::response::Callback, json::Members};
+use serde::Serialize;
+
+use crate::relay::outcome::Outcome;
+
+/// What is kept of the request for its callback.
+#[derive(Debug, Serialize)]
+pub(crate) struct Repeated<'a> {
+    /// The platform's id of the request, which the agent may have been given another for.
+    pub(crate) request_id: &'a str,
+    /// The title of the conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session_title: Option<&'a str>,
+    /// What the user said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) user_message: Option<&'a str>,
+}
+
+/// The body of the callback of a task that is over; `data` are the [`Repeated`] parts of its request.
+pub(super) fn body_from(
+    record: &TaskRecord,
+    data: Option<&Json>,
+    outcome: &Outcome,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let data = data.map(Json::raw).and_then(Members::of);
+    let repeated = |name| data.as_ref().and_then(|members| members.text(name));
+    let request_id = repeated("request_id").unwrap_or_else(|| record.request.as_str().into());
+    match &outcome.result {
+        Ok(answered) => serde_json::to_vec(&Callback::Completed {
+            request_id: &request_id,
+            result: &answered.text,
+            attachments: &answered.attachments(),
+            file_transfer_offer: answered.offer(),
+            duration_ms: outcome.duration_ms,
+            session_key: record.session.as_str(),
+            session_title: repeated("session_title").as_deref(),
+            user_message: repeated("user_message").as_deref(),
+        }),
+        Err((code, text)) => serde_json::to_vec(&Callback::Failed {
+            request_id: &request_id,
+            error_code: code,
+            error_message: text,
+        }),
+    }
+}

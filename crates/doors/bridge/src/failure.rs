@@ -1,0 +1,51 @@
+//! The core's failures in the bridge's codes and HTTP statuses (DESIGN 8): one exhaustive match each.
+
+use http::StatusCode;
+use jackfield_core::failure::{Failure, Reason};
+use jackfield_wire::bridge::ErrorCode;
+
+/// The code that agents and platforms of the bridge know.
+pub(crate) fn code(reason: &Reason) -> ErrorCode {
+    match reason {
+        Reason::Invalid | Reason::Unsupported | Reason::TooLarge | Reason::Conflict => {
+            ErrorCode::InvalidMessage
+        }
+        Reason::Unauthorized => ErrorCode::AuthFailed,
+        Reason::NotFound | Reason::Offline | Reason::Stopping => ErrorCode::AgentOffline,
+        Reason::Busy => ErrorCode::AgentBusy,
+        Reason::RateLimited | Reason::Loop => ErrorCode::RateLimited,
+        Reason::Timeout => ErrorCode::Timeout,
+        Reason::Cancelled | Reason::SessionUnknown => ErrorCode::SessionNotFound,
+        Reason::Crashed => ErrorCode::AdapterCrash,
+        Reason::SlowReader | Reason::Internal => ErrorCode::InternalError,
+        Reason::Agent(code) => ErrorCode::from_name(code).unwrap_or(ErrorCode::InternalError),
+    }
+}
+
+/// The HTTP status of a refusal.
+pub(crate) fn status(reason: &Reason) -> StatusCode {
+    match reason {
+        Reason::Invalid | Reason::Unsupported => StatusCode::BAD_REQUEST,
+        Reason::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Reason::Unauthorized => StatusCode::UNAUTHORIZED,
+        Reason::NotFound | Reason::Offline | Reason::SessionUnknown => StatusCode::NOT_FOUND,
+        Reason::Stopping | Reason::Crashed | Reason::Cancelled | Reason::Agent(_) => {
+            StatusCode::BAD_GATEWAY
+        }
+        Reason::Busy | Reason::RateLimited | Reason::Loop => StatusCode::TOO_MANY_REQUESTS,
+        Reason::Conflict => StatusCode::CONFLICT,
+        Reason::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        Reason::SlowReader | Reason::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The reason behind an agent's `error` frame: its crash and its busyness are ours too, the rest stays its own.
+pub(crate) fn failure_of_agent(code: &str, text: &str) -> Failure {
+    let reason = match ErrorCode::from_name(code) {
+        Some(ErrorCode::AdapterCrash) => Reason::Crashed,
+        Some(ErrorCode::AgentBusy) => Reason::Busy,
+        Some(ErrorCode::Timeout) => Reason::Timeout,
+        _ => Reason::Agent(code.to_owned()),
+    };
+    Failure::new(reason, text.to_owned())
+}

@@ -1,0 +1,34 @@
+//! The bridge door: Agent Mesh Bridge Protocol v1 and v2 for agents (a WebSocket at `/ws?agent_id=…`), and the relay
+//! HTTP API below `/api` for the platform that sends them messages.
+//!
+//! What the seed leaves open, and where we differ from the original, is in `docs/protocols/bridge.md`.
+//!
+//! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's way into it
+//! - `served.rs` calls that the agent works on, `calling.rs` calls that it makes
+//! - `translate.rs` pure functions between wire and core, `failure.rs` the codes
+//! - `signals.rs` WebRTC signalling between agents and HTTP callers
+//! - `api.rs` the routes of the HTTP API, `relay.rs` its heart, `callbacks.rs` what async relays come back with
+
+mod api;
+mod bridge;
+mod callbacks;
+mod calling;
+mod failure;
+mod link;
+mod relay;
+mod secret;
+mod serve;
+mod served;
+mod session;
+mod signals;
+mod translate;
+
+pub use self::{
+    api::router,
+    bridge::{Bridge, Platform},
+    callbacks::{CallbackKey, CallbackRules},
+    secret::Secret,
+};
+
+/// The door's name, for people and metrics.
+pub const DOOR: &str = "bridge";

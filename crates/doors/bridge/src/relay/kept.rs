@@ -1,0 +1,138 @@
+//! The stream of a kept relay: its events have ids, from which another stream goes on when this one is lost.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use jackfield_core::{
+    call::Life,
+    failure::{Failure, Reason},
+    metrics::Connected,
+    store::{LogItem, TaskState},
+    task::{Cursor, Subscription, Task, TaskItem},
+};
+use jackfield_kit::sse::{SseBody, SseFrame};
+use jackfield_wire::bridge::relay::sse;
+use tokio_util::sync::CancellationToken;
+
+use super::{gather::Gathered, live::NO_COMMENTS, teller::Teller, told};
+use crate::{DOOR, bridge::Bridge};
+
+/// The response that streams a kept call; `after` is where the reader goes on, if not from the start.
+pub(super) fn respond(
+    bridge: &Bridge,
+    subscription: Subscription,
+    after: Option<Cursor>,
+) -> Response {
+    let task = subscription.task().clone();
+    let record = task.record();
+    tracing::debug!(task = %record.id, to = %record.agent, ?after, "kept relay");
+    let kept = Kept {
+        teller: Teller::new(Life::Kept, bridge.is_agent_of_ours(&record.agent)),
+        subscription,
+        task: after.is_some().then_some(task),
+        message_max: bridge.hub.limits().message.0,
+        keepalive: bridge.hub.limits().keepalive.0,
+        stop: bridge.tasks.stop_token().clone(),
+        told: VecDeque::new(),
+        is_over: false,
+        _counted: bridge.hub.metrics().connection(DOOR),
+    };
+    let frames = stream::unfold(kept, |mut kept| async move {
+        kept.next().await.map(|frame| (frame, kept))
+    });
+    SseBody::new(frames)
+        .with_keepalive(NO_COMMENTS)
+        .into_response()
+}
+
+struct Kept {
+    subscription: Subscription,
+    teller: Teller,
+    /// The task, if the reader missed its beginning.
+    task: Option<Arc<Task>>,
+    message_max: usize,
+    keepalive: std::time::Duration,
+    stop: CancellationToken,
+    told: VecDeque<SseFrame>,
+    is_over: bool,
+    _counted: Connected,
+}
+
+impl Kept {
+    /// The next event of the stream.
+    async fn next(&mut self) -> Option<SseFrame> {
+        loop {
+            if let Some(frame) = self.told.pop_front() {
+                return Some(frame);
+            }
+            if self.is_over {
+                return None;
+            }
+            let item = tokio::select! {
+                item = self.subscription.next() => item,
+                () = tokio::time::sleep(self.keepalive) => return Some(SseFrame::data(sse::KEEPALIVE)),
+                () = self.stop.cancelled() => return Some(self.fail(&stopping())),
+            };
+            match item {
+                Ok(Some(TaskItem::Row { next, item })) => self.tell(item, next).await,
+                Ok(Some(TaskItem::Gap { next })) => {
+                    let next = next.to_string();
+                    return Some(SseFrame::data(sse::gap(&next)).with_id(next));
+                }
+                Ok(None) if self.is_unfinished() => return Some(self.fail(&stopping())),
+                Ok(None) => self.is_over = true,
+                Err(error) => {
+                    tracing::error!(%error, "the log of a task could not be read");
+                    let failure = Failure::new(Reason::Internal, "the hub's store failed");
+                    return Some(self.fail(&failure));
+                }
+            }
+        }
+    }
+
+    async fn tell(&mut self, item: LogItem, next: Cursor) {
+        match item {
+            // The platform said these itself.
+            LogItem::Message(_) | LogItem::Answer(..) => {}
+            LogItem::Event(event) => {
+                let told = self.teller.event(event);
+                self.told.extend(told.map(|told| frame(told, next)));
+            }
+            LogItem::End(end) => {
+                self.is_over = true;
+                if let Some(task) = self.task.take() {
+                    let before = Gathered::of(&task, self.message_max)
+                        .await
+                        .unwrap_or_default();
+                    self.teller.knows(before.files, !before.text.is_empty());
+                }
+                let (first, last) = self.teller.end(&end);
+                self.told.extend(first.map(SseFrame::data));
+                self.told.push_back(frame(last, next));
+            }
+        }
+    }
+
+    /// Whether nothing more comes although there was no end: the hub stops, and the next one goes on.
+    fn is_unfinished(&self) -> bool {
+        let state = self.subscription.task().record().state;
+        matches!(state, TaskState::Submitted | TaskState::Working)
+    }
+
+    /// The stream ends, but the call may not: whoever comes back goes on from the last id.
+    fn fail(&mut self, failure: &Failure) -> SseFrame {
+        self.is_over = true;
+        let (code, text) = told(failure, Life::Kept);
+        SseFrame::data(sse::error(code, &text))
+    }
+}
+
+fn frame(told: String, next: Cursor) -> SseFrame {
+    SseFrame::data(told).with_id(next.to_string())
+}
+
+fn stopping() -> Failure {
+    let text = "the hub is stopping; come back in a moment and go on from the last event id";
+    Failure::new(Reason::Stopping, text)
+}

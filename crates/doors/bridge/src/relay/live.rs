@@ -1,0 +1,110 @@
+//! The stream of a live relay. Dropping it, as happens when the reader hangs up, drops the caller's end of the call,
+//! which cancels it at the agent.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use jackfield_core::{
+    bell::Bell,
+    call::{Asking, Life},
+    event::{End, Event},
+    metrics::Connected,
+};
+use jackfield_kit::sse::{SseBody, SseFrame};
+use jackfield_wire::bridge::relay::sse;
+
+use super::teller::Teller;
+use crate::{DOOR, bridge::Bridge};
+
+/// How much is moved out of the pipe at once.
+const BATCH: usize = 64 << 10;
+
+/// The kit's own sign of life is a comment, which readers of the bridge do not know: it never comes.
+pub(super) const NO_COMMENTS: Duration = Duration::from_secs(365 * 86_400);
+
+/// The response that streams a live call.
+pub(crate) fn respond(bridge: &Bridge, asking: Asking) -> Response {
+    let call = asking.call();
+    tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "relay");
+    let live = Live::new(bridge, asking);
+    let frames = stream::unfold(live, |mut live| async move {
+        live.next().await.map(|frame| (frame, live))
+    });
+    SseBody::new(frames)
+        .with_keepalive(NO_COMMENTS)
+        .into_response()
+}
+
+struct Live {
+    asking: Asking,
+    bell: Arc<Bell>,
+    teller: Teller,
+    keepalive: Duration,
+    ready: std::vec::IntoIter<Event>,
+    end: Option<End>,
+    /// The last event, after another one that had to come before it.
+    last: Option<SseFrame>,
+    is_over: bool,
+    _counted: Connected,
+}
+
+impl Live {
+    fn new(bridge: &Bridge, asking: Asking) -> Self {
+        let bell = Bell::new();
+        asking.listen(bell.rope(0));
+        let is_bridge = bridge.is_agent_of_ours(&asking.call().target);
+        Self {
+            asking,
+            bell,
+            teller: Teller::new(Life::Live, is_bridge),
+            keepalive: bridge.hub.limits().keepalive.0,
+            ready: Vec::new().into_iter(),
+            end: None,
+            last: None,
+            is_over: false,
+            _counted: bridge.hub.metrics().connection(DOOR),
+        }
+    }
+
+    /// The next event of the stream. Cancel-safe.
+    async fn next(&mut self) -> Option<SseFrame> {
+        loop {
+            if let Some(event) = self.ready.next() {
+                match self.teller.event(event) {
+                    Some(told) => return Some(SseFrame::data(told)),
+                    None => continue,
+                }
+            }
+            if let Some(end) = self.end.take() {
+                self.is_over = true;
+                let (first, last) = self.teller.end(&end);
+                self.last = Some(SseFrame::data(last));
+                if let Some(first) = first {
+                    return Some(SseFrame::data(first));
+                }
+            }
+            if self.is_over {
+                return self.last.take();
+            }
+            if self.is_alive().await {
+                return Some(SseFrame::data(sse::KEEPALIVE));
+            }
+        }
+    }
+
+    /// Waits for something to read. True if there is only a sign of life: the agent's, or ours after a silence.
+    async fn is_alive(&mut self) -> bool {
+        let mut keys = Vec::new();
+        tokio::select! {
+            () = self.bell.wait(&mut keys) => {
+                let mut events = Vec::new();
+                self.end = self.asking.take(&mut events, BATCH);
+                let is_pulse = events.is_empty() && self.end.is_none();
+                self.ready = events.into_iter();
+                is_pulse
+            }
+            () = tokio::time::sleep(self.keepalive) => true,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What the body of a relay asks for, checked in the order of the original hub: who is asked, whether it is there, and
+//! only then the rest.
+
+use std::time::Duration;
+
+use jackfield_core::{
+    event::{File, FileSource, Json, Message, Part},
+    hub::Request,
+    id::{AgentId, RequestId, SessionId},
+    units::Span,
+};
+use jackfield_wire::bridge::{Attachment, is_safe_client_id, relay::RelayRequest};
+use serde::Serialize;
+
+use crate::{
+    DOOR,
+    api::problem::{Problem, agent_id, peer_id},
+    bridge::Bridge,
+    callbacks::Repeated,
+};
+
+/// How long a kept stream goes on without a reader (DESIGN 4).
+const UNREAD: Duration = Duration::from_secs(30);
+
+/// How the platform gets its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// As a stream that ends with its reader.
+    Live,
+    /// As a stream that can be taken up again.
+    Kept,
+    /// By a callback.
+    Async,
+}
+
+/// What the platform wants.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) request: Request,
+    pub(super) mode: Mode,
+}
+
+/// What goes along with the message, in the words of the bridge.
+#[derive(Debug, Serialize)]
+struct Metadata<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    with_files: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_message: Option<&'a str>,
+}
+
+impl Order {
+    /// Reads what the platform wants.
+    pub(super) fn read(bridge: &Bridge, body: &RelayRequest<'_>) -> Result<Self, Problem> {
+        let agent = agent_id(body.agent_id.required()?)?;
+        let order = Self::of_agent(bridge, body, &agent);
+        // Whoever waits for the agent to come takes it that it is away now.
+        let waits = order
+            .as_ref()
+            .is_ok_and(|order| order.request.wait_online.is_some());
+        let entry = bridge.hub.find(&bridge.platform, agent.as_str());
+        let is_away =
+            entry.is_err() || (order.is_err() && entry.is_ok_and(|it| it.link().is_none()));
+        if is_away && !waits {
+            return Err(Problem::offline("Agent is not connected"));
+        }
+        order
+    }
+
+    fn of_agent(
+        bridge: &Bridge,
+        body: &RelayRequest<'_>,
+        agent: &AgentId,
+    ) -> Result<Self, Problem> {
+        let missing = |malformed| {
+            let problem = Problem::from(malformed);
+            problem.prefixed("Missing required fields")
+        };
+        let session = body.session_id.required().map_err(missing)?;
+        let request_id = body.request_id.required().map_err(missing)?;
+        body.content.required().map_err(missing)?;
+        let session = peer_id("session_id", session, SessionId::parse)?;
+        let request_id = peer_id("request_id", request_id, RequestId::parse)?;
+        let wait_online = wait_online(body)?;
+        let mode = if body.is_async() {
+            Mode::Async
+        } else if wait_online.is_some() || body.keep.optional()?.is_some_and(|keep| *keep) {
+            Mode::Kept
+        } else {
+            Mode::Live
+        };
+        let message = message_from(body)?;
+        let mut request = Request::new(bridge.platform.clone(), DOOR, agent.clone(), message);
+        request.session = Some(session);
+        request.request = Some(request_id);
+        request.wait_online = wait_online;
+        match mode {
+            Mode::Live => {}
+            Mode::Kept => request.unread = Some(UNREAD),
+            Mode::Async => {
+                let repeated = Repeated {
+                    request_id: body.request_id.required()?,
+                    session_title: body.session_title.optional()?.map(AsRef::as_ref),
+                    user_message: body.user_message.optional()?.map(AsRef::as_ref),
+                };
+                let url = body.callback_url.required()?;
+                request.callback = Some(bridge.callbacks.accept(url, &repeated)?);
+            }
+        }
+        Ok(Self { request, mode })
+    }
+}
+
+/// What the agent is told.
+fn message_from(body: &RelayRequest<'_>) -> Result<Message, Problem> {
+    let client_id = body.client_id.optional()?.map(AsRef::as_ref);
+    if client_id.is_some_and(|id| !is_safe_client_id(id)) {
+        return Err(Problem::unsafe_client_id());
+    }
+    let mut parts = vec![Part::Text(body.content.required()?.to_string())];
+    let attachments = body.attachments.optional()?;
+    let files = attachments.into_iter().flatten().map(file_from_attachment);
+    parts.extend(files.map(Part::File));
+    let metadata = Metadata {
+        client_id,
+        with_files: body
+            .with_files
+            .optional()?
+            .is_some_and(|with_files| *with_files),
+        session_title: body.session_title.optional()?.map(AsRef::as_ref),
+        user_message: body.user_message.optional()?.map(AsRef::as_ref),
+    };
+    let metadata = Json::of(&metadata).ok().filter(|json| json.get() != "{}");
+    Ok(Message {
+        parts,
+        metadata,
+        ..Message::default()
+    })
+}
+
+fn file_from_attachment(attachment: &Attachment<'_>) -> File {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    File {
+        name: some(&attachment.name),
+        mime: some(&attachment.media_type),
+        source: FileSource::Uri(attachment.url.to_string()),
+    }
+}
+
+/// How long the request may wait for its agent: seconds, or a text such as `8h`.
+fn wait_online(body: &RelayRequest<'_>) -> Result<Option<Duration>, Problem> {
+    let Some(raw) = body.wait_online.optional()? else {
+        return Ok(None);
+    };
+    let text = raw.get();
+    let span = text.parse().map(Duration::from_secs).ok().or_else(|| {
+        let text: String = serde_json::from_str(text).ok()?;
+        text.parse::<Span>().ok().map(|span| span.0)
+    });
+    match span {
+        Some(span) => Ok(Some(span)),
+        None => Err(Problem::invalid(
+            "field \"wait_online\" must be a number of seconds or a text such as \"8h\"",
+        )),
+    }
+}

@@ -1,0 +1,100 @@
+//! What came of a kept relay, for its status and its callback.
+
+use jackfield_core::{
+    call::Life,
+    event::{Done, DoneState, End, File},
+    store::{TaskRecord, TaskState},
+};
+use jackfield_wire::bridge::{Attachment, ErrorCode};
+use serde_json::value::RawValue;
+
+use super::{
+    gather::Gathered,
+    teller::{attachment_from_file, offer, rejected},
+    told, words,
+};
+
+/// What came of a kept relay.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// How long it took.
+    pub(crate) duration_ms: u64,
+    /// The answer, or the code and the words of what went wrong.
+    pub(crate) result: Result<Answered, (&'static str, String)>,
+}
+
+/// An answer in one piece.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    /// The words.
+    pub(crate) text: String,
+    files: Vec<File>,
+    done: Done,
+}
+
+impl Answered {
+    /// The files that the agent made.
+    pub(crate) fn attachments(&self) -> Vec<Attachment<'_>> {
+        let files = self.done.attachments.iter().chain(&self.files);
+        files.map(attachment_from_file).collect()
+    }
+
+    /// The offer of a transfer between peers.
+    pub(crate) fn offer(&self) -> Option<&RawValue> {
+        offer(&self.done)
+    }
+}
+
+impl Outcome {
+    /// Of a task that is over, by its record and as much of its log as there is.
+    pub(crate) fn of(record: &TaskRecord, gathered: Gathered) -> Self {
+        let took = record
+            .updated_at
+            .duration_since(record.created_at)
+            .as_millis();
+        Self {
+            duration_ms: u64::try_from(took).unwrap_or(0),
+            result: result_of(record, gathered),
+        }
+    }
+}
+
+fn result_of(record: &TaskRecord, gathered: Gathered) -> Result<Answered, (&'static str, String)> {
+    let cancelled = || {
+        (
+            ErrorCode::SessionNotFound.name(),
+            words::CANCELLED.to_owned(),
+        )
+    };
+    if let Some(failure) = &record.failure {
+        return Err(told(failure, Life::Kept));
+    }
+    match gathered.end {
+        Some(End::Failed(failure)) => Err(told(&failure, Life::Kept)),
+        Some(End::Cancelled) => Err(cancelled()),
+        Some(End::Done(done)) if done.state == DoneState::Rejected => {
+            Err((ErrorCode::InternalError.name(), rejected(&done)))
+        }
+        Some(End::Done(mut done)) => {
+            // What the agent gives at the end is the whole; some only stream it.
+            let whole = done.result.take().filter(|result| !result.is_empty());
+            Ok(Answered {
+                text: whole.unwrap_or(gathered.text),
+                files: gathered.files,
+                done: *done,
+            })
+        }
+        // Nothing of it was kept but how it ended.
+        None => match record.state {
+            TaskState::Cancelled => Err(cancelled()),
+            TaskState::Rejected => {
+                Err((ErrorCode::InternalError.name(), words::REJECTED.to_owned()))
+            }
+            TaskState::Failed
+            | TaskState::Submitted
+            | TaskState::Working
+            | TaskState::InputRequired
+            | TaskState::Completed => Ok(Answered::default()),
+        },
+    }
+}

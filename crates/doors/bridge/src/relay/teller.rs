@@ -1,0 +1,286 @@
+//! What the events of a call say to a reader of the bridge's stream. What the protocol has no word for is folded in the
+//! least bad way: questions become `status`, the words of artifacts text, and their files attachments of the end.
+
+use std::borrow::Cow;
+
+use jackfield_core::{
+    call::Life,
+    event::{Ask, Chunk, ChunkKind, Done, DoneState, End, Event, File, FileSource, Json, Part},
+};
+use jackfield_wire::{
+    bridge::{
+        Attachment, ErrorCode,
+        relay::sse::{self, ChunkEvent, DoneEvent},
+    },
+    json::Text,
+};
+
+use super::{told, words};
+
+/// The most files that are kept for the end of a stream.
+const MAX_FILES: usize = 1000;
+
+/// Tells one reader what a call says.
+#[derive(Debug)]
+pub(super) struct Teller {
+    life: Life,
+    /// Agents of the bridge repeat at the end what they streamed. Others may give it only there.
+    is_bridge: bool,
+    has_text: bool,
+    /// The files of artifacts so far.
+    files: Vec<File>,
+}
+
+impl Teller {
+    pub(super) fn new(life: Life, is_bridge: bool) -> Self {
+        Self {
+            life,
+            is_bridge,
+            has_text: false,
+            files: Vec::new(),
+        }
+    }
+
+    /// What came before the reader did.
+    pub(super) fn knows(&mut self, files: Vec<File>, has_text: bool) {
+        self.files = files;
+        self.has_text = has_text;
+    }
+
+    /// The event of the stream, if there is something to say.
+    pub(super) fn event(&mut self, event: Event) -> Option<String> {
+        match event {
+            Event::Chunk(chunk) => {
+                self.has_text |= chunk.kind == ChunkKind::Text && !chunk.text.is_empty();
+                Some(tell(&chunk))
+            }
+            Event::Ask(Ask { text, .. }) => Some(tell(&Chunk::status(text))),
+            Event::Artifact(artifact) => {
+                let (text, files) = unfold(artifact.parts);
+                self.files.extend(files);
+                self.files.truncate(MAX_FILES);
+                self.has_text |= !text.is_empty();
+                (!text.is_empty()).then(|| tell(&Chunk::text(text)))
+            }
+        }
+    }
+
+    /// The last event of the stream, and one that comes before it.
+    pub(super) fn end(&mut self, end: &End) -> (Option<String>, String) {
+        match end {
+            End::Cancelled => {
+                let code = ErrorCode::SessionNotFound.name();
+                (None, sse::error(code, words::CANCELLED))
+            }
+            End::Failed(failure) => {
+                let (code, text) = told(failure, self.life);
+                (None, sse::error(code, &text))
+            }
+            End::Done(done) if done.state == DoneState::Rejected => (
+                None,
+                sse::error(ErrorCode::InternalError.name(), &rejected(done)),
+            ),
+            End::Done(done) => self.done(done),
+        }
+    }
+
+    fn done(&self, done: &Done) -> (Option<String>, String) {
+        let files: Vec<_> = done.attachments.iter().chain(&self.files).collect();
+        let attachments: Vec<_> = files.into_iter().map(attachment_from_file).collect();
+        let result = done.result.as_deref().filter(|result| !result.is_empty());
+        let unsaid = result.filter(|_| !self.is_bridge && !self.has_text);
+        let last = sse::done(&DoneEvent {
+            attachments: &attachments,
+            file_transfer_offer: offer(done),
+            result: result.filter(|_| self.life == Life::Kept).map(Text::from),
+        });
+        (unsaid.map(|text| tell(&Chunk::text(text))), last)
+    }
+}
+
+/// The offer of a transfer between peers, as the agent wrote it.
+pub(crate) fn offer(done: &Done) -> Option<&serde_json::value::RawValue> {
+    done.file_transfer_offer.as_ref().map(Json::raw)
+}
+
+/// Why an agent will not do it, as far as it says.
+pub(crate) fn rejected(done: &Done) -> String {
+    match done.result.as_deref() {
+        Some(why) if !why.is_empty() => format!("{}: {why}", words::REJECTED),
+        _ => words::REJECTED.to_owned(),
+    }
+}
+
+fn tell(chunk: &Chunk) -> String {
+    sse::chunk(&ChunkEvent {
+        delta: Text::from(chunk.text.as_str()),
+        kind: (chunk.kind != ChunkKind::Text).then(|| chunk.kind.name()),
+        tool_name: chunk.tool_name.as_deref(),
+        tool_call_id: chunk.tool_call_id.as_deref(),
+    })
+}
+
+/// The words and the files of an artifact.
+pub(super) fn unfold(parts: Vec<Part>) -> (String, Vec<File>) {
+    let (mut text, mut files) = (String::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Text(words) => text.push_str(&words),
+            Part::Data(json) => text.push_str(json.get()),
+            Part::File(file) => files.push(file),
+        }
+    }
+    (text, files)
+}
+
+/// A link to a file. The protocol knows only links, so that bytes become one that holds them.
+pub(crate) fn attachment_from_file(file: &File) -> Attachment<'_> {
+    let mime = file.mime.as_deref().unwrap_or_default();
+    let url: Cow<'_, str> = match &file.source {
+        FileSource::Uri(url) => url.into(),
+        FileSource::Bytes(base64) => format!("data:{mime};base64,{base64}").into(),
+    };
+    Attachment::new(file.name.as_deref().unwrap_or_default(), url, mime)
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_core::{
+        event::{Artifact, AskKind},
+        failure::{Failure, Reason},
+    };
+
+    use super::*;
+
+    fn file(name: &str, source: FileSource) -> File {
+        File {
+            name: Some(name.into()),
+            mime: Some("text/plain".into()),
+            source,
+        }
+    }
+
+    fn done(result: &str) -> Done {
+        Done {
+            result: Some(result.into()),
+            ..Done::default()
+        }
+    }
+
+    #[test]
+    fn chunks_say_their_kind_unless_it_is_text() {
+        let mut teller = Teller::new(Life::Live, true);
+        let tool = Chunk {
+            kind: ChunkKind::ToolStart,
+            tool_name: Some("Bash".into()),
+            tool_call_id: Some("t1".into()),
+            ..Chunk::default()
+        };
+        for (chunk, event) in [
+            (
+                Chunk::text("hé \"x\"\n"),
+                r#"{"type":"chunk","delta":"hé \"x\"\n"}"#,
+            ),
+            (
+                tool,
+                r#"{"type":"chunk","delta":"","kind":"tool_start","tool_name":"Bash","tool_call_id":"t1"}"#,
+            ),
+            (
+                Chunk::status("…"),
+                r#"{"type":"chunk","delta":"…","kind":"status"}"#,
+            ),
+        ] {
+            assert_eq!(teller.event(Event::Chunk(chunk)).unwrap(), event);
+        }
+    }
+
+    #[test]
+    fn the_result_is_told_to_readers_of_kept_streams_only() {
+        let end = End::Done(Box::new(done("all")));
+        let mut live = Teller::new(Life::Live, true);
+        assert_eq!(live.end(&end), (None, r#"{"type":"done"}"#.to_owned()));
+        let mut kept = Teller::new(Life::Kept, true);
+        assert_eq!(
+            kept.end(&end),
+            (None, r#"{"type":"done","result":"all"}"#.to_owned())
+        );
+    }
+
+    #[test]
+    fn an_agent_of_another_door_that_answers_only_at_the_end_is_heard() {
+        let end = End::Done(Box::new(done("all")));
+        let mut silent = Teller::new(Life::Live, false);
+        let chunk = r#"{"type":"chunk","delta":"all"}"#.to_owned();
+        assert_eq!(silent.end(&end).0, Some(chunk));
+        let mut spoken = Teller::new(Life::Live, false);
+        spoken.event(Event::text("al"));
+        assert_eq!(spoken.end(&end).0, None);
+    }
+
+    #[test]
+    fn artifacts_and_questions_are_folded() {
+        let mut teller = Teller::new(Life::Live, false);
+        let artifact = Artifact {
+            id: "a".into(),
+            name: None,
+            parts: vec![
+                Part::Text("words".into()),
+                Part::File(file("a.txt", FileSource::Uri("https://e/a".into()))),
+                Part::File(file("b.txt", FileSource::Bytes("aGk=".into()))),
+            ],
+            append: false,
+            last: true,
+        };
+        let told = teller.event(Event::Artifact(artifact)).unwrap();
+        assert_eq!(told, r#"{"type":"chunk","delta":"words"}"#);
+        let ask = Ask {
+            id: "q".into(),
+            kind: AskKind::Input,
+            text: "which?".into(),
+            tool_name: None,
+            tool_call_id: None,
+            arguments: None,
+            schema: None,
+        };
+        let told = teller.event(Event::Ask(ask)).unwrap();
+        assert_eq!(told, r#"{"type":"chunk","delta":"which?","kind":"status"}"#);
+        let (_, last) = teller.end(&End::done());
+        let links = r#"[{"name":"a.txt","url":"https://e/a","type":"text/plain"},{"name":"b.txt","url":"data:text/plain;base64,aGk=","type":"text/plain"}]"#;
+        assert_eq!(last, format!(r#"{{"type":"done","attachments":{links}}}"#));
+    }
+
+    #[test]
+    fn ends_that_are_none_become_errors_with_the_codes_of_the_protocol() {
+        let mut teller = Teller::new(Life::Live, true);
+        let refused = Done {
+            state: DoneState::Rejected,
+            ..done("not today")
+        };
+        for (end, code, text) in [
+            (End::Cancelled, "session_not_found", "Request cancelled"),
+            (
+                End::Failed(Failure::agent_left()),
+                "agent_offline",
+                "Agent disconnected",
+            ),
+            (
+                End::Failed(Failure::new(Reason::Crashed, "boom")),
+                "adapter_crash",
+                "boom",
+            ),
+            (
+                End::Failed(Failure::new(Reason::Agent("quota".into()), "no more")),
+                "internal_error",
+                "no more",
+            ),
+            (
+                End::Done(Box::new(refused)),
+                "internal_error",
+                "The agent refused the request: not today",
+            ),
+        ] {
+            let event = format!(r#"{{"type":"error","code":"{code}","message":"{text}"}}"#);
+            assert_eq!(teller.end(&end), (None, event));
+        }
+    }
+}

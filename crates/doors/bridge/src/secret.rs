@@ -1,0 +1,101 @@
+//! The secrets that the platform shows in `X-Platform-Secret`. Two may live side by side while one replaces the other;
+//! with none, nobody is let in.
+
+use std::{fmt, sync::Arc};
+
+use parking_lot::RwLock;
+use sha2::{Digest as _, Sha256};
+use subtle::{Choice, ConstantTimeEq as _};
+
+/// The header that carries the secret.
+pub(crate) const HEADER: &str = "x-platform-secret";
+
+/// A secret that the platform knows. `Debug` does not show it.
+#[derive(Clone)]
+pub struct Secret {
+    text: Arc<str>,
+    hash: [u8; 32],
+}
+
+impl Secret {
+    /// A secret; nothing if the text is empty, which would let everybody in.
+    pub fn new(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| Self {
+            text: text.into(),
+            hash: hash(text.as_bytes()),
+        })
+    }
+
+    /// The secret itself. Take care where it goes.
+    pub fn expose(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+fn hash(text: &[u8]) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+/// The secrets that count now, the newest first.
+#[derive(Debug, Default)]
+pub(crate) struct Secrets(RwLock<Vec<Secret>>);
+
+impl Secrets {
+    pub(crate) fn new(secrets: Vec<Secret>) -> Self {
+        Self(RwLock::new(secrets))
+    }
+
+    /// Lets other secrets count from now on.
+    pub(crate) fn set(&self, secrets: Vec<Secret>) {
+        *self.0.write() = secrets;
+    }
+
+    /// The secret that the hub itself shows.
+    pub(crate) fn newest(&self) -> Option<Secret> {
+        self.0.read().first().cloned()
+    }
+
+    /// Whether what was shown is one of them. How long it takes tells neither which nor how much of it is right: the
+    /// hashes are compared, and all of them.
+    pub(crate) fn admit(&self, shown: &[u8]) -> bool {
+        let shown = hash(shown);
+        let secrets = self.0.read();
+        let fits = secrets.iter().fold(Choice::from(0), |fits, secret| {
+            fits | secret.hash.ct_eq(&shown)
+        });
+        fits.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_secrets_count_until_one_is_taken_away() {
+        let secrets = Secrets::new(["new", "old"].into_iter().filter_map(Secret::new).collect());
+        assert!(secrets.admit(b"new") && secrets.admit(b"old"));
+        assert!(!secrets.admit(b"ne") && !secrets.admit(b"newer") && !secrets.admit(b""));
+        assert_eq!(secrets.newest().unwrap().expose(), "new");
+        secrets.set(vec![Secret::new("new").unwrap()]);
+        assert!(secrets.admit(b"new") && !secrets.admit(b"old"));
+    }
+
+    #[test]
+    fn without_a_secret_nobody_is_let_in_and_an_empty_one_is_none() {
+        assert!(!Secrets::default().admit(b"") && !Secrets::default().admit(b"x"));
+        assert!(Secret::new("").is_none());
+    }
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        let secrets = Secrets::new(vec![Secret::new("hunter2").unwrap()]);
+        assert!(!format!("{secrets:?}").contains("hunter2"));
+    }
+}

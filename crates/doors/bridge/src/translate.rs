@@ -1,0 +1,192 @@
+//! Pure functions between the bridge's frames and the core's types. No sockets, no hub.
+
+use jackfield_core::{
+    call::Call,
+    entry::AgentView,
+    event::{
+        Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, File,
+        FileSource, Json, Part,
+    },
+};
+use jackfield_wire::{
+    bridge::{
+        Attachment,
+        downlink::{self, AgentEntry, Message, Meta},
+        uplink,
+    },
+    json::{Members, Text},
+};
+use serde_json::value::RawValue;
+
+use crate::link::Extensions;
+
+/// The `message` that brings a call to its agent.
+pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
+    let content = call.message.words();
+    let attachments: Vec<_> = call
+        .message
+        .files()
+        .filter_map(attachment_from_file)
+        .collect();
+    let metadata = call.message.metadata.as_ref().map(Json::raw);
+    let known = metadata.and_then(Members::of);
+    let (message_id, task_id) = (
+        call.message.id.as_deref(),
+        call.task.map(|task| task.to_string()),
+    );
+    let call_id = call.id.to_string();
+    let parts = extensions
+        .meta
+        .then(|| serde_json::value::to_raw_value(&call.message.parts).ok())
+        .flatten();
+    let meta = extensions.meta.then(|| Meta {
+        message_id: message_id.map(Into::into),
+        task_id: task_id.as_deref().map(Into::into),
+        context_id: Some(call.session.as_str().into()),
+        parts: parts.as_deref(),
+        metadata,
+        caller: Some(call.principal.label().into()),
+        parent: Some(call_id.as_str().into()),
+    });
+    downlink::message(&Message {
+        session_id: call.agent_session.as_str().into(),
+        request_id: call.request.as_str().into(),
+        content: Text::from(content.as_str()),
+        attachments,
+        client_id: known.as_ref().and_then(|known| known.text("client_id")),
+        with_files: known
+            .as_ref()
+            .and_then(|known| known.get("with_files"))
+            .is_some_and(|raw| raw.get() == "true"),
+        meta,
+    })
+}
+
+/// A link to a file; files that are only bytes have none, and are in `meta.parts`.
+fn attachment_from_file(file: &File) -> Option<Attachment<'_>> {
+    match &file.source {
+        FileSource::Uri(url) => Some(Attachment::new(
+            file.name.as_deref().unwrap_or_default(),
+            url.as_str(),
+            file.mime.as_deref().unwrap_or_default(),
+        )),
+        FileSource::Bytes(_) => None,
+    }
+}
+
+pub(crate) fn attachments_from_files(files: &[File]) -> Vec<Attachment<'_>> {
+    files.iter().filter_map(attachment_from_file).collect()
+}
+
+fn file_from_attachment(attachment: &Attachment<'_>) -> File {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    File {
+        name: some(&attachment.name),
+        mime: some(&attachment.media_type),
+        source: FileSource::Uri(attachment.url.to_string()),
+    }
+}
+
+/// A piece of an agent's answer. An unknown kind is text: it is still what the agent said.
+pub(crate) fn event_from_chunk(chunk: &uplink::Chunk<'_>) -> Event {
+    Event::Chunk(Chunk {
+        kind: chunk
+            .kind
+            .as_deref()
+            .and_then(ChunkKind::from_name)
+            .unwrap_or_default(),
+        text: chunk.delta.decode().into_owned(),
+        tool_name: chunk.tool_name.as_deref().map(str::to_owned),
+        tool_call_id: chunk.tool_call_id.as_deref().map(str::to_owned),
+    })
+}
+
+/// The end of an agent's answer.
+pub(crate) fn end_from_done(done: &uplink::Done<'_>) -> End {
+    let state = match done.state.as_deref() {
+        Some("input_required") => DoneState::InputRequired,
+        Some("rejected") => DoneState::Rejected,
+        _ => DoneState::Completed,
+    };
+    End::Done(Box::new(Done {
+        state,
+        result: done.result.as_ref().map(|text| text.decode().into_owned()),
+        attachments: done.attachments.iter().map(file_from_attachment).collect(),
+        usage: done.usage.map(json_from),
+        stop_reason: done.stop_reason.as_deref().map(str::to_owned),
+        ..Done::default()
+    }))
+}
+
+fn json_from(raw: &RawValue) -> Json {
+    raw.to_owned().into()
+}
+
+/// Something an agent made. Parts of a shape that is not ours are kept whole as data.
+pub(crate) fn event_from_artifact(artifact: &uplink::Artifact<'_>) -> Event {
+    let parts = serde_json::from_str(artifact.parts.get())
+        .unwrap_or_else(|_| vec![Part::Data(json_from(artifact.parts))]);
+    Event::Artifact(Artifact {
+        id: artifact.artifact_id.to_string(),
+        name: artifact.name.as_deref().map(str::to_owned),
+        parts,
+        append: artifact.append,
+        last: artifact.last,
+    })
+}
+
+/// A question of an agent.
+pub(crate) fn ask_from_wire(ask: &uplink::Ask<'_>) -> Ask {
+    Ask {
+        id: ask.ask_id.to_string(),
+        kind: if ask.kind == "approval" {
+            AskKind::Approval
+        } else {
+            AskKind::Input
+        },
+        text: ask.text.to_string(),
+        tool_name: ask.tool_name.as_deref().map(str::to_owned),
+        tool_call_id: ask.tool_call_id.as_deref().map(str::to_owned),
+        arguments: ask.arguments.map(json_from),
+        schema: ask.schema.map(json_from),
+    }
+}
+
+/// The frame that brings the answer to a question.
+pub(crate) fn frame_from_answer(request_id: &str, ask_id: &str, answer: &Answer) -> String {
+    let parts = if answer.parts.is_empty() {
+        None
+    } else {
+        serde_json::value::to_raw_value(&answer.parts).ok()
+    };
+    downlink::answer(&downlink::Answer {
+        request_id: request_id.into(),
+        ask_id: ask_id.into(),
+        content: answer.content.as_deref().map(Into::into),
+        parts: parts.as_deref(),
+        approved: answer.approved,
+        reason: answer.reason.as_deref().map(Into::into),
+    })
+}
+
+/// An agent as others discover it.
+pub(crate) fn entry_from_view(view: &AgentView) -> AgentEntry<'_> {
+    AgentEntry {
+        id: view.id.as_str().into(),
+        name: view.profile.name.as_str().into(),
+        agent_type: view
+            .profile
+            .agent_type
+            .as_deref()
+            .unwrap_or(&view.door)
+            .into(),
+        capabilities: view
+            .profile
+            .skills
+            .iter()
+            .map(|skill| skill.id.as_str().into())
+            .collect(),
+        is_online: view.online,
+        description: view.profile.description.as_deref().map(Into::into),
+    }
+}

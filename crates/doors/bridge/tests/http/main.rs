@@ -1,0 +1,17 @@
+//! The relay's HTTP API as a platform meets it: real requests to a real server, and an agent whose part the test plays.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod a2a;
+mod addresses;
+mod agents;
+mod bodies;
+mod callbacks;
+mod calls;
+mod clocks;
+mod harness;
+mod kept;
+mod paths;
+mod receiver;
+mod refusals;
+mod stream;

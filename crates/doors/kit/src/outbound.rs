@@ -1,0 +1,330 @@
+//! The one way out: every HTTP request that the hub makes to an address it did not choose itself goes through here
+//! (DESIGN 5.11). No redirects, no proxies from the environment, a limit on time and on the size of the answer.
+//!
+//! A host is looked up once, every address found is judged, and the connection goes to a judged one: between the look
+//! and the connect there is no second answer that could lead elsewhere. Origins that the operator typed are trusted.
+
+use std::{
+    collections::HashSet,
+    error::Error,
+    fmt, io,
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
+use reqwest::{
+    Client, Response,
+    dns::{Addrs, Name, Resolving},
+    redirect,
+};
+
+pub use self::address::is_public;
+pub use reqwest::Url;
+
+mod address;
+#[cfg(test)]
+mod tests;
+
+/// How long a request may take in all (DESIGN 5.11).
+pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How much of an answer is read: enough for any word of thanks or complaint.
+pub const MAX_ANSWER: usize = 64 << 10;
+
+/// Whom the hub may talk to.
+#[derive(Debug, Clone, Default)]
+pub struct OutboundRules {
+    /// Whether addresses of this machine and of private networks are fine.
+    pub allow_private: bool,
+    /// Origins that the operator typed, such as `http://10.0.0.5:8080`: fine wherever they lead.
+    pub trusted_origins: Vec<String>,
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// When to come again, if it said so in seconds.
+    pub retry_after: Option<Duration>,
+    /// The body, or as much of it as is read.
+    pub body: Bytes,
+    /// Whether that is all of the body.
+    pub is_whole: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboundError {
+    /// The text is no URL.
+    #[error("{url:?} is not an absolute URL: {why}")]
+    BadUrl {
+        /// The text.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It leads to a place that callers may not choose.
+    #[error(
+        "{place} is not a public address; set allow_private_outbound = true (or \
+         JACKFIELD_ALLOW_PRIVATE_OUTBOUND=true), or add its origin to the trusted ones"
+    )]
+    Private {
+        /// The host, and the address behind it.
+        place: String,
+    },
+    /// The request could not be made, or nothing came back in time.
+    #[error("cannot reach {origin}: {why}")]
+    Unreachable {
+        /// Whom.
+        origin: String,
+        /// Why, without the rest of the URL, which may hold a secret.
+        why: String,
+    },
+    /// The client could not be made.
+    #[error("cannot make an HTTP client: {0}")]
+    Client(reqwest::Error),
+}
+
+impl OutboundError {
+    /// Whether it is refused by our own rules, so that trying again does not help.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::BadUrl { .. } | Self::Private { .. } => true,
+            Self::Unreachable { .. } | Self::Client(_) => false,
+        }
+    }
+}
+
+/// How host names become addresses.
+pub trait Resolver: Send + Sync + 'static {
+    /// The addresses of a host.
+    fn resolve(&self, host: String) -> Lookup;
+}
+
+/// A look-up on its way.
+pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// The resolver of the operating system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve(&self, host: String) -> Lookup {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host, 0)).await?;
+            Ok(found.map(|addr| addr.ip()).collect())
+        })
+    }
+}
+
+/// The outbound client. Cheap to clone.
+#[derive(Clone)]
+pub struct Outbound {
+    /// For places that callers chose.
+    guarded: Client,
+    /// For places that the operator chose.
+    trusting: Client,
+    allow_private: bool,
+    trusted: Arc<HashSet<String>>,
+}
+
+impl Outbound {
+    /// A client with these rules.
+    pub fn new(rules: &OutboundRules) -> Result<Self, OutboundError> {
+        Self::with_resolver(rules, Arc::new(SystemResolver))
+    }
+
+    /// A client that looks up names elsewhere.
+    pub fn with_resolver(
+        rules: &OutboundRules,
+        resolver: Arc<dyn Resolver>,
+    ) -> Result<Self, OutboundError> {
+        let nobody = Self {
+            guarded: client(resolver.clone(), !rules.allow_private)?,
+            trusting: client(resolver, false)?,
+            allow_private: rules.allow_private,
+            trusted: Arc::default(),
+        };
+        nobody.trusting(rules.trusted_origins.iter().map(String::as_str))
+    }
+
+    /// The same client, which also trusts these origins of the operator's.
+    pub fn trusting<'a>(
+        &self,
+        origins: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, OutboundError> {
+        let mut trusted = HashSet::clone(&self.trusted);
+        for origin in origins {
+            trusted.insert(origin_of(&parse(origin)?));
+        }
+        Ok(Self {
+            trusted: Arc::new(trusted),
+            ..self.clone()
+        })
+    }
+
+    /// Reads a URL that a caller gave and judges what can be judged without looking its host up.
+    pub fn check(&self, url: &str) -> Result<Url, OutboundError> {
+        let url = parse(url)?;
+        if self.allow_private || self.trusts(&url) {
+            return Ok(url);
+        }
+        let host = url.host_str().unwrap_or_default();
+        // In a URL, an IPv6 address stands in brackets.
+        let literal = host.trim_start_matches('[').trim_end_matches(']');
+        let name = host.trim_end_matches('.').to_ascii_lowercase();
+        let is_refused = match literal.parse::<IpAddr>() {
+            Ok(addr) => !is_public(addr),
+            Err(_) => name == "localhost" || name.ends_with(".localhost"),
+        };
+        if is_refused {
+            return Err(OutboundError::Private { place: name });
+        }
+        Ok(url)
+    }
+
+    /// Posts a body.
+    pub async fn post(
+        &self,
+        url: &str,
+        headers: HeaderMap,
+        body: impl Into<Bytes>,
+    ) -> Result<Answer, OutboundError> {
+        let url = self.check(url)?;
+        let origin = origin_of(&url);
+        let client = if self.trusts(&url) {
+            &self.trusting
+        } else {
+            &self.guarded
+        };
+        let request = client.post(url).headers(headers).body(body.into());
+        let response = request.send().await.map_err(|error| why(origin, &error))?;
+        Ok(read(response).await)
+    }
+
+    fn trusts(&self, url: &Url) -> bool {
+        self.trusted.contains(&origin_of(url))
+    }
+}
+
+fn client(resolver: Arc<dyn Resolver>, judges: bool) -> Result<Client, OutboundError> {
+    Client::builder()
+        .timeout(TIMEOUT)
+        .redirect(redirect::Policy::none())
+        // A proxy would look up names by itself, and where the hub does not see.
+        .no_proxy()
+        .user_agent(concat!("jackfield/", env!("CARGO_PKG_VERSION")))
+        .dns_resolver(Judge { resolver, judges })
+        .build()
+        .map_err(OutboundError::Client)
+}
+
+impl fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbound")
+            .field("allow_private", &self.allow_private)
+            .field("trusted", &self.trusted)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The origin of a URL, as one text: scheme, host and port.
+pub fn origin_of(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+fn parse(text: &str) -> Result<Url, OutboundError> {
+    let bad = |why: &str| OutboundError::BadUrl {
+        // Whatever comes after the place may be a secret of the caller's.
+        url: text.split(['?', '#']).next().unwrap_or_default().to_owned(),
+        why: why.to_owned(),
+    };
+    let url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(bad("it must begin with http:// or https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(OutboundError::BadUrl {
+            url: origin_of(&url),
+            why: "it may not hold a user name or password".to_owned(),
+        });
+    }
+    Ok(url)
+}
+
+/// Looks names up and, for places that callers chose, refuses a host any of whose addresses is not public.
+struct Judge {
+    resolver: Arc<dyn Resolver>,
+    judges: bool,
+}
+
+impl reqwest::dns::Resolve for Judge {
+    fn resolve(&self, name: Name) -> Resolving {
+        let host = name.as_str().to_owned();
+        let lookup = self.resolver.resolve(host.clone());
+        let judges = self.judges;
+        Box::pin(async move {
+            let found = lookup.await?;
+            if judges && let Some(addr) = found.iter().find(|addr| !is_public(**addr)) {
+                let place = format!("{host} ({addr})");
+                return Err(OutboundError::Private { place }.into());
+            }
+            let addrs: Addrs = Box::new(found.into_iter().map(|addr| SocketAddr::new(addr, 0)));
+            Ok(addrs)
+        })
+    }
+}
+
+/// What went wrong, in words that do not repeat the URL.
+fn why(origin: String, error: &reqwest::Error) -> OutboundError {
+    let mut cause: Option<&(dyn Error + 'static)> = error.source();
+    let mut last = None;
+    while let Some(error) = cause {
+        if let Some(OutboundError::Private { place }) = error.downcast_ref() {
+            return OutboundError::Private {
+                place: place.clone(),
+            };
+        }
+        last = Some(error.to_string());
+        cause = error.source();
+    }
+    let why = if error.is_timeout() {
+        format!("no answer within {} seconds", TIMEOUT.as_secs())
+    } else {
+        last.unwrap_or_else(|| "the request could not be made".to_owned())
+    };
+    OutboundError::Unreachable { origin, why }
+}
+
+/// Reads an answer up to its limit. What breaks off is not whole, but the status was said.
+async fn read(mut response: Response) -> Answer {
+    let retry_after = response.headers().get(RETRY_AFTER);
+    let retry_after = retry_after
+        .and_then(|value| value.to_str().ok()?.trim().parse().ok())
+        .map(Duration::from_secs);
+    let mut body = BytesMut::new();
+    let is_whole = loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => {
+                let room = MAX_ANSWER - body.len();
+                body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+                if chunk.len() > room {
+                    break false;
+                }
+            }
+            Ok(None) => break true,
+            Err(_) => break false,
+        }
+    };
+    Answer {
+        status: response.status(),
+        retry_after,
+        body: body.freeze(),
+        is_whole,
+    }
+}

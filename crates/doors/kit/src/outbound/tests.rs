@@ -1,0 +1,261 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::{Router, routing::post};
+use parking_lot::Mutex;
+use tokio::{net::TcpListener, task::JoinSet};
+
+use super::*;
+
+/// Answers each look-up with the next of its answers, the last one for ever.
+struct Scripted {
+    answers: Mutex<Vec<Vec<IpAddr>>>,
+    asked: AtomicUsize,
+}
+
+impl Scripted {
+    fn new(answers: &[&[&str]]) -> Arc<Self> {
+        let parse = |list: &&[&str]| list.iter().map(|addr| addr.parse().unwrap()).collect();
+        Arc::new(Self {
+            answers: Mutex::new(answers.iter().map(parse).collect()),
+            asked: AtomicUsize::new(0),
+        })
+    }
+}
+
+impl Resolver for Scripted {
+    fn resolve(&self, _: String) -> Lookup {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut answers = self.answers.lock();
+        let answer = if answers.len() > 1 {
+            answers.remove(0)
+        } else {
+            answers[0].clone()
+        };
+        Box::pin(async move { Ok(answer) })
+    }
+}
+
+/// A server that answers every post in some way, and counts them.
+struct Target {
+    port: u16,
+    posts: Arc<AtomicUsize>,
+    _server: JoinSet<()>,
+}
+
+impl Target {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let posts = Arc::new(AtomicUsize::new(0));
+        let counted = posts.clone();
+        let count = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        };
+        let (here, there) = (count.clone(), count);
+        let app = Router::new()
+            .route(
+                "/plain",
+                post(move |body: String| async move {
+                    here();
+                    (
+                        StatusCode::SERVICE_UNAVAILABLE,
+                        [("retry-after", "7")],
+                        body,
+                    )
+                }),
+            )
+            .route("/large", post(|| async { "x".repeat(MAX_ANSWER + 1) }))
+            .route(
+                "/elsewhere",
+                post(move || async move {
+                    there();
+                    (StatusCode::TEMPORARY_REDIRECT, [("location", "/plain")])
+                }),
+            );
+        let mut server = JoinSet::new();
+        server.spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self {
+            port,
+            posts,
+            _server: server,
+        }
+    }
+
+    fn url(&self, host: &str, path: &str) -> String {
+        format!("http://{host}:{}{path}", self.port)
+    }
+
+    fn posts(&self) -> usize {
+        self.posts.load(Ordering::Relaxed)
+    }
+}
+
+fn private() -> OutboundRules {
+    OutboundRules {
+        allow_private: true,
+        ..OutboundRules::default()
+    }
+}
+
+#[tokio::test]
+async fn an_answer_brings_its_status_its_patience_and_as_much_as_fits() {
+    let target = Target::start().await;
+    let outbound = Outbound::new(&private()).unwrap();
+    let url = target.url("127.0.0.1", "/plain");
+    let answer = outbound.post(&url, HeaderMap::new(), "hi").await.unwrap();
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.retry_after, Some(Duration::from_secs(7)));
+    assert!(answer.is_whole && answer.body == "hi");
+    let url = target.url("127.0.0.1", "/large");
+    let answer = outbound.post(&url, HeaderMap::new(), "").await.unwrap();
+    assert!(!answer.is_whole);
+    assert_eq!(
+        (answer.status, answer.body.len()),
+        (StatusCode::OK, MAX_ANSWER)
+    );
+}
+
+#[tokio::test]
+async fn redirects_are_answers_and_are_not_followed() {
+    let target = Target::start().await;
+    let outbound = Outbound::new(&private()).unwrap();
+    let url = target.url("127.0.0.1", "/elsewhere");
+    let answer = outbound.post(&url, HeaderMap::new(), "").await.unwrap();
+    assert_eq!(answer.status, StatusCode::TEMPORARY_REDIRECT);
+    assert_eq!(target.posts(), 1);
+}
+
+#[tokio::test]
+async fn private_places_are_refused_however_they_are_written() {
+    let target = Target::start().await;
+    let outbound = Outbound::new(&OutboundRules::default()).unwrap();
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "LOCALHOST.",
+        "a.localhost",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "2130706433",
+        "0x7f.1",
+        "0177.0.0.1",
+        "127.1",
+        "0.0.0.0",
+        "[::]",
+    ] {
+        let url = target.url(host, "/plain");
+        let error = outbound.post(&url, HeaderMap::new(), "").await.unwrap_err();
+        assert!(
+            matches!(error, OutboundError::Private { .. }),
+            "{host}: {error}"
+        );
+        assert!(error.is_refusal() && error.to_string().contains("ALLOW_PRIVATE_OUTBOUND"));
+    }
+    assert_eq!(target.posts(), 0);
+}
+
+#[tokio::test]
+async fn a_name_that_leads_home_is_refused_even_beside_a_public_address() {
+    let target = Target::start().await;
+    for answers in [
+        &["127.0.0.1"][..],
+        &["1.1.1.1", "127.0.0.1"],
+        &["1.1.1.1", "fd00::1"],
+    ] {
+        let rules = OutboundRules::default();
+        let outbound = Outbound::with_resolver(&rules, Scripted::new(&[answers])).unwrap();
+        let url = target.url("callback.example", "/plain");
+        let error = outbound.post(&url, HeaderMap::new(), "").await.unwrap_err();
+        assert!(error.is_refusal(), "{error}");
+        assert!(error.to_string().contains("callback.example"), "{error}");
+    }
+    assert_eq!(target.posts(), 0);
+}
+
+/// The trick of rebinding: a name that is harmless when it is judged and leads elsewhere when it is connected to.
+#[tokio::test]
+async fn a_name_is_looked_up_once_and_what_was_judged_is_connected_to() {
+    let target = Target::start().await;
+    // Nobody listens at the second address: whoever looked again would not get an answer.
+    let names = Scripted::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
+    let outbound = Outbound::with_resolver(&private(), names.clone()).unwrap();
+    let url = target.url("callback.example", "/plain");
+    let answer = outbound.post(&url, HeaderMap::new(), "hi").await.unwrap();
+    assert_eq!(answer.body, "hi");
+    assert_eq!(names.asked.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_name_that_turns_private_is_refused_when_it_is_looked_up_again() {
+    let judge = Judge {
+        resolver: Scripted::new(&[&["1.1.1.1"], &["127.0.0.1"]]),
+        judges: true,
+    };
+    let look = || reqwest::dns::Resolve::resolve(&judge, "callback.example".parse().unwrap());
+    let judged: Vec<_> = look().await.unwrap().map(|addr| addr.ip()).collect();
+    assert_eq!(judged, ["1.1.1.1".parse::<IpAddr>().unwrap()]);
+    let error = look().await.err().unwrap();
+    assert!(error.downcast::<OutboundError>().unwrap().is_refusal());
+}
+
+#[tokio::test]
+async fn the_operators_origins_are_trusted_and_only_they() {
+    let target = Target::start().await;
+    let rules = OutboundRules {
+        trusted_origins: vec![target.url("127.0.0.1", "")],
+        ..OutboundRules::default()
+    };
+    let outbound = Outbound::new(&rules).unwrap();
+    let url = target.url("127.0.0.1", "/plain");
+    assert!(outbound.post(&url, HeaderMap::new(), "").await.is_ok());
+    assert!(
+        outbound.check("http://127.0.0.1:1/plain").is_err(),
+        "another port"
+    );
+    assert!(
+        outbound.check(&url.replace("http:", "https:")).is_err(),
+        "another scheme"
+    );
+    let more = outbound
+        .trusting(["http://127.0.0.1:1/with/a/path"])
+        .unwrap();
+    assert!(more.check("http://127.0.0.1:1/plain").is_ok() && more.check(&url).is_ok());
+    assert!(outbound.trusting(["127.0.0.1"]).is_err());
+}
+
+#[tokio::test]
+async fn what_is_no_plain_http_url_is_refused_with_the_reason_and_without_its_secrets() {
+    let outbound = Outbound::new(&private()).unwrap();
+    for (url, reason) in [
+        ("/api/tasks/1/callback", "relative URL"),
+        ("ftp://example.com/", "http://"),
+        ("file:///etc/passwd", "http://"),
+        ("https://ann:hunter2@example.com/", "password"),
+        ("https://ann@example.com/", "password"),
+        ("https://", "host"),
+        ("", "relative URL"),
+    ] {
+        let error = outbound.check(url).unwrap_err();
+        assert!(
+            error.is_refusal() && error.to_string().contains(reason),
+            "{url}: {error}"
+        );
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_place_is_named_without_the_rest_of_its_url() {
+    let outbound = Outbound::new(&private()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let url = format!("http://127.0.0.1:{port}/path?key=hunter2");
+    let error = outbound.post(&url, HeaderMap::new(), "").await.unwrap_err();
+    assert!(!error.is_refusal());
+    let text = error.to_string();
+    assert!(
+        text.contains(&format!("127.0.0.1:{port}")) && !text.contains("hunter2"),
+        "{text}"
+    );
+}
