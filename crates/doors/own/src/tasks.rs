@@ -255,18 +255,11 @@ pub(crate) async fn cancel(
     Caller(principal): Caller,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
-    let call = match find(&state, &principal, &id).await? {
-        Found::Live(call) => call,
-        Found::Task(task) => task.call().filter(|call| !call.is_ended()).ok_or_else(|| {
-            let text = format!(
-                "task {} is {} and no call of it is open",
-                task.id,
-                task.record().state.name()
-            );
-            Failure::new(Reason::Conflict, text)
-        })?,
-    };
-    state.hub.cancel(&principal, call.id)?;
+    match find(&state, &principal, &id).await? {
+        Found::Live(call) => state.hub.cancel(&principal, call.id)?,
+        // One that waits for its next message has no call that could be cancelled.
+        Found::Task(task) => state.hub.cancel_task(&principal, task.id).await?,
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -224,3 +224,20 @@ async fn questions_and_answers_stand_in_the_task() {
         json!({"role": "caller", "parts": [{"text": "red"}], "ask_id": "q"})
     );
 }
+
+#[tokio::test]
+async fn a_task_that_waits_for_input_can_be_cancelled() {
+    let hub = Running::start().await;
+    let mut amy = hub.attach("amy");
+    let (task, serving) = detached(&hub, &mut amy).await;
+    serving.finish(done(DoneState::InputRequired));
+    let path = format!("/v1/calls/{task}");
+    let events = format!("{path}/events");
+    hub.stream(hub.ask(Method::GET, &events)).await.rest().await;
+    let cancel = format!("{path}/cancel");
+    let (status, _) = hub.json(Method::POST, &cancel, None).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert_eq!(hub.get(&path).await.1["state"], "cancelled");
+    let (status, _) = hub.json(Method::POST, &cancel, None).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+}
