@@ -113,7 +113,7 @@ fn method() -> String {
          frames a write; *64* is 64 streams with 4 frames a write; *paced* is 64 streams at 4,000 messages/s in all, one frame a\n\
          write, which is what agents produce. The load comes from a process of its own.\n\n\
          CPU is what the server's process used, user and system, per message (`/proc/PID/task/*/schedstat`); RSS is `VmRSS`, its\n\
-         peak `VmHWM`. Each sample has a fresh server, and a warm-up before it is measured.\n\n\
+         peak `VmHWM`. Each sample has a fresh server (in the last row: fresh pairs), and a warm-up before it is measured.\n\n\
          The *bare relay* is the yardstick: the same server, WebSocket and parser, a map from ids to queues, and no core. Within a\n\
          round the servers take turns, with another one first each time. A *ratio* is taken within a round, against the mean of two\n\
          identical servers; *A/A* is what those two differ by (larger to smaller, median). Where A/A is above {NOISY}, the row is\n\
