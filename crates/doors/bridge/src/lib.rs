@@ -1,7 +1,7 @@
 //! The bridge door: Agent Mesh Bridge Protocol v1 and v2 for agents (a WebSocket at `/ws?agent_id=…`), and the relay
 //! HTTP API below `/api` for the platform that sends them messages.
 //!
-//! What the seed leaves open, and where we differ from the original, is in `docs/protocols/bridge.md`.
+//! Not in the hub yet: its routes are not assembled, and the `resume` extension is refused.
 //!
 //! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's way into it
 //! - `served.rs` calls that the agent works on, `calling.rs` calls that it makes

@@ -122,7 +122,7 @@ fn extensions_from(register: &Register<'_>) -> Extensions {
             .any(|extension| extension == name)
     };
     Extensions {
-        // Not yet: see docs/protocols/bridge.md.
+        // Not yet: the session does not number or acknowledge frames.
         resume: false,
         artifacts: has(extension::ARTIFACTS),
         input: has(extension::INPUT),
