@@ -41,31 +41,38 @@ pub(crate) struct Judge {
     install: fn(&Path, &[String]) -> Result<(), String>,
 }
 
-/// All judges. Adding a package is adding a pin.
-pub(crate) const JUDGES: [Judge; 2] = [
-    Judge {
-        name: "Python",
-        pins: &[("websockets", "17.4")],
-        folder: "venv",
-        entry: "bin/python",
-        variable: "JACKFIELD_JUDGE_PYTHON",
-        pin_sign: "==",
-        runtime: python_is_here,
-        system_packages: &["python3", "python3-venv"],
-        install: install_python,
-    },
-    Judge {
-        name: "Node",
-        pins: &[("ws", "8.22.2")],
-        folder: "npm",
-        entry: "node_modules",
-        variable: "JACKFIELD_JUDGE_NODE_PATH",
-        pin_sign: "@",
-        runtime: node_is_here,
-        system_packages: &["nodejs", "npm"],
-        install: install_node,
-    },
-];
+/// Python's. Adding a package is adding a pin.
+pub(crate) const PYTHON: Judge = Judge {
+    name: "Python",
+    // Schemathesis makes up its test cases with hypothesis: another version of that makes up others.
+    pins: &[
+        ("websockets", "17.4"),
+        ("schemathesis", "4.32.5"),
+        ("hypothesis", "6.170.15"),
+    ],
+    folder: "venv",
+    entry: "bin/python",
+    variable: "JACKFIELD_JUDGE_PYTHON",
+    pin_sign: "==",
+    runtime: python_is_here,
+    system_packages: &["python3", "python3-venv"],
+    install: install_python,
+};
+
+const NODE: Judge = Judge {
+    name: "Node",
+    pins: &[("ws", "8.22.2")],
+    folder: "npm",
+    entry: "node_modules",
+    variable: "JACKFIELD_JUDGE_NODE_PATH",
+    pin_sign: "@",
+    runtime: node_is_here,
+    system_packages: &["nodejs", "npm"],
+    install: install_node,
+};
+
+/// All judges.
+pub(crate) const JUDGES: [Judge; 2] = [PYTHON, NODE];
 
 impl Judge {
     /// The judge with its pins, for people: `Python (websockets 17.4)`.

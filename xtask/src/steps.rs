@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::count::{self, Count};
-use crate::judges::{JUDGES, Judge};
+use crate::judges::{JUDGES, Judge, PYTHON};
 use crate::layers;
 use crate::workspace::{Workspace, shown};
 
@@ -45,7 +45,7 @@ enum Verdict {
     CouldNotRun,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step {
         name: "fmt",
         about: "the code is formatted",
@@ -95,6 +95,12 @@ const STEPS: [Step; 10] = [
         run: tests,
     },
     Step {
+        name: "api",
+        about: "the HTTP API answers as it describes itself, judged by schemathesis",
+        hint: "the judge is in crates/testkit/judges/http_api; its report has a curl line for each finding",
+        run: api,
+    },
+    Step {
         name: "doctests",
         about: "the examples in the documentation run",
         hint: "",
@@ -125,7 +131,10 @@ struct Run<'a> {
     /// Why a judge is not ready, by its name.
     unready: Vec<(&'static str, String)>,
     deny: Standing,
+    /// Whether the step ran that asks all judges.
     tests_ran: bool,
+    /// Whether the step ran that asks Python's.
+    api_ran: bool,
 }
 
 /// What became of an outside judge.
@@ -145,6 +154,7 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
         unready: Vec::new(),
         deny: Standing::NotAsked,
         tests_ran: false,
+        api_ran: false,
     };
     let start = Instant::now();
     let mut report = Vec::new();
@@ -235,9 +245,10 @@ impl Run<'_> {
 
     fn standing(&self, judge: &Judge) -> Standing {
         let reason = self.unready.iter().find(|(name, _)| *name == judge.name);
+        let is_asked = self.tests_ran || (self.api_ran && judge.name == PYTHON.name);
         if let Some((_, reason)) = reason {
             Standing::CouldNotRun(reason.clone())
-        } else if !self.tests_ran {
+        } else if !is_asked {
             Standing::NotAsked
         } else if judge.variable(&self.workspace.target).is_some() {
             Standing::GivenToTests
@@ -246,6 +257,9 @@ impl Run<'_> {
         }
     }
 }
+
+/// The judge of the HTTP API, a program in Python.
+const API_JUDGE: &str = "crates/testkit/judges/http_api/judge.py";
 
 fn fmt(run: &mut Run<'_>) -> Result<Verdict> {
     Run::show(run.workspace.cargo(&["fmt", "--all", "--check"]))
@@ -333,6 +347,25 @@ fn tests(run: &mut Run<'_>) -> Result<Verdict> {
     };
     run.tests_ran = true;
     run.count(command)
+}
+
+fn api(run: &mut Run<'_>) -> Result<Verdict> {
+    Run::show(
+        run.workspace
+            .cargo_locked(&["build", "--quiet", "-p", "jackfield"]),
+    )?;
+    run.api_ran = true;
+    let target = &run.workspace.target;
+    let Some((_, python)) = PYTHON.variable(target) else {
+        println!("    schemathesis is not ready; the step `set-up` tells why");
+        return Ok(Verdict::CouldNotRun);
+    };
+    let program = format!("jackfield{}", std::env::consts::EXE_SUFFIX);
+    let mut judge = Command::new(python);
+    judge
+        .arg(run.workspace.root.join(API_JUDGE))
+        .arg(target.join("debug").join(program));
+    Run::show(judge)
 }
 
 fn doctests(run: &mut Run<'_>) -> Result<Verdict> {

@@ -93,6 +93,8 @@ pub struct Call {
     is_taken_up: bool,
     written: AtomicBool,
     answered: AtomicBool,
+    /// The agent's number of its last frame that is in the log.
+    acked: AtomicU64,
     ended: AtomicBool,
 }
 
@@ -134,6 +136,7 @@ impl Call {
         let levels = Levels::from(&shared.limits);
         let is_taken_up = draft.taken_up.is_some();
         let has_reply = draft.taken_up.as_ref().is_some_and(|call| call.has_reply);
+        let acked = draft.taken_up.as_ref().map_or(0, |call| call.received);
         let call = Arc::new(Self {
             id: draft.id,
             principal: draft.principal,
@@ -165,6 +168,7 @@ impl Call {
             // It may have been: who was to write it cannot be asked any more.
             written: AtomicBool::new(is_taken_up),
             answered: AtomicBool::new(has_reply),
+            acked: AtomicU64::new(acked),
             ended: AtomicBool::new(false),
         });
         if let Some(taken_up) = draft.taken_up {
@@ -188,6 +192,21 @@ impl Call {
     /// may still be lost with this process; what the agent may forget is told by [`crate::agent::Link::acked`].
     pub fn received(&self) -> u64 {
         self.reply.received()
+    }
+
+    /// The agent's number of its last frame of a kept call that is in the log, 0 if none is; see
+    /// [`crate::agent::Link::acked`], which a connection misses that was not there at the time.
+    pub fn acked(&self) -> u64 {
+        self.acked.load(Ordering::Acquire)
+    }
+
+    /// What the agent sent up to this number is in the log, or nobody wants it there. Its connection is told, if there
+    /// is one; one that comes later asks.
+    pub(crate) fn ack(self: &Arc<Self>, seq: u64) {
+        self.acked.store(seq, Ordering::Release);
+        if let Some(link) = self.entry.link() {
+            link.acked(self, seq);
+        }
     }
 
     /// Whether the agent said anything, numbered or not. If so it got the message, which is never written again.

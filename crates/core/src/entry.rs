@@ -85,6 +85,7 @@ impl Entry {
             changed_at: Timestamp::now(),
             grace: None,
             is_resumable: false,
+            resume: record.resume,
             open: HashMap::new(),
             sessions: HashMap::new(),
             waiting: VecDeque::new(),
@@ -162,6 +163,7 @@ impl Entry {
             share: view.share,
             settings: view.settings,
             registered_at: view.registered_at,
+            resume: self.state.lock().resume,
         }
     }
 

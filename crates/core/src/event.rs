@@ -194,17 +194,23 @@ impl Message {
 
     /// All its words, for agents that take one text. Parts are joined by line breaks.
     pub fn words(&self) -> String {
-        let texts: Vec<&str> = self
-            .parts
-            .iter()
-            .filter_map(|part| {
-                if let Part::Text(text) = part {
-                    Some(text.as_str())
-                } else {
-                    None
-                }
-            })
-            .collect();
+        self.joined(|part| match part {
+            Part::Text(text) => Some(text),
+            Part::File(_) | Part::Data(_) => None,
+        })
+    }
+
+    /// Its words and its data, for agents that take one text and would not see the data otherwise.
+    pub fn words_and_data(&self) -> String {
+        self.joined(|part| match part {
+            Part::Text(text) => Some(text),
+            Part::Data(json) => Some(json.get()),
+            Part::File(_) => None,
+        })
+    }
+
+    fn joined(&self, text_of: impl FnMut(&Part) -> Option<&str>) -> String {
+        let texts: Vec<&str> = self.parts.iter().filter_map(text_of).collect();
         texts.join("\n")
     }
 

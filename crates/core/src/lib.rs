@@ -20,6 +20,7 @@ pub mod metrics;
 pub mod outbox;
 pub mod pipe;
 pub mod principal;
+pub mod resume;
 pub mod shared;
 pub mod store;
 pub mod tap;

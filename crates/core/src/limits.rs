@@ -24,6 +24,8 @@ pub struct Limits {
     pub paced_every: Span,
     /// One message or result.
     pub message: Size,
+    /// The body of one request to the bridge's relay API; as the original hub has it.
+    pub relay_body: Size,
     /// One frame before its sender said who it is: enough for any `register`.
     pub frame_before_register: Size,
     /// One frame after that: a message in its envelope.
@@ -96,6 +98,7 @@ impl Default for Limits {
             paced_read: Size::kib(64),
             paced_every: Span::millis(50),
             message: Size::mib(8),
+            relay_body: Size::mib(5),
             frame_before_register: Size::kib(64),
             frame: Size::mib(8),
             chunk: Size::mib(1),

@@ -10,8 +10,11 @@ use tokio::sync::Notify;
 
 use crate::{
     event::Json,
+    failure::{Failure, Reason},
     id::{CallbackId, TaskId},
-    store::{Receipt, Store, StoreError, TaskRecord},
+    principal::Principal,
+    store::{CallbackFilter, LogItem, Receipt, Store, StoreError, TaskRecord},
+    task::{no_such_task, store_failure},
 };
 
 /// How many callbacks to one destination are tried at once, so that a dead host holds up no other.
@@ -75,6 +78,16 @@ impl OutboxState {
     }
 }
 
+/// A callback on its way into the outbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewCallback {
+    /// The callback.
+    pub row: OutboxRow,
+    /// What the agent said in the turn and how it ended, where the task's log does not say so. Kept as long as the
+    /// callback is.
+    pub reply: Vec<LogItem>,
+}
+
 /// A callback that was not delivered yet. What it says is composed when it is tried, from the task and its log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboxRow {
@@ -97,13 +110,12 @@ pub struct OutboxRow {
 }
 
 impl OutboxRow {
-    /// What a task that has just ended puts into the outbox.
+    /// What a task of which a turn has just ended puts into the outbox.
     pub fn of(task: &TaskRecord) -> Option<Self> {
-        let callback = task.callback.clone().filter(|_| task.state.is_final())?;
         Some(Self {
             id: CallbackId::new(),
             task: task.id,
-            callback,
+            callback: task.callback.clone()?,
             state: OutboxState::Pending,
             attempts: 0,
             next_at: task.updated_at,
@@ -164,16 +176,7 @@ pub enum Settled {
     },
 }
 
-/// A callback by its own id, or by its task's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallbackRef {
-    /// The callback's.
-    Id(CallbackId),
-    /// The task's.
-    Task(TaskId),
-}
-
-/// The hub's callbacks, for the door that delivers them. Who may see and resend them is that door's question.
+/// The hub's callbacks: for the door that delivers them, and for whoever asks what became of theirs.
 #[derive(Debug, Clone)]
 pub struct Callbacks {
     store: Arc<dyn Store>,
@@ -213,18 +216,41 @@ impl Callbacks {
         self.store.settle_callback(id, how)
     }
 
-    /// Those that were not delivered, newest first.
-    pub fn list(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>> {
-        self.store.list_callbacks(dead_only, limit)
+    /// What the agent said, for a callback whose task's log does not tell; else empty.
+    pub fn reply(&self, id: CallbackId) -> Receipt<Vec<LogItem>> {
+        self.store.callback_reply(id)
     }
 
-    /// Sends a dead one again.
-    pub async fn resend(&self, which: CallbackRef) -> Result<bool, StoreError> {
-        let found = self.store.resend_callback(which).await?;
-        if found {
-            self.wake();
+    /// Those of the principal's tasks that were not delivered, newest first.
+    pub async fn list(
+        &self,
+        principal: &Principal,
+        dead_only: bool,
+        limit: usize,
+    ) -> Result<Vec<OutboxRow>, Failure> {
+        let filter = CallbackFilter {
+            whose: principal.reach(),
+            dead_only,
+            limit,
+        };
+        let rows = self.store.list_callbacks(filter).await;
+        rows.map_err(|error| store_failure(&error))
+    }
+
+    /// Sends what was given up of a task of the principal's again.
+    pub async fn resend(&self, principal: &Principal, task: TaskId) -> Result<(), Failure> {
+        let record = self.store.find_task(task).await;
+        let record = record.map_err(|error| store_failure(&error))?;
+        if !record.is_some_and(|record| principal.may_act_for(&record.principal)) {
+            return Err(no_such_task());
         }
-        Ok(found)
+        let found = self.store.resend_callbacks(task).await;
+        if !found.map_err(|error| store_failure(&error))? {
+            let text = format!("task {task} has no callback that was given up");
+            return Err(Failure::new(Reason::Conflict, text));
+        }
+        self.wake();
+        Ok(())
     }
 
     /// A callback has become due.

@@ -130,6 +130,31 @@ pub enum Who {
     Peer(Arc<str>),
 }
 
+/// Whose tasks are meant, by the [`Principal::key`] of those who started them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Whose {
+    /// Anybody's.
+    #[default]
+    Anybody,
+    /// Those of this principal, and of principals below it: an owner's agents.
+    Of(String),
+    /// Those of this principal alone.
+    Only(String),
+}
+
+impl Whose {
+    /// Whether what `key` started is meant.
+    pub fn includes(&self, key: &str) -> bool {
+        match self {
+            Self::Anybody => true,
+            Self::Of(whose) => key
+                .strip_prefix(whose.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+            Self::Only(whose) => key == whose,
+        }
+    }
+}
+
 /// Who is calling.
 #[derive(Debug, Clone)]
 pub struct Principal {
@@ -221,11 +246,18 @@ impl Principal {
                 .any(|pattern| pattern.matches(id.as_str()))
     }
 
-    /// Whether it may read and steer what `key` started: it is the same principal, the owner of it, or an admin.
+    /// Whose tasks it may read and steer: its own, an owner its agents' too, an admin everybody's.
+    pub fn reach(&self) -> Whose {
+        match &self.who {
+            _ if self.is_admin() => Whose::Anybody,
+            Who::Person => Whose::Of(self.key()),
+            Who::Agent(_) | Who::Platform | Who::Peer(_) => Whose::Only(self.key()),
+        }
+    }
+
+    /// Whether it may read and steer what `key` started.
     pub fn may_act_for(&self, key: &str) -> bool {
-        self.is_admin()
-            || key == self.key()
-            || (self.who == Who::Person && key.split('/').next() == Some(self.owner.as_str()))
+        self.reach().includes(key)
     }
 
     /// Who this is, as one text: the owner, and what kind of caller. Two tokens of one owner are one principal.

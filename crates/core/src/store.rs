@@ -23,7 +23,8 @@ use crate::{
     event::{Answer, Ask, Event, Message},
     failure::Failure,
     id::{AgentId, CallId, CallbackId, Owner, RequestId, SessionId, TaskId, TokenId},
-    outbox::{Callback, CallbackRef, OutboxRow, Settled},
+    outbox::{Callback, NewCallback, OutboxRow, Settled},
+    principal::Whose,
     units::Span,
 };
 
@@ -89,6 +90,8 @@ pub struct AgentRecord {
     pub settings: Settings,
     /// When it first registered.
     pub registered_at: Timestamp,
+    /// SHA-256 of the token with which its last connection may be resumed: see [`crate::resume`].
+    pub resume: Option<[u8; 32]>,
 }
 
 /// A token as it is kept: never the token itself.
@@ -268,18 +271,29 @@ impl Reopened {
 /// Which tasks to list.
 #[derive(Debug, Clone, Default)]
 pub struct TaskFilter {
-    /// Only those of this principal, and of principals below it (an owner's agents).
-    pub principal: Option<String>,
-    /// Only those of exactly this principal.
-    pub exactly: bool,
+    /// Only theirs.
+    pub whose: Whose,
     /// Only those for this agent.
     pub agent: Option<AgentId>,
+    /// Only those with this request id, as the agent sees it.
+    pub request: Option<RequestId>,
     /// Only those in this conversation.
     pub session: Option<SessionId>,
     /// Only those in this state.
     pub state: Option<TaskState>,
     /// Only those older than this task: the next page.
     pub before: Option<TaskId>,
+    /// At most so many, newest first.
+    pub limit: usize,
+}
+
+/// Which callbacks to list.
+#[derive(Debug, Clone, Default)]
+pub struct CallbackFilter {
+    /// Only those of their tasks.
+    pub whose: Whose,
+    /// Only those that were given up; otherwise those that are still tried too.
+    pub dead_only: bool,
     /// At most so many, newest first.
     pub limit: usize,
 }
@@ -301,8 +315,15 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Opens every unfinished task again after a restart: raises its epoch and returns it with what its log says.
     fn reopen_tasks(&self) -> Receipt<Vec<Reopened>>;
     /// Writes a task, new or changed, together with rows of its log, in one transaction; `sync` waits for the disk.
-    /// With the state that ends it, a task that has a callback puts that into the outbox, in the same transaction.
     fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, sync: bool) -> Receipt;
+    /// Writes the end of a turn as [`Store::save_task`] would, synced to disk, and in the same transaction the callback
+    /// of whoever is to be told of it.
+    fn end_turn(
+        &self,
+        record: TaskRecord,
+        rows: Vec<LogRow>,
+        callback: Option<NewCallback>,
+    ) -> Receipt;
     /// Appends to a task's log in the next batch, and moves its `log_end`.
     fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt;
     /// Reads a task.
@@ -322,8 +343,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn next_callback(&self, after: Timestamp) -> Receipt<Option<Timestamp>>;
     /// Writes down what became of a try; synced to disk. Nothing happens to one that is not there any more.
     fn settle_callback(&self, id: CallbackId, how: Settled) -> Receipt;
-    /// Lists callbacks that were not delivered, newest first; only the dead ones, or those still pending too.
-    fn list_callbacks(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>>;
-    /// Makes a dead callback pending again, as if its task had just ended. False if there is no such dead one.
-    fn resend_callback(&self, which: CallbackRef) -> Receipt<bool>;
+    /// What [`NewCallback::reply`] was; empty for a callback that is not there any more.
+    fn callback_reply(&self, id: CallbackId) -> Receipt<Vec<LogItem>>;
+    /// Lists callbacks that were not delivered, newest first.
+    fn list_callbacks(&self, filter: CallbackFilter) -> Receipt<Vec<OutboxRow>>;
+    /// Makes the dead callbacks of a task pending again, as if it had just ended. False if it has none.
+    fn resend_callbacks(&self, task: TaskId) -> Receipt<bool>;
 }

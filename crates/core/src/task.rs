@@ -5,6 +5,7 @@ mod readers;
 mod recorder;
 mod reopen;
 mod ring;
+mod said;
 mod start;
 mod subscription;
 mod tasks;
@@ -21,7 +22,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
-use self::{readers::Readers, ring::Ring};
+use self::{readers::Readers, ring::Ring, said::Said};
 pub use self::{
     subscription::{Subscription, TaskItem},
     tasks::Tasks,
@@ -32,7 +33,7 @@ use crate::{
     event::{Answer, DoneState, End},
     failure::{Failure, Reason},
     id::TaskId,
-    outbox::Callbacks,
+    outbox::{Callbacks, NewCallback, OutboxRow},
     store::{LogItem, LogRow, Receipt, Store, StoreError, TaskRecord, TaskState},
 };
 
@@ -84,6 +85,8 @@ pub struct Task {
     /// Its end is on the way to the store: nothing comes after it. Changes under the record's lock.
     is_over: AtomicBool,
     readers: Readers,
+    /// For the callback, where the log is not kept.
+    said: Option<Mutex<Said>>,
     store: Arc<dyn Store>,
     callbacks: Callbacks,
 }
@@ -91,10 +94,12 @@ pub struct Task {
 impl Task {
     fn new(record: TaskRecord, keep: Keep, running: bool, tasks: &Tasks) -> Arc<Self> {
         let (moved, _) = watch::channel((record.log_end, running));
-        let ring_max = tasks.shared.limits.task_ring.0;
+        let limits = &tasks.shared.limits;
+        let is_said_once = keep != Keep::Full && record.callback.is_some();
         Arc::new(Self {
             id: record.id,
-            ring: Mutex::new(Ring::new(record.log_end, ring_max)),
+            ring: Mutex::new(Ring::new(record.log_end, limits.task_ring.0)),
+            said: is_said_once.then(|| Mutex::new(Said::new(limits.message.0))),
             record: Mutex::new(record),
             keep,
             moved,
@@ -136,6 +141,10 @@ impl Task {
 
     /// Numbers items and hands them to the store and the readers.
     fn append(&self, items: Vec<(LogItem, Option<u64>)>) -> Option<Receipt> {
+        if let Some(said) = &self.said {
+            let mut said = said.lock();
+            items.iter().for_each(|(item, _)| said.add(item));
+        }
         let (receipt, end) = {
             let mut ring = self.ring.lock();
             let rows = ring.number(items);
@@ -176,10 +185,10 @@ impl Task {
         unread.is_some_and(|unread| self.readers.gone_for(now) >= Some(unread.0))
     }
 
-    /// Writes the end, with the agent's number of it, and the final state in one commit. Nobody sees either before it is
-    /// durable; if that fails, so has the task.
+    /// Writes the end, with the agent's number of it, the final state and the callback in one commit. Nobody sees any of
+    /// it before it is durable; if that fails, so has the task.
     async fn conclude(&self, end: End, seq: Option<u64>) -> Result<(), StoreError> {
-        let saved = {
+        let (saved, is_told) = {
             let record = self.record.lock();
             self.is_over.store(true, Ordering::Relaxed);
             let pos = self.ring.lock().end();
@@ -188,27 +197,46 @@ impl Task {
                 seq,
                 item: LogItem::End(end.clone()),
             };
+            // One that waits for its next message was told of when its turn ended: each turn is told once.
+            let is_waiting = record.state == TaskState::InputRequired && !record.sent;
             let mut record = record.clone();
             end_record(&mut record, &end);
             record.log_end = pos + row.item.advance();
-            self.save(record, vec![row], true)
+            let callback = OutboxRow::of(&record).filter(|_| !is_waiting);
+            let callback = callback.map(|row| NewCallback {
+                row,
+                reply: self.reply(&end),
+            });
+            let is_told = callback.is_some();
+            (self.save_end(record, row, callback), is_told)
         };
         let result = saved.await;
         let end = match result {
             Ok(()) => end,
             Err(_) => End::Failed(not_written()),
         };
-        let has_callback = {
-            let mut record = self.record.lock();
-            end_record(&mut record, &end);
-            record.callback.is_some() && record.state.is_final()
-        };
+        end_record(&mut self.record.lock(), &end);
         self.number(vec![(LogItem::End(end), seq)]);
         *self.call.lock() = Weak::new();
-        if has_callback && result.is_ok() {
+        if is_told && result.is_ok() {
             self.callbacks.wake();
         }
         result
+    }
+
+    /// What the callback has to say by itself.
+    fn reply(&self, end: &End) -> Vec<LogItem> {
+        let said = self.said.as_ref();
+        said.map_or_else(Vec::new, |said| said.lock().take(end.clone()))
+    }
+
+    /// Writes the end of a turn.
+    fn save_end(&self, record: TaskRecord, end: LogRow, callback: Option<NewCallback>) -> Receipt {
+        match self.keep {
+            Keep::Full => self.store.end_turn(record, vec![end], callback),
+            Keep::Meta => self.store.end_turn(record, Vec::new(), callback),
+            Keep::None => Receipt::ready(Ok(())),
+        }
     }
 
     /// Writes the record, and rows that belong to the same commit.
@@ -221,11 +249,11 @@ impl Task {
     }
 }
 
-fn no_such_task() -> Failure {
+pub(crate) fn no_such_task() -> Failure {
     Failure::new(Reason::NotFound, "no such task")
 }
 
-fn store_failure(error: &StoreError) -> Failure {
+pub(crate) fn store_failure(error: &StoreError) -> Failure {
     tracing::error!(%error, "the store failed");
     not_written()
 }

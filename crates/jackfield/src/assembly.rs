@@ -4,7 +4,9 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use axum::Router;
+use jackfield_a2a::A2a;
 use jackfield_agora::Agora;
+use jackfield_bridge::Bridge;
 use jackfield_core::{hub::Hub, id::Owner, principal::Scopes, token::Lookup};
 use jackfield_kit::{
     auth::Gatekeeper,
@@ -17,16 +19,12 @@ use jackfield_own::OwnState;
 use jackfield_store::{SqliteStore, secrets};
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::config::Config;
+use crate::{config::Config, platform, ws};
 
 /// How long open connections are given once all calls have ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The file of the first administrator's token, for hubs that trust nobody by address.
 pub const ADMIN_TOKEN: &str = "admin-token";
-/// The file of the secret that the platform shows.
-pub const PLATFORM_SECRET: &str = "platform-secret";
-/// The file of the key that signs callbacks.
-pub const CALLBACK_KEY: &str = "callback-key";
 
 /// A hub that is running.
 #[derive(Debug)]
@@ -35,7 +33,9 @@ pub struct Running {
     pub addr: SocketAddr,
     /// The hub itself.
     pub hub: Hub,
+    config: Config,
     store: Arc<SqliteStore>,
+    bridge: Arc<Bridge>,
     tasks: Tasks,
     tls: Option<Tls>,
     background: JoinSet<()>,
@@ -44,9 +44,7 @@ pub struct Running {
 /// Starts a hub; it serves when this returns.
 pub async fn start(config: &Config) -> Result<Running> {
     let store = Arc::new(open_store(&config.data_dir)?);
-    // Made at the first start, so that it is there when the first platform asks for it.
-    secret(&config.data_dir, PLATFORM_SECRET)?;
-    secret(&config.data_dir, CALLBACK_KEY)?;
+    let platform = platform::platform(config)?;
     let hub = Hub::open(store.clone(), config.limits.clone())
         .await
         .context("cannot read the database")?;
@@ -71,12 +69,11 @@ pub async fn start(config: &Config) -> Result<Running> {
         max_connections: config.limits.connections,
         ..ServerLimits::default()
     };
-    let mut server = Server::new(
-        vec![listener],
-        router(config, addr, &hub, &tasks)?,
-        tasks.clone(),
-    )
-    .with_limits(limits);
+    let gatekeeper = Gatekeeper::new(hub.clone(), config.trusts_everyone());
+    let bridge = Bridge::with_platform(hub.clone(), gatekeeper.clone(), tasks.clone(), platform)
+        .context("cannot call the platform back")?;
+    let router = router(config, addr, &hub, &gatekeeper, &tasks, &bridge)?;
+    let mut server = Server::new(vec![listener], router, tasks.clone()).with_limits(limits);
     if let Some(tls) = &tls {
         server = server.with_tls(tls.clone());
     }
@@ -89,7 +86,9 @@ pub async fn start(config: &Config) -> Result<Running> {
     Ok(Running {
         addr,
         hub,
+        config: config.clone(),
         store,
+        bridge,
         tasks,
         tls,
         background,
@@ -101,14 +100,10 @@ fn open_store(data_dir: &Path) -> Result<SqliteStore> {
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))
 }
 
-fn secret(data_dir: &Path, name: &str) -> Result<secrets::Secret> {
-    secrets::load_or_create(data_dir, name)
-        .with_context(|| format!("cannot read or make the secret {name}"))
-}
-
 /// A hub that trusts nobody by address needs somebody who may make tokens.
 async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<()> {
-    let secret = secret(data_dir, ADMIN_TOKEN)?;
+    let secret = secrets::load_or_create(data_dir, ADMIN_TOKEN)
+        .with_context(|| format!("cannot read or make the secret {ADMIN_TOKEN}"))?;
     if let Lookup::Unknown = hub.tokens().look_up(secret.expose()) {
         let (name, owner) = ("first admin".to_owned(), Owner::local());
         hub.tokens()
@@ -124,28 +119,44 @@ async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn router(config: &Config, addr: SocketAddr, hub: &Hub, tasks: &Tasks) -> Result<Router> {
-    let gatekeeper = Gatekeeper::new(hub.clone(), config.trusts_everyone());
+fn router(
+    config: &Config,
+    addr: SocketAddr,
+    hub: &Hub,
+    gatekeeper: &Gatekeeper,
+    tasks: &Tasks,
+    bridge: &Arc<Bridge>,
+) -> Result<Router> {
     let rules = HostRules {
         listen: vec![addr],
         public_url: config.public_url.as_deref().map(str::parse).transpose()?,
         allowed_hosts: config.allowed_hosts.clone(),
         allowed_origins: config.allowed_origins.clone(),
     };
-    let agora = jackfield_agora::router(Agora::new(hub.clone(), gatekeeper.clone(), tasks.clone()));
-    let (own, api) = jackfield_own::router(OwnState {
+    let sockets = ws::router(ws::Doors {
+        hub: hub.clone(),
+        tasks: tasks.clone(),
+        agora: Agora::new(hub.clone(), gatekeeper.clone(), tasks.clone()),
+        bridge: bridge.clone(),
+    });
+    let (relay, relay_api) = jackfield_bridge::router(bridge.clone());
+    let a2a = jackfield_a2a::router(A2a::new(hub.clone(), gatekeeper.clone()));
+    let (own, mut api) = jackfield_own::router(OwnState {
         hub: hub.clone(),
         gatekeeper: gatekeeper.clone(),
         version: env!("CARGO_PKG_VERSION"),
         stop: tasks.stop_token().clone(),
     });
-    let api = jackfield_own::openapi_route(gatekeeper, api);
-    Ok(agora.merge(own).merge(api).layer(Guard::new(rules)))
+    api.merge(relay_api);
+    let api = jackfield_own::openapi_route(gatekeeper.clone(), api);
+    let doors = sockets.merge(relay).merge(a2a).merge(own).merge(api);
+    Ok(doors.layer(Guard::new(rules)))
 }
 
 impl Running {
-    /// Reads the TLS files again.
+    /// Reads the TLS files and the platform's secrets again.
     pub fn reload(&self) -> Result<()> {
+        self.bridge.set_secrets(platform::secrets_of(&self.config)?);
         match &self.tls {
             Some(tls) => tls.reload().context("the TLS files were not changed"),
             None => Ok(()),

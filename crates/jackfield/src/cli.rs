@@ -35,13 +35,13 @@ enum Command {
     Call(Box<cmd::call::Call>),
     /// See what agents say and do, live
     Watch(cmd::watch::Watch),
-    /// Calls that the hub keeps: ls, show, wait, cancel, answer
+    /// Calls that the hub keeps: ls, show, wait, cancel, answer, resend
     Task(cmd::task::Task),
     /// Let others see and call an agent
     Share(cmd::share::Share),
     /// Forget an agent
     Rm(cmd::rm::Rm),
-    /// Who may do what: create, ls, revoke, show
+    /// Who may do what: create, ls, revoke, show, rotate
     Token(cmd::token::Token),
     /// Check or show the configuration
     Config(cmd::config::Config),

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use jackfield_bridge::Secret;
 use jackfield_core::limits::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,17 @@ pub struct Config {
     pub allowed_hosts: Vec<String>,
     /// Lets anybody who can connect do everything, on any address.
     pub insecure: bool,
+    /// What a `callback_url` without a host is relative to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callback_base: Option<String>,
+    /// Origins that are shown the platform's secret when they are called back.
+    pub callback_trusted_origins: Vec<String>,
+    /// Lets addresses that callers and agents name lead to this machine and to private networks.
+    pub allow_private_outbound: bool,
+    /// The secrets that let the platform in, the newest first, instead of those in the data directory. Not in the
+    /// file, which others may read.
+    #[serde(skip)]
+    pub platform_secrets: Vec<Secret>,
     /// What to log, in the syntax of tracing's filters.
     pub log: String,
     /// How to log it.
@@ -73,6 +85,10 @@ impl Default for Config {
             allowed_origins: Vec::new(),
             allowed_hosts: Vec::new(),
             insecure: false,
+            callback_base: None,
+            callback_trusted_origins: Vec::new(),
+            allow_private_outbound: false,
+            platform_secrets: Vec::new(),
             log: "info".to_owned(),
             log_format: LogFormat::default(),
             tls: None,
@@ -92,6 +108,10 @@ pub struct Overrides {
     pub public_url: Option<String>,
     /// See [`Config::insecure`].
     pub insecure: bool,
+    /// See [`Config::allow_private_outbound`].
+    pub allow_private_outbound: bool,
+    /// See [`Config::platform_secrets`].
+    pub platform_secrets: Vec<Secret>,
     /// See [`Config::log`].
     pub log: Option<String>,
     /// See [`Config::log_format`].
@@ -132,6 +152,8 @@ impl Config {
             data_dir,
             public_url,
             insecure,
+            allow_private_outbound,
+            platform_secrets,
             log,
             log_format,
         } = overrides;
@@ -139,18 +161,19 @@ impl Config {
         self.data_dir = data_dir.unwrap_or_else(|| std::mem::take(&mut self.data_dir));
         self.public_url = public_url.or(self.public_url.take());
         self.insecure |= insecure;
+        self.allow_private_outbound |= allow_private_outbound;
+        self.platform_secrets = platform_secrets;
         self.log = log.unwrap_or_else(|| std::mem::take(&mut self.log));
         self.log_format = log_format.unwrap_or(self.log_format);
     }
 
     fn check(&self) -> Result<()> {
-        if let Some(url) = &self.public_url {
-            let uri: http::Uri = url
-                .parse()
-                .with_context(|| format!("public_url {url:?} is not a URL"))?;
-            if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
-                bail!("public_url {url:?} must begin with http:// or https:// and name a host");
-            }
+        let named = |key| move |url| (key, url);
+        let urls = self.public_url.iter().map(named("public_url"));
+        let urls = urls.chain(self.callback_base.iter().map(named("callback_base")));
+        let origins = self.callback_trusted_origins.iter();
+        for (key, url) in urls.chain(origins.map(named("callback_trusted_origins"))) {
+            check_url(key, url)?;
         }
         let limits = &self.limits;
         if limits.pipe_low.0 >= limits.pipe_full.0 || limits.pipe_full.0 >= limits.pipe_overrun.0 {
@@ -165,6 +188,16 @@ impl Config {
     pub fn trusts_everyone(&self) -> bool {
         self.insecure || self.listen.ip().is_loopback()
     }
+}
+
+fn check_url(key: &str, url: &str) -> Result<()> {
+    let uri: http::Uri = url
+        .parse()
+        .with_context(|| format!("{key} {url:?} is not a URL"))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
+        bail!("{key} {url:?} must begin with http:// or https:// and name a host");
+    }
+    Ok(())
 }
 
 /// `$XDG_DATA_HOME/jackfield`, else `~/.local/share/jackfield`, else a folder here.
@@ -207,7 +240,7 @@ mod tests {
             toml::from_str(&toml::to_string(&Config::default()).unwrap()).unwrap();
         let limits = config["limits"].as_table().unwrap();
         for key in config.keys().chain(limits.keys()).chain(
-            ["public_url", "tls", "cert", "key"]
+            ["public_url", "callback_base", "tls", "cert", "key"]
                 .map(String::from)
                 .iter(),
         ) {
@@ -257,6 +290,8 @@ mod tests {
         assert!(Config::load(Some(&file), overrides("not a url")).is_err());
         assert!(Config::load(Some(&file), overrides("ftp://x")).is_err());
         assert!(Config::load(Some(&file), overrides("https://hub.example.com/base")).is_ok());
+        std::fs::write(&file, "callback_base = \"/hooks\"").unwrap();
+        assert!(Config::load(Some(&file), Overrides::default()).is_err());
         std::fs::write(&file, "[limits]\npipe_low = \"2MiB\"").unwrap();
         assert!(Config::load(Some(&file), Overrides::default()).is_err());
     }

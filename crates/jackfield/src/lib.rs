@@ -8,10 +8,12 @@ mod cmd;
 pub mod config;
 mod exit;
 mod output;
+mod platform;
 mod prompt;
 mod reply;
 mod sessions;
 mod telemetry;
+mod ws;
 
 use std::process::ExitCode;
 

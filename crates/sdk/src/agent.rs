@@ -1,29 +1,35 @@
-//! Being an agent: what it is called, what it does with a message, and the life of its connection.
+//! Being an agent: what it is called and what it does with a message. How it is reached is in `bridge`.
 
-mod connection;
+mod artifact;
+mod ask;
+mod failure;
+mod message;
+mod output;
+mod peer;
 mod reply;
+mod work;
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
-pub use self::reply::Reply;
-use crate::{Address, Backoff, Error, HandlerError};
+pub use self::{
+    artifact::Artifact,
+    ask::{Answer, Approval, Question},
+    failure::Failure,
+    message::Message,
+    peer::{Peer, PeerCall, PeerCallBuilder},
+    reply::{Reply, ReplyError},
+};
+pub(crate) use self::{
+    ask::{Ask, AskKind, Heard},
+    output::{Chunk, ChunkKind, Closing, End, Output, Said, State},
+    peer::{Calling, Feed, Looking},
+    reply::Abilities,
+    work::Work,
+};
+use crate::{Address, Backoff, Error, HandlerError, bridge};
 
-/// What somebody says to the agent.
-#[derive(Debug, Clone)]
-pub struct Message {
-    /// The words.
-    pub text: String,
-    /// Who calls: an agent's id or an owner's name, as the hub knows it.
-    pub caller: Option<String>,
-    /// The conversation it belongs to: the same for each message of it.
-    pub session: Option<String>,
-    /// The id of this request.
-    pub request_id: Option<String>,
-    /// Files and data that came with the words, as JSON.
-    pub parts: Option<serde_json::Value>,
-    /// What the caller's protocol said besides.
-    pub metadata: Option<serde_json::Value>,
-}
+/// How long to wait before a cut connection is made again, at first and at most. Short at first: callers wait.
+const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 type Handled = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
 type Handler = Arc<dyn Fn(Message, Reply) -> Handled + Send + Sync>;
@@ -36,7 +42,7 @@ pub struct Agent {
     pub(crate) description: Option<String>,
     pub(crate) agent_type: Option<String>,
     pub(crate) skills: Vec<String>,
-    pub(crate) handler: Option<Handler>,
+    handler: Option<Handler>,
     address: Option<Address>,
     backoff: Backoff,
 }
@@ -61,7 +67,7 @@ impl Agent {
             skills: Vec::new(),
             handler: None,
             address: None,
-            backoff: Backoff::default(),
+            backoff: Backoff::new(WAITS.0, WAITS.1),
         }
     }
 
@@ -102,7 +108,8 @@ impl Agent {
     }
 
     /// What it does with a message: it says things through the reply, and the reply ends when the handler returns.
-    /// An error ends it as a failure. A cancelled call drops the handler where it waits.
+    /// An error ends it as a failure, with a code if it is a [`Failure`]; so does a panic. A cancelled call drops the
+    /// handler where it waits. Several messages are worked on at once.
     pub fn on_message<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(Message, Reply) -> R + Send + Sync + 'static,
@@ -115,37 +122,19 @@ impl Agent {
     }
 
     /// Attaches to the hub and answers until the hub ends it for good (replaced, revoked, refused); connects again
-    /// after anything else. To stop it, drop the future.
+    /// after anything else. Handlers go on through a cut, and nothing they say is lost or said twice. To stop it, drop
+    /// the future.
     pub async fn run(self) -> Result<(), Error> {
         self.run_with(|| {}).await
     }
 
     /// Like [`run`](Self::run); `attached` is called each time the hub has confirmed the agent.
-    pub async fn run_with(self, mut attached: impl FnMut() + Send) -> Result<(), Error> {
+    pub async fn run_with(self, attached: impl FnMut() + Send) -> Result<(), Error> {
         let address = match &self.address {
             Some(address) => address.clone(),
             None => Address::from_env()?,
         };
-        let mut backoff = self.backoff.clone();
-        loop {
-            let error = match connection::run(&self, &address, &mut attached).await {
-                Ok(never) => match never {},
-                Err(connection::Ended {
-                    error,
-                    was_attached,
-                }) => {
-                    if was_attached {
-                        backoff.reset();
-                    }
-                    error
-                }
-            };
-            if !error.is_passing() {
-                return Err(error);
-            }
-            let wait = backoff.next_wait();
-            tracing::debug!(agent = %self.id, %error, ?wait, "not connected; trying again");
-            tokio::time::sleep(wait).await;
-        }
+        let backoff = self.backoff.clone();
+        bridge::run(&self, &address, backoff, attached).await
     }
 }

@@ -35,10 +35,16 @@ impl Backoff {
 
     /// The next wait.
     pub fn next_wait(&mut self) -> Duration {
+        self.next_wait_within(self.most)
+    }
+
+    /// The next wait, where one may not wait as long as usual.
+    pub(crate) fn next_wait_within(&mut self, most: Duration) -> Duration {
         let bound = self
             .first
             .saturating_mul(1 << self.attempt.min(16))
-            .min(self.most);
+            .min(self.most)
+            .min(most);
         self.attempt += 1;
         bound.mul_f64(rand::rng().random())
     }
@@ -54,6 +60,8 @@ mod tests {
         for bound in [1, 2, 4, 8, 8, 8] {
             assert!(backoff.next_wait() <= Duration::from_secs(bound));
         }
+        let short = Duration::from_millis(10);
+        assert!(backoff.next_wait_within(short) <= short);
         backoff.reset();
         assert!(backoff.next_wait() <= Duration::from_secs(1));
     }

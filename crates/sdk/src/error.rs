@@ -71,7 +71,10 @@ impl Error {
         match self {
             Self::Unreachable { .. } | Self::Broken => true,
             Self::Refused { status, code, .. } => {
-                matches!(*status, 502..=504) || code == "stopping" || code == "internal"
+                matches!(*status, 502..=504)
+                    || matches!(code.as_str(), "stopping" | "internal")
+                    // An agent's id that is held for a while.
+                    || (*status == 0 && code == "busy")
             }
             Self::Closed { code, .. } => !matches!(*code, 4001 | 4002),
             Self::Address(_) | Self::Failed { .. } | Self::Cancelled | Self::Unreadable(_) => false,

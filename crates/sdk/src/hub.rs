@@ -23,6 +23,10 @@ const ATTEMPTS: u32 = 4;
 /// The hub says something on an open stream more often than this; silence means that it is gone.
 const SILENCE: Duration = Duration::from_secs(75);
 
+/// How long a connection is kept for the next request. The hub closes idle ones after 10 s, and a request that meets the
+/// close is lost without anybody knowing whether it was heard.
+const IDLE: Duration = Duration::from_secs(5);
+
 /// A hub, to be called.
 #[derive(Debug, Clone)]
 pub struct Hub {
@@ -66,6 +70,7 @@ impl Hub {
         let client = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(10))
             .read_timeout(SILENCE)
+            .pool_idle_timeout(IDLE)
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| Error::Unreachable {
@@ -189,7 +194,8 @@ pub fn encode(id: &str) -> String {
     id.bytes().map(byte).collect()
 }
 
-fn refused(status: StatusCode, body: &str) -> Error {
+/// What a refusal over HTTP means.
+pub(crate) fn refused(status: StatusCode, body: &str) -> Error {
     #[derive(Deserialize)]
     struct Body {
         error: String,

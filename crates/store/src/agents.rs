@@ -14,8 +14,9 @@ use crate::{
 /// Writes an agent, new or changed.
 pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
-        "INSERT OR REPLACE INTO agents (id, owner, door, profile, share, settings, registered_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO agents
+            (id, owner, door, profile, share, settings, registered_at, resume)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     statement.execute((
         agent.id.as_str(),
@@ -25,6 +26,7 @@ pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), Fault> 
         serde_json::to_string(&agent.share)?,
         serde_json::to_string(&agent.settings)?,
         time_text(agent.registered_at),
+        agent.resume,
     ))?;
     Ok(())
 }
@@ -52,5 +54,6 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<AgentRecord> {
         share: json(row, "share")?,
         settings: json(row, "settings")?,
         registered_at: time(row, "registered_at")?,
+        resume: row.get("resume")?,
     })
 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use jackfield_core::{
     id::{AgentId, CallbackId, TaskId},
-    outbox::Settled,
-    store::{AgentRecord, LogRow, TaskRecord, TokenRecord},
+    outbox::{NewCallback, Settled},
+    store::{AgentRecord, LogItem, LogRow, TaskRecord, TokenRecord},
 };
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -41,6 +41,7 @@ pub(crate) enum Op {
         record: Box<TaskRecord>,
         rows: Vec<LogRow>,
         sync: bool,
+        callback: Option<Box<NewCallback>>,
     },
     Append {
         task: TaskId,
@@ -79,11 +80,17 @@ impl Op {
                 });
                 OP_OVERHEAD + text(&record.profile.description) + skills.sum::<usize>()
             }
-            Self::SaveTask { rows, .. } | Self::Append { rows, .. } => {
-                OP_OVERHEAD + rows.iter().map(|row| row.item.weight()).sum::<usize>()
+            Self::Append { rows, .. } => OP_OVERHEAD + weight(rows.iter().map(|row| &row.item)),
+            Self::SaveTask { rows, callback, .. } => {
+                let reply = callback.iter().flat_map(|callback| &callback.reply);
+                OP_OVERHEAD + weight(rows.iter().map(|row| &row.item).chain(reply))
             }
         }
     }
+}
+
+fn weight<'a>(items: impl Iterator<Item = &'a LogItem>) -> usize {
+    items.map(LogItem::weight).sum()
 }
 
 /// What a batch does to one task's log.
@@ -129,8 +136,16 @@ impl Batch<'_> {
             Op::RemoveAgent(id) => agents::remove(self.conn, id),
             Op::SaveToken(record) => tokens::save(self.conn, record),
             Op::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
-            Op::SaveTask { record, rows, .. } => {
+            Op::SaveTask {
+                record,
+                rows,
+                callback,
+                ..
+            } => {
                 tasks::save(self.conn, record)?;
+                if let Some(callback) = callback {
+                    outbox::insert(self.conn, callback)?;
+                }
                 if let Some(touched) = self.touched.get_mut(&record.id) {
                     touched.at = None;
                     touched.is_final = record.state.is_final();

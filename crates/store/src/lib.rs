@@ -34,8 +34,11 @@ use std::{
 
 use jackfield_core::{
     id::{AgentId, CallbackId, TaskId},
-    outbox::{CallbackRef, OutboxRow, Settled},
-    store::{AgentRecord, LogRow, Receipt, Reopened, Store, TaskFilter, TaskRecord, TokenRecord},
+    outbox::{NewCallback, OutboxRow, Settled},
+    store::{
+        AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, Reopened, Store, TaskFilter,
+        TaskRecord, TokenRecord,
+    },
 };
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -173,6 +176,21 @@ impl Store for SqliteStore {
             record: Box::new(record),
             rows,
             sync,
+            callback: None,
+        })
+    }
+
+    fn end_turn(
+        &self,
+        record: TaskRecord,
+        rows: Vec<LogRow>,
+        callback: Option<NewCallback>,
+    ) -> Receipt {
+        self.write(Op::SaveTask {
+            record: Box::new(record),
+            rows,
+            sync: true,
+            callback: callback.map(Box::new),
         })
     }
 
@@ -231,19 +249,21 @@ impl Store for SqliteStore {
         self.write(Op::SettleCallback { id, how, at })
     }
 
-    fn list_callbacks(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>> {
+    fn callback_reply(&self, id: CallbackId) -> Receipt<Vec<LogItem>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Callbacks {
-            dead_only,
-            limit,
-            reply,
-        });
+        self.reader.ask(Read::CallbackReply(id, reply));
         receipt
     }
 
-    fn resend_callback(&self, which: CallbackRef) -> Receipt<bool> {
+    fn list_callbacks(&self, filter: CallbackFilter) -> Receipt<Vec<OutboxRow>> {
         let (reply, receipt) = Receipt::pair();
-        self.queue.hand_over(Job::Resend(which, reply));
+        self.reader.ask(Read::Callbacks(filter, reply));
+        receipt
+    }
+
+    fn resend_callbacks(&self, task: TaskId) -> Receipt<bool> {
+        let (reply, receipt) = Receipt::pair();
+        self.queue.hand_over(Job::Resend(task, reply));
         receipt
     }
 }

@@ -2,21 +2,34 @@
 
 use jackfield_core::{
     id::{CallbackId, TaskId},
-    outbox::{CallbackRef, OutboxRow, OutboxState, PER_ORIGIN, Settled},
+    outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
+    store::{CallbackFilter, LogItem},
 };
 use jiff::Timestamp;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use crate::{
-    column::{json, named, size, time, time_text},
+    column::{json, maybe_json, named, size, time, time_text},
     fault::Fault,
+    tasks::theirs,
 };
 
+/// What is read of a callback: not its reply, which may be as large as a message.
+const COLUMNS: &str =
+    "outbox.id, outbox.task, outbox.callback, outbox.state, outbox.attempts, outbox.next_at,
+                       outbox.created_at, outbox.last_error";
+
 /// Writes a new callback.
-pub(crate) fn insert(conn: &Connection, row: &OutboxRow) -> Result<(), Fault> {
+pub(crate) fn insert(conn: &Connection, callback: &NewCallback) -> Result<(), Fault> {
+    let NewCallback { row, reply } = callback;
+    let reply: Vec<_> = reply
+        .iter()
+        .map(LogItem::to_row)
+        .collect::<Result<_, _>>()?;
+    let reply = (!reply.is_empty()).then(|| serde_json::to_string(&reply));
     let mut statement = conn.prepare_cached(
-        "INSERT INTO outbox (id, task, origin, callback, state, attempts, next_at, created_at, last_error)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO outbox (id, task, origin, callback, state, attempts, next_at, created_at, last_error, reply)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     statement.execute((
         row.id.to_string(),
@@ -28,6 +41,7 @@ pub(crate) fn insert(conn: &Connection, row: &OutboxRow) -> Result<(), Fault> {
         time_text(row.next_at),
         time_text(row.created_at),
         &row.last_error,
+        reply.transpose()?,
     ))?;
     Ok(())
 }
@@ -56,17 +70,26 @@ pub(crate) fn settle(
     Ok(())
 }
 
-/// Makes a dead callback pending again. False if there is none.
-pub(crate) fn resend(conn: &Connection, which: CallbackRef, now: Timestamp) -> Result<bool, Fault> {
-    let (column, id) = match which {
-        CallbackRef::Id(id) => ("id", id.to_string()),
-        CallbackRef::Task(id) => ("task", id.to_string()),
-    };
-    let mut statement = conn.prepare(&format!(
+/// Makes the dead callbacks of a task pending again. False if there are none.
+pub(crate) fn resend(conn: &Connection, task: TaskId, now: Timestamp) -> Result<bool, Fault> {
+    let mut statement = conn.prepare_cached(
         "UPDATE outbox SET state = 'pending', attempts = 0, next_at = ?1, created_at = ?1
-         WHERE {column} = ?2 AND state = 'dead'"
-    ))?;
-    Ok(statement.execute((time_text(now), id))? > 0)
+         WHERE task = ?2 AND state = 'dead'",
+    )?;
+    Ok(statement.execute((time_text(now), task.to_string()))? > 0)
+}
+
+/// What a callback says by itself.
+pub(crate) fn reply(conn: &Connection, id: CallbackId) -> Result<Vec<LogItem>, Fault> {
+    let mut statement = conn.prepare_cached("SELECT reply FROM outbox WHERE id = ?")?;
+    let found = statement.query_row([id.to_string()], |row| {
+        maybe_json::<Vec<(String, String)>>(row, "reply")
+    });
+    let rows = found.optional()?.flatten().unwrap_or_default();
+    let items = rows
+        .iter()
+        .map(|(kind, body)| LogItem::from_row(kind, body));
+    Ok(items.collect::<Result<_, _>>()?)
 }
 
 /// Those that may be tried now, oldest first, a few to each destination.
@@ -75,12 +98,12 @@ pub(crate) fn due(
     now: Timestamp,
     limit: usize,
 ) -> Result<Vec<OutboxRow>, Fault> {
-    let mut statement = conn.prepare_cached(
+    let mut statement = conn.prepare_cached(&format!(
         "SELECT * FROM (
-            SELECT *, row_number() OVER (PARTITION BY origin ORDER BY next_at, id) AS nth
+            SELECT {COLUMNS}, row_number() OVER (PARTITION BY origin ORDER BY next_at, id) AS nth
             FROM outbox WHERE state = 'pending' AND next_at <= ?
-         ) WHERE nth <= ? ORDER BY next_at, id LIMIT ?",
-    )?;
+         ) WHERE nth <= ? ORDER BY next_at, id LIMIT ?"
+    ))?;
     let rows = statement.query_map((time_text(now), size(PER_ORIGIN), size(limit)), from_row)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -95,15 +118,16 @@ pub(crate) fn next(conn: &Connection, after: Timestamp) -> Result<Option<Timesta
 }
 
 /// Lists them, newest first.
-pub(crate) fn list(
-    conn: &Connection,
-    dead_only: bool,
-    limit: usize,
-) -> Result<Vec<OutboxRow>, Fault> {
-    let mut statement = conn.prepare_cached(
-        "SELECT * FROM outbox WHERE state = 'dead' OR NOT ? ORDER BY id DESC LIMIT ?",
-    )?;
-    let rows = statement.query_map((dead_only, size(limit)), from_row)?;
+pub(crate) fn list(conn: &Connection, filter: &CallbackFilter) -> Result<Vec<OutboxRow>, Fault> {
+    let (theirs, keys) = theirs(&filter.whose);
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM outbox JOIN tasks ON tasks.id = outbox.task
+         WHERE {theirs} AND (outbox.state = 'dead' OR NOT ?) ORDER BY outbox.id DESC LIMIT ?"
+    ))?;
+    let keys = keys.into_iter().map(|key| Value::from(key.to_owned()));
+    let rest = [filter.dead_only.into(), size(filter.limit).into()];
+    let values = rusqlite::params_from_iter(keys.chain(rest));
+    let rows = statement.query_map(values, from_row)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use jackfield_core::{
-    outbox::CallbackRef,
+    id::TaskId,
     store::{Reopened, StoreError},
 };
 use parking_lot::{Condvar, Mutex};
@@ -35,8 +35,8 @@ pub(crate) enum Job {
     Write(Write),
     /// Opens the unfinished tasks, by itself.
     Reopen(Reply<Vec<Reopened>>),
-    /// Sends a dead callback again, by itself.
-    Resend(CallbackRef, Reply<bool>),
+    /// Sends the dead callbacks of a task again, by itself.
+    Resend(TaskId, Reply<bool>),
     /// Begins to trim; goes on between batches.
     Trim(Trim),
 }

@@ -14,9 +14,12 @@ use std::{
 };
 
 use jackfield_core::{
-    id::TaskId,
+    id::{CallbackId, TaskId},
     outbox::OutboxRow,
-    store::{AgentRecord, LogRow, StoreError, TaskFilter, TaskRecord, TokenRecord},
+    store::{
+        AgentRecord, CallbackFilter, LogItem, LogRow, StoreError, TaskFilter, TaskRecord,
+        TokenRecord,
+    },
 };
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -52,11 +55,8 @@ pub(crate) enum Read {
         reply: Reply<Vec<OutboxRow>>,
     },
     NextCallback(Timestamp, Reply<Option<Timestamp>>),
-    Callbacks {
-        dead_only: bool,
-        limit: usize,
-        reply: Reply<Vec<OutboxRow>>,
-    },
+    Callbacks(CallbackFilter, Reply<Vec<OutboxRow>>),
+    CallbackReply(CallbackId, Reply<Vec<LogItem>>),
 }
 
 impl Read {
@@ -76,11 +76,8 @@ impl Read {
                 send(reply, || outbox::due(conn, now, limit))
             }
             Self::NextCallback(after, reply) => send(reply, || outbox::next(conn, after)),
-            Self::Callbacks {
-                dead_only,
-                limit,
-                reply,
-            } => send(reply, || outbox::list(conn, dead_only, limit)),
+            Self::Callbacks(filter, reply) => send(reply, || outbox::list(conn, &filter)),
+            Self::CallbackReply(id, reply) => send(reply, || outbox::reply(conn, id)),
         }
     }
 
@@ -92,9 +89,10 @@ impl Read {
             Self::Task(_, reply) => drop(reply.send(Err(error))),
             Self::Tasks(_, reply) => drop(reply.send(Err(error))),
             Self::Log { reply, .. } => drop(reply.send(Err(error))),
-            Self::DueCallbacks { reply, .. } | Self::Callbacks { reply, .. } => {
+            Self::DueCallbacks { reply, .. } | Self::Callbacks(_, reply) => {
                 drop(reply.send(Err(error)));
             }
+            Self::CallbackReply(_, reply) => drop(reply.send(Err(error))),
             Self::NextCallback(_, reply) => drop(reply.send(Err(error))),
         }
     }

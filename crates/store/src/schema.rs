@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -100,6 +100,17 @@ const V2: &str = "
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX outbox_by_task ON outbox (task);
     CREATE INDEX outbox_pending ON outbox (next_at) WHERE state = 'pending';
+";
+
+/// What a callback says where its task's log does not, and tasks by their request, which is how platforms know them.
+const V3: &str = "
+    ALTER TABLE outbox ADD COLUMN reply TEXT; -- JSON
+    CREATE INDEX tasks_by_request ON tasks (request, id);
+";
+
+/// What a connection shows to resume the last one of its agent.
+const V4: &str = "
+    ALTER TABLE agents ADD COLUMN resume BLOB; -- SHA-256 of the token, which is kept nowhere
 ";
 
 /// The version of a database; 0 is an empty one.

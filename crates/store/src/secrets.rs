@@ -33,9 +33,8 @@ impl fmt::Debug for Secret {
 /// Reads the secret of this name, or makes it if there is none. Whoever comes first makes it; all others read it.
 pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
     let path = data_dir.join(name);
-    match load(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        result => return result,
+    if let Some(secret) = load(data_dir, name)? {
+        return Ok(secret);
     }
     make_dir(data_dir)?;
     let mut bytes = [0; BYTES];
@@ -53,11 +52,19 @@ pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
             }
             // Somebody else was faster.
             if error.kind() == io::ErrorKind::AlreadyExists {
-                load(&path)
+                read(&path)
             } else {
                 Err(error)
             }
         }
+    }
+}
+
+/// Reads the secret of this name, if there is one.
+pub fn load(data_dir: &Path, name: &str) -> io::Result<Option<Secret>> {
+    match read(&data_dir.join(name)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -72,7 +79,7 @@ fn write(path: &Path, secret: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-fn load(path: &Path) -> io::Result<Secret> {
+fn read(path: &Path) -> io::Result<Secret> {
     let refuse = |kind, why: &str| io::Error::new(kind, format!("{} {why}", path.display()));
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & 0o077 != 0 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jackfield_core::{
     failure::{Failure, Reason},
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
-    outbox::OutboxRow,
+    principal::Whose,
     store::{Reopened, TaskFilter, TaskRecord, TaskState},
     units::Span,
 };
@@ -14,28 +14,11 @@ use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 use crate::{
     column::{maybe_json, maybe_time, named, parsed, signed, size, time, time_text, unsigned},
     fault::Fault,
-    log, outbox,
+    log,
 };
 
 /// Writes a task, new or changed. Its log never gets shorter, even if the record was drawn up before the last append.
-/// A task that ends puts its callback into the outbox, once.
 pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
-    let callback = match OutboxRow::of(task) {
-        Some(row) if !is_finished(conn, task.id)? => Some(row),
-        _ => None,
-    };
-    write(conn, task)?;
-    callback.map_or(Ok(()), |row| outbox::insert(conn, &row))
-}
-
-fn is_finished(conn: &Connection, id: TaskId) -> Result<bool, Fault> {
-    let mut statement = conn.prepare_cached("SELECT state FROM tasks WHERE id = ?")?;
-    let state = |row: &Row<'_>| named(row, "state", TaskState::from_name);
-    let state = statement.query_row([id.to_string()], state).optional()?;
-    Ok(state.is_some_and(TaskState::is_final))
-}
-
-fn write(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
                             created_at, updated_at, wait_until, failure, failure_text, callback, unread)
@@ -94,17 +77,13 @@ pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRec
                 .map(|&operand| Value::from(operand.to_owned())),
         );
     };
-    match &filter.principal {
-        None => {}
-        Some(key) if filter.exactly => only("principal = ?", &[key]),
-        // Those below it begin with it and '/'; the character after that is '0'.
-        Some(key) => only(
-            "(principal = ? OR (principal > ? || '/' AND principal < ? || '0'))",
-            &[key, key, key],
-        ),
-    }
+    let (whose, keys) = theirs(&filter.whose);
+    only(whose, &keys);
     if let Some(agent) = &filter.agent {
         only("agent = ?", &[agent.as_str()]);
+    }
+    if let Some(request) = &filter.request {
+        only("request = ?", &[request.as_str()]);
     }
     if let Some(session) = &filter.session {
         only("session = ?", &[session.as_str()]);
@@ -120,6 +99,19 @@ pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRec
     let mut statement = conn.prepare_cached(&sql)?;
     let tasks = statement.query_map(rusqlite::params_from_iter(values), from_row)?;
     Ok(tasks.collect::<Result<_, _>>()?)
+}
+
+/// The condition that a task is one of theirs, and its operands.
+pub(crate) fn theirs(whose: &Whose) -> (&'static str, Vec<&str>) {
+    match whose {
+        Whose::Anybody => ("TRUE", Vec::new()),
+        Whose::Only(key) => ("principal = ?", vec![key]),
+        // Those below it begin with it and '/'; the character after that is '0'.
+        Whose::Of(key) => (
+            "(principal = ? OR (principal > ? || '/' AND principal < ? || '0'))",
+            vec![key, key, key],
+        ),
+    }
 }
 
 /// Raises the epoch of every unfinished task and returns it with what its log says. What the log's last row says is

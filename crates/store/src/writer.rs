@@ -85,9 +85,9 @@ impl Writer {
                     drop(reply.send(self.told(result)));
                     self.queue.pass(1);
                 }
-                Next::Alone(Job::Resend(which, reply)) => {
+                Next::Alone(Job::Resend(task, reply)) => {
                     let now = Timestamp::now();
-                    let result = self.transact(true, |conn, _| outbox::resend(conn, which, now));
+                    let result = self.transact(true, |conn, _| outbox::resend(conn, task, now));
                     drop(reply.send(self.told(result)));
                     self.queue.pass(1);
                 }

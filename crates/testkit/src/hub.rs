@@ -96,6 +96,13 @@ impl TestHub {
         &self.config.data_dir
     }
 
+    /// The secret that lets the platform in.
+    pub fn platform_secret(&self) -> String {
+        let path = self.data_dir().join("platform-secret");
+        let secret = std::fs::read_to_string(path).expect("made at the start");
+        secret.trim().to_owned()
+    }
+
     /// A token for an owner.
     pub async fn token(&self, owner: &str, scopes: &[&str]) -> String {
         let owner = Owner::parse(owner).expect("an owner's name");

@@ -1,13 +1,23 @@
-//! What the tests of Jackfield stand on: a real hub on port 0, a WebSocket client that sends raw frames (somebody
-//! else's code, so that ours cannot hide its own mistakes), an agent of a door that exists only here, and a proxy
-//! that cuts and stalls connections. For tests only: it panics where a test should fail.
+//! What the tests of Jackfield stand on: a real hub on port 0, clients that send raw frames and requests (somebody
+//! else's code, so that ours cannot hide its own mistakes), an agent of a door that exists only here, a server that is
+//! called back, and a proxy that cuts and stalls connections. For tests only: it panics where a test should fail.
 
+mod bridge;
 mod fake;
 mod hub;
+mod judge;
+mod postbox;
 mod proxy;
 mod raw;
+mod watch;
+mod web;
 
+pub use bridge::bridge_register;
 pub use fake::{FakeAgent, fake_request};
 pub use hub::TestHub;
+pub use judge::judge;
+pub use postbox::{Post, Postbox};
 pub use proxy::FaultProxy;
 pub use raw::{Raw, SOON};
+pub use watch::AgentWatch;
+pub use web::{Events, Heard, Web, answer, relay_to};

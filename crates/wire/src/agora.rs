@@ -1,7 +1,7 @@
 //! The Agora protocol: JSON text frames between agents and the hub that relays them (seed 000).
 //!
 //! [`uplink`] is what clients send, [`downlink`] what the hub sends, [`payload`] what queries and answers look like
-//! inside. Each side is both read and written here, since the SDK is a client of the same protocol.
+//! inside. Each side is both read and written here, since the load generator is a client of the same protocol.
 //!
 //! Beyond the seed: `register`, `list` and `ping` with their answers, `cancel` and `error` as relayed frames, and
 //! `kind`, `tool_name`, `tool_call_id` on reply chunks. Unknown fields survive the hop from one agent to another.

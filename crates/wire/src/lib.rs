@@ -3,6 +3,7 @@
 //! This crate knows no sockets, no runtime and no hub. Doors translate between these types and the core's; the SDK
 //! uses the same types from the other side. Values that are only passed on stay raw JSON text, byte for byte.
 
+pub mod a2a;
 pub mod agora;
 pub mod bridge;
 pub mod json;

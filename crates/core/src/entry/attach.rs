@@ -12,6 +12,7 @@ use crate::{
     call::Serving,
     event::End,
     failure::{Failure, Reason},
+    resume::Coming,
     tap::Sight,
 };
 
@@ -19,16 +20,18 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) adopted: Vec<Serving>,
+    /// Whether it goes on with what was open, be it nothing.
+    pub(crate) resumes: bool,
     pub(crate) changed: bool,
 }
 
 impl Entry {
-    /// Takes a new connection. The newest wins: the old one is told, and its open calls fail unless `resumes`.
+    /// Takes a new connection. The newest wins: the old one is told, and its open calls fail unless the new one resumes.
     pub(crate) fn take(
         &self,
         link: &Arc<dyn Link>,
         profile: Profile,
-        resumes: bool,
+        coming: Coming,
     ) -> Result<Taken, Failure> {
         let now = Instant::now();
         let mut lost = Vec::new();
@@ -39,12 +42,20 @@ impl Entry {
                 let text = format!("agent {} was removed just now; register again", self.id);
                 return Err(Failure::new(Reason::Conflict, text));
             }
-            state.check_hold(now, self.shared.limits.replacements_per_minute)?;
-            let changed = state.profile != profile || state.door != link.door();
+            let resumes = coming.resumes(state.resume);
+            // Whoever resumes is the program that was there: no two programs fight for the id.
+            if !resumes {
+                state.check_hold(now, self.shared.limits.replacements_per_minute)?;
+            }
+            let resume = coming.token(state.resume);
+            let changed =
+                state.profile != profile || state.door != link.door() || state.resume != resume;
             self.generation.fetch_add(1, Ordering::AcqRel);
             let old = state.link.replace(link.clone());
             if old.is_some() {
-                state.replaced.push_back(now);
+                if !resumes {
+                    state.replaced.push_back(now);
+                }
             } else {
                 state.changed_at = Timestamp::now();
                 self.shared.metrics.agent_online(1);
@@ -52,7 +63,8 @@ impl Entry {
             state.door = link.door();
             state.profile = profile;
             state.grace = None;
-            state.is_resumable = false;
+            state.is_resumable = resume.is_some();
+            state.resume = resume;
             let mut adopted = Vec::new();
             for call in state.open.values().filter(|call| call.is_sent()) {
                 if resumes {
@@ -67,7 +79,12 @@ impl Entry {
             for call in std::mem::take(&mut state.waiting) {
                 state.dispatch(&call, &self.placed, &mut undelivered);
             }
-            (Taken { adopted, changed }, old)
+            let taken = Taken {
+                adopted,
+                resumes,
+                changed,
+            };
+            (taken, old)
         };
         if let Some(old) = old {
             old.close(Closing::Replaced);
@@ -159,9 +176,19 @@ impl Entry {
 
     /// Ends the grace of an agent that did not come back in time.
     pub(crate) fn end_grace(&self, now: Instant) {
+        self.end_grace_if(|until| now >= until);
+    }
+
+    /// Waits no longer for an agent that cannot come back, as when its token was revoked, unless it came and went again
+    /// after `generation`.
+    pub fn give_up(&self, generation: u64) {
+        self.end_grace_if(|_| self.generation() == generation);
+    }
+
+    fn end_grace_if(&self, is_over: impl FnOnce(Instant) -> bool) {
         let lost = {
             let mut state = self.state.lock();
-            if state.grace.is_none_or(|until| now < until) {
+            if !state.grace.is_some_and(is_over) {
                 return;
             }
             state.grace = None;

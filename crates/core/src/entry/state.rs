@@ -17,6 +17,7 @@ use crate::{
     clock::Stage,
     failure::{Failure, Reason},
     id::{AgentId, CallId, RequestId, SessionId},
+    resume::Hash,
 };
 
 /// A connection that keeps replacing another is held off for this long.
@@ -34,6 +35,8 @@ pub(super) struct State {
     pub(super) grace: Option<Instant>,
     /// Whether the connection said that it may be resumed.
     pub(super) is_resumable: bool,
+    /// The hash of the token that it was given for that.
+    pub(super) resume: Option<Hash>,
     pub(super) open: HashMap<RequestId, Arc<Call>>,
     /// For agents that take one call of a session at a time.
     pub(super) sessions: HashMap<SessionId, Session>,

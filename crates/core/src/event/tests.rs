@@ -71,3 +71,22 @@ fn an_end_keeps_what_the_agent_offers_and_says_nothing_of_what_it_does_not() {
     assert_eq!(serde_json::from_str::<Done>(&text).unwrap(), done);
     assert!(done.weight() > Done::default().weight() + 30);
 }
+
+#[test]
+fn parts_are_joined_by_line_breaks_with_their_data_where_nothing_else_shows_it() {
+    let message = Message {
+        parts: vec![
+            Part::Text("look:".into()),
+            Part::Data(Json::parse(r#"{"n": 1.50}"#).unwrap()),
+            Part::File(File {
+                name: None,
+                mime: None,
+                source: FileSource::Uri("https://e/f".into()),
+            }),
+            Part::Text("well?".into()),
+        ],
+        ..Message::default()
+    };
+    assert_eq!(message.words(), "look:\nwell?");
+    assert_eq!(message.words_and_data(), "look:\n{\"n\": 1.50}\nwell?");
+}

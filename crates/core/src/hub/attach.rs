@@ -12,6 +12,7 @@ use crate::{
     failure::{Failure, Reason},
     id::AgentId,
     principal::Principal,
+    resume::{Coming, ResumeToken, hash},
     store::{AgentRecord, Receipt},
 };
 
@@ -31,6 +32,7 @@ pub struct Attached {
     pub adopted: Vec<Serving>,
     /// Resolves when the store has the agent, if there was something to write.
     pub saved: Option<Receipt>,
+    resumes: bool,
     resumable: bool,
 }
 
@@ -38,6 +40,11 @@ impl Attached {
     /// The agent's place.
     pub fn entry(&self) -> &Arc<Entry> {
         &self.entry
+    }
+
+    /// Whether it goes on with what was open before, be it nothing.
+    pub fn resumes(&self) -> bool {
+        self.resumes
     }
 
     /// Whether open calls wait for the agent to come back when this connection is gone, and kept ones at the next hub
@@ -66,6 +73,45 @@ impl Hub {
         link: Arc<dyn Link>,
         resumes: bool,
     ) -> Result<Attached, Failure> {
+        let coming = if resumes {
+            Coming::Resuming
+        } else {
+            Coming::Anew
+        };
+        self.attach_as(principal, id, profile, link, coming)
+    }
+
+    /// Attaches an agent whose connection may be resumed by another one that shows the returned token. It resumes itself
+    /// if `shown` is the token of the last connection; then the token stays. Any other token is as good as none.
+    pub fn attach_resumable(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        profile: Profile,
+        link: Arc<dyn Link>,
+        shown: Option<&str>,
+    ) -> Result<(Attached, ResumeToken), Failure> {
+        let fresh = ResumeToken::new()?;
+        let coming = Coming::Resumable {
+            shown: shown.map(hash),
+            fresh: hash(fresh.expose()),
+        };
+        let attached = self.attach_as(principal, id, profile, link, coming)?;
+        let token = match shown {
+            Some(shown) if attached.resumes => ResumeToken::shown(shown),
+            _ => fresh,
+        };
+        Ok((attached, token))
+    }
+
+    fn attach_as(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        profile: Profile,
+        link: Arc<dyn Link>,
+        coming: Coming,
+    ) -> Result<Attached, Failure> {
         if self.is_stopping() {
             return Err(stopping());
         }
@@ -75,7 +121,7 @@ impl Hub {
             return Err(Failure::new(Reason::Unauthorized, text));
         }
         let (entry, is_new) = self.claim(principal, id, &profile, link.door())?;
-        let taken = entry.take(&link, profile, resumes)?;
+        let taken = entry.take(&link, profile, coming)?;
         // `stop` has told all links that it found; it may have missed this one.
         if self.is_stopping() {
             entry.leave(&link, false);
@@ -87,7 +133,8 @@ impl Hub {
             link,
             adopted: taken.adopted,
             saved,
-            resumable: false,
+            resumes: taken.resumes,
+            resumable: matches!(coming, Coming::Resumable { .. }),
         })
     }
 
@@ -137,6 +184,7 @@ impl Hub {
             share: Share::default(),
             settings: Settings::default(),
             registered_at: Timestamp::now(),
+            resume: None,
         };
         let entry = Arc::new(Entry::new(record, door, self.0.shared.clone()));
         agents.insert(id.clone(), entry.clone());

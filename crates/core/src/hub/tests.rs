@@ -18,6 +18,7 @@ mod order;
 mod readers;
 mod replace;
 mod restart;
+mod resumable;
 mod resume;
 mod session;
 mod slow_store;

@@ -11,11 +11,12 @@ use parking_lot::Mutex;
 
 use self::outbox::Outbox;
 use super::{
-    AgentRecord, LogRow, Receipt, Reopened, Store, StoreError, TaskFilter, TaskRecord, TokenRecord,
+    AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, Reopened, Store, StoreError, TaskFilter,
+    TaskRecord, TokenRecord,
 };
 use crate::{
     id::{AgentId, CallbackId, TaskId, TokenId},
-    outbox::{CallbackRef, OutboxRow, Settled},
+    outbox::{NewCallback, OutboxRow, Settled},
 };
 
 /// A store in memory. Nothing survives the process.
@@ -39,6 +40,20 @@ impl MemoryStore {
 }
 
 impl Inner {
+    fn save(&mut self, record: TaskRecord, rows: Vec<LogRow>) -> Result<(), StoreError> {
+        let known = self.tasks.get(&record.id);
+        check(record.id, known.map_or(&[][..], |task| &task.log), &rows)?;
+        let task = self.tasks.entry(record.id).or_insert_with(|| Task {
+            record: record.clone(),
+            log: Vec::new(),
+        });
+        // A log never gets shorter, even if the record was drawn up before the last append.
+        let log_end = task.record.log_end.max(record.log_end);
+        task.record = TaskRecord { log_end, ..record };
+        task.extend(rows);
+        Ok(())
+    }
+
     /// Removes a task with all that belongs to it, and returns what its log weighed.
     fn remove(&mut self, id: TaskId) -> usize {
         self.outbox.forget(id);
@@ -91,12 +106,9 @@ fn admits(filter: &TaskFilter, task: &TaskRecord) -> bool {
     fn is<T: PartialEq>(wanted: Option<&T>, found: &T) -> bool {
         wanted.is_none_or(|wanted| wanted == found)
     }
-    let principal = filter.principal.as_ref().is_none_or(|key| {
-        let rest = task.principal.strip_prefix(key.as_str());
-        rest.is_some_and(|rest| rest.is_empty() || (!filter.exactly && rest.starts_with('/')))
-    });
-    principal
+    filter.whose.includes(&task.principal)
         && is(filter.agent.as_ref(), &task.agent)
+        && is(filter.request.as_ref(), &task.request)
         && is(filter.session.as_ref(), &task.session)
         && is(filter.state.as_ref(), &task.state)
         && filter.before.is_none_or(|before| task.id < before)
@@ -138,25 +150,21 @@ impl Store for MemoryStore {
     }
 
     fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, _sync: bool) -> Receipt {
+        Receipt::ready(self.0.lock().save(record, rows))
+    }
+
+    fn end_turn(
+        &self,
+        record: TaskRecord,
+        rows: Vec<LogRow>,
+        callback: Option<NewCallback>,
+    ) -> Receipt {
         let mut inner = self.0.lock();
-        let known = inner.tasks.get(&record.id);
-        let log = known.map_or(&[][..], |task| &task.log);
-        if let Err(error) = check(record.id, log, &rows) {
-            return Receipt::ready(Err(error));
+        let saved = inner.save(record, rows);
+        if let (Ok(()), Some(callback)) = (&saved, callback) {
+            inner.outbox.add(callback);
         }
-        let was_final = known.is_some_and(Task::is_final);
-        if let Some(row) = OutboxRow::of(&record).filter(|_| !was_final) {
-            inner.outbox.add(row);
-        }
-        let task = inner.tasks.entry(record.id).or_insert_with(|| Task {
-            record: record.clone(),
-            log: Vec::new(),
-        });
-        // A log never gets shorter, even if the record was drawn up before the last append.
-        let log_end = task.record.log_end.max(record.log_end);
-        task.record = TaskRecord { log_end, ..record };
-        task.extend(rows);
-        Receipt::ready(Ok(()))
+        Receipt::ready(saved)
     }
 
     fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt {
@@ -232,11 +240,22 @@ impl Store for MemoryStore {
         Receipt::ready(Ok(()))
     }
 
-    fn list_callbacks(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>> {
-        Receipt::ready(Ok(self.0.lock().outbox.list(dead_only, limit)))
+    fn callback_reply(&self, id: CallbackId) -> Receipt<Vec<LogItem>> {
+        Receipt::ready(Ok(self.0.lock().outbox.reply(id)))
     }
 
-    fn resend_callback(&self, which: CallbackRef) -> Receipt<bool> {
-        Receipt::ready(Ok(self.0.lock().outbox.resend(which)))
+    fn list_callbacks(&self, filter: CallbackFilter) -> Receipt<Vec<OutboxRow>> {
+        let inner = self.0.lock();
+        let is_theirs = |task: &TaskId| {
+            let task = inner.tasks.get(task);
+            task.is_some_and(|task| filter.whose.includes(&task.record.principal))
+        };
+        let rows = inner.outbox.list(filter.dead_only);
+        let rows = rows.filter(|row| is_theirs(&row.task));
+        Receipt::ready(Ok(rows.take(filter.limit).cloned().collect()))
+    }
+
+    fn resend_callbacks(&self, task: TaskId) -> Receipt<bool> {
+        Receipt::ready(Ok(self.0.lock().outbox.resend(task)))
     }
 }

@@ -218,11 +218,8 @@ impl Recorder {
 
     /// The agent need not send again what is kept, or what nobody wants to be kept.
     fn ack(&self, seq: Option<u64>) {
-        let call = self.asking.call();
-        if let Some(seq) = seq
-            && let Some(link) = call.entry.link()
-        {
-            link.acked(call, seq);
+        if let Some(seq) = seq {
+            self.asking.call().ack(seq);
         }
     }
 

@@ -22,7 +22,7 @@ use crate::{
     failure::Failure,
     id::TaskId,
     outbox::Callbacks,
-    principal::{Principal, Who},
+    principal::Principal,
     shared::Shared,
     store::{Receipt, Store, StoreError, TaskFilter, TaskRecord},
 };
@@ -80,8 +80,7 @@ impl Tasks {
         mut filter: TaskFilter,
     ) -> Result<Vec<TaskRecord>, Failure> {
         if !principal.is_admin() {
-            filter.principal = Some(principal.key());
-            filter.exactly = principal.who != Who::Person;
+            filter.whose = principal.reach();
         }
         let mut records = self
             .store

@@ -140,7 +140,7 @@ impl Lane {
             }),
         });
         lane.pipe.written_by(Some(gate.clone()), 0);
-        link.post(Mail::Lane(lane.clone())).ok()?;
+        link.mailbox.post(Mail::Lane(lane.clone())).ok()?;
         Some(lane)
     }
 
@@ -283,7 +283,7 @@ impl Lane {
             let tell = |stream_id: Option<&str>| {
                 let frame = broken(&Reason::SlowReader, YOU_DID_NOT_READ, from, None, stream_id);
                 // One that is gone as well needs no word.
-                drop(receiver.post(Mail::Frame(frame)));
+                drop(receiver.mailbox.post(Mail::Frame(frame)));
             };
             if streams.is_empty() {
                 tell(None);
@@ -297,7 +297,11 @@ impl Lane {
         let to = Some(self.receiver.entry.id.as_str());
         if let Some(sender) = self.sender.link.upgrade() {
             // One that is gone as well needs no word.
-            drop(sender.post(Mail::Frame(broken(reason, text, to, to, stream_id))));
+            drop(
+                sender
+                    .mailbox
+                    .post(Mail::Frame(broken(reason, text, to, to, stream_id))),
+            );
         }
     }
 }

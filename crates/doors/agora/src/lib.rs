@@ -19,7 +19,7 @@ mod served;
 mod session;
 mod translate;
 
-pub use self::serve::{Agora, router};
+pub use self::serve::Agora;
 
 /// The door's name, for people and metrics.
 pub const DOOR: &str = "agora";

@@ -10,18 +10,22 @@ use axum::{
     extract::{Request, State},
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
-    routing::{any, get, post},
+    routing::any,
 };
+use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
+use jackfield_kit::body;
 use jackfield_wire::bridge::relay::response::Health;
+use utoipa::{OpenApi as _, openapi::OpenApi};
+use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::problem::Problem;
+use self::{describe::Description, problem::Problem};
 use crate::{DOOR, bridge::Bridge, relay, secret};
 
 mod a2a;
 mod agents;
-pub(crate) mod body;
 mod cancel;
+pub(crate) mod describe;
 pub(crate) mod problem;
 mod query;
 mod rtc;
@@ -31,31 +35,57 @@ mod tests;
 
 pub(crate) use self::query::Query;
 
-/// The routes of the relay's HTTP API.
-pub fn router(bridge: Arc<Bridge>) -> Router {
-    let api = Router::new()
-        .route("/api/relay", post(relay::open))
-        .route("/api/relay/events", get(relay::resume))
-        .route("/api/agents/{id}/status", get(agents::status))
-        .route("/api/disconnect", post(agents::disconnect))
-        .route("/api/agents-by-token", post(agents::by_token))
-        .route("/api/rtc-signal/{id}", post(rtc::exchange))
-        .route("/api/a2a/call", post(a2a::call))
-        .route("/api/cancel", post(cancel::cancel))
-        .route("/api/task-status", get(status::show))
+/// The routes of the relay's HTTP API and their description.
+pub fn router(bridge: Arc<Bridge>) -> (Router, OpenApi) {
+    let (routes, description) = described().split_for_parts();
+    let api = routes
         .route("/api", any(unknown))
         .route("/api/", any(unknown))
         .route("/api/{*rest}", any(unknown))
         .method_not_allowed_fallback(unknown)
         .layer(middleware::from_fn_with_state(bridge.clone(), admit))
         .with_state(bridge);
-    Router::new().route("/health", any(health)).merge(api)
+    let router = Router::new().route("/health", any(health)).merge(api);
+    (router, description)
+}
+
+/// The description alone.
+pub fn description() -> OpenApi {
+    described().into_openapi()
+}
+
+fn described() -> OpenApiRouter<Arc<Bridge>> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(relay::open))
+        .routes(routes!(relay::resume))
+        .routes(routes!(agents::status))
+        .routes(routes!(agents::disconnect))
+        .routes(routes!(agents::by_token))
+        .routes(routes!(rtc::exchange))
+        .routes(routes!(a2a::call))
+        .routes(routes!(cancel::cancel))
+        .routes(routes!(status::show))
+}
+
+/// Reads the body of a request.
+pub(crate) async fn read_body(bridge: &Bridge, request: Request) -> Result<Bytes, Problem> {
+    let limits = bridge.hub.limits();
+    let text = body::read(request.into_body(), limits.relay_body, limits.write_stuck).await?;
+    Ok(text)
 }
 
 async fn unknown() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "not_found", "Not found")
 }
 
+/// Says that the hub lives, to whoever asks and by any method.
+#[utoipa::path(
+    get,
+    path = "/health",
+    tag = "relay",
+    security(()),
+    responses((status = 200, description = "It lives", body = Health)),
+)]
 async fn health(method: Method) -> Response {
     if method == Method::OPTIONS {
         return preflight();

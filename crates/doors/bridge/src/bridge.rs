@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use jackfield_core::{hub::Hub, id::AgentId, metrics::Traffic, principal::Principal};
+use jackfield_core::{hub::Hub, id::AgentId, principal::Principal};
 use jackfield_kit::{auth::Gatekeeper, outbound::OutboundError, tasks::Tasks};
 use jackfield_wire::bridge::Limits;
 use jiff::Timestamp;
@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     DOOR,
     callbacks::{CallbackRules, Callbacks},
+    lineage::Lineages,
     relay::open::Open,
     secret::{Secret, Secrets},
     signals::Signals,
@@ -32,7 +33,6 @@ pub struct Bridge {
     pub(crate) hub: Hub,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) tasks: Tasks,
-    pub(crate) traffic: Traffic,
     pub(crate) wire_limits: Limits,
     /// Who calls when the platform does.
     pub(crate) platform: Principal,
@@ -42,6 +42,8 @@ pub struct Bridge {
     pub(crate) open: Open,
     /// What agents say to HTTP callers about file transfers.
     pub(crate) signals: Signals,
+    /// What connections that resume each other hand on.
+    pub(crate) lineages: Lineages,
     /// The last connection of each agent of this door.
     pub(crate) attached: Mutex<HashMap<AgentId, Attachment>>,
 }
@@ -98,7 +100,6 @@ impl Bridge {
         secrets: Vec<Secret>,
         callbacks: Callbacks,
     ) -> Arc<Self> {
-        let traffic = hub.metrics().traffic(DOOR);
         let limits = hub.limits();
         let wire_limits = Limits {
             max_depth: limits.json_depth,
@@ -108,13 +109,13 @@ impl Bridge {
             hub,
             gatekeeper,
             tasks,
-            traffic,
             wire_limits,
             platform: Principal::platform(),
             secrets: Secrets::new(secrets),
             callbacks: Arc::new(callbacks),
             open: Open::default(),
             signals: Signals::default(),
+            lineages: Lineages::default(),
             attached: Mutex::default(),
         })
     }

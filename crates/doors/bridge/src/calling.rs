@@ -1,10 +1,14 @@
 //! Calls that an agent makes by `call_agent`: the reply comes back as `call_agent_chunk`, then `call_agent_done` or
-//! `call_agent_error`.
+//! `call_agent_error`. Which connection reads it, and what outlives one, is in `lineage.rs`.
+
+use std::sync::Arc;
 
 use jackfield_core::{
+    bell::Rope,
     call::Asking,
-    event::{Chunk, ChunkKind, Done, End, Event, File, Part},
+    event::{Chunk, ChunkKind, Done, End, Event, File, Json, Part},
     failure::{Failure, Reason},
+    gate::Gate,
 };
 use jackfield_wire::{
     bridge::downlink::{self, CallChunk, CallDone, CallError},
@@ -19,23 +23,28 @@ const BATCH: usize = 16 << 10;
 /// One call that the agent made.
 #[derive(Debug)]
 pub(crate) struct Calling {
-    call_id: String,
+    call_id: Arc<str>,
     asking: Asking,
+    /// How many frames were written.
+    pub(crate) written: u64,
     /// Files among the artifacts, which this protocol names only at the end.
     files: Vec<File>,
 }
 
 impl Calling {
-    pub(crate) fn new(call_id: String, asking: Asking) -> Self {
+    pub(crate) fn new(call_id: Arc<str>, asking: Asking) -> Self {
         Self {
             call_id,
             asking,
+            written: 0,
             files: Vec::new(),
         }
     }
 
-    pub(crate) fn call_id(&self) -> &str {
-        &self.call_id
+    /// Who is rung when there is something to read, and whose gate shows that the input is full.
+    pub(crate) fn listen(&self, rope: Rope, gate: Arc<Gate>) {
+        self.asking.gated(gate);
+        self.asking.listen(rope);
     }
 
     /// Frames for what the called agent said. True once the call is over.
@@ -72,7 +81,7 @@ impl Calling {
 
     fn chunk(&self, chunk: &Chunk) -> String {
         downlink::call_agent_chunk(&CallChunk {
-            call_id: self.call_id.as_str().into(),
+            call_id: (&*self.call_id).into(),
             delta: Text::from(chunk.text.as_str()),
             kind: (chunk.kind != ChunkKind::Text).then(|| chunk.kind.name().into()),
             tool_name: chunk.tool_name.as_deref().map(Into::into),
@@ -84,9 +93,9 @@ impl Calling {
         let mut attachments = attachments_from_files(&done.attachments);
         attachments.extend(attachments_from_files(&self.files));
         downlink::call_agent_done(&CallDone {
-            call_id: self.call_id.as_str().into(),
+            call_id: (&*self.call_id).into(),
             attachments,
-            file_transfer_offer: None,
+            file_transfer_offer: done.file_transfer_offer.as_ref().map(Json::raw),
         })
     }
 }

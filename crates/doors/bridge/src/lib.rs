@@ -1,10 +1,8 @@
 //! The bridge door: Agent Mesh Bridge Protocol v1 and v2 for agents (a WebSocket at `/ws?agent_id=…`), and the relay
 //! HTTP API below `/api` for the platform that sends them messages.
 //!
-//! Not in the hub yet: its routes are not assembled, and the `resume` extension is refused.
-//!
 //! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's way into it
-//! - `served.rs` calls that the agent works on, `calling.rs` calls that it makes
+//! - `served.rs` calls that the agent works on, `calling.rs` calls that it makes, `lineage.rs` what outlives a connection
 //! - `translate.rs` pure functions between wire and core, `failure.rs` the codes
 //! - `signals.rs` WebRTC signalling between agents and HTTP callers
 //! - `api.rs` the routes of the HTTP API, `relay.rs` its heart, `callbacks.rs` what async relays come back with
@@ -14,6 +12,7 @@ mod bridge;
 mod callbacks;
 mod calling;
 mod failure;
+mod lineage;
 mod link;
 mod relay;
 mod secret;
@@ -24,7 +23,7 @@ mod signals;
 mod translate;
 
 pub use self::{
-    api::router,
+    api::{description, router},
     bridge::{Bridge, Platform},
     callbacks::{CallbackKey, CallbackRules},
     secret::Secret,

@@ -2,18 +2,26 @@
 
 use std::{
     any::Any,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use jackfield_core::{
     agent::{Closing, Link},
     bell::Rope,
     call::{Call, Serving},
+    failure::{Failure, Reason},
     id::AgentId,
 };
 use jackfield_kit::{line::Signs, mailbox::Mailbox};
 
 use crate::DOOR;
+
+/// Signals of others that may wait for an agent that does not read, in bytes: several of the largest. Judged before the
+/// next one, so that one always fits.
+const WAITING_MAX: usize = 1 << 20;
 
 /// What is put into a connection's mailbox.
 #[derive(Debug)]
@@ -24,7 +32,7 @@ pub(crate) enum Mail {
     Cancel(Arc<Call>),
     /// Up to this frame a kept call is written down.
     Ack(Arc<Call>, u64),
-    /// A frame of the hub: a signal of another agent, or what became of something it sent.
+    /// A frame as it is: a signal of somebody else, or something that is repeated after a cut.
     Frame(String),
 }
 
@@ -43,6 +51,8 @@ pub(crate) struct BridgeLink {
     pub(crate) id: AgentId,
     pub(crate) extensions: Extensions,
     pub(crate) mailbox: Mailbox<Mail>,
+    /// How many bytes of frames are in the mailbox.
+    waiting: AtomicUsize,
     me: Weak<Self>,
     signs: Arc<Signs>,
 }
@@ -58,6 +68,7 @@ impl BridgeLink {
             id,
             extensions,
             mailbox: Mailbox::new(rope),
+            waiting: AtomicUsize::new(0),
             me: me.clone(),
             signs,
         })
@@ -69,9 +80,26 @@ impl BridgeLink {
         any.downcast_ref::<Self>()?.me.upgrade()
     }
 
-    /// Puts a frame into the mailbox; false if the session is gone.
-    pub(crate) fn post_frame(&self, frame: String) -> bool {
-        self.mailbox.post(Mail::Frame(frame)).is_ok()
+    /// Puts a frame of somebody else into the mailbox. Refused if the session is gone, or if too many wait already because
+    /// the agent does not read.
+    pub(crate) fn post_frame(&self, frame: String) -> Result<(), Failure> {
+        let size = frame.len();
+        if self.waiting.fetch_add(size, Ordering::AcqRel) >= WAITING_MAX {
+            self.waiting.fetch_sub(size, Ordering::AcqRel);
+            let text = "the agent does not read what it is sent; try again later";
+            return Err(Failure::new(Reason::Busy, text));
+        }
+        let posted = self.mailbox.post(Mail::Frame(frame));
+        posted.map_err(|_| Failure::agent_left())
+    }
+
+    /// The oldest piece of mail.
+    pub(crate) fn take(&self) -> Option<Mail> {
+        let mail = self.mailbox.take()?;
+        if let Mail::Frame(frame) = &mail {
+            self.waiting.fetch_sub(frame.len(), Ordering::AcqRel);
+        }
+        Some(mail)
     }
 }
 
@@ -100,6 +128,9 @@ impl Link for BridgeLink {
     }
 
     fn acked(&self, call: &Arc<Call>, seq: u64) {
+        // The newest says it all, so that they do not pile up before an agent that does not read.
+        let is_older = |mail: &Mail| matches!(mail, Mail::Ack(known, _) if known.id == call.id);
+        drop(self.mailbox.take_back(is_older));
         // A session that is gone hears of it when it comes back.
         drop(self.mailbox.post(Mail::Ack(call.clone(), seq)));
     }

@@ -13,20 +13,20 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderMap, StatusCode};
-use jackfield_core::{
-    call::Life,
-    failure::Failure,
-    hub::Parent,
-    id::{CallId, RequestId},
-    task::Cursor,
+use jackfield_core::{call::Life, failure::Failure, id::RequestId, task::Cursor};
+use jackfield_kit::trace;
+use jackfield_wire::bridge::relay::{
+    RelayRequest,
+    response::{Accepted, ErrorBody},
 };
-use jackfield_wire::bridge::relay::{RelayRequest, response::Accepted};
 
 use self::order::{Mode, Order};
 use crate::{
     api::{
-        Query, body,
+        Query,
+        describe::{Refused, RelayAnswers, RelayFrame, bodies::RelayBody},
         problem::{Problem, agent_id, peer_id},
+        read_body,
     },
     bridge::Bridge,
 };
@@ -42,16 +42,27 @@ pub(crate) mod words;
 
 pub(crate) use self::live::respond as respond_live;
 
-/// `POST /api/relay`.
+/// Sends a message to an agent. The answer is a stream, or with `mode: "async"` a callback.
+///
+/// The stream says `chunk`, `keepalive`, and at its end `done` or `error`; losing it cancels the request, unless it is kept.
+#[utoipa::path(
+    post,
+    path = "/api/relay",
+    tag = "relay",
+    security(("platform_secret" = [])),
+    params(("Jackfield-Call" = Option<String>, Header, description = "The call for which this one is made", format = "uuid")),
+    request_body = RelayBody,
+    responses(RelayAnswers),
+)]
 pub(crate) async fn open(
     State(bridge): State<Arc<Bridge>>,
     request: Request,
 ) -> Result<Response, Problem> {
     let headers = request.headers().clone();
-    let body = body::read(request).await?;
+    let body = read_body(&bridge, request).await?;
     let parsed = RelayRequest::parse(&body, &bridge.wire_limits)?;
     let Order { mut request, mode } = Order::read(&bridge, &parsed)?;
-    trace(&mut request, &headers)?;
+    trace::follow(&mut request, &headers)?;
     let (agent, id) = (request.target.clone(), request.request.clone());
     let id = id.expect("an order has a request id");
     if mode == Mode::Live {
@@ -71,7 +82,24 @@ pub(crate) async fn open(
     Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
 }
 
-/// `GET /api/relay/events?agent_id=&request_id=`: a kept stream from `Last-Event-ID`, or from its start.
+/// Goes on with a kept stream, from its start or from an event on.
+#[utoipa::path(
+    get,
+    path = "/api/relay/events",
+    tag = "relay",
+    security(("platform_secret" = [])),
+    params(
+        ("agent_id" = String, Query, description = "Who was asked", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"),
+        ("request_id" = String, Query, description = "The request", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was read", pattern = "^[0-9]{1,9}-[0-9]{1,18}$"),
+    ),
+    responses(
+        (status = 200, description = "The events", content((RelayFrame = "text/event-stream"))),
+        Refused,
+        (status = 404, description = "No such request: not_found", body = ErrorBody<'static>),
+        (status = 500, description = "A fault of the hub: internal_error", body = ErrorBody<'static>),
+    ),
+)]
 pub(crate) async fn resume(
     State(bridge): State<Arc<Bridge>>,
     query: Query,
@@ -98,34 +126,6 @@ pub(crate) async fn resume(
     let task = bridge.open.find(&bridge, &agent, &id).await?;
     let task = task.ok_or_else(Problem::no_task)?;
     Ok(kept::respond(&bridge, task.subscribe(after), after))
-}
-
-/// Whose child the request is, and whose trace it belongs to.
-pub(crate) fn trace(
-    request: &mut jackfield_core::hub::Request,
-    headers: &HeaderMap,
-) -> Result<(), Problem> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if headers.contains_key("jackfield-call") {
-        let parent = text("jackfield-call").and_then(CallId::parse);
-        let parent = parent
-            .ok_or_else(|| Problem::invalid("header Jackfield-Call must be the id of a call"))?;
-        request.parent = Parent::Call(parent);
-    }
-    // A trace that cannot be read is not passed on: the standard wants a new one begun instead.
-    request.traceparent = text("traceparent")
-        .filter(|text| is_traceparent(text))
-        .map(str::to_owned);
-    Ok(())
-}
-
-fn is_traceparent(text: &str) -> bool {
-    let pieces: Vec<&str> = text.split('-').collect();
-    let is_hex = |text: &&str| {
-        text.bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    pieces.iter().all(is_hex) && pieces.iter().map(|piece| piece.len()).eq([2, 32, 16, 2])
 }
 
 /// The code and the words of a failure at the end of a call.

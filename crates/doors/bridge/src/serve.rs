@@ -1,41 +1,21 @@
-//! The way in for agents: a WebSocket becomes a line and a session.
+//! The way in for agents: a line becomes a session.
 
 use std::sync::Arc;
 
-use axum::response::Response;
-use jackfield_kit::{
-    line::{Line, LineParts},
-    socket::Hangup,
-    upgrade::Upgrade,
-    ws::WsConfig,
-};
+use jackfield_kit::line::Line;
 
 use crate::{DOOR, bridge::Bridge, session::Session};
 
 impl Bridge {
-    /// Answers a WebSocket handshake and runs the agent's session. `agent_id` is the id in the URL, which `register`
-    /// must repeat.
-    pub fn take(
+    /// Runs a line as an agent's connection until it ends. `agent_id` is the id in the URL, which `register` must
+    /// repeat.
+    pub fn run(
         self: &Arc<Self>,
-        upgrade: Upgrade,
-        hangup: Option<Hangup>,
+        mut line: Line,
         agent_id: Option<String>,
-    ) -> Response {
-        let bridge = self.clone();
-        let config = WsConfig {
-            max_message: self.hub.limits().frame_before_register.0,
-            ..WsConfig::default()
-        };
-        let parts = LineParts {
-            hub: self.hub.clone(),
-            traffic: self.traffic.clone(),
-            connected: self.hub.metrics().connection(DOOR),
-            stop: self.tasks.stop_token().clone(),
-            hangup,
-        };
-        upgrade.run(&self.tasks, config, move |ws| async move {
-            let line = Line::new(ws, parts);
-            Session::new(bridge, line, agent_id).run(None).await;
-        })
+    ) -> impl Future<Output = ()> + Send + use<> {
+        line.belongs_to(DOOR);
+        let mut session = Session::new(self.clone(), line, agent_id);
+        async move { session.run().await }
     }
 }

@@ -1,21 +1,22 @@
 //! Calls that this connection's agent works on: it gets a `message`, and its frames with that `request_id` become
-//! events.
+//! events. Frames of agents with the extension `resume` are numbered within a request, from 1 and without gaps: one that
+//! comes again is dropped, and one that is missing cannot be made up for.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use jackfield_core::{
-    call::{Call, Serving},
-    event::{End, Input},
+    call::{Call, Life, Serving},
+    event::{End, Event, Input},
     failure::Failure,
+    id::RequestId,
+    pipe::Pushed,
 };
 use jackfield_wire::bridge::{downlink, uplink};
 
 use crate::{
-    failure::failure_of_agent,
     link::Extensions,
     translate::{
-        ask_from_wire, end_from_done, event_from_artifact, event_from_chunk, frame_from_answer,
-        frame_from_call,
+        ask_from_wire, event_from_artifact, event_from_chunk, frame_from_answer, frame_from_call,
     },
 };
 
@@ -28,42 +29,127 @@ pub(crate) struct Served {
     serving: Serving,
     /// The key of its further input on the line.
     pub(crate) key: u32,
+    /// The number of the agent's last frame that was taken; nothing if its frames have none.
+    last: Option<u64>,
+}
+
+/// Why a frame's number cannot be, as the end of a sentence about `seq`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadNumber(String);
+
+impl fmt::Display for BadNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What became of a frame that ends a call.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The call is over.
+    Over,
+    /// It was over before.
+    Late,
+    /// The frame came before, and was none that ends a call.
+    Repeated(Served),
 }
 
 impl Served {
-    pub(crate) fn new(serving: Serving, key: u32) -> Self {
-        Self { serving, key }
+    pub(crate) fn new(serving: Serving, key: u32, extensions: Extensions) -> Self {
+        let last = extensions.resume.then(|| serving.call().received());
+        Self { serving, key, last }
     }
 
     pub(crate) fn serving(&self) -> &Serving {
         &self.serving
     }
 
+    pub(crate) fn call(&self) -> &Arc<Call> {
+        self.serving.call()
+    }
+
+    pub(crate) fn request(&self) -> &RequestId {
+        &self.call().request
+    }
+
     /// The frame that brings the call to the agent.
     pub(crate) fn message(&self, extensions: Extensions) -> String {
-        frame_from_call(self.serving.call(), extensions)
+        frame_from_call(self.call(), extensions)
     }
 
-    pub(crate) fn chunk(&self, chunk: &uplink::Chunk<'_>) {
-        self.serving.push(event_from_chunk(chunk));
+    /// The number of a frame, where frames have one.
+    pub(crate) fn number(&self, seq: Option<u64>) -> Result<Option<u64>, BadNumber> {
+        let Some(last) = self.last else {
+            return Ok(None);
+        };
+        match seq {
+            None => Err(BadNumber("is missing".to_owned())),
+            Some(seq) if (1..=last.saturating_add(1)).contains(&seq) => Ok(Some(seq)),
+            Some(seq) => Err(BadNumber(format!("must be {} here, not {seq}", last + 1))),
+        }
     }
 
-    pub(crate) fn artifact(&self, artifact: &uplink::Artifact<'_>) {
-        self.serving.push(event_from_artifact(artifact));
+    /// Takes a piece of the answer. Returns up to which number the agent may forget its frames, if that is to be said now:
+    /// of a kept call, the log says it.
+    pub(crate) fn chunk(&mut self, chunk: &uplink::Chunk<'_>) -> Result<Option<u64>, BadNumber> {
+        let number = self.number(chunk.seq)?;
+        Ok(self.push(event_from_chunk(chunk), number))
     }
 
-    pub(crate) fn ask(&self, ask: &uplink::Ask<'_>) {
-        self.serving.ask(ask_from_wire(ask));
+    pub(crate) fn artifact(
+        &mut self,
+        artifact: &uplink::Artifact<'_>,
+    ) -> Result<Option<u64>, BadNumber> {
+        let number = self.number(artifact.seq)?;
+        Ok(self.push(event_from_artifact(artifact), number))
     }
 
-    /// The agent is done.
-    pub(crate) fn done(self, done: &uplink::Done<'_>) {
-        self.serving.finish(end_from_done(done));
+    pub(crate) fn ask(&mut self, ask: &uplink::Ask<'_>) -> Result<Option<u64>, BadNumber> {
+        let number = self.number(ask.seq)?;
+        let ask = ask_from_wire(ask);
+        let pushed = match number {
+            None => self.serving.ask(ask),
+            Some(number) => self.serving.ask_numbered(ask, number),
+        };
+        Ok(self.took(pushed, number))
     }
 
-    pub(crate) fn error(self, error: &uplink::AgentError<'_>) {
-        self.serving
-            .finish(End::Failed(failure_of_agent(&error.code, &error.message)));
+    fn push(&mut self, event: Event, number: Option<u64>) -> Option<u64> {
+        let pushed = match number {
+            None => self.serving.push(event),
+            Some(number) => self.serving.push_numbered(event, number),
+        };
+        self.took(pushed, number)
+    }
+
+    fn took(&mut self, pushed: Pushed, number: Option<u64>) -> Option<u64> {
+        let (number, last) = (number?, self.last.as_mut()?);
+        if matches!(pushed, Pushed::Overrun | Pushed::Ended) {
+            return None;
+        }
+        let is_repeated = number <= *last;
+        *last = number.max(*last);
+        let call = self.serving.call();
+        match call.life {
+            Life::Live => Some(*last),
+            // Sent again, because what the log said was said to a connection that is gone.
+            Life::Kept if is_repeated => Some(call.acked()).filter(|acked| *acked > 0),
+            Life::Kept => None,
+        }
+    }
+
+    /// Ends the call as the agent says, by a frame of this number.
+    pub(crate) fn end(self, end: End, number: Option<u64>) -> Ended {
+        let Self { serving, key, last } = self;
+        let is_first = match number {
+            None => Ok(serving.finish(end)),
+            Some(number) => serving.finish_numbered(end, number),
+        };
+        match is_first {
+            Ok(true) => Ended::Over,
+            Ok(false) => Ended::Late,
+            Err(serving) => Ended::Repeated(Self { serving, key, last }),
+        }
     }
 
     pub(crate) fn fail(self, failure: Failure) {
@@ -72,18 +158,38 @@ impl Served {
 
     /// Frames for what the caller said after its message.
     pub(crate) fn input_frames(&self, frames: &mut Vec<String>) {
+        for (ask_id, answer) in self.new_answers(BATCH) {
+            frames.push(frame_from_answer(self.request().as_str(), &ask_id, &answer));
+        }
+    }
+
+    /// Frames for all answers that the agent may not have got on the connection before.
+    pub(crate) fn repeated_answers(&self) -> Vec<String> {
+        // In this order: one that comes meanwhile is written twice, but never not at all.
+        let mut answers = self.new_answers(usize::MAX);
+        let remembered = self.serving.answers();
+        answers.retain(|(id, _)| remembered.iter().all(|(known, _)| known != id));
+        answers.extend(remembered);
+        let request = self.request().as_str();
+        let frames = answers
+            .iter()
+            .map(|(ask_id, answer)| frame_from_answer(request, ask_id, answer));
+        frames.collect()
+    }
+
+    fn new_answers(&self, max: usize) -> Vec<(String, jackfield_core::event::Answer)> {
         let mut inputs = Vec::new();
-        self.serving.input().take(&mut inputs, BATCH);
-        let request_id = self.serving.call().request.as_str();
-        frames.extend(inputs.into_iter().filter_map(|input| match input {
-            Input::Answer(ask_id, answer) => Some(frame_from_answer(request_id, &ask_id, &answer)),
+        self.serving.input().take(&mut inputs, max);
+        let answers = inputs.into_iter().filter_map(|input| match input {
+            Input::Answer(ask_id, answer) => Some((ask_id, answer)),
             // Callers that stream join their message first: the bridge takes whole ones.
             Input::Chunk(_) | Input::EndOfMessage => None,
-        }));
+        });
+        answers.collect()
     }
 }
 
 /// The frame that tells the agent to stop.
-pub(crate) fn cancel_frame(call: &Arc<Call>) -> String {
+pub(crate) fn cancel_frame(call: &Call) -> String {
     downlink::cancel(call.agent_session.as_str(), call.request.as_str())
 }

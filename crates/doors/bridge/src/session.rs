@@ -1,11 +1,18 @@
 //! The loop of one agent's connection: it registers, works on calls, calls others, and leaves.
 
+mod acks;
 mod frames;
+mod left;
 mod register;
+mod resume;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use jackfield_core::{
+    call::Serving,
     entry::Entry,
     failure::{Failure, Reason},
     hub::Attached,
@@ -14,28 +21,29 @@ use jackfield_core::{
 };
 use jackfield_kit::{
     line::{Leave, Line, Step},
-    ws::{Utf8Bytes, WsError},
+    mailbox::MAILBOX,
+    ws::WsError,
 };
+use jackfield_wire::bridge::downlink;
 use rustc_hash::FxHashMap;
+use tokio::time::{Instant, timeout_at};
 
+use self::{acks::Acks, left::Left};
 use crate::{
     DOOR,
     bridge::Bridge,
-    calling::Calling,
+    lineage::Lineage,
     link::{BridgeLink, Mail},
     served::{Served, cancel_frame},
 };
-
-/// The key of the mailbox on the line; flows count from 1.
-const MAILBOX: u32 = 0;
 
 /// Something that this connection reads and writes out to its agent.
 #[derive(Debug)]
 enum Flow {
     /// Further input of a call that the agent works on, by its request.
     Input(String),
-    /// The reply to a call that the agent made.
-    Reply(Box<Calling>),
+    /// The reply to a call that the agent made, by its id.
+    Reply(Arc<str>),
 }
 
 /// A connection that has registered.
@@ -45,6 +53,9 @@ struct Registered {
     link: Arc<BridgeLink>,
     /// The connection, acting as its agent.
     principal: Principal,
+    lineage: Arc<Lineage>,
+    /// The connection's number there.
+    reader: u64,
 }
 
 impl Registered {
@@ -62,11 +73,11 @@ pub(crate) struct Session {
     url_id: Option<String>,
     registered: Option<Box<Registered>>,
     flows: FxHashMap<u32, Flow>,
-    next_key: u32,
     /// Calls that the agent works on, by request.
     served: HashMap<String, Served>,
-    /// Calls that the agent made: the flow, by call id.
-    calling: HashMap<String, u32>,
+    /// What a connection that resumes has to write before its mail.
+    first: VecDeque<Mail>,
+    acks: Acks,
 }
 
 impl Session {
@@ -78,26 +89,24 @@ impl Session {
             url_id,
             registered: None,
             flows: FxHashMap::default(),
-            next_key: MAILBOX,
             served: HashMap::new(),
-            calling: HashMap::new(),
+            first: VecDeque::new(),
+            acks: Acks::default(),
         }
     }
 
-    /// Runs the connection until it ends.
-    pub(crate) async fn run(mut self, first: Option<Utf8Bytes>) {
-        let leave = self.turn_until_over(first).await;
-        self.part();
-        let Self { line, .. } = self;
-        line.part(leave).await;
+    /// Runs the connection until it ends. By reference: a task that takes a session by value holds it twice.
+    pub(crate) async fn run(&mut self) {
+        let leave = self.turn_until_over().await;
+        self.part(leave);
+        self.line.part(leave).await;
     }
 
-    async fn turn_until_over(&mut self, first: Option<Utf8Bytes>) -> Leave {
-        let mut next = first.map(Step::Text);
+    async fn turn_until_over(&mut self) -> Leave {
         loop {
-            let step = match next.take() {
-                Some(step) => step,
-                None => self.line.next().await,
+            let Some(step) = self.next().await else {
+                self.write_acks();
+                continue;
             };
             let left = match step {
                 Step::Text(text) => self.on_text(&text).await,
@@ -114,6 +123,22 @@ impl Session {
             if let Some(leave) = left.or_else(|| self.take_mail()) {
                 return leave;
             }
+        }
+    }
+
+    /// What happens next; nothing if acks are due before anything happens.
+    async fn next(&mut self) -> Option<Step> {
+        match self.acks.due() {
+            None => Some(self.line.next().await),
+            Some(due) if due <= Instant::now() => None,
+            Some(due) => timeout_at(due, self.line.next()).await.ok(),
+        }
+    }
+
+    /// Tells the agent what it may forget.
+    fn write_acks(&mut self) {
+        for (request, seq) in self.acks.take() {
+            self.queue(&downlink::ack(request.as_str(), seq));
         }
     }
 
@@ -151,29 +176,45 @@ impl Session {
         }
     }
 
-    fn new_key(&mut self) -> u32 {
-        self.next_key = self.next_key.wrapping_add(1).max(MAILBOX + 1);
-        self.next_key
-    }
-
     fn pump(&mut self, key: u32) {
-        let mut frames = Vec::new();
-        let over = match self.flows.get_mut(&key) {
+        match self.flows.get(&key) {
             // It ended before its ring was heard.
-            None => return,
+            None => {}
             Some(Flow::Input(request)) => {
+                let mut frames = Vec::new();
                 if let Some(served) = self.served.get(request) {
                     served.input_frames(&mut frames);
                 }
-                false
+                for frame in frames {
+                    self.queue(&frame);
+                }
             }
-            Some(Flow::Reply(calling)) => calling.reply_frames(&mut frames),
-        };
-        for frame in frames {
-            self.queue(&frame);
+            Some(Flow::Reply(call_id)) => {
+                let call_id = call_id.clone();
+                if self.write_reply(&call_id) {
+                    self.flows.remove(&key);
+                }
+            }
         }
-        if over && let Some(Flow::Reply(calling)) = self.flows.remove(&key) {
-            self.calling.remove(calling.call_id());
+    }
+
+    /// Writes what there is of the reply to a call that the agent made. True once it is over.
+    fn write_reply(&mut self, call_id: &Arc<str>) -> bool {
+        let Some(registered) = &self.registered else {
+            return true;
+        };
+        let (lineage, reader) = (registered.lineage.clone(), registered.reader);
+        lineage.read(reader, call_id, |frame| self.queue(frame))
+    }
+
+    /// Reads the reply to a call that the agent made, now or on a connection before.
+    fn read_reply(&mut self, call_id: Arc<str>) {
+        let key = self.line.new_key();
+        let (rope, gate) = (self.line.rope(key), self.line.gate().clone());
+        if let Some(registered) = &self.registered {
+            let lineage = &registered.lineage;
+            lineage.listen(registered.reader, &call_id, rope, gate);
+            self.flows.insert(key, Flow::Reply(call_id));
         }
     }
 
@@ -187,24 +228,32 @@ impl Session {
             if self.line.is_busy() {
                 return None;
             }
-            match link.mailbox.take()? {
+            let first = self.first.pop_front();
+            match first.or_else(|| link.take())? {
                 Mail::Call(serving) => {
-                    let key = self.new_key();
-                    let served = Served::new(serving, key);
+                    let served = self.serve(serving, &link);
                     let frame = served.message(link.extensions);
-                    self.serve(served);
+                    served.serving().written();
                     self.queue(&frame);
                 }
                 Mail::Cancel(call) => {
+                    let request = call.request.as_str();
                     // An agent that has answered meanwhile has nothing to stop.
-                    if let Some(served) = self.served.remove(call.request.as_str()) {
-                        self.flows.remove(&served.key);
+                    let is_open = |served: &Served| served.call().id == call.id;
+                    if self.served.get(request).is_some_and(is_open) {
+                        self.release(request);
                         self.queue(&cancel_frame(&call));
                     }
                 }
                 Mail::Ack(call, seq) => {
-                    let frame = jackfield_wire::bridge::downlink::ack(call.request.as_str(), seq);
-                    self.queue(&frame);
+                    let newer = self.served.get(call.request.as_str());
+                    // Not if the request bears an id that is used again: it would be taken for an ack of that one.
+                    if newer.is_none_or(|newer| newer.call().id == call.id) {
+                        self.acks.add(&call.request, seq, 0);
+                        if call.is_ended() {
+                            self.write_acks();
+                        }
+                    }
                 }
                 Mail::Frame(frame) => self.queue(&frame),
             }
@@ -212,37 +261,74 @@ impl Session {
     }
 
     /// Takes a call among those the agent works on.
-    fn serve(&mut self, served: Served) {
-        served.serving().gated(self.line.gate().clone());
-        served.serving().input().listen(self.line.rope(served.key));
-        let request = served.serving().call().request.to_string();
-        self.flows.insert(served.key, Flow::Input(request.clone()));
-        self.served.insert(request, served);
+    fn serve(&mut self, serving: Serving, link: &BridgeLink) -> &Served {
+        let key = self.line.new_key();
+        serving.gated(self.line.gate().clone());
+        serving.input().listen(self.line.rope(key));
+        let request = serving.call().request.to_string();
+        self.flows.insert(key, Flow::Input(request.clone()));
+        let served = Served::new(serving, key, link.extensions);
+        self.served.entry(request).insert_entry(served).into_mut()
+    }
+
+    /// The agent works on a call no more.
+    fn release(&mut self, request: &str) -> Option<Served> {
+        let served = self.served.remove(request)?;
+        self.flows.remove(&served.key);
+        self.acks.forget(request);
+        Some(served)
     }
 
     /// Refuses a connection: one frame, then the close.
     fn refuse(&mut self, text: &str, reason: &'static str) -> Leave {
         self.bridge.hub.metrics().refused(DOOR);
-        self.line
-            .queue(&jackfield_wire::bridge::downlink::refused(text));
+        self.line.queue(&downlink::refused(text));
         Leave::Close(1008, reason)
     }
 
-    /// Leaves: whoever had something open with this connection is told.
-    fn part(&mut self) {
+    /// Leaves: whoever had something open with this connection is told, unless the agent may come back.
+    fn part(&mut self, leave: Leave) {
         let Some(registered) = self.registered.take() else {
             return;
         };
+        let Registered {
+            mut attached,
+            link,
+            principal,
+            lineage,
+            reader,
+        } = *registered;
+        let may_come_back = link.extensions.resume && left::may_come_back(leave);
+        attached.set_resumable(may_come_back);
+        let entry = attached.entry().clone();
         // The agent goes first, so that a resumable leave keeps its calls.
-        let (entry, id) = (registered.entry().clone(), registered.link.id.clone());
-        drop(registered.attached);
-        if entry.link().is_none() {
-            self.bridge.note_left(&id);
-        }
-        drop(registered.link.mailbox.shut());
+        drop(attached);
+        let mail = link.mailbox.shut();
+        let cancelled = mail.iter().filter_map(|mail| match mail {
+            Mail::Cancel(call) => Some(call.clone()),
+            Mail::Call(_) | Mail::Ack(..) | Mail::Frame(_) => None,
+        });
+        let served = self.served.values().map(|served| served.call().clone());
+        lineage.park(reader, served.chain(cancelled).collect());
         self.flows.clear();
         self.served.clear();
-        self.calling.clear();
+        self.first.clear();
+        let is_elsewhere = entry.link().is_some_and(|link| link.door() != DOOR);
+        let left = Left {
+            bridge: self.bridge.clone(),
+            id: link.id.clone(),
+            generation: entry.generation(),
+            entry,
+            lineage,
+            reader,
+            revoked: principal.grant.revoked.clone(),
+        };
+        if may_come_back && !is_elsewhere {
+            let grace = self.bridge.hub.limits().resume_grace.0;
+            self.bridge.tasks.spawn(left.wait(grace));
+        } else {
+            left.end();
+        }
     }
 
     async fn on_text(&mut self, text: &str) -> Option<Leave> {

@@ -210,8 +210,7 @@ pub(crate) fn post(
     let link = hub.find(principal, to)?.link();
     let link = link.and_then(|link| BridgeLink::behind(&*link));
     match link {
-        Some(link) if link.post_frame(frame) => Ok(()),
-        Some(_) => Err(Failure::agent_left()),
+        Some(link) => link.post_frame(frame),
         None => Err(Failure::agent_offline()),
     }
 }

@@ -12,7 +12,7 @@ use jackfield_wire::{
     bridge::{
         Attachment,
         downlink::{self, AgentEntry, Message, Meta},
-        uplink,
+        is_safe_client_id, uplink,
     },
     json::{Members, Text},
 };
@@ -22,7 +22,12 @@ use crate::link::Extensions;
 
 /// The `message` that brings a call to its agent.
 pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
-    let content = call.message.words();
+    // Where there is no `meta`, this text is all that an agent sees of data.
+    let content = if extensions.meta {
+        call.message.words()
+    } else {
+        call.message.words_and_data()
+    };
     let attachments: Vec<_> = call
         .message
         .files()
@@ -53,7 +58,11 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
         request_id: call.request.as_str().into(),
         content: Text::from(content.as_str()),
         attachments,
-        client_id: known.as_ref().and_then(|known| known.text("client_id")),
+        // Callers of other doors may have written it, and agents make a folder of that name.
+        client_id: known
+            .as_ref()
+            .and_then(|known| known.text("client_id"))
+            .filter(|id| is_safe_client_id(id)),
         with_files: known
             .as_ref()
             .and_then(|known| known.get("with_files"))
@@ -114,7 +123,7 @@ pub(crate) fn end_from_done(done: &uplink::Done<'_>) -> End {
         attachments: done.attachments.iter().map(file_from_attachment).collect(),
         usage: done.usage.map(json_from),
         stop_reason: done.stop_reason.as_deref().map(str::to_owned),
-        ..Done::default()
+        file_transfer_offer: done.file_transfer_offer.map(json_from),
     }))
 }
 

@@ -3,6 +3,7 @@
 //! `Origin` guard, and the body of an SSE response. Nothing here knows a protocol.
 
 pub mod auth;
+pub mod body;
 pub mod guard;
 pub mod io;
 pub mod line;
@@ -12,6 +13,9 @@ pub mod server;
 pub mod socket;
 pub mod sse;
 pub mod tasks;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod tls;
+pub mod trace;
 pub mod upgrade;
 pub mod ws;

@@ -3,34 +3,46 @@
 //! peer writes to do not keep up (DESIGN 5.4). It knows no protocol; one flush per batch.
 
 mod clocks;
+mod counts;
+mod rung;
+mod signs;
+#[cfg(test)]
+mod tests;
 
 use std::{
-    collections::VecDeque,
+    future::poll_fn,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
+use axum::response::Response;
 use jackfield_core::{
     agent::Closing,
     bell::{Bell, Rope},
     gate::{Gate, Reading},
     hub::Hub,
     limits::Limits,
-    metrics::{Connected, Traffic},
 };
 use tokio::time::{Instant, Sleep};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use self::clocks::Clocks;
+use self::{
+    clocks::Clocks,
+    counts::Counts,
+    rung::{END, Rung},
+};
 use crate::{
     io::Io,
+    mailbox::MAILBOX,
     socket::Hangup,
-    ws::{Incoming, Turn, Utf8Bytes, Ws, WsError},
+    tasks::Tasks,
+    upgrade::Upgrade,
+    ws::{Incoming, Turn, Utf8Bytes, Ws, WsConfig, WsError},
 };
+
+pub use self::signs::Signs;
 
 /// Frames are queued for the socket up to this much, then flushed before more is taken from the pipes.
 const QUEUE_HIGH: usize = 64 << 10;
@@ -38,22 +50,20 @@ const QUEUE_HIGH: usize = 64 << 10;
 const READ_BATCH: usize = 64;
 /// How long the last frames of a closing connection may take.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// A sign of life counts for the sweeper if it is not older than this: a little over one look.
-const FRESH: Duration = Duration::from_millis(1500);
 
-/// What a line needs of its hub.
+/// What a line needs of its hub, and what its handshake showed.
 #[derive(Debug)]
 pub struct LineParts {
     /// The hub.
     pub hub: Hub,
-    /// Where its traffic is counted.
-    pub traffic: Traffic,
-    /// Counts the connection.
-    pub connected: Connected,
+    /// The door that it is counted under, until another one [takes it](Line::belongs_to).
+    pub door: &'static str,
     /// Fires when the hub stops.
     pub stop: CancellationToken,
     /// Tells whether a peer that is not read has hung up, where that can be known.
     pub hangup: Option<Hangup>,
+    /// The token in the headers of the handshake.
+    pub token: Option<Box<str>>,
 }
 
 /// What happens next on a line.
@@ -63,7 +73,8 @@ pub enum Step {
     Text(Utf8Bytes),
     /// The peer sent binary data.
     Binary,
-    /// Something with this key wants to be served.
+    /// Something with this key wants to be served. The [mailbox](MAILBOX) rings through to a busy socket, since it may
+    /// say that the connection must end; what is left in it rings again.
     Rang(u32),
     /// About once a second while not all of what the peer sends is taken: time to look at who does not take it.
     Look,
@@ -86,7 +97,7 @@ impl From<Closing> for Leave {
     fn from(why: Closing) -> Self {
         match why {
             Closing::Replaced => Self::Close(4001, "replaced by a newer connection"),
-            Closing::Revoked => Self::Close(4002, "token revoked"),
+            Closing::Revoked => Self::Close(4002, "agent removed"),
             Closing::Stopping => Self::Close(1001, "hub is stopping"),
         }
     }
@@ -103,51 +114,33 @@ impl From<&WsError> for Leave {
     }
 }
 
-/// When the peer last showed a sign of life; a link answers the sweeper from it.
-#[derive(Debug)]
-pub struct Signs {
-    born: Instant,
-    /// In ms after `born`.
-    last: AtomicU64,
-}
-
-impl Signs {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            born: Instant::now(),
-            last: AtomicU64::new(0),
-        })
-    }
-
-    fn note(&self, now: Instant) {
-        let ms = now.saturating_duration_since(self.born).as_millis();
-        self.last
-            .store(u64::try_from(ms).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    /// Whether there was one since about the sweeper's last look.
-    pub fn are_fresh(&self) -> bool {
-        let last = Duration::from_millis(self.last.load(Ordering::Relaxed));
-        self.born.elapsed().saturating_sub(last) <= FRESH
-    }
-}
-
 /// One held WebSocket.
 pub struct Line {
     ws: Ws<Io>,
-    parts: LineParts,
+    hub: Hub,
+    counts: Counts,
+    hangup: Option<Hangup>,
+    token: Option<Box<str>>,
     bell: Arc<Bell>,
     gate: Arc<Gate>,
     signs: Arc<Signs>,
+    /// Fires when the hub stops.
+    stop: Cancelled,
     /// Fires when the token by which the peer proved who it is stops working.
-    revoked: Option<CancellationToken>,
-    /// What rang and was not yet served.
-    ready: VecDeque<u32>,
+    revoked: Option<Cancelled>,
+    rung: Rung,
+    last_key: u32,
     clocks: Clocks,
     timer: Pin<Box<Sleep>>,
     /// How many more frames, and bytes of them, belong to this batch.
     batch: (usize, usize),
+    /// What happened and was only looked at.
+    peeked: Option<Box<Step>>,
+    /// What was queued when the session was given something of the peer's to answer.
+    answering: Option<usize>,
 }
+
+type Cancelled = Pin<Box<WaitForCancellationFutureOwned>>;
 
 impl std::fmt::Debug for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -160,19 +153,57 @@ impl std::fmt::Debug for Line {
 impl Line {
     /// A line whose peer has said nothing yet.
     pub fn new(ws: Ws<Io>, parts: LineParts) -> Self {
-        let now = Instant::now();
+        let clocks = Clocks::new(Instant::now(), parts.hub.limits());
         Self {
             ws,
+            counts: Counts::new(parts.hub.metrics(), parts.door),
+            hangup: parts.hangup,
+            token: parts.token,
             bell: Bell::new(),
             gate: Arc::default(),
-            signs: Signs::new(),
+            signs: Arc::default(),
+            stop: Box::pin(parts.stop.cancelled_owned()),
             revoked: None,
-            ready: VecDeque::new(),
-            clocks: Clocks::new(now, parts.hub.limits()),
-            timer: Box::pin(tokio::time::sleep_until(now)),
+            rung: Rung::new(),
+            last_key: MAILBOX,
+            timer: Box::pin(tokio::time::sleep_until(clocks.register_by)),
+            clocks,
             batch: (0, 0),
-            parts,
+            peeked: None,
+            answering: None,
+            hub: parts.hub,
         }
+    }
+
+    /// Answers a WebSocket handshake; once there is a line, `session` runs with it as one of `tasks`.
+    pub fn open<F>(
+        upgrade: Upgrade,
+        tasks: &Tasks,
+        parts: LineParts,
+        session: impl FnOnce(Self) -> F + Send + 'static,
+    ) -> Response
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let config = WsConfig {
+            max_message: parts.hub.limits().frame_before_register.0,
+            ..WsConfig::default()
+        };
+        upgrade.run(tasks, config, move |ws| session(Self::new(ws, parts)))
+    }
+
+    /// Counts the line, and what was said on it since its last wait, under this door.
+    pub fn belongs_to(&mut self, door: &'static str) {
+        self.counts.move_to(self.hub.metrics(), door);
+    }
+
+    /// A key that no other source of this line has.
+    pub fn new_key(&mut self) -> u32 {
+        self.last_key = match self.last_key.wrapping_add(1) {
+            MAILBOX | END => MAILBOX + 1,
+            key => key,
+        };
+        self.last_key
     }
 
     /// A rope that lets the line step with this key.
@@ -192,14 +223,21 @@ impl Line {
 
     /// The limits.
     pub fn limits(&self) -> &Limits {
-        self.parts.hub.limits()
+        self.hub.limits()
+    }
+
+    /// The token that the handshake showed, as long as the peer is not known.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
     }
 
     /// The peer has said who it is: larger frames are taken, and it is pinged from now on.
     pub fn known(&mut self, revoked: CancellationToken) {
         self.ws.set_max_message(self.limits().frame.0);
         self.clocks.is_known = true;
-        self.revoked = Some(revoked);
+        self.revoked = Some(Box::pin(revoked.cancelled_owned()));
+        self.rung.end = true;
+        self.token = None;
         self.signs.note(Instant::now());
     }
 
@@ -210,7 +248,7 @@ impl Line {
 
     /// Queues a frame for the peer. It leaves with the next step.
     pub fn queue(&mut self, frame: &str) {
-        self.parts.traffic.went_out(1, frame.len() as u64);
+        self.counts.went_out(frame.len());
         // A socket that is closing takes no more; the line is over with its next step.
         self.ws.queue_text(frame).ok();
     }
@@ -220,15 +258,19 @@ impl Line {
         self.ws.queued_bytes() >= QUEUE_HIGH || self.ws.is_closing()
     }
 
+    /// What happens next, which `next` then tells once more. Cancel-safe.
+    pub async fn peek(&mut self) -> &Step {
+        let step = self.next().await;
+        self.peeked.insert(Box::new(step))
+    }
+
     /// What happens next. Cancel-safe.
     pub async fn next(&mut self) -> Step {
+        if let Some(step) = self.peeked.take() {
+            return *step;
+        }
         loop {
-            if !self.is_busy()
-                && let Some(key) = self.ready.pop_front()
-            {
-                return Step::Rang(key);
-            }
-            if let Some(step) = self.next_of_batch() {
+            if let Some(step) = self.at_hand() {
                 return step;
             }
             if let Some(step) = self.wait().await {
@@ -237,65 +279,120 @@ impl Line {
         }
     }
 
+    /// What needs no waiting: what rang, and the rest of a batch of frames.
+    fn at_hand(&mut self) -> Option<Step> {
+        self.note_answers();
+        if self.rung.end
+            && let Some(leave) = self.end()
+        {
+            return Some(Step::Over(leave));
+        }
+        let is_busy = self.is_busy();
+        match self.rung.next(is_busy) {
+            Some(key) => Some(Step::Rang(key)),
+            None if is_busy => None,
+            None => self.next_of_batch(),
+        }
+    }
+
+    /// Whether the line must end. If not, the end rings: no turn has to ask for it.
+    fn end(&mut self) -> Option<Leave> {
+        self.rung.end = false;
+        let waker = Waker::from(Arc::new(self.bell.rope(END)));
+        let mut cx = Context::from_waker(&waker);
+        if self.stop.as_mut().poll(&mut cx).is_ready() {
+            return Some(Closing::Stopping.into());
+        }
+        let is_revoked = self.revoked.as_mut()?.as_mut().poll(&mut cx).is_ready();
+        is_revoked.then_some(Leave::Close(4002, "token revoked"))
+    }
+
     /// A frame that is there already, while the batch lasts and everybody keeps up.
     fn next_of_batch(&mut self) -> Option<Step> {
-        if self.batch.0 == 0
-            || self.batch.1 == 0
-            || self.is_busy()
-            || self.gate.reading() != Reading::Free
-        {
+        if self.batch.0 == 0 || self.batch.1 == 0 || self.gate.reading() != Reading::Free {
             return None;
         }
-        match self.ws.try_next() {
-            Some(Ok(frame)) => self.on_frame(frame),
-            Some(Err(error)) => Some(Self::broken(error)),
-            None => None,
+        match self.ws.try_next()? {
+            Ok(frame) => self.on_frame(frame),
+            Err(error) => Some(Self::broken(error)),
         }
     }
 
     async fn wait(&mut self) -> Option<Step> {
-        self.batch = (READ_BATCH, QUEUE_HIGH);
-        let reading = self.gate.reading();
-        let may_read = self.may_read(reading);
-        self.set_timer(reading, may_read);
-        let (bell, gate) = (self.bell.clone(), self.gate.clone());
-        let mut keys = Vec::new();
+        self.batch = (0, 0);
+        self.counts.write_down();
+        let (reading, now) = (self.gate.reading(), Instant::now());
+        if self.timer.deadline() <= now
+            && let Some(step) = self.on_timer(now, reading)
+        {
+            return Some(step);
+        }
+        let may_read = self.may_read(now, reading);
+        if reading == Reading::Free {
+            return poll_fn(|cx| self.poll_turn(cx, now, reading, may_read)).await;
+        }
+        let gate = self.gate.clone();
         tokio::select! {
-            turn = self.ws.turn(may_read) => match turn {
-                Turn::Flushed => None,
-                Turn::Closed => Some(Step::Over(Leave::Gone)),
-                Turn::Failed(error) => Some(Self::broken(error)),
-                Turn::Frame(frame) => {
-                    let now = Instant::now();
-                    self.clocks.heard(now);
-                    self.signs.note(now);
-                    self.on_frame(frame)
-                }
-            },
-            () = bell.wait(&mut keys), if self.ready.is_empty() => {
-                self.ready.extend(keys);
-                None
-            }
-            () = gate.changed(), if reading != Reading::Free => None,
-            () = self.timer.as_mut() => self.on_timer(reading),
-            () = cancelled(self.revoked.as_ref()) => Some(Step::Over(Closing::Revoked.into())),
-            () = self.parts.stop.cancelled() => Some(Step::Over(Closing::Stopping.into())),
+            step = poll_fn(|cx| self.poll_turn(cx, now, reading, may_read)) => step,
+            () = gate.changed() => None,
         }
     }
 
+    /// Waits for the bell, the socket and the clock. A peer that always has something to say cannot keep the other two
+    /// waiting: the bell is heard first, and the clock is read before each wait.
+    fn poll_turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        now: Instant,
+        reading: Reading,
+        may_read: bool,
+    ) -> Poll<Option<Step>> {
+        let rang = self.rung.hear(&self.bell, cx).is_ready();
+        // What the hub has to say about frames of the peer comes before it is asked for more.
+        if self.rung.is_urgent() {
+            return Poll::Ready(None);
+        }
+        while let Poll::Ready(turn) = self.ws.poll_turn(cx, may_read) {
+            return Poll::Ready(match turn {
+                // Nobody waited for it: go on with what the peer says.
+                Turn::Flushed if may_read && !rang && !self.rung.waits() => continue,
+                Turn::Flushed => None,
+                Turn::Closed => Some(Step::Over(Leave::Gone)),
+                Turn::Failed(error) => Some(Self::broken(error)),
+                Turn::Frame(frame) => self.on_first_frame(frame),
+            });
+        }
+        if rang {
+            return Poll::Ready(None);
+        }
+        self.set_timer(now, reading, may_read);
+        self.timer.as_mut().poll(cx).map(|()| None)
+    }
+
+    /// A frame with which a batch begins.
+    fn on_first_frame(&mut self, frame: Incoming) -> Option<Step> {
+        let now = Instant::now();
+        self.clocks.heard(now);
+        self.signs.note(now);
+        self.batch = (READ_BATCH, QUEUE_HIGH);
+        self.on_frame(frame)
+    }
+
     fn on_frame(&mut self, frame: Incoming) -> Option<Step> {
-        match frame {
+        let (step, bytes) = match frame {
+            Incoming::Binary(bytes) => (Step::Binary, bytes.len()),
             Incoming::Text(text) => {
                 let bytes = text.len();
-                self.batch = (self.batch.0 - 1, self.batch.1.saturating_sub(bytes));
-                self.clocks.read += bytes;
-                self.parts.traffic.came_in(1, bytes as u64);
-                Some(Step::Text(text))
+                (Step::Text(text), bytes)
             }
-            Incoming::Binary(_) => Some(Step::Binary),
             // The peer closes: `turn` completes the handshake and then says so.
-            Incoming::Ping(_) | Incoming::Pong(_) | Incoming::Close { .. } => None,
-        }
+            Incoming::Ping(_) | Incoming::Pong(_) | Incoming::Close { .. } => return None,
+        };
+        self.batch = (self.batch.0 - 1, self.batch.1.saturating_sub(bytes));
+        self.clocks.read += bytes;
+        self.counts.came_in(bytes);
+        self.answering = Some(self.ws.queued_bytes());
+        Some(step)
     }
 
     fn broken(error: WsError) -> Step {
@@ -306,17 +403,10 @@ impl Line {
     }
 
     /// Brings the connection to its end.
-    pub async fn part(mut self, leave: Leave) {
+    pub async fn part(&mut self, leave: Leave) {
         if let Leave::Close(code, reason) = leave {
             self.ws.queue_close(code, reason);
             self.ws.finish(FAREWELL).await;
         }
-    }
-}
-
-async fn cancelled(token: Option<&CancellationToken>) {
-    match token {
-        Some(token) => token.cancelled().await,
-        None => std::future::pending().await,
     }
 }

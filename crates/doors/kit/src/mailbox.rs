@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 use jackfield_core::{agent::Closing, bell::Rope};
 use parking_lot::Mutex;
 
+/// The key with which mailboxes ring on a line; all else that rings there has a key of its own.
+pub const MAILBOX: u32 = 0;
+
 /// A connection's mailbox. The session empties it when its bell rings.
 #[derive(Debug)]
 pub struct Mailbox<M> {

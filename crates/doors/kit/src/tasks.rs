@@ -49,6 +49,8 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        // In a box: what runs it until the kill holds it three times over.
+        let task = Box::pin(task);
         let kill = self.kill.clone();
         self.tracker.spawn(kill.run_until_cancelled_owned(task));
     }

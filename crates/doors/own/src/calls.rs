@@ -6,26 +6,27 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use jackfield_core::{
     call::{Asking, Reply},
     event::End,
     failure::{Failure, Reason},
-    hub::{Parent, Request},
+    hub::Request,
     id::{AgentId, CallId},
     limits::Limits,
     principal::Principal,
     store::{LogItem, TaskRecord},
     task::{Cursor, Subscription, Task, TaskItem},
 };
+use jackfield_kit::trace;
 use std::sync::Arc;
 
 use crate::{
     DOOR, OwnState,
     agents::agent_id,
-    describe::CallFrame,
-    extract::{Body, Caller, Id, header},
-    failure::{CallRefused, Problem, invalid, store_failure},
+    describe::CallAnswers,
+    extract::{Body, Caller, Id},
+    failure::{Problem, store_failure},
     stream::{self, Leash, Reading},
     translate::{
         body::CallBody,
@@ -34,9 +35,6 @@ use crate::{
         task::{CallResult, Detached},
     },
 };
-
-/// The header that names a call: on a request the one it is made for, on a response the one it opened.
-pub(crate) const CALL_HEADER: &str = "jackfield-call";
 
 /// How the caller wants its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,14 +61,7 @@ pub(crate) enum Wish {
         ("traceparent" = Option<String>, Header, description = "The caller's trace, passed on"),
     ),
     request_body = CallBody,
-    responses(
-        (status = 200, description = "The answer: a stream of events, or with `stream: false` all at once", content(
-            (CallFrame = "text/event-stream"),
-            (CallResult = "application/json"),
-        )),
-        (status = 202, description = "With `detach: true`: the call is kept and goes on by itself", body = Detached),
-        CallRefused,
-    ),
+    responses(CallAnswers),
 )]
 pub(crate) async fn open(
     State(state): State<OwnState>,
@@ -118,26 +109,8 @@ pub(crate) fn request(
     request.request = body.request_id.take();
     request.patience = body.patience();
     request.wait_online = body.wait_online.map(|span| span.0);
-    if let Some(parent) = header(headers, CALL_HEADER)? {
-        let parent = CallId::parse(parent)
-            .ok_or_else(|| invalid("header Jackfield-Call must be the id of a call"))?;
-        request.parent = Parent::Call(parent);
-    }
-    // A trace that cannot be read is not passed on: the standard wants a new one begun instead.
-    request.traceparent = header(headers, "traceparent")
-        .unwrap_or_default()
-        .filter(|text| is_traceparent(text))
-        .map(str::to_owned);
+    trace::follow(&mut request, headers)?;
     Ok(request)
-}
-
-fn is_traceparent(text: &str) -> bool {
-    let pieces: Vec<&str> = text.split('-').collect();
-    let is_hex = |text: &&str| {
-        text.bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    pieces.iter().all(is_hex) && pieces.iter().map(|piece| piece.len()).eq([2, 32, 16, 2])
 }
 
 /// The answer of a task that was begun or gone on with; `since` is where its turn begins, if not at the start.
@@ -183,9 +156,7 @@ pub(crate) async fn reply(
 
 /// Tells which call the response is about.
 fn named(mut response: Response, call: CallId) -> Response {
-    if let Ok(value) = HeaderValue::from_str(&call.to_string()) {
-        response.headers_mut().insert(CALL_HEADER, value);
-    }
+    trace::name(response.headers_mut(), call);
     response
 }
 
@@ -259,24 +230,4 @@ fn result_from(
 fn too_large(limits: &Limits, remedy: &str) -> Failure {
     let text = format!("the answer is larger than {}; {remedy}", limits.message);
     Failure::new(Reason::TooLarge, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_whole_traceparent_is_passed_on() {
-        assert!(is_traceparent(
-            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        ));
-        for bad in [
-            "",
-            "00-1-2-01",
-            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
-            "é",
-        ] {
-            assert!(!is_traceparent(bad), "{bad}");
-        }
-    }
 }

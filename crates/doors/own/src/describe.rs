@@ -1,12 +1,13 @@
 //! The API's description, where it must say more than types do: how one proves who one is, that parameters are given
 //! or not but never null, which objects are closed, of which fields one is needed, and what an event of a stream is.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use utoipa::{
-    Modify, PartialSchema, ToSchema,
+    IntoResponses, Modify, PartialSchema, ToSchema,
     openapi::{
-        AllOfBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Schema,
+        AllOfBuilder, Content, ObjectBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder,
+        Schema,
         path::{Operation, Parameter, PathItem},
         schema::{AdditionalProperties, AnyOfBuilder, SchemaType, Type},
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
@@ -14,8 +15,12 @@ use utoipa::{
 };
 
 use crate::{
-    failure::ErrorView,
-    translate::{event::CallEvent, watch::WatchEvent},
+    failure::{CallRefused, ErrorView},
+    translate::{
+        event::CallEvent,
+        task::{CallResult, Detached},
+        watch::WatchEvent,
+    },
 };
 
 /// What the description begins with; the routes add themselves.
@@ -23,10 +28,10 @@ use crate::{
 #[openapi(
     info(
         title = "Jackfield",
-        description = "The hub's own API. On loopback no token is needed.",
+        description = "The HTTP API of a hub. Below `/v1` no token is needed on loopback; `/api` is for the platform.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
-    components(schemas(ErrorView)),
+    components(schemas(ErrorView, CallFrame, CallResult, Detached)),
     modifiers(&Bearer),
     security((), ("bearer" = [])),
 )]
@@ -109,15 +114,46 @@ impl ToSchema for WatchFrame {
     }
 }
 
-/// Says precisely what the routes take.
-pub(crate) fn sharpen(api: &mut OpenApi) {
-    for item in api.paths.paths.values_mut() {
-        for parameter in operations(item).flat_map(|it| &mut it.parameters).flatten() {
-            if let RefOr::T(parameter) = parameter {
-                take_null_away(parameter);
+/// What a call is answered with, and a further message of one.
+#[derive(Debug)]
+pub(crate) struct CallAnswers;
+
+impl IntoResponses for CallAnswers {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let content = |name| Content::new(Some(Ref::from_schema_name(name)));
+        let answer = ResponseBuilder::new()
+            .description("The answer: a stream of events, or with `stream: false` all at once")
+            .content("text/event-stream", content(CallFrame::name()))
+            .content("application/json", content(CallResult::name()));
+        let detached = ResponseBuilder::new()
+            .description("With `detach: true`: the call is kept and goes on by itself")
+            .content("application/json", content(Detached::name()));
+        let mut responses = CallRefused::responses();
+        responses.insert("200".to_owned(), answer.build().into());
+        responses.insert("202".to_owned(), detached.build().into());
+        responses
+    }
+}
+
+/// Gives every operation a name of its own, and says that parameters may be left out and are never null.
+pub(crate) fn sharpen_operations(api: &mut OpenApi) {
+    for (path, item) in &mut api.paths.paths {
+        for (method, operation) in operations(item) {
+            // Handlers of different subjects have the same name.
+            let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
+            let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+            operation.operation_id = Some(format!("{method}_{}", words.join("_")));
+            for parameter in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(parameter) = parameter {
+                    take_null_away(parameter);
+                }
             }
         }
     }
+}
+
+/// Says precisely what our own bodies may be.
+pub(crate) fn sharpen_bodies(api: &mut OpenApi) {
     let Some(components) = &mut api.components else {
         return;
     };
@@ -140,15 +176,16 @@ pub(crate) fn sharpen(api: &mut OpenApi) {
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [
-        &mut item.get,
-        &mut item.post,
-        &mut item.patch,
-        &mut item.delete,
-    ]
-    .into_iter()
-    .flatten()
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+    let operations = [
+        ("get", &mut item.get),
+        ("post", &mut item.post),
+        ("patch", &mut item.patch),
+        ("delete", &mut item.delete),
+    ];
+    operations
+        .into_iter()
+        .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
 /// A parameter that may be left out is described as one that may be null.

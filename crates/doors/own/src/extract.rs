@@ -5,14 +5,9 @@
 use std::{fmt::Display, str::FromStr};
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, request::Parts};
-use http_body_util::BodyExt as _;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    limits::Limits,
-    principal::Principal,
-};
+use jackfield_core::{failure::Failure, principal::Principal};
+use jackfield_kit::body;
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -20,6 +15,11 @@ use crate::{
     failure::{Problem, invalid},
     json,
 };
+
+/// How many things a page has, if not said.
+const PAGE: usize = 50;
+/// How many things a page may have: some 100 KB.
+const PAGE_MAX: usize = 200;
 
 /// Who asks, as the connection proved it.
 #[derive(Debug)]
@@ -88,6 +88,17 @@ impl Params {
             .transpose()
     }
 
+    /// How many things a page may have: the parameter `limit`.
+    pub(crate) fn limit(&mut self) -> Result<usize, Failure> {
+        let limit = self.one("limit")?.unwrap_or(PAGE);
+        if !(1..=PAGE_MAX).contains(&limit) {
+            return Err(invalid(format!(
+                "query parameter limit must be 1 to {PAGE_MAX}"
+            )));
+        }
+        Ok(limit)
+    }
+
     /// Refuses what is left over.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.0.first() {
@@ -120,32 +131,8 @@ impl<T: DeserializeOwned> FromRequest<OwnState> for Body<T> {
 
     async fn from_request(request: Request, state: &OwnState) -> Result<Self, Problem> {
         let limits = state.hub.limits();
-        let text = read(request.into_body(), limits).await?;
+        let text = body::read(request.into_body(), limits.message, limits.write_stuck).await?;
         Ok(Self(parse(&text, limits.json_depth)?))
-    }
-}
-
-/// Reads a body, counting: its length header may be missing or wrong.
-async fn read(mut body: axum::body::Body, limits: &Limits) -> Result<Bytes, Failure> {
-    let mut text = BytesMut::new();
-    loop {
-        let frame = tokio::time::timeout(limits.write_stuck.0, body.frame()).await;
-        let frame = frame.map_err(|_| {
-            invalid(format!(
-                "nothing of the body came for {}; send it in one go",
-                limits.write_stuck
-            ))
-        })?;
-        let data = match frame {
-            None => return Ok(text.freeze()),
-            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
-            Some(Err(error)) => return Err(invalid(format!("the body broke off: {error}"))),
-        };
-        if text.len() + data.len() > limits.message.0 {
-            let text = format!("the body may have at most {}; send less", limits.message);
-            return Err(Failure::new(Reason::TooLarge, text));
-        }
-        text.extend_from_slice(&data);
     }
 }
 

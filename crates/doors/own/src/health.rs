@@ -20,7 +20,7 @@ use serde::Serialize;
 use utoipa::{ToSchema, openapi::OpenApi};
 
 use crate::{
-    OwnState,
+    OwnState, describe,
     extract::Caller,
     failure::{ErrorView, Problem, Refused},
     wrong_method,
@@ -143,6 +143,7 @@ pub fn openapi_route(gatekeeper: Gatekeeper, mut api: OpenApi) -> Router {
     #[openapi(paths(openapi))]
     struct Itself;
     api.merge(<Itself as utoipa::OpenApi>::openapi());
+    describe::sharpen_operations(&mut api);
     let text = api.to_json().expect("a description is plain JSON");
     Router::new()
         .route("/openapi.json", get(openapi))

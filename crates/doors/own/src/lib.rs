@@ -6,6 +6,7 @@
 //! door of this hub.
 
 mod agents;
+mod callbacks;
 mod calls;
 mod describe;
 mod events;
@@ -65,6 +66,8 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
         .routes(routes!(tasks::cancel))
         .routes(routes!(tasks::answer))
         .routes(routes!(tasks::say_more))
+        .routes(routes!(callbacks::list))
+        .routes(routes!(callbacks::resend))
         .routes(routes!(events::watch))
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
@@ -73,7 +76,7 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
         .split_for_parts();
-    describe::sharpen(&mut api);
+    describe::sharpen_bodies(&mut api);
     let router = router
         .method_not_allowed_fallback(wrong_method)
         .route("/v1", any(unknown))

@@ -17,21 +17,16 @@ use jackfield_core::{
 use crate::{
     OwnState,
     calls::{reply, request, wish},
-    describe::CallFrame,
+    describe::{CallAnswers, CallFrame},
     extract::{Body, Caller, Id, Params, header},
-    failure::{CallRefused, ErrorView, Problem, Refused, invalid},
+    failure::{CallRefused, ErrorView, Problem, Refused},
     stream::{self, Reading},
     translate::{
         body::{AnswerBody, CallBody},
         gather::Gathered,
-        task::{CallResult, CallView, Detached, StateView, TaskList, TaskView, live_view},
+        task::{CallView, StateView, TaskList, TaskView, live_view},
     },
 };
-
-/// How many tasks a page has, if not said.
-const PAGE: usize = 50;
-/// How many tasks a page may have: some 100 KB.
-const PAGE_MAX: usize = 200;
 
 /// What an id names.
 enum Found {
@@ -83,10 +78,7 @@ pub(crate) async fn list(
     Caller(principal): Caller,
     mut params: Params,
 ) -> Result<Json<TaskList>, Problem> {
-    let limit = params.one("limit")?.unwrap_or(PAGE);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        return Err(invalid(format!("query parameter limit must be 1 to {PAGE_MAX}")).into());
-    }
+    let limit = params.limit()?;
     let filter = TaskFilter {
         agent: params.one::<AgentId>("agent")?,
         session: params.one::<SessionId>("session")?,
@@ -301,14 +293,7 @@ pub(crate) async fn answer(
         ("traceparent" = Option<String>, Header, description = "The caller's trace, passed on"),
     ),
     request_body = CallBody,
-    responses(
-        (status = 200, description = "The answer: a stream of events, or with `stream: false` all at once", content(
-            (CallFrame = "text/event-stream"),
-            (CallResult = "application/json"),
-        )),
-        (status = 202, description = "With `detach: true`: the call goes on by itself", body = Detached),
-        CallRefused,
-    ),
+    responses(CallAnswers),
 )]
 pub(crate) async fn say_more(
     State(state): State<OwnState>,

@@ -1,9 +1,11 @@
 //! Pure functions between the core's types and the JSON of the API, and the types that describe that JSON. Objects
 //! have an `id`; what refers to one from elsewhere is `agent`, `call`, `task` or ends in `_id`.
 //!
-//! Here: agents, tokens, who one is. Events are in [`event`] and [`watch`], calls and tasks in [`task`] and [`gather`], requests in [`body`].
+//! Here: agents, tokens, who one is. Events are in [`event`] and [`watch`], calls and tasks in [`task`] and [`gather`],
+//! callbacks in [`callback`], requests in [`body`].
 
 pub mod body;
+pub mod callback;
 pub mod event;
 pub mod frame;
 pub mod gather;
@@ -75,7 +77,7 @@ pub struct SettingsView {
     /// Whether other agents may call it.
     allow_a2a: bool,
     /// How many calls of other agents it takes within an hour, where that is limited.
-    #[schema(nullable = false)]
+    #[schema(value_type = u64, required = false, maximum = 4294967295u32)]
     calls_per_hour: Option<u32>,
     /// How long a call of it may be silent, where not as the hub has it.
     #[schema(nullable = false)]

@@ -3,14 +3,14 @@
 use std::{io::IsTerminal, net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, builder::BoolishValueParser};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     assembly::{self, ADMIN_TOKEN, Running},
     config::{Config, DEFAULT_LISTEN, LogFormat, Overrides},
     exit::Stop,
-    output, telemetry,
+    output, platform, telemetry,
 };
 
 /// Start a hub.
@@ -41,6 +41,9 @@ pub(crate) struct Settings {
     /// Let anybody who can connect do everything, on any address
     #[arg(long)]
     insecure: bool,
+    /// Let URLs that callers and agents name lead to this machine and to private networks
+    #[arg(long, env = "JACKFIELD_ALLOW_PRIVATE_OUTBOUND", value_parser = BoolishValueParser::new())]
+    allow_private_outbound: bool,
     /// What to log: error, warn, info, debug, trace, or a filter [default: info]
     #[arg(long, env = "JACKFIELD_LOG", value_name = "FILTER")]
     log: Option<String>,
@@ -57,6 +60,8 @@ impl Settings {
             data_dir: self.data_dir,
             public_url: self.public_url,
             insecure: self.insecure,
+            allow_private_outbound: self.allow_private_outbound,
+            platform_secrets: platform::secrets_from_env(),
             log: self.log,
             log_format: self.log_format,
         };
@@ -103,7 +108,7 @@ impl Serve {
 
 fn reload(running: &Running) {
     match running.reload().context("reload") {
-        Ok(()) => tracing::info!("reloaded the TLS files"),
+        Ok(()) => tracing::info!("reloaded the TLS files and the platform's secrets"),
         Err(error) => tracing::error!("{error:#}; the old ones stay in use"),
     }
 }

@@ -1,5 +1,6 @@
-//! `jackfield task`: what is kept of calls: looking, waiting, cancelling, answering.
+//! `jackfield task`: what is kept of calls: looking, waiting, cancelling, answering, calling back again.
 
+mod dead;
 mod list;
 
 use std::process::ExitCode;
@@ -37,6 +38,8 @@ enum Verb {
     Cancel(Cancel),
     /// Answer a question of an agent
     Answer(Answer),
+    /// Send a callback again that nobody took
+    Resend(dead::Resend),
 }
 
 impl Task {
@@ -47,6 +50,7 @@ impl Task {
             Verb::Wait(wait) => wait.run().await?,
             Verb::Cancel(cancel) => cancel.run().await?,
             Verb::Answer(answer) => answer.run().await?,
+            Verb::Resend(resend) => resend.run().await?,
         };
         Ok(code.into())
     }

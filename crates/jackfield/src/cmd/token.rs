@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 use jackfield_core::{principal::Scopes, units::Span};
@@ -12,10 +12,11 @@ use jackfield_store::secrets;
 use serde_json::{Value, json};
 
 use crate::{
-    assembly::{ADMIN_TOKEN, CALLBACK_KEY, PLATFORM_SECRET},
+    assembly::ADMIN_TOKEN,
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
     output::{self, Table, text, time},
+    platform::{self, CALLBACK_KEY, PLATFORM_SECRET},
 };
 
 /// Make, list and revoke tokens; show the hub's own secrets.
@@ -50,6 +51,18 @@ enum Verb {
     Show {
         /// Which one
         which: Which,
+        /// The hub's data directory [default: as for serve]
+        #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
+        data_dir: Option<PathBuf>,
+    },
+    /// Make a new platform secret; the one before it counts beside it until it is forgotten
+    #[command(
+        after_long_help = "Example:\n  jackfield token rotate > platform.secret && kill -HUP $(pidof jackfield)"
+    )]
+    Rotate {
+        /// Make none; let only the newest one count
+        #[arg(long)]
+        forget_old: bool,
         /// The hub's data directory [default: as for serve]
         #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
         data_dir: Option<PathBuf>,
@@ -104,6 +117,10 @@ impl Token {
             Verb::Ls { client } => ls(&client).await?,
             Verb::Revoke { id, client } => revoke(&id, &client).await?,
             Verb::Show { which, data_dir } => show(which, data_dir.as_ref())?,
+            Verb::Rotate {
+                forget_old,
+                data_dir,
+            } => rotate(forget_old, data_dir.as_ref())?,
         }
         Ok(Code::Ok.into())
     }
@@ -207,12 +224,8 @@ fn show(which: Which, data_dir: Option<&PathBuf>) -> Result<()> {
         Which::Callback => CALLBACK_KEY,
         Which::Admin => ADMIN_TOKEN,
     };
-    let path = data_dir.join(name);
-    if !path
-        .try_exists()
-        .with_context(|| format!("cannot look for {}", path.display()))?
-    {
-        let text = format!("there is no {}", path.display());
+    let Some(secret) = secrets::load(&data_dir, name)? else {
+        let text = format!("there is no {}", data_dir.join(name).display());
         let next = match which {
             Which::Admin => {
                 "a hub makes it when it listens beyond this machine; name its data directory with --data-dir"
@@ -220,7 +233,30 @@ fn show(which: Which, data_dir: Option<&PathBuf>) -> Result<()> {
             _ => "a hub makes it at its first start; name its data directory with --data-dir",
         };
         return Err(Stop::new(Code::Missing, text, next).into());
-    }
-    let secret = secrets::load_or_create(&data_dir, name)?;
+    };
     Ok(output::line(secret.expose())?)
+}
+
+fn rotate(forget_old: bool, data_dir: Option<&PathBuf>) -> Result<()> {
+    let data_dir = client::data_dir(data_dir);
+    if !data_dir.is_dir() {
+        let text = format!("there is no data directory {}", data_dir.display());
+        let next = "a hub makes it at its first start; name it with --data-dir";
+        return Err(Stop::new(Code::Missing, text, next).into());
+    }
+    if forget_old {
+        output::chat(if platform::forget_old(&data_dir)? {
+            "only the newest platform secret counts once the hub is told: kill -HUP PID"
+        } else {
+            "there is only one platform secret"
+        });
+        return Ok(());
+    }
+    let secret = platform::rotate(&data_dir)?;
+    output::line(secret.expose())?;
+    output::chat(
+        "the one before it counts beside it; tell the hub: kill -HUP PID, then give the new one to the platform,\n\
+         and once it uses that: jackfield token rotate --forget-old, and kill -HUP PID again",
+    );
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod agents;
 mod asks;
+mod callbacks;
 mod calls;
 mod codes;
 mod local;

@@ -20,7 +20,7 @@ fn commands() -> Vec<&'static str> {
 }
 
 /// Runs a line as a shell would, with our binary in the path.
-async fn shell(cli: &Cli, line: &str) -> String {
+async fn shell(cli: &Cli, hub: &TestHub, line: &str) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_jackfield"));
     let folder = binary.parent().expect("a file is in a folder").display();
     let mut command: Command = cli.command(&[]);
@@ -41,6 +41,7 @@ async fn shell(cli: &Cli, line: &str) -> String {
             command.env(name, value);
         }
     }
+    command.env("JACKFIELD_DATA_DIR", hub.data_dir());
     command.env("PATH", format!("{folder}:/usr/local/bin:/usr/bin:/bin"));
     let output = command.output().await.expect("a shell");
     assert!(output.status.success(), "{line}: {output:?}");
@@ -80,14 +81,16 @@ async fn the_commands_of_the_readme_work() {
             "cargo" => check_cargo(line),
             "jackfield" if line.contains(" serve") || line.contains(" watch") => check_syntax(line),
             "jackfield" => {
-                let said = shell(&cli, line).await;
+                let said = shell(&cli, &hub, line).await;
                 ran.push((line, said));
             }
             "curl" => {
                 let line = line.replace("http://127.0.0.1:7411", &hub.url(""));
                 if Path::new("/usr/bin/curl").exists() {
-                    let said = shell(&cli, &line).await;
-                    assert!(said.contains("event: done"), "{said}");
+                    let said = shell(&cli, &hub, &line).await;
+                    let is_done =
+                        said.contains("event: done") || said.contains(r#"{"type":"done""#);
+                    assert!(is_done && said.contains("hello"), "{said}");
                 }
             }
             other => panic!("the README shows {other}, which no test runs"),

@@ -22,7 +22,12 @@ impl Served {
             args,
         ]
         .concat();
-        let mut process = cli.start(&all);
+        let process = cli.start(&all);
+        Self::of(process, cli).await
+    }
+
+    /// One that was started.
+    pub(crate) async fn of(mut process: Running, cli: Cli) -> Self {
         let line = process.line().await.expect("it listens");
         let url = line
             .strip_prefix("jackfield listens on ")

@@ -1,8 +1,16 @@
 //! `token`.
 
 use jackfield_testkit::TestHub;
+use rustix::process::Signal;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
-use crate::run::Cli;
+use crate::{
+    run::{Cli, Run},
+    serve::Served,
+};
 
 #[tokio::test]
 async fn a_token_is_printed_once_and_alone() {
@@ -103,4 +111,76 @@ async fn the_hubs_secrets_are_shown_when_asked_for() {
         !hub.data_dir().join("admin-token").exists(),
         "looking makes nothing"
     );
+}
+
+/// What the relay API answers to somebody who shows this secret.
+async fn status_for(served: &Served, secret: &str) -> u16 {
+    let mut socket = TcpStream::connect(served.addr)
+        .await
+        .expect("the hub answers");
+    let request = format!(
+        "GET /api/agents/bob/status HTTP/1.1\r\nhost: {}\r\nx-platform-secret: {secret}\r\nconnection: close\r\n\r\n",
+        served.addr
+    );
+    socket
+        .write_all(request.as_bytes())
+        .await
+        .expect("the hub answers");
+    let mut answer = String::new();
+    socket
+        .read_to_string(&mut answer)
+        .await
+        .expect("the hub answers");
+    let status = answer.split(' ').nth(1).expect("the hub answers");
+    status.parse().expect("the hub answers")
+}
+
+/// A command that reads or makes secrets of the served hub.
+async fn token(served: &Served, args: &[&str]) -> Run {
+    let args = [&["token"], args, &["--data-dir", "data"]].concat();
+    served.cli.run(&args).await.ok()
+}
+
+#[tokio::test]
+async fn a_rotated_platform_secret_and_the_one_before_it_both_count() {
+    let mut served = Served::start(Cli::at(""), &[]).await;
+    let old = token(&served, &["show", "platform"]).await.out;
+    let new = token(&served, &["rotate"]).await.says("kill -HUP").out;
+    assert_eq!(new, token(&served, &["show", "platform"]).await.out);
+    let (old, new) = (old.trim(), new.trim());
+    let answers = async |served: &Served| {
+        let (old, new) = (status_for(served, old).await, status_for(served, new).await);
+        (old, new)
+    };
+    assert_eq!(answers(&served).await, (200, 401), "it was not told yet");
+    served.process.signal(Signal::HUP);
+    served.process.until_it_says("reloaded").await;
+    assert_eq!(answers(&served).await, (200, 200));
+    let forget = ["rotate", "--forget-old"];
+    token(&served, &forget).await.says("newest");
+    token(&served, &forget).await.says("only one");
+    served.process.signal(Signal::HUP);
+    served.process.until_it_says("reloaded").await;
+    assert_eq!(answers(&served).await, (401, 200));
+    assert_eq!(status_for(&served, "").await, 401);
+}
+
+#[tokio::test]
+async fn the_platform_secrets_of_the_environment_count_instead_of_the_files() {
+    let cli = Cli::at("");
+    let mut command = cli.command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
+    command.env("JACKFIELD_PLATFORM_SECRET", "new one");
+    command.env("JACKFIELD_PLATFORM_SECRET_OLD", "old one");
+    let served = Served::of(cli.start_command(command), cli).await;
+    assert_eq!(status_for(&served, "new one").await, 200);
+    assert_eq!(status_for(&served, "old one").await, 200);
+    assert_eq!(status_for(&served, "another").await, 401);
+    assert!(!served.cli.home().join("data/platform-secret").exists());
+}
+
+#[tokio::test]
+async fn a_secret_of_a_hub_that_never_ran_cannot_be_rotated() {
+    let cli = Cli::at("");
+    let none = ["token", "rotate", "--data-dir", "nowhere"];
+    cli.run(&none).await.code(3).says("--data-dir");
 }

@@ -1,134 +1,281 @@
-//! What an agent says while it works on a message.
+//! The agent's end of a call: what it can say while it works on a message.
 
-use jackfield_wire::agora::{Chunk, ErrorFrame, Opening, Payload, uplink};
-use serde_json::{Value, json, value::to_raw_value};
-use tokio::sync::mpsc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
-use crate::{Error, HandlerError};
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::oneshot;
 
-/// The agent's end of a call. Each method waits while the caller does not keep up.
+use super::{
+    artifact::Artifact,
+    ask::{Answer, Approval, Ask, AskKind, Heard, Question},
+    output::{Chunk, ChunkKind, Closing, LARGEST, Outlet, Output, State, json_len},
+    peer::{Looking, Peer, PeerCallBuilder},
+};
+use crate::{File, FileSource};
+
+/// How much text goes out at once: what the hub takes even if every character has to be escaped, with room to spare.
+const PIECE: usize = 64 << 10;
+
+/// Why something could not be said.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReplyError {
+    /// Nobody listens any more.
+    #[error("the call is over")]
+    Over,
+    /// The hub cannot carry it.
+    #[error("this hub does not take {0}")]
+    Unsupported(&'static str),
+    /// It does not fit into one frame.
+    #[error("this is larger than the hub takes at once (8 MiB); send it in pieces")]
+    TooLarge,
+}
+
+/// What whoever carries the replies can carry beyond text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Abilities {
+    pub(crate) artifacts: bool,
+    pub(crate) asks: bool,
+}
+
+/// The agent's end of a call. Each method waits while what was said before does not arrive.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    to: String,
-    stream_id: String,
-    out: mpsc::Sender<String>,
+    outlet: Outlet,
+    abilities: Abilities,
+    /// What is said at the end.
+    closing: Arc<Mutex<Closing>>,
+    /// How many ids it has given to questions and files.
+    named: Arc<AtomicU64>,
 }
 
 impl Reply {
-    pub(super) fn new(to: String, out: mpsc::Sender<String>) -> Self {
+    pub(super) fn new(outlet: Outlet, abilities: Abilities) -> Self {
         Self {
-            stream_id: to.clone(),
-            to,
-            out,
+            outlet,
+            abilities,
+            closing: Arc::default(),
+            named: Arc::default(),
         }
     }
 
     /// Says a piece of the answer.
-    pub async fn text(&self, text: impl AsRef<str>) -> Result<(), Error> {
-        self.chunk(Chunk::from(text.as_ref())).await
+    pub async fn text(&self, text: impl AsRef<str>) -> Result<(), ReplyError> {
+        self.chunk(ChunkKind::Text, text.as_ref(), None, None).await
     }
 
     /// Shows the agent's reasoning.
-    pub async fn thinking(&self, text: impl AsRef<str>) -> Result<(), Error> {
-        self.chunk(Chunk {
-            kind: Some("thinking"),
-            ..Chunk::from(text.as_ref())
-        })
-        .await
-    }
-
-    /// Says what the agent is doing.
-    pub async fn status(&self, text: impl AsRef<str>) -> Result<(), Error> {
-        self.chunk(Chunk {
-            kind: Some("status"),
-            ..Chunk::from(text.as_ref())
-        })
-        .await
-    }
-
-    /// A tool call begins; `call_id` joins what follows to it.
-    pub async fn tool_start(&self, name: &str, call_id: &str) -> Result<(), Error> {
-        let chunk = Chunk {
-            kind: Some("tool_start"),
-            tool_name: Some(name),
-            tool_call_id: Some(call_id),
-            ..Chunk::from("")
-        };
-        self.chunk(chunk).await
-    }
-
-    /// Input of a tool call.
-    pub async fn tool_input(&self, call_id: &str, text: impl AsRef<str>) -> Result<(), Error> {
-        let chunk = Chunk {
-            kind: Some("tool_input"),
-            tool_call_id: Some(call_id),
-            ..Chunk::from(text.as_ref())
-        };
-        self.chunk(chunk).await
-    }
-
-    /// Result of a tool call.
-    pub async fn tool_result(&self, call_id: &str, text: impl AsRef<str>) -> Result<(), Error> {
-        let chunk = Chunk {
-            kind: Some("tool_result"),
-            tool_call_id: Some(call_id),
-            ..Chunk::from(text.as_ref())
-        };
-        self.chunk(chunk).await
-    }
-
-    async fn chunk(&self, chunk: Chunk<'_>) -> Result<(), Error> {
-        self.send(uplink::reply_chunk(&self.to, &self.stream_id, chunk))
+    pub async fn thinking(&self, text: impl AsRef<str>) -> Result<(), ReplyError> {
+        self.chunk(ChunkKind::Thinking, text.as_ref(), None, None)
             .await
     }
 
-    pub(super) async fn open(&self, request_id: Option<&str>) -> Result<(), Error> {
-        let opening = Opening {
-            stream_id: Some(&self.stream_id),
-            stream: true,
-            payload: Some(Payload::Ids {
-                request_id,
-                session_id: None,
-            }),
-            ..Opening::default()
-        };
-        self.send(uplink::reply(&self.to, &opening)).await
+    /// Says what the agent is doing.
+    pub async fn status(&self, text: impl AsRef<str>) -> Result<(), ReplyError> {
+        self.chunk(ChunkKind::Status, text.as_ref(), None, None)
+            .await
     }
 
-    pub(super) async fn finish(&self, result: Result<(), HandlerError>) -> Result<(), Error> {
-        match result {
-            Ok(()) => {
-                self.send(uplink::reply_end(&self.to, &self.stream_id, None))
-                    .await
+    /// A tool call begins; `call_id` joins what follows to it.
+    pub async fn tool_start(&self, name: &str, call_id: &str) -> Result<(), ReplyError> {
+        self.chunk(ChunkKind::ToolStart, "", Some(name), Some(call_id))
+            .await
+    }
+
+    /// Input of a tool call.
+    pub async fn tool_input(&self, call_id: &str, text: impl AsRef<str>) -> Result<(), ReplyError> {
+        self.chunk(ChunkKind::ToolInput, text.as_ref(), None, Some(call_id))
+            .await
+    }
+
+    /// Result of a tool call.
+    pub async fn tool_result(
+        &self,
+        call_id: &str,
+        text: impl AsRef<str>,
+    ) -> Result<(), ReplyError> {
+        self.chunk(ChunkKind::ToolResult, text.as_ref(), None, Some(call_id))
+            .await
+    }
+
+    async fn chunk(
+        &self,
+        kind: ChunkKind,
+        text: &str,
+        tool_name: Option<&str>,
+        tool_call_id: Option<&str>,
+    ) -> Result<(), ReplyError> {
+        let (mut piece, mut rest) = split(text);
+        loop {
+            let chunk = Chunk {
+                kind,
+                text: piece.to_owned(),
+                tool_name: tool_name.map(str::to_owned),
+                tool_call_id: tool_call_id.map(str::to_owned),
+            };
+            self.outlet.say(Output::Chunk(chunk)).await?;
+            if rest.is_empty() {
+                return Ok(());
             }
-            Err(error) => {
-                let text = error.to_string();
-                let frame = ErrorFrame {
-                    stream_id: Some(self.stream_id.as_str().into()),
-                    ..ErrorFrame::new("agent_error", &text)
-                };
-                self.send(uplink::error(&self.to, &frame)).await
-            }
+            (piece, rest) = split(rest);
         }
     }
 
-    /// Ends the answer with files: `(name, url, media type)`.
-    pub async fn attach(&self, files: &[(&str, &str, &str)]) -> Result<(), Error> {
-        let files: Vec<Value> = files
-            .iter()
-            .map(|(name, url, kind)| json!({"name": name, "url": url, "type": kind}))
-            .collect();
-        let raw = to_raw_value(&json!({ "attachments": files }))
-            .map_err(|error| Error::Unreadable(error.to_string()))?;
-        self.send(uplink::reply_end(
-            &self.to,
-            &self.stream_id,
-            Some(Payload::Raw(&raw)),
-        ))
-        .await
+    /// Hands over something the agent made.
+    pub async fn artifact(&self, artifact: Artifact) -> Result<(), ReplyError> {
+        if !self.abilities.artifacts {
+            return Err(ReplyError::Unsupported("artifacts"));
+        }
+        if json_len(&artifact.parts) > LARGEST {
+            return Err(ReplyError::TooLarge);
+        }
+        self.outlet.say(Output::Artifact(artifact)).await
     }
 
-    async fn send(&self, frame: String) -> Result<(), Error> {
-        self.out.send(frame).await.map_err(|_| Error::Broken)
+    /// Sends a file along with the answer: by its address at the end, with its bytes as an artifact now.
+    pub async fn attach(&self, file: File) -> Result<(), ReplyError> {
+        if let FileSource::Uri(_) = file.source {
+            self.closing.lock().attachments.push(file);
+            return Ok(());
+        }
+        let id = format!("file-{}", self.next_number());
+        let mut artifact = Artifact::new(id).file(file.clone());
+        artifact.name = file.name;
+        self.artifact(artifact).await
+    }
+
+    /// Asks the caller and waits for the answer, however long that takes.
+    pub async fn ask(&self, question: impl Into<Question>) -> Result<Answer, ReplyError> {
+        let Question { text, schema } = question.into();
+        let heard = self.put(AskKind::Input, text, None, None, schema).await?;
+        Ok(Answer {
+            text: heard.text,
+            parts: heard.parts,
+        })
+    }
+
+    /// Asks the owner of the agent whether it may use a tool, and waits for the decision.
+    pub async fn approve(
+        &self,
+        tool: impl Into<String>,
+        arguments: impl Into<Value>,
+    ) -> Result<Approval, ReplyError> {
+        let tool = tool.into();
+        let text = format!("may I use {tool}?");
+        let arguments = Some(arguments.into());
+        let heard = self
+            .put(AskKind::Approval, text, Some(tool), arguments, None)
+            .await?;
+        Ok(Approval {
+            approved: heard.approved.unwrap_or(false),
+            reason: heard.reason,
+        })
+    }
+
+    async fn put(
+        &self,
+        kind: AskKind,
+        text: String,
+        tool_name: Option<String>,
+        arguments: Option<Value>,
+        schema: Option<Value>,
+    ) -> Result<Heard, ReplyError> {
+        if !self.abilities.asks {
+            return Err(ReplyError::Unsupported("questions"));
+        }
+        if json_len(&text) + json_len(&arguments) + json_len(&schema) > LARGEST {
+            return Err(ReplyError::TooLarge);
+        }
+        let (answer, heard) = oneshot::channel();
+        let ask = Ask {
+            id: format!("ask-{}", self.next_number()),
+            kind,
+            text,
+            tool_name,
+            arguments,
+            schema,
+            answer,
+        };
+        self.outlet.say(Output::Ask(ask)).await?;
+        heard.await.map_err(|_| ReplyError::Over)
+    }
+
+    fn next_number(&self) -> u64 {
+        self.named.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Calls another agent on behalf of the message at hand: `reply.call_agent("bob", "hello").await?.text().await?`.
+    pub fn call_agent(&self, id: impl Into<String>, text: impl Into<String>) -> PeerCallBuilder {
+        PeerCallBuilder::new(self.outlet.clone(), id.into(), text.into())
+    }
+
+    /// The agents that this one may see, at most 200, only those with a skill if one is named.
+    pub async fn discover(&self, skill: Option<&str>) -> Result<Vec<Peer>, ReplyError> {
+        let (found, peers) = oneshot::channel();
+        let looking = Looking {
+            skill: skill.map(str::to_owned),
+            found,
+        };
+        self.outlet.say(Output::Discover(looking)).await?;
+        peers.await.map_err(|_| ReplyError::Over)
+    }
+
+    /// The whole answer, for callers that want it at the end; it need not be said before.
+    pub fn result(&self, text: impl Into<String>) {
+        self.closing.lock().result = Some(text.into());
+    }
+
+    /// What the answer cost, in the agent's own terms.
+    pub fn usage(&self, usage: impl Into<Value>) {
+        self.closing.lock().usage = Some(usage.into());
+    }
+
+    /// Why the model stopped.
+    pub fn stop_reason(&self, reason: impl Into<String>) {
+        self.closing.lock().stop_reason = Some(reason.into());
+    }
+
+    /// The agent will wait for another message of the same task when the handler returns.
+    pub fn input_required(&self) {
+        self.closing.lock().state = State::InputRequired;
+    }
+
+    /// The agent will not do it, as is told when the handler returns.
+    pub fn rejected(&self) {
+        self.closing.lock().state = State::Rejected;
+    }
+
+    pub(super) fn closing(&self) -> Closing {
+        self.closing.lock().clone()
+    }
+}
+
+/// What goes out at once, and the rest.
+fn split(text: &str) -> (&str, &str) {
+    if text.len() <= PIECE {
+        return (text, "");
+    }
+    text.split_at(text.floor_char_boundary(PIECE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let text = format!("x{}", "\u{f6}".repeat(PIECE));
+        let (mut whole, mut rest) = (String::new(), text.as_str());
+        while !rest.is_empty() {
+            let (piece, after) = split(rest);
+            assert!(!piece.is_empty() && piece.len() <= PIECE);
+            whole.push_str(piece);
+            rest = after;
+        }
+        assert_eq!(whole, text);
+        assert_eq!(split(""), ("", ""));
     }
 }

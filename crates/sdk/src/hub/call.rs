@@ -46,8 +46,9 @@ impl CallBuilder {
         self.set("text", text.into())
     }
 
-    /// Files and data to send along, as the hub's API takes them.
-    pub fn parts(self, parts: Vec<Value>) -> Self {
+    /// Files and data to send along: each a [`Part`](crate::Part), or JSON as the hub's API takes it.
+    pub fn parts(self, parts: impl IntoIterator<Item = impl Into<Value>>) -> Self {
+        let parts: Vec<Value> = parts.into_iter().map(Into::into).collect();
         self.set("parts", parts)
     }
 
@@ -250,13 +251,19 @@ impl CallStream {
     }
 
     /// Answers a question of the agent.
-    pub async fn answer(&self, ask_id: &str, content: &str) -> Result<(), Error> {
+    pub fn answer(
+        &self,
+        ask_id: &str,
+        content: &str,
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        // Not a borrow of the stream, which tasks could not share.
+        let hub = self.hub.clone();
         let path = format!("/v1/calls/{}/answer", self.started.id);
         let body = json!({ "ask_id": ask_id, "content": content });
-        self.hub
-            .request::<Value>(Method::POST, &path, Some(&body))
-            .await
-            .map(drop)
+        async move {
+            let answered = hub.request::<Value>(Method::POST, &path, Some(&body));
+            answered.await.map(drop)
+        }
     }
 
     /// Cancels the call. Dropping a call that is not kept does the same.

@@ -3,10 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use jackfield_core::{
-    event::Message,
+    event::{End, Message},
     id::CallId,
-    outbox::Callback,
-    store::{Store, TaskRecord, TaskState},
+    outbox::{Callback, NewCallback, OutboxRow},
+    store::{LogItem, Store, TaskRecord, TaskState},
 };
 
 use super::*;
@@ -156,8 +156,15 @@ fn a_database_of_version_1_is_copied_and_goes_on() {
         }),
         ..reopened[0].record.clone()
     };
-    store.save_task(ended, Vec::new(), true).wait().unwrap();
-    assert_eq!(store.list_callbacks(false, 9).wait().unwrap().len(), 1);
+    let callback = OutboxRow::of(&ended).map(|row| NewCallback {
+        row,
+        reply: vec![LogItem::End(End::Cancelled)],
+    });
+    let id = callback.as_ref().unwrap().row.id;
+    let written = store.end_turn(ended, Vec::new(), callback);
+    written.wait().unwrap();
+    let reply = store.callback_reply(id).wait().unwrap();
+    assert_eq!(reply, [LogItem::End(End::Cancelled)]);
     drop(store);
     assert_eq!(names(&dir), ["jackfield.db", "jackfield.db.bak-v1", "lock"]);
     let copy = Connection::open(dir.path().join("jackfield.db.bak-v1")).unwrap();

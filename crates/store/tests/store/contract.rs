@@ -17,11 +17,12 @@ use jackfield_core::{
 
 use outbox::{
     a_dead_callback_is_sent_again_and_a_pending_one_is_not,
-    a_task_that_ends_puts_its_callback_into_the_outbox_once,
     a_try_is_settled_as_delivered_or_for_later_or_for_good,
-    an_end_that_is_refused_leaves_no_callback,
+    a_turn_that_ends_puts_its_callback_into_the_outbox, an_end_that_is_refused_leaves_no_callback,
+    callbacks_are_listed_by_whose_tasks_they_are_of,
     due_callbacks_come_oldest_first_and_few_to_each_destination,
     trimming_keeps_what_a_callback_still_needs,
+    what_a_callback_says_by_itself_is_kept_as_long_as_it_is,
 };
 
 use crate::records::{
@@ -75,7 +76,9 @@ on_every_store! {
     trimming_removes_what_ended_early
     trimming_removes_the_oldest_until_the_rest_fits
     reopening_tells_what_the_log_says_of_the_last_turn
-    a_task_that_ends_puts_its_callback_into_the_outbox_once
+    a_turn_that_ends_puts_its_callback_into_the_outbox
+    what_a_callback_says_by_itself_is_kept_as_long_as_it_is
+    callbacks_are_listed_by_whose_tasks_they_are_of
     an_end_that_is_refused_leaves_no_callback
     due_callbacks_come_oldest_first_and_few_to_each_destination
     a_try_is_settled_as_delivered_or_for_later_or_for_good

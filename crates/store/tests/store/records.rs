@@ -4,8 +4,10 @@ use jackfield_core::{
     agent::{Profile, Settings, Share, Skill},
     event::{Chunk, ChunkKind, Event, Json, Message},
     id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId, TokenId},
-    outbox::Callback,
-    store::{AgentRecord, LogItem, LogRow, Store, TaskRecord, TaskState, TokenRecord},
+    outbox::{Callback, NewCallback, OutboxRow},
+    store::{
+        AgentRecord, CallbackFilter, LogItem, LogRow, Store, TaskRecord, TaskState, TokenRecord,
+    },
 };
 use jackfield_store::SqliteStore;
 use jiff::Timestamp;
@@ -34,6 +36,7 @@ pub(crate) fn agent(id: &str) -> AgentRecord {
             ..Settings::default()
         },
         registered_at: time(0),
+        resume: Some([7; 32]),
     }
 }
 
@@ -118,6 +121,25 @@ pub(crate) fn message(pos: u64, text: &str) -> LogRow {
 /// Writes a task, and waits.
 pub(crate) fn save(store: &dyn Store, record: &TaskRecord, rows: Vec<LogRow>) {
     store.save_task(record.clone(), rows, true).wait().unwrap();
+}
+
+/// Writes the end of a turn with its callback, and waits.
+pub(crate) fn end(store: &dyn Store, record: &TaskRecord, rows: Vec<LogRow>) {
+    let callback = OutboxRow::of(record).map(|row| NewCallback {
+        row,
+        reply: Vec::new(),
+    });
+    let ended = store.end_turn(record.clone(), rows, callback);
+    ended.wait().unwrap();
+}
+
+/// All callbacks that were not delivered.
+pub(crate) fn callbacks(store: &dyn Store) -> Vec<OutboxRow> {
+    let all = CallbackFilter {
+        limit: 100,
+        ..CallbackFilter::default()
+    };
+    store.list_callbacks(all).wait().unwrap()
 }
 
 /// Reads a task that must be there.

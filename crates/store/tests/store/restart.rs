@@ -2,14 +2,17 @@
 
 use jackfield_core::{
     event::{Json, Message, Part},
-    outbox::{CallbackRef, Settled},
-    store::{LogItem, Reopened, Store, StoreError, TaskFilter, TaskRecord, TaskState},
+    id::CallbackId,
+    outbox::Settled,
+    store::{
+        CallbackFilter, LogItem, Reopened, Store, StoreError, TaskFilter, TaskRecord, TaskState,
+    },
 };
 use jackfield_store::SqliteStore;
 
 use crate::records::{
-    agent, callback, find, look_inside, message, row, save, sqlite, task, text, token, whole_log,
-    words,
+    agent, callback, callbacks, end, find, look_inside, message, row, save, sqlite, task, text,
+    token, whole_log, words,
 };
 
 #[test]
@@ -85,7 +88,7 @@ fn callbacks_outlive_the_store_and_are_settled_for_good() {
         callback: Some(callback("https://example.com/done")),
         ..task()
     };
-    save(&store, &record, vec![message(0, "hi")]);
+    end(&store, &record, vec![message(0, "hi")]);
     drop(store);
     let store = SqliteStore::open(dir.path()).unwrap();
     let rows = store.due_callbacks(record.updated_at, 9).wait().unwrap();
@@ -96,7 +99,7 @@ fn callbacks_outlive_the_store_and_are_settled_for_good() {
     settled.wait().unwrap();
     drop(store);
     let store = SqliteStore::open(dir.path()).unwrap();
-    assert_eq!(store.list_callbacks(false, 9).wait().unwrap(), []);
+    assert_eq!(callbacks(&store), []);
 }
 
 #[test]
@@ -116,11 +119,15 @@ fn a_closed_store_says_so() {
     );
     assert_eq!(store.reopen_tasks().wait(), Err(StoreError::Closed));
     assert_eq!(
-        store.list_callbacks(false, 1).wait(),
+        store.list_callbacks(CallbackFilter::default()).wait(),
         Err(StoreError::Closed)
     );
     assert_eq!(
-        store.resend_callback(CallbackRef::Task(task().id)).wait(),
+        store.callback_reply(CallbackId::new()).wait(),
+        Err(StoreError::Closed)
+    );
+    assert_eq!(
+        store.resend_callbacks(task().id).wait(),
         Err(StoreError::Closed)
     );
     assert_eq!(

@@ -2,7 +2,7 @@
 //!
 //! The protocol leaves payloads to the agents, so reading is generous: the text is taken from wherever agents are
 //! known to put it, and a payload of an unknown shape is passed on as JSON text rather than lost. Between two Agora
-//! agents nothing of this is used; it serves calls that cross to another protocol, and the SDK.
+//! agents nothing of this is used; it serves calls that cross to another protocol.
 
 use serde_json::value::RawValue;
 
@@ -80,7 +80,7 @@ impl QueryPayload<'_> {
     }
 }
 
-/// An answer as the hub or the SDK gives it; what is `None` is left out.
+/// An answer as the hub gives it; what is `None` is left out.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AnswerPayload<'a> {
     /// The whole text, for answers that were not streamed.

@@ -9,14 +9,18 @@ use crate::json::{self, Members, ObjectWriter};
 
 /// A file, and where its bytes are.
 #[derive(Debug, Clone, Default)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Attachment))]
 pub struct Attachment<'a> {
     /// Its name; may be empty.
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub name: Cow<'a, str>,
     /// Where it can be fetched.
     pub url: Cow<'a, str>,
     /// Its media type; may be empty.
+    #[cfg_attr(feature = "schema", schema(required = false, rename = "type"))]
     pub media_type: Cow<'a, str>,
     /// How its sender wrote it, unknown fields and all; if it is there, it is what gets written.
+    #[cfg_attr(feature = "schema", schema(ignore))]
     pub raw: Option<&'a RawValue>,
 }
 

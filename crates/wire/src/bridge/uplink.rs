@@ -17,7 +17,7 @@ mod register;
 pub use build::{
     artifact, ask, call_agent, chunk, discover_agents, done, error, heartbeat, register, rtc_signal,
 };
-pub use register::{Register, Resume, Sent, Version};
+pub use register::{Got, Register, Resume, Sent, Version};
 
 /// A frame from an agent.
 #[derive(Debug, Clone)]

@@ -208,6 +208,14 @@ impl<'o> ObjectWriter<'o> {
         self
     }
 
+    /// Adds a number that may be negative.
+    pub fn integer(&mut self, name: &str, value: i64) -> &mut Self {
+        let out = self.key(name);
+        // Writing to a `String` cannot fail.
+        write!(out, "{value}").unwrap_or_default();
+        self
+    }
+
     /// Adds a number if there is one.
     pub fn maybe_number(&mut self, name: &str, value: Option<u64>) -> &mut Self {
         match value {

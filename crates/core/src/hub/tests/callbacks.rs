@@ -1,10 +1,11 @@
 //! Who wants to be told of the end of a task is in the outbox from the moment it is durable.
 
-use super::{slow_store::on_slow_store, *};
+use super::{asks::question, slow_store::on_slow_store, *};
 use crate::{
     agent::Keep,
-    event::{Done, DoneState},
-    outbox::{Callback, CallbackRef, OutboxRow, Settled},
+    event::{Chunk, ChunkKind, Done, DoneState},
+    outbox::{Callback, OutboxRow, Settled},
+    store::{CallbackFilter, LogItem},
 };
 
 fn callback() -> Callback {
@@ -20,6 +21,14 @@ fn told(request: Request) -> Request {
         callback: Some(callback()),
         ..request
     }
+}
+
+async fn all(store: &dyn Store) -> Vec<OutboxRow> {
+    let filter = CallbackFilter {
+        limit: 9,
+        ..CallbackFilter::default()
+    };
+    store.list_callbacks(filter).await.unwrap()
 }
 
 async fn due(hub: &Hub) -> Vec<OutboxRow> {
@@ -50,7 +59,8 @@ async fn a_task_that_ends_wakes_whoever_delivers() {
     assert_eq!(record.callback, Some(callback()), "for what it says");
     let settled = hub.callbacks().settle(rows[0].id, Settled::Delivered);
     settled.await.unwrap();
-    assert!(hub.callbacks().list(false, 9).await.unwrap().is_empty());
+    let left = hub.callbacks().list(&ann(), false, 9).await.unwrap();
+    assert!(left.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,12 +86,13 @@ async fn a_loop_wakes_when_a_pause_is_over_or_one_is_sent_again() {
     assert!((19.0..=20.1).contains(&waited), "{waited}");
     let error = "410".to_owned();
     callbacks.settle(id, Settled::Dead { error }).await.unwrap();
-    assert!(callbacks.resend(CallbackRef::Task(task.id)).await.unwrap());
+    callbacks.resend(&ann(), task.id).await.unwrap();
     let start = Instant::now();
     callbacks.wait().await.unwrap();
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert_eq!(due(&hub).await[0].id, id, "the same one");
-    assert!(!callbacks.resend(CallbackRef::Id(id)).await.unwrap());
+    let again = callbacks.resend(&ann(), task.id).await.unwrap_err();
+    assert_eq!(again.reason, Reason::Conflict, "it is tried already");
 }
 
 #[tokio::test]
@@ -93,44 +104,123 @@ async fn the_end_and_its_callback_are_one_commit() {
     store.hold();
     line.next().finish(End::done());
     settle().await;
-    assert!(
-        store
-            .copy()
-            .list_callbacks(false, 9)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(all(&store.copy()).await.is_empty());
     assert_eq!(store.held_up(), 1, "one write has both");
     store.commit_one();
     let left = store.copy();
-    assert_eq!(left.list_callbacks(false, 9).await.unwrap().len(), 1);
+    assert_eq!(all(&left).await.len(), 1);
     let record = left.find_task(task.id).await.unwrap().unwrap();
     assert_eq!(record.state, TaskState::Completed);
 }
 
 #[tokio::test]
-async fn every_end_is_told_but_a_turn_that_waits_for_more_is_not() {
+async fn every_turn_is_told_once_whether_or_not_its_agent_waits_for_more() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
+    let waits = || {
+        End::Done(Box::new(Done {
+            state: DoneState::InputRequired,
+            ..Done::default()
+        }))
+    };
     let task = hub.start_task(told(to("a", "one"))).await.unwrap();
     settle().await;
-    line.next().finish(End::Done(Box::new(Done {
-        state: DoneState::InputRequired,
-        ..Done::default()
-    })));
+    let serving = line.next();
+    serving.ask(question("q"));
     settle().await;
-    assert!(due(&hub).await.is_empty());
+    assert!(due(&hub).await.is_empty(), "the turn goes on");
+    serving.finish(waits());
+    settle().await;
+    assert_eq!(due(&hub).await.len(), 1);
     // The next message need not say again who is to be told.
     let task = hub.continue_task(to("a", "two"), &task).await.unwrap();
     settle().await;
-    drop(line.next());
+    assert_eq!(due(&hub).await.len(), 1);
+    line.next().finish(waits());
     settle().await;
+    assert_eq!(due(&hub).await.len(), 2);
+    hub.cancel_task(&ann(), task.id).await.unwrap();
     let cancelled = hub.start_task(told(to("a", "three"))).await.unwrap();
     hub.cancel_task(&ann(), cancelled.id).await.unwrap();
     settle().await;
     let tasks: Vec<_> = due(&hub).await.iter().map(|row| row.task).collect();
-    assert_eq!(tasks, [task.id, cancelled.id]);
+    assert_eq!(tasks, [task.id, task.id, cancelled.id]);
+}
+
+#[tokio::test]
+async fn callbacks_are_shown_and_sent_again_to_whoever_may_act_for_their_task() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let platform = Request {
+        principal: Principal::platform(),
+        ..told(to("a", "hi"))
+    };
+    for request in [told(to("a", "hi")), platform] {
+        hub.start_task(request).await.unwrap();
+        settle().await;
+        line.next().finish(End::done());
+        settle().await;
+    }
+    let [anns, platforms] = due(&hub).await.try_into().unwrap();
+    let list = async |principal: &Principal| -> Vec<_> {
+        let rows = hub.callbacks().list(principal, false, 9).await.unwrap();
+        rows.iter().map(|row| row.id).collect()
+    };
+    assert_eq!(list(&ann()).await, [anns.id]);
+    assert_eq!(list(&Principal::platform()).await, [platforms.id]);
+    assert_eq!(list(&ann().as_agent(id("a"))).await, []);
+    assert_eq!(list(&bob()).await, []);
+    assert_eq!(list(&Principal::local()).await, [platforms.id, anns.id]);
+    let resend = async |principal: &Principal| {
+        let resent = hub.callbacks().resend(principal, platforms.task).await;
+        resent.map_err(|failure| failure.reason)
+    };
+    let local = Principal::local();
+    assert_eq!(resend(&local).await, Err(Reason::Conflict), "not dead yet");
+    let error = "410".to_owned();
+    let dead = Settled::Dead { error };
+    hub.callbacks().settle(platforms.id, dead).await.unwrap();
+    assert_eq!(resend(&ann()).await, Err(Reason::NotFound));
+    assert_eq!(resend(&local).await, Ok(()));
+}
+
+#[tokio::test]
+async fn what_is_kept_nowhere_else_is_kept_for_the_callback() {
+    for keep in [Keep::None, Keep::Meta, Keep::Full] {
+        let store = Arc::new(MemoryStore::default());
+        let hub = hub_on(store.clone(), |_| ()).await;
+        let (_a, line) = agent(&hub, "a");
+        let settings = Settings {
+            store: keep,
+            ..Settings::default()
+        };
+        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
+        hub.start_task(told(to("a", "hi"))).await.unwrap();
+        settle().await;
+        let serving = line.next();
+        serving.push(Event::text("the "));
+        serving.push(Event::Chunk(Chunk {
+            kind: ChunkKind::Thinking,
+            text: "hm".into(),
+            ..Chunk::default()
+        }));
+        serving.push(Event::text("answer"));
+        serving.finish(End::done());
+        settle().await;
+        let row = due(&hub).await.remove(0);
+        let reply = hub.callbacks().reply(row.id).await.unwrap();
+        let said = [
+            LogItem::Event(Event::text("the answer")),
+            LogItem::End(End::done()),
+        ];
+        match keep {
+            Keep::Full => assert_eq!(reply, []),
+            Keep::Meta | Keep::None => assert_eq!(reply, said),
+        }
+        let settled = hub.callbacks().settle(row.id, Settled::Delivered);
+        settled.await.unwrap();
+        assert_eq!(hub.callbacks().reply(row.id).await.unwrap(), []);
+    }
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ async fn a_task_that_waits_for_a_message_is_cancelled_for_good() {
             reason(hub.cancel_task(&ann(), task.id).await),
             Reason::Conflict
         );
-        let Some(Write::Save(record, rows)) = store.commit_one() else {
+        let Some(Write::End(record, rows, _)) = store.commit_one() else {
             panic!("nothing was saved")
         };
         assert_eq!(record.state, TaskState::Cancelled);

@@ -1,7 +1,10 @@
 //! The newest connection of an agent wins, and what its predecessor does later is harmless.
 
 use super::*;
-use crate::gate::{Gate, Reading};
+use crate::{
+    gate::{Gate, Reading},
+    resume::Coming,
+};
 
 #[tokio::test]
 async fn the_newest_connection_wins_and_the_old_ones_calls_fail_offline() {
@@ -210,7 +213,7 @@ async fn who_finds_an_agent_just_before_it_is_forgotten_comes_too_late() {
     hub.forget(&ann(), &id("a")).unwrap().await.unwrap();
     let late: Arc<dyn Link> = Line::new();
     assert_eq!(
-        reason(entry.take(&late, Profile::default(), false)),
+        reason(entry.take(&late, Profile::default(), Coming::Anew)),
         Reason::Conflict
     );
     assert!(!entry.view().online);

@@ -5,14 +5,17 @@ use tokio::{sync::oneshot, task::JoinSet};
 use super::*;
 use crate::{
     id::{CallbackId, TaskId},
-    outbox::{CallbackRef, OutboxRow, Settled},
-    store::{AgentRecord, LogRow, Reopened, TaskFilter, TaskRecord, TokenRecord},
+    outbox::{NewCallback, OutboxRow, Settled},
+    store::{
+        AgentRecord, CallbackFilter, LogItem, LogRow, Reopened, TaskFilter, TaskRecord, TokenRecord,
+    },
 };
 
 /// What was handed over for a task.
 #[derive(Debug, Clone)]
 pub(super) enum Write {
     Save(Box<TaskRecord>, Vec<LogRow>),
+    End(Box<TaskRecord>, Vec<LogRow>, Option<NewCallback>),
     Append(TaskId, Vec<LogRow>),
 }
 
@@ -81,6 +84,9 @@ impl SlowStore {
         // The memory's receipts are ready.
         match write {
             Write::Save(record, rows) => self.inner.save_task(*record, rows, true).wait_now(),
+            Write::End(record, rows, callback) => {
+                self.inner.end_turn(*record, rows, callback).wait_now()
+            }
             Write::Append(task, rows) => self.inner.append(task, rows).wait_now(),
         }
     }
@@ -133,6 +139,14 @@ impl Store for SlowStore {
     fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, _: bool) -> Receipt {
         self.take(Write::Save(Box::new(record), rows))
     }
+    fn end_turn(
+        &self,
+        record: TaskRecord,
+        rows: Vec<LogRow>,
+        callback: Option<NewCallback>,
+    ) -> Receipt {
+        self.take(Write::End(Box::new(record), rows, callback))
+    }
     fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt {
         self.take(Write::Append(task, rows))
     }
@@ -157,11 +171,14 @@ impl Store for SlowStore {
     fn settle_callback(&self, id: CallbackId, how: Settled) -> Receipt {
         self.inner.settle_callback(id, how)
     }
-    fn list_callbacks(&self, dead_only: bool, limit: usize) -> Receipt<Vec<OutboxRow>> {
-        self.inner.list_callbacks(dead_only, limit)
+    fn callback_reply(&self, id: CallbackId) -> Receipt<Vec<LogItem>> {
+        self.inner.callback_reply(id)
     }
-    fn resend_callback(&self, which: CallbackRef) -> Receipt<bool> {
-        self.inner.resend_callback(which)
+    fn list_callbacks(&self, filter: CallbackFilter) -> Receipt<Vec<OutboxRow>> {
+        self.inner.list_callbacks(filter)
+    }
+    fn resend_callbacks(&self, task: TaskId) -> Receipt<bool> {
+        self.inner.resend_callbacks(task)
     }
 }
 

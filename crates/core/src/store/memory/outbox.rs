@@ -6,21 +6,30 @@ use jiff::Timestamp;
 
 use crate::{
     id::{CallbackId, TaskId},
-    outbox::{CallbackRef, OutboxRow, OutboxState, PER_ORIGIN, Settled},
+    outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
+    store::LogItem,
 };
 
 /// Callbacks that were not delivered, by their ids.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Outbox(BTreeMap<CallbackId, OutboxRow>);
+pub(super) struct Outbox(BTreeMap<CallbackId, NewCallback>);
 
 impl Outbox {
-    pub(super) fn add(&mut self, row: OutboxRow) {
-        self.0.insert(row.id, row);
+    pub(super) fn add(&mut self, callback: NewCallback) {
+        self.0.insert(callback.row.id, callback);
+    }
+
+    fn rows(&self) -> impl DoubleEndedIterator<Item = &OutboxRow> {
+        self.0.values().map(|callback| &callback.row)
     }
 
     fn pending(&self) -> impl Iterator<Item = &OutboxRow> {
-        let rows = self.0.values();
-        rows.filter(|row| row.state == OutboxState::Pending)
+        self.rows().filter(|row| row.state == OutboxState::Pending)
+    }
+
+    pub(super) fn reply(&self, id: CallbackId) -> Vec<LogItem> {
+        let callback = self.0.get(&id);
+        callback.map_or_else(Vec::new, |callback| callback.reply.clone())
     }
 
     pub(super) fn due(&self, now: Timestamp, limit: usize) -> Vec<OutboxRow> {
@@ -41,7 +50,7 @@ impl Outbox {
     }
 
     pub(super) fn settle(&mut self, id: CallbackId, how: Settled) {
-        let Some(row) = self.0.get_mut(&id) else {
+        let Some(NewCallback { row, .. }) = self.0.get_mut(&id) else {
             return;
         };
         let (state, at, error) = match how {
@@ -56,30 +65,28 @@ impl Outbox {
         (row.state, row.next_at, row.last_error) = (state, at, Some(error));
     }
 
-    pub(super) fn list(&self, dead_only: bool, limit: usize) -> Vec<OutboxRow> {
-        let rows = self.0.values().rev();
-        let wanted = rows.filter(|row| !dead_only || row.state == OutboxState::Dead);
-        wanted.take(limit).cloned().collect()
+    /// Newest first.
+    pub(super) fn list(&self, dead_only: bool) -> impl Iterator<Item = &OutboxRow> {
+        let rows = self.rows().rev();
+        rows.filter(move |row| !dead_only || row.state == OutboxState::Dead)
     }
 
-    pub(super) fn resend(&mut self, which: CallbackRef) -> bool {
-        let is_it = |row: &OutboxRow| match which {
-            CallbackRef::Id(id) => row.id == id,
-            CallbackRef::Task(task) => row.task == task,
-        };
-        let mut rows = self.0.values_mut();
-        let Some(row) = rows.find(|row| is_it(row) && row.state == OutboxState::Dead) else {
-            return false;
-        };
+    pub(super) fn resend(&mut self, task: TaskId) -> bool {
         let now = Timestamp::now();
-        (row.state, row.attempts) = (OutboxState::Pending, 0);
-        (row.next_at, row.created_at) = (now, now);
-        true
+        let mut found = false;
+        for NewCallback { row, .. } in self.0.values_mut() {
+            if row.task == task && row.state == OutboxState::Dead {
+                (row.state, row.attempts) = (OutboxState::Pending, 0);
+                (row.next_at, row.created_at) = (now, now);
+                found = true;
+            }
+        }
+        found
     }
 
     /// Whether it keeps a task from being trimmed: one that is pending, or was given up at `since` or later.
     pub(super) fn keeps(&self, task: TaskId, since: Option<Timestamp>) -> bool {
-        let mut rows = self.0.values().filter(|row| row.task == task);
+        let mut rows = self.rows().filter(|row| row.task == task);
         rows.any(|row| match row.state {
             OutboxState::Pending => true,
             OutboxState::Dead => since.is_some_and(|since| row.next_at >= since),
@@ -88,6 +95,6 @@ impl Outbox {
 
     /// The task is gone, and its callbacks with it.
     pub(super) fn forget(&mut self, task: TaskId) {
-        self.0.retain(|_, row| row.task != task);
+        self.0.retain(|_, callback| callback.row.task != task);
     }
 }

@@ -87,7 +87,7 @@ impl Session {
             return Err(Failure::new(Reason::Conflict, text).into());
         }
         let joins = relay.stream && !entry.link().is_some_and(|link| link.takes_streamed_input());
-        let key = self.new_key();
+        let key = self.line.new_key();
         if joins {
             // The agent is looked up again when the message is complete; that it is there now is checked at once.
             entry.link().ok_or_else(offline)?;
@@ -250,8 +250,8 @@ impl Session {
         if let Some(Flow::Reply(outgoing)) = self.flows.get(&key)
             && let State::Open(asking, _) = &outgoing.state
         {
-            asking.gated(self.gate.clone());
-            asking.listen(self.bell.rope(key));
+            asking.gated(self.line.gate().clone());
+            asking.listen(self.line.rope(key));
         }
     }
 
@@ -271,7 +271,7 @@ impl Session {
         self.agora.tasks.spawn(async move {
             if let Err(failure) = task.await {
                 // A sender that is gone does not want to know.
-                drop(link.post(Mail::Frame(thread.failed(&failure))));
+                drop(link.mailbox.post(Mail::Frame(thread.failed(&failure))));
             }
         });
         Ok(())

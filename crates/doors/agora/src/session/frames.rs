@@ -7,6 +7,7 @@ use jackfield_core::{
     entry::Entry,
     failure::{Failure, Reason},
     id::{AgentId, CallId},
+    tap::Direction,
 };
 use jackfield_wire::agora::{Relay, Uplink, downlink, parse_with};
 
@@ -51,7 +52,10 @@ impl From<Failure> for Refused {
 
 impl Session {
     /// Takes a frame. Only registering waits for something; in a box, so that an idle connection has no room for it.
-    pub(super) fn on_frame<'a>(&'a mut self, text: &'a str) -> Option<Registering<'a>> {
+    pub(super) fn on_text<'a>(&'a mut self, text: &'a str) -> Option<Registering<'a>> {
+        if self.agora.hub.taps().want_frames() {
+            self.show_frame(Direction::In, text);
+        }
         match parse_with(text, &self.agora.wire_limits) {
             Ok(Uplink::Relay(relay)) => self.on_relay(&relay),
             Ok(Uplink::Register(register)) => return Some(Box::pin(self.on_register(register))),
@@ -144,7 +148,7 @@ impl Session {
             generation,
             answers_only,
             stale.as_deref(),
-            &self.gate,
+            self.line.gate(),
             shared,
         )
         .ok_or_else(offline)?;

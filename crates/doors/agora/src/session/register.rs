@@ -8,9 +8,10 @@ use jackfield_core::{
     id::AgentId,
     principal::Principal,
 };
+use jackfield_kit::mailbox::MAILBOX;
 use jackfield_wire::agora::{AgentEntry, ErrorFrame, List, Register, downlink};
 
-use super::{MAILBOX, Registered, Session};
+use super::{Registered, Session};
 use crate::{link::AgoraLink, translate::CALL_PREFIX};
 
 /// The longest name, description or endpoint that is kept.
@@ -58,13 +59,17 @@ impl Session {
             self.queue(&downlink::registered(id.as_str()));
             return Ok(());
         }
-        let token = register.token.as_deref().or(self.token.as_deref());
+        let token = register.token.as_deref().or(self.line.token());
         let principal = self
             .agora
             .gatekeeper
             .admit(token)
             .map_err(|failure| ("token", failure))?;
-        let link = AgoraLink::new(id.clone(), self.bell.rope(MAILBOX));
+        let link = AgoraLink::new(
+            id.clone(),
+            self.line.rope(MAILBOX),
+            self.line.signs().clone(),
+        );
         let mut attached = hub
             .attach(&principal, &id, profile, link.clone(), false)
             .map_err(|failure| ("id", failure))?;
@@ -81,7 +86,7 @@ impl Session {
             self.part();
             return Err(("id", store_failed()));
         }
-        self.ws.set_max_message(hub.limits().frame.0);
+        self.line.known(principal.grant.revoked.clone());
         self.queue(&downlink::registered(id.as_str()));
         Ok(())
     }
@@ -98,7 +103,8 @@ impl Session {
                 return self.queue(&frame);
             }
         };
-        self.clocks.listed(self.agora.hub.limits());
+        // A peer that only looks who is there is given more time.
+        self.line.more_time();
         let wanted = Wanted {
             skills: list
                 .capabilities
@@ -123,7 +129,7 @@ impl Session {
     fn viewer(&self) -> Result<Principal, Failure> {
         match &self.registered {
             Some(registered) => Ok(registered.principal.clone()),
-            None => self.agora.gatekeeper.admit(self.token.as_deref()),
+            None => self.agora.gatekeeper.admit(self.line.token()),
         }
     }
 }

@@ -15,8 +15,12 @@ use jackfield_wire::bridge::relay::{
 use subtle::ConstantTimeEq as _;
 
 use super::{
-    body,
+    describe::{
+        BodyRefused, Refused,
+        bodies::{DisconnectBody, TokenBody},
+    },
     problem::{Problem, agent_id},
+    read_body,
 };
 use crate::{
     DOOR,
@@ -30,8 +34,16 @@ pub(super) fn path_id(path: Result<Path<String>, PathRejection>) -> Result<Strin
     path.map_or_else(|_| agent_id("").map(|id| id.to_string()), |Path(id)| Ok(id))
 }
 
-/// `GET /api/agents/{id}/status`. An agent that nobody knows is one that never connected.
-pub(super) async fn status(
+/// Tells how an agent is. One that nobody knows is one that never connected.
+#[utoipa::path(
+    get,
+    path = "/api/agents/{id}/status",
+    tag = "relay",
+    security(("platform_secret" = [])),
+    params(("id" = String, Path, description = "The agent", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")),
+    responses((status = 200, description = "Its status", body = AgentStatus<'static>), Refused),
+)]
+pub(crate) async fn status(
     State(bridge): State<Arc<Bridge>>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Problem> {
@@ -76,12 +88,20 @@ pub(super) async fn status(
     Ok(Json(status).into_response())
 }
 
-/// `POST /api/disconnect`: closes an agent's connection as if its token had been revoked, so that it stays away.
-pub(super) async fn disconnect(
+/// Closes an agent's connection as if its token had been revoked, so that it stays away.
+#[utoipa::path(
+    post,
+    path = "/api/disconnect",
+    tag = "relay",
+    security(("platform_secret" = [])),
+    request_body = DisconnectBody,
+    responses((status = 200, description = "It is not connected now", body = Disconnected), BodyRefused),
+)]
+pub(crate) async fn disconnect(
     State(bridge): State<Arc<Bridge>>,
     request: Request,
 ) -> Result<Json<Disconnected>, Problem> {
-    let body = body::read(request).await?;
+    let body = read_body(&bridge, request).await?;
     let body = DisconnectRequest::parse(&body, &bridge.wire_limits)?;
     let id = agent_id(body.agent_id.required()?)?;
     let entry = bridge.hub.find(&bridge.platform, id.as_str()).ok();
@@ -96,12 +116,20 @@ pub(super) async fn disconnect(
     }))
 }
 
-/// `POST /api/agents-by-token`: the agents that are connected with a token, which is known by its hash only.
-pub(super) async fn by_token(
+/// Lists the agents that are connected with a token, which is known by its hash only.
+#[utoipa::path(
+    post,
+    path = "/api/agents-by-token",
+    tag = "relay",
+    security(("platform_secret" = [])),
+    request_body = TokenBody,
+    responses((status = 200, description = "The agents", body = TokenAgents<'static>), BodyRefused),
+)]
+pub(crate) async fn by_token(
     State(bridge): State<Arc<Bridge>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let body = body::read(request).await?;
+    let body = read_body(&bridge, request).await?;
     let body = AgentsByToken::parse(&body, &bridge.wire_limits)?;
     let wanted = body.token_hash.required()?.to_ascii_lowercase();
     let uses_it = |attachment: &Attachment| {

@@ -12,20 +12,37 @@ use jackfield_core::{
     call::Call,
     id::{AgentId, RequestId, SessionId},
 };
-use jackfield_wire::bridge::relay::{CancelRequest, response::Cancelled};
+use jackfield_wire::bridge::relay::{
+    CancelRequest,
+    response::{Cancelled, ErrorBody},
+};
 use uuid::Uuid;
 
 use super::{
-    body,
+    describe::{BodyRefused, bodies::CancelBody},
     problem::{Problem, agent_id, peer_id},
+    read_body,
 };
 use crate::bridge::Bridge;
 
-pub(super) async fn cancel(
+/// Cancels a request, or all of a conversation. The agent is told at once, and streams end.
+#[utoipa::path(
+    post,
+    path = "/api/cancel",
+    tag = "relay",
+    security(("platform_secret" = [])),
+    request_body = CancelBody,
+    responses(
+        (status = 200, description = "It is cancelled", body = Cancelled<'static>),
+        BodyRefused,
+        (status = 404, description = "The agent is not connected: agent_offline", body = ErrorBody<'static>),
+    ),
+)]
+pub(crate) async fn cancel(
     State(bridge): State<Arc<Bridge>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let body = body::read(request).await?;
+    let body = read_body(&bridge, request).await?;
     let body = CancelRequest::parse(&body, &bridge.wire_limits)?;
     let agent = agent_id(body.agent_id.required()?)?;
     let wanted = wanted(&body);

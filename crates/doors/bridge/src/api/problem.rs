@@ -50,12 +50,6 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", text)
     }
 
-    /// The body is larger than this many bytes.
-    pub(crate) fn too_large(limit: usize) -> Self {
-        let text = format!("the body may have at most {limit} bytes");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE, text)
-    }
-
     /// No such task, or none of the platform's.
     pub(crate) fn no_task() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", "Task not found")

@@ -9,35 +9,52 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::StatusCode;
-use jackfield_core::failure::Failure;
+use jackfield_core::failure::{Failure, Reason};
 use jackfield_wire::bridge::{
     ErrorCode,
     downlink::{self, HTTP_CALLER, RtcRelay},
     is_safe_client_id,
     relay::{
         RtcSignalRequest,
-        response::{Signal, Signals},
+        response::{ErrorBody, Signal, Signals},
     },
 };
 use tokio::time::Instant;
 
 use super::{
     agents::path_id,
-    body,
+    describe::{BodyRefused, bodies::RtcBody},
     problem::{Problem, agent_id},
+    read_body,
 };
 use crate::{bridge::Bridge, signals};
 
 /// The signal that says nothing and only fetches.
 const POLL: &str = "poll";
 
-pub(super) async fn exchange(
+/// Says something to an agent about a file transfer, and fetches what it said meanwhile.
+#[utoipa::path(
+    post,
+    path = "/api/rtc-signal/{id}",
+    tag = "relay",
+    security(("platform_secret" = [])),
+    params(("id" = String, Path, description = "The agent", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")),
+    request_body = RtcBody,
+    responses(
+        (status = 200, description = "What the agent said", body = Signals<'static>),
+        BodyRefused,
+        (status = 404, description = "The agent is not connected by this protocol: agent_offline", body = ErrorBody<'static>),
+        (status = 429, description = "The agent does not read what it is sent: agent_busy", body = ErrorBody<'static>),
+        (status = 502, description = "The agent has just left: agent_offline", body = ErrorBody<'static>),
+    ),
+)]
+pub(crate) async fn exchange(
     State(bridge): State<Arc<Bridge>>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
     let id = agent_id(&path_id(path)?)?;
-    let body = body::read(request).await?;
+    let body = read_body(&bridge, request).await?;
     let body = RtcSignalRequest::parse(&body, &bridge.wire_limits)?;
     let transfer = body.transfer_id.required()?;
     let signal_type = body.signal_type.required()?;
@@ -70,8 +87,11 @@ pub(super) async fn exchange(
     Ok(Json(answer).into_response())
 }
 
-/// The agent is not there (404), or went away just now (502).
+/// The agent is not there (404), does not read (429), or went away just now (502).
 fn not_sent(failure: &Failure) -> Problem {
+    if failure.reason == Reason::Busy {
+        return failure.clone().into();
+    }
     if *failure == Failure::agent_left() {
         let code = ErrorCode::AgentOffline.name();
         return Problem::new(StatusCode::BAD_GATEWAY, code, "Agent disconnected");

@@ -13,10 +13,11 @@ use jackfield_core::{
     store::{TaskRecord, TaskState},
     task::Task,
 };
-use jackfield_wire::bridge::relay::response::TaskStatus;
+use jackfield_wire::bridge::relay::response::{ErrorBody, TaskStatus};
 
 use super::{
     Query,
+    describe::Refused,
     problem::{Problem, agent_id, peer_id},
 };
 use crate::{
@@ -24,7 +25,24 @@ use crate::{
     relay::{gather::Gathered, outcome::Outcome, words::time},
 };
 
-pub(super) async fn show(
+/// Tells what became of a request that is async or kept.
+#[utoipa::path(
+    get,
+    path = "/api/task-status",
+    tag = "relay",
+    security(("platform_secret" = [])),
+    params(
+        ("agent_id" = String, Query, description = "Who was asked", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"),
+        ("request_id" = String, Query, description = "The request", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$"),
+    ),
+    responses(
+        (status = 200, description = "Where it stands", body = TaskStatus<'static>),
+        Refused,
+        (status = 404, description = "No such request: not_found", body = ErrorBody<'static>),
+        (status = 500, description = "A fault of the hub: internal_error", body = ErrorBody<'static>),
+    ),
+)]
+pub(crate) async fn show(
     State(bridge): State<Arc<Bridge>>,
     query: Query,
 ) -> Result<Response, Problem> {

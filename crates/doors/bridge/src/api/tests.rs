@@ -85,6 +85,7 @@ async fn ask(bridge: &Arc<Bridge>, method: Method, path: &str, body: &Value) -> 
         .header(secret::HEADER, "s")
         .body(Body::from(body));
     let response = router(bridge.clone())
+        .0
         .oneshot(request.unwrap())
         .await
         .unwrap();

@@ -171,11 +171,16 @@ async fn post(bridge: &Bridge, row: &OutboxRow) -> Result<(), Failed> {
     judge(answer)
 }
 
-/// What the callback says, out of the task and its log.
+/// What the callback says, out of the task and its log, or what was kept of that for the callback alone.
 async fn compose(bridge: &Bridge, row: &OutboxRow) -> Result<Vec<u8>, Failed> {
     let task = bridge.hub.tasks().find(&bridge.platform, row.task).await;
     let task = task.map_err(|failure| Failed::for_now(failure.to_string()))?;
-    let gathered = Gathered::of(&task, bridge.hub.limits().message.0).await;
+    let max = bridge.hub.limits().message.0;
+    let reply = bridge.hub.callbacks().reply(row.id).await;
+    let gathered = match reply {
+        Ok(reply) if reply.is_empty() => Gathered::of(&task, max).await,
+        reply => reply.map(|reply| Gathered::from_items(reply, max)),
+    };
     let gathered = gathered.map_err(|error| Failed::for_now(error.to_string()))?;
     let record = task.record();
     let outcome = Outcome::of(&record, gathered);

@@ -22,6 +22,13 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
+    /// Of a turn that is all here; at most about so many bytes of text.
+    pub(crate) fn from_items(items: Vec<LogItem>, max: usize) -> Self {
+        let mut gathered = Self::default();
+        items.into_iter().for_each(|item| gathered.add(item, max));
+        gathered
+    }
+
     /// Reads the log as far as there is one now; at most about so many bytes of text.
     pub(crate) async fn of(task: &Arc<Task>, max: usize) -> Result<Self, StoreError> {
         let mut gathered = Self::default();

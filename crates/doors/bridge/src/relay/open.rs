@@ -19,10 +19,6 @@ use crate::{api::problem::Problem, bridge::Bridge};
 /// How many tasks are remembered by their request; older ones are looked up in the store.
 const REMEMBERED: usize = 10_000;
 
-/// How many tasks the store is asked for at a time, and how often.
-const PAGE: usize = 200;
-const PAGES: usize = 50;
-
 type Key = (AgentId, RequestId);
 type Calls = Vec<(RequestId, Weak<Call>)>;
 
@@ -109,26 +105,12 @@ async fn look_up(
     agent: &AgentId,
     request: &RequestId,
 ) -> Result<Option<TaskId>, Problem> {
-    let mut filter = TaskFilter {
-        principal: Some(bridge.platform.key()),
-        exactly: true,
+    let filter = TaskFilter {
         agent: Some(agent.clone()),
-        limit: PAGE,
+        request: Some(request.clone()),
+        limit: 1,
         ..TaskFilter::default()
     };
-    for _ in 0..PAGES {
-        let page = bridge
-            .hub
-            .tasks()
-            .list(&bridge.platform, filter.clone())
-            .await?;
-        if let Some(found) = page.iter().find(|record| record.request == *request) {
-            return Ok(Some(found.id));
-        }
-        match page.last() {
-            Some(last) if page.len() == PAGE => filter.before = Some(last.id),
-            _ => break,
-        }
-    }
-    Ok(None)
+    let found = bridge.hub.tasks().list(&bridge.platform, filter).await?;
+    Ok(found.first().map(|record| record.id))
 }

@@ -86,6 +86,9 @@ impl Order {
         let session = peer_id("session_id", session, SessionId::parse)?;
         let request_id = peer_id("request_id", request_id, RequestId::parse)?;
         let wait_online = wait_online(body)?;
+        // What is wrong is told, even where it would not be needed.
+        body.mode.optional()?;
+        body.callback_url.optional()?;
         let mode = if body.is_async() {
             Mode::Async
         } else if wait_online.is_some() || body.keep.optional()?.is_some_and(|keep| *keep) {
@@ -157,10 +160,13 @@ fn wait_online(body: &RelayRequest<'_>) -> Result<Option<Duration>, Problem> {
         return Ok(None);
     };
     let text = raw.get();
-    let span = text.parse().map(Duration::from_secs).ok().or_else(|| {
-        let text: String = serde_json::from_str(text).ok()?;
-        text.parse::<Span>().ok().map(|span| span.0)
-    });
+    let span = match serde_json::from_str::<String>(text) {
+        Ok(text) => text.parse::<Span>().ok().map(|span| span.0),
+        // JSON does not tell 60 from 60.0.
+        Err(_) => (text.parse::<f64>().ok())
+            .filter(|seconds| seconds.fract() == 0.0)
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+    };
     match span {
         Some(span) => Ok(Some(span)),
         None => Err(Problem::invalid(

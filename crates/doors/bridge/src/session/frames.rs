@@ -1,13 +1,15 @@
 //! What a registered agent sends: pieces and ends of its answers, signs of life, questions for others.
 
+use std::sync::{Arc, Weak};
+
 use jackfield_core::{
-    event::Message,
+    event::{End, Message},
     failure::{Failure, Reason},
     hub::{Parent, Request, Wanted},
     id::{AgentId, CallId, RequestId, SessionId},
 };
 use jackfield_wire::bridge::{
-    Malformed, Uplink,
+    Fault, Malformed, Uplink,
     downlink::{self, HTTP_CALLER, HubError},
     parse,
     uplink::{CallAgent, DiscoverAgents, Heartbeat, RtcSignal},
@@ -18,10 +20,12 @@ use tokio::time::Instant;
 use super::{Flow, Session, malformed_end};
 use crate::{
     DOOR,
-    calling::{Calling, error_frame},
-    failure::code,
+    calling::error_frame,
+    failure::{code, failure_of_agent},
+    lineage::Answered,
+    served::{BadNumber, Ended, Served, cancel_frame},
     signals,
-    translate::entry_from_view,
+    translate::{end_from_done, entry_from_view},
 };
 
 /// How many agents `discover_agents` lists if it does not say, and at most.
@@ -31,36 +35,33 @@ impl Session {
     pub(super) fn on_frame(&mut self, text: &str) {
         let limits = self.bridge.wire_limits;
         match parse(text, &limits) {
-            Ok(uplink) => self.on_uplink(uplink),
+            Ok(uplink) => self.on_uplink(uplink, text.len()),
             Err(malformed) => self.on_malformed(&malformed),
         }
     }
 
-    fn on_uplink(&mut self, uplink: Uplink<'_>) {
+    fn on_uplink(&mut self, uplink: Uplink<'_>, size: usize) {
         match uplink {
-            // A frame about a request that is not (or no longer) this agent's is counted and ignored: the protocol
-            // has no frame to say it.
-            Uplink::Chunk(chunk) => match self.served.get(&*chunk.request_id) {
-                Some(served) => served.chunk(&chunk),
-                None => self.bridge.hub.metrics().refused(DOOR),
-            },
-            Uplink::Artifact(artifact) => match self.served.get(&*artifact.request_id) {
-                Some(served) => served.artifact(&artifact),
-                None => self.bridge.hub.metrics().refused(DOOR),
-            },
-            Uplink::Ask(ask) => match self.served.get(&*ask.request_id) {
-                Some(served) => served.ask(&ask),
-                None => self.bridge.hub.metrics().refused(DOOR),
-            },
+            Uplink::Chunk(chunk) => {
+                let piece = Piece::new("chunk", &chunk.request_id, chunk.seq, size);
+                self.on_piece(&piece, |served| served.chunk(&chunk));
+            }
+            Uplink::Artifact(artifact) => {
+                let piece = Piece::new("artifact", &artifact.request_id, artifact.seq, size);
+                self.on_piece(&piece, |served| served.artifact(&artifact));
+            }
+            Uplink::Ask(ask) => {
+                let piece = Piece::new("ask", &ask.request_id, ask.seq, size);
+                self.on_piece(&piece, |served| served.ask(&ask));
+            }
             Uplink::Done(done) => {
-                if let Some(served) = self.release(&done.request_id) {
-                    served.done(&done);
-                }
+                let piece = Piece::new("done", &done.request_id, done.seq, size);
+                self.on_end(&piece, || end_from_done(&done));
             }
             Uplink::Error(error) => {
-                if let Some(served) = self.release(&error.request_id) {
-                    served.error(&error);
-                }
+                let piece = Piece::new("error", &error.request_id, error.seq, size);
+                let failure = || failure_of_agent(&error.code, &error.message);
+                self.on_end(&piece, || End::Failed(failure()));
             }
             Uplink::Heartbeat(heartbeat) => self.on_heartbeat(heartbeat),
             Uplink::DiscoverAgents(discover) => self.on_discover(&discover),
@@ -71,13 +72,112 @@ impl Session {
         }
     }
 
-    fn release(&mut self, request: &str) -> Option<crate::served::Served> {
-        let served = self.served.remove(request);
-        match &served {
-            Some(served) => drop(self.flows.remove(&served.key)),
+    /// A piece of an answer.
+    fn on_piece(
+        &mut self,
+        piece: &Piece<'_>,
+        take: impl FnOnce(&mut Served) -> Result<Option<u64>, BadNumber>,
+    ) {
+        let Some(served) = self.served.get_mut(piece.request) else {
+            self.on_unknown(piece);
+            return;
+        };
+        match take(served) {
+            Ok(None) => {}
+            Ok(Some(seq)) => self.acks.add(served.request(), seq, piece.size),
+            Err(wrong) => self.on_bad_number(piece, &wrong),
+        }
+    }
+
+    /// The end of an answer.
+    fn on_end(&mut self, piece: &Piece<'_>, end: impl FnOnce() -> End) {
+        let Some(served) = self.served.get(piece.request) else {
+            self.on_unknown(piece);
+            return;
+        };
+        let number = match served.number(piece.seq) {
+            Ok(number) => number,
+            Err(wrong) => {
+                self.on_bad_number(piece, &wrong);
+                return;
+            }
+        };
+        let Some(served) = self.release(piece.request) else {
+            return;
+        };
+        let (call, request) = (served.call().clone(), served.request().clone());
+        let mut reading = Arc::downgrade(&call);
+        match served.end(end(), number) {
+            Ended::Over => {}
+            // Counted like all that comes after the end. To the agent it is over like any other, and nobody reads it.
+            Ended::Late => {
+                self.bridge.hub.metrics().late_event();
+                reading = Weak::new();
+            }
+            Ended::Repeated(served) => {
+                self.flows
+                    .insert(served.key, Flow::Input(request.to_string()));
+                self.served.insert(request.to_string(), served);
+                return;
+            }
+        }
+        if let Some(seq) = number {
+            let answered = Answered {
+                request,
+                seq,
+                call: reading,
+            };
+            self.ack_end(&answered);
+            if let Some(registered) = &self.registered {
+                let reader = registered.reader;
+                registered.lineage.note_answered(reader, answered);
+            }
+        }
+    }
+
+    /// Tells the agent that it may forget a request, unless the log has to have its end first.
+    fn ack_end(&mut self, answered: &Answered) {
+        if answered.is_kept() {
+            self.acks.add(&answered.request, answered.seq, 0);
+            self.write_acks();
+        }
+    }
+
+    /// A frame about a request that is not (or no longer) this agent's is counted and ignored: the protocol has no frame
+    /// to say it. One that ended a request, or came before that one, is sent again by an agent that does not know that it
+    /// arrived.
+    fn on_unknown(&mut self, piece: &Piece<'_>) {
+        let lineage = self
+            .registered
+            .as_ref()
+            .map(|registered| &registered.lineage);
+        let answered = lineage.and_then(|lineage| lineage.answered(piece.request));
+        let is_before = |answered: &Answered| piece.seq.is_some_and(|seq| seq <= answered.seq);
+        match answered.filter(is_before) {
+            Some(answered) => self.ack_end(&answered),
             None => self.bridge.hub.metrics().refused(DOOR),
         }
-        served
+    }
+
+    /// A frame is missing, or has no number: what the caller would get is not what the agent said, and nobody could tell.
+    /// So the call fails, and the agent is told why and to stop.
+    fn on_bad_number(&mut self, piece: &Piece<'_>, wrong: &BadNumber) {
+        self.bridge.hub.metrics().refused(DOOR);
+        let malformed = Malformed {
+            fault: Fault::Invalid,
+            frame_type: Some(piece.frame_type.into()),
+            field: Some("seq".into()),
+            problem: wrong.to_string(),
+            request_id: Some(piece.request.into()),
+            call_id: None,
+        };
+        self.queue(&malformed.to_frame());
+        if let Some(served) = self.release(piece.request) {
+            self.queue(&cancel_frame(served.call()));
+            let text = format!("the agent's answer has a gap: {malformed}");
+            let reason = Reason::Agent("internal_error".to_owned());
+            served.fail(Failure::new(reason, text));
+        }
     }
 
     /// Says what was wrong. An end that cannot be read is an end all the same, and a call that cannot be read fails.
@@ -94,7 +194,7 @@ impl Session {
             && let Some(call_id) = malformed.call_id.as_deref()
         {
             let failure = Failure::new(Reason::Invalid, malformed.to_string());
-            self.queue(&error_frame(call_id, &failure));
+            self.refuse_call(call_id, &failure);
             return;
         }
         self.queue(&malformed.to_frame());
@@ -104,6 +204,9 @@ impl Session {
         if let Some(registered) = &self.registered {
             self.bridge
                 .note_heartbeat(&registered.link.id, heartbeat.active_sessions);
+        }
+        if let Some(registered) = &self.registered {
+            registered.lineage.trim(registered.reader);
         }
         for served in self.served.values() {
             served.serving().pulse();
@@ -142,7 +245,16 @@ impl Session {
             .as_deref()
             .map_or_else(|| CallId::new().to_string(), str::to_owned);
         if let Err(failure) = self.call(call, &call_id) {
-            self.queue(&error_frame(&call_id, &failure));
+            self.refuse_call(&call_id, &failure);
+        }
+    }
+
+    fn refuse_call(&mut self, call_id: &str, failure: &Failure) {
+        let frame = error_frame(call_id, failure);
+        self.queue(&frame);
+        if let Some(registered) = &self.registered {
+            let reader = registered.reader;
+            registered.lineage.refused(reader, call_id, frame);
         }
     }
 
@@ -158,7 +270,7 @@ impl Session {
         };
         let target =
             AgentId::parse(&call.target_agent_id).map_err(|_| invalid("target_agent_id"))?;
-        if self.calling.contains_key(call_id) {
+        if registered.lineage.has_call(call_id) {
             return Err(Failure::new(
                 Reason::Conflict,
                 "a call with this call_id is open already",
@@ -178,14 +290,10 @@ impl Session {
             );
         }
         let asking = self.bridge.hub.call(request)?;
-        let key = self.new_key();
-        asking.gated(self.line.gate().clone());
-        asking.listen(self.line.rope(key));
-        self.calling.insert(call_id.to_owned(), key);
-        self.flows.insert(
-            key,
-            Flow::Reply(Box::new(Calling::new(call_id.to_owned(), asking))),
-        );
+        let call_id = Arc::from(call_id);
+        let reader = registered.reader;
+        registered.lineage.add(reader, &call_id, asking);
+        self.read_reply(call_id);
         Ok(())
     }
 
@@ -194,13 +302,16 @@ impl Session {
             return;
         };
         let from = &registered.link.id;
-        let is_passed_on = if signal.target_agent_id == HTTP_CALLER {
-            self.bridge.signals.push(from, signal, Instant::now())
+        let passed_on = if signal.target_agent_id == HTTP_CALLER {
+            let is_in = self.bridge.signals.push(from, signal, Instant::now());
+            let text = "too many signals wait to be fetched";
+            is_in
+                .then_some(())
+                .ok_or_else(|| Failure::new(Reason::Busy, text))
         } else {
-            signals::relay(&self.bridge.hub, &registered.principal, from, signal).is_ok()
+            signals::relay(&self.bridge.hub, &registered.principal, from, signal)
         };
-        if !is_passed_on {
-            let failure = Failure::agent_offline();
+        if let Err(failure) = passed_on {
             let error = downlink::error(&HubError {
                 code: code(&failure.reason).name().into(),
                 message: failure.text.as_ref().into(),
@@ -209,6 +320,26 @@ impl Session {
                 ..HubError::default()
             });
             self.queue(&error);
+        }
+    }
+}
+
+/// What a frame about a request says of itself.
+struct Piece<'a> {
+    frame_type: &'static str,
+    request: &'a str,
+    seq: Option<u64>,
+    /// In bytes.
+    size: usize,
+}
+
+impl<'a> Piece<'a> {
+    fn new(frame_type: &'static str, request: &'a str, seq: Option<u64>, size: usize) -> Self {
+        Self {
+            frame_type,
+            request,
+            seq,
+            size,
         }
     }
 }

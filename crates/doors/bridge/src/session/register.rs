@@ -1,21 +1,27 @@
 //! The first frame: who the agent is, in the order in which the original checks it.
 
+use std::{sync::Arc, time::Duration};
+
 use jackfield_core::{
-    agent::{Profile, Skill},
+    agent::{Closing, Profile, Skill},
+    call::Call,
+    failure::Reason,
     id::AgentId,
 };
-use jackfield_kit::line::Leave;
+use jackfield_kit::{line::Leave, mailbox::MAILBOX};
 use jackfield_wire::bridge::{
     Fault, Uplink,
-    downlink::{self, Registered as Accepted},
+    downlink::{self, Registered as Accepted, Resumed as Back},
     extension, parse,
     uplink::Register,
 };
 
-use super::{MAILBOX, Registered, Session};
+use super::{Registered, Session, resume::Resumed};
 use crate::{
     bridge::{Attachment, token_hash},
-    link::{BridgeLink, Extensions},
+    lineage::Found,
+    link::{BridgeLink, Extensions, Mail},
+    served::cancel_frame,
 };
 
 /// The longest text in a profile, in bytes.
@@ -41,12 +47,17 @@ impl Session {
             return Some(self.refuse(&register.bridge_version.refusal(), "Version mismatch"));
         }
         match self.register(&register).await {
-            Ok(()) => None,
+            Ok(left) => left,
             Err((text, reason)) => Some(self.refuse(&text, reason)),
         }
     }
 
-    async fn register(&mut self, register: &Register<'_>) -> Result<(), (String, &'static str)> {
+    /// Registers the agent. Refusals are what is said and the reason of the close; a connection that was replaced at once
+    /// leaves like any other.
+    async fn register(
+        &mut self,
+        register: &Register<'_>,
+    ) -> Result<Option<Leave>, (String, &'static str)> {
         let invalid = |text: String| (text, "Invalid register");
         let id = AgentId::parse(&register.agent_id).map_err(|error| invalid(error.to_string()))?;
         // The original lets a connection for one id register another, and so hijack it.
@@ -59,7 +70,10 @@ impl Session {
         let profile = profile_from(register, &id).map_err(invalid)?;
         let refused = |_| ("Authentication failed".to_owned(), "Auth failed");
         let token = register.token.as_deref().filter(|token| !token.is_empty());
+        let token = token.or(self.line.token());
         let principal = self.bridge.gatekeeper.admit(token).map_err(refused)?;
+        // The line forgets its own when the agent is known.
+        let owner_token = token.map(str::to_owned);
         let extensions = extensions_from(register);
         let link = BridgeLink::new(
             id.clone(),
@@ -68,50 +82,112 @@ impl Session {
             self.line.signs().clone(),
         );
         let hub = &self.bridge.hub;
-        let attached = hub.attach(&principal, &id, profile, link.clone(), false);
-        let mut attached = attached.map_err(|failure| {
-            use jackfield_core::failure::Reason;
-            match failure.reason {
-                Reason::Unauthorized => ("Authentication failed".to_owned(), "Auth failed"),
-                _ => (failure.text.into_owned(), "Not now"),
-            }
+        let back = register.resume.as_ref().filter(|_| extensions.resume);
+        let attached = if extensions.resume {
+            let shown = back.map(|back| &*back.token);
+            let attached = hub.attach_resumable(&principal, &id, profile, link.clone(), shown);
+            attached.map(|(attached, token)| (attached, Some(token)))
+        } else {
+            let attached = hub.attach(&principal, &id, profile, link.clone(), false);
+            attached.map(|attached| (attached, None))
+        };
+        let (mut attached, token) = attached.map_err(|failure| match failure.reason {
+            Reason::Unauthorized => ("Authentication failed".to_owned(), "Auth failed"),
+            _ => (failure.text.into_owned(), "Not now"),
         })?;
-        if let Some(saved) = attached.saved.take() {
+        let adopted = std::mem::take(&mut attached.adopted);
+        let saved = attached.saved.take();
+        let known_by = token.as_ref().map(|token| token_hash(token.expose()));
+        let calls = back.and_then(|back| back.calls.as_deref());
+        let lineages = &self.bridge.lineages;
+        let Some((lineage, found)) = lineages.join(&attached, &link, known_by, calls) else {
+            return Ok(Some(Closing::Replaced.into()));
+        };
+        self.registered = Some(Box::new(Registered {
+            attached,
+            link: link.clone(),
+            principal: principal.as_agent(id.clone()),
+            reader: found.reader,
+            lineage: lineage.clone(),
+        }));
+        if let Some(saved) = saved {
             saved
                 .await
                 .map_err(|error| (error.to_string(), "Not now"))?;
         }
-        let now = Some(jiff::Timestamp::now());
-        let attachment = Attachment {
-            token_hash: token.map(token_hash),
-            agent_type: register
-                .agent_type
-                .as_deref()
-                .unwrap_or_default()
-                .to_owned(),
-            capabilities: register
-                .capabilities
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            connected_at: now,
-            last_heartbeat: now,
-            active_sessions: 0,
-        };
-        self.bridge.note_attached(&id, attachment);
+        self.bridge
+            .note_attached(&id, attachment(register, owner_token.as_deref()));
         self.line.known(principal.grant.revoked.clone());
-        self.registered = Some(Box::new(Registered {
-            attached,
-            link,
-            principal: principal.as_agent(id),
-        }));
+        let listed = back.map_or(&[][..], |back| &back.open);
+        let mut resumed = super::resume::resume(adopted, listed, &lineage);
         let accepted = Accepted {
             extensions: confirmed(extensions),
-            resume: None,
+            resume: token.as_ref().map(|token| Back {
+                token: token.expose().into(),
+                grace_ms: grace_ms(self.line.limits().resume_grace.0),
+                open: std::mem::take(&mut resumed.open),
+                gone: resumed.gone.clone(),
+            }),
         };
         self.queue(&downlink::registered(&accepted));
-        Ok(())
+        self.go_on(resumed, found);
+        Ok(None)
     }
+
+    /// Goes on with what a connection before had open.
+    fn go_on(&mut self, resumed: Resumed<'_>, found: Found) {
+        let Some(link) = self.registered.as_ref().map(|it| it.link.clone()) else {
+            return;
+        };
+        // At once, since they come before what is read of the same replies now; there are not many.
+        for frame in found.frames {
+            self.queue(&frame);
+        }
+        for call_id in found.calls {
+            self.read_reply(call_id);
+        }
+        let is_gone = |call: &&Arc<Call>| {
+            let mut gone = resumed.gone.iter();
+            call.is_ended() && gone.any(|gone| *gone == call.request.as_str())
+        };
+        // What was cancelled while nobody could be told.
+        let cancelled = found.parked.iter().filter(is_gone);
+        let cancels = cancelled.map(|call| Mail::Frame(cancel_frame(call)));
+        self.first.extend(cancels);
+        for serving in resumed.going_on {
+            let call = serving.call().clone();
+            let answers = self.serve(serving, &link).repeated_answers();
+            self.first.extend(answers.into_iter().map(Mail::Frame));
+            if call.acked() > 0 {
+                self.acks.add(&call.request, call.acked(), 0);
+            }
+        }
+        self.first
+            .extend(resumed.unseen.into_iter().map(Mail::Call));
+        if !self.first.is_empty() {
+            // It is taken like mail, and with it.
+            self.line.rope(MAILBOX).pull();
+        }
+    }
+}
+
+/// What the platform may know of the connection.
+fn attachment(register: &Register<'_>, token: Option<&str>) -> Attachment {
+    let now = Some(jiff::Timestamp::now());
+    let agent_type = register.agent_type.as_deref().unwrap_or_default();
+    let capabilities = register.capabilities.iter().map(ToString::to_string);
+    Attachment {
+        token_hash: token.map(token_hash),
+        agent_type: agent_type.to_owned(),
+        capabilities: capabilities.collect(),
+        connected_at: now,
+        last_heartbeat: now,
+        active_sessions: 0,
+    }
+}
+
+fn grace_ms(grace: Duration) -> u64 {
+    u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn extensions_from(register: &Register<'_>) -> Extensions {
@@ -122,8 +198,7 @@ fn extensions_from(register: &Register<'_>) -> Extensions {
             .any(|extension| extension == name)
     };
     Extensions {
-        // Not yet: the session does not number or acknowledge frames.
-        resume: false,
+        resume: has(extension::RESUME),
         artifacts: has(extension::ARTIFACTS),
         input: has(extension::INPUT),
         meta: has(extension::META),

@@ -50,12 +50,14 @@ async fn the_target_gets_a_message_of_its_caller_in_a_new_session() {
 }
 
 #[tokio::test]
-async fn a_caller_that_the_hub_does_not_know_is_the_platform() {
+async fn a_caller_that_the_hub_does_not_know_is_an_agent_of_the_platforms() {
     let hub = Running::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.stream("/api/a2a/call", call("stranger", "amy")).await;
     let serving = amy.next_call().await;
-    assert_eq!(serving.call().principal.who, Who::Platform);
+    let principal = &serving.call().principal;
+    assert_eq!(principal.key(), "platform/agent/stranger");
+    assert!(!principal.is_admin());
     serving.finish(done(""));
     assert_eq!(stream.rest().await, [json!({"type": "done"})]);
 }
@@ -126,11 +128,14 @@ async fn a_target_takes_as_many_calls_of_agents_as_it_was_set_to() {
             .unwrap();
     };
     let limited = (429, "rate_limited");
-    set(true, Some(1));
-    let _stream = hub.stream("/api/a2a/call", call("bob", "amy")).await;
-    amy.next_call().await.finish(done(""));
+    set(true, Some(2));
+    for caller in ["bob", "stranger"] {
+        let _stream = hub.stream("/api/a2a/call", call(caller, "amy")).await;
+        amy.next_call().await.finish(done(""));
+    }
     for (caller, per_hour, allow, expected) in [
-        ("bob", Some(1), true, limited),
+        ("bob", Some(2), true, limited),
+        ("stranger", Some(2), true, limited),
         ("bob", None, false, limited),
         ("stranger", None, false, limited),
     ] {

@@ -3,6 +3,7 @@
 use std::{io, net::IpAddr, sync::Arc};
 
 use jackfield_bridge::CallbackRules;
+use jackfield_core::principal::Principal;
 use jackfield_kit::outbound::{Lookup, Outbound, OutboundRules, Resolver};
 use serde_json::json;
 
@@ -124,7 +125,12 @@ async fn a_name_that_leads_to_a_private_address_is_given_up_with_the_remedy() {
     let callbacks = hub.door.hub.callbacks();
     let dead = soon(async {
         loop {
-            if let Some(dead) = callbacks.list(true, 10).await.unwrap().pop() {
+            if let Some(dead) = callbacks
+                .list(&Principal::local(), true, 10)
+                .await
+                .unwrap()
+                .pop()
+            {
                 return dead;
             }
             tokio::task::yield_now().await;

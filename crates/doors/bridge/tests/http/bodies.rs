@@ -1,10 +1,12 @@
 //! Bodies are counted while they are read, whatever their headers say.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
+use jackfield_core::{limits::Limits, units::Size};
+use reqwest::Method;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::harness::{Running, SECRET, done, read_until, soon};
+use crate::harness::{Running, SECRET, done, platform, read_until, soon};
 
 const LIMIT: usize = 5 << 20;
 
@@ -46,6 +48,24 @@ async fn a_length_over_the_limit_is_413_before_the_body_comes() {
         .await;
     let answer = read_until(&mut socket, "payload_too_large").await;
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test]
+async fn the_limit_is_the_operators_to_choose() {
+    let limits = Limits {
+        relay_body: Size::kib(1),
+        ..Limits::default()
+    };
+    let hub = Running::start_with(Arc::default(), limits, platform()).await;
+    for (length, expected) in [(1024, 404), (1025, 413)] {
+        let body = Some(body_of(length));
+        let (status, answer) = hub.checked(Method::POST, "/api/relay", body).await;
+        assert_eq!(status.as_u16(), expected, "{answer}");
+        assert_eq!(
+            answer["message"].as_str().unwrap().contains("1KiB"),
+            expected == 413
+        );
+    }
 }
 
 #[tokio::test]

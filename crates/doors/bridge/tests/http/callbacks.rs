@@ -6,10 +6,10 @@ use axum::http::StatusCode;
 use jackfield_bridge::CallbackRules;
 use jackfield_core::{
     agent::Keep,
-    event::{Done, End, Event, File, FileSource, Json},
+    event::{Done, DoneState, End, Event, File, FileSource, Json},
     failure::{Failure, Reason},
     id::AgentId,
-    outbox::{CallbackRef, OutboxState},
+    outbox::{OutboxRow, OutboxState},
     principal::Principal,
     store::{Store as _, TaskFilter, memory::MemoryStore},
 };
@@ -52,9 +52,18 @@ async fn status(hub: &Running, request: &str) -> Value {
     answer
 }
 
+/// As the operator sees them.
+async fn undelivered(hub: &Running) -> Vec<OutboxRow> {
+    let callbacks = hub.door.hub.callbacks();
+    callbacks
+        .list(&Principal::local(), false, 10)
+        .await
+        .unwrap()
+}
+
 /// The callback is settled after its answer was read, which nobody is told of: looks until it is.
 async fn settled(hub: &Running) -> Vec<(OutboxState, Option<String>)> {
-    let rows = hub.door.hub.callbacks().list(false, 10).await.unwrap();
+    let rows = undelivered(hub).await;
     rows.into_iter()
         .map(|row| (row.state, row.last_error))
         .collect()
@@ -229,7 +238,7 @@ async fn a_destination_that_asks_for_time_gets_it() {
     let before = Timestamp::now();
     post.answer((StatusCode::TOO_MANY_REQUESTS, [("retry-after", "600")]));
     let row = wait_for(async || {
-        let rows = hub.door.hub.callbacks().list(false, 10).await.unwrap();
+        let rows = undelivered(&hub).await;
         rows.into_iter().find(|row| row.attempts > 0)
     })
     .await;
@@ -253,14 +262,10 @@ async fn what_is_given_up_is_listed_and_can_be_sent_again() {
     let key = post.header("idempotency-key").unwrap().to_owned();
     post.answer(StatusCode::GONE);
     let callbacks = hub.door.hub.callbacks();
-    let dead = wait_for(async || callbacks.list(true, 10).await.unwrap().pop()).await;
+    let local = Principal::local();
+    let dead = wait_for(async || callbacks.list(&local, true, 10).await.unwrap().pop()).await;
     assert_eq!(dead.last_error.as_deref(), Some("it answered 410 Gone"));
-    assert!(
-        callbacks
-            .resend(CallbackRef::Task(dead.task))
-            .await
-            .unwrap()
-    );
+    callbacks.resend(&local, dead.task).await.unwrap();
     let post = called.next().await;
     assert_eq!(post.header("idempotency-key"), Some(&*key));
     post.ok();
@@ -367,11 +372,11 @@ async fn an_open_async_request_is_409_and_its_stream_can_be_read_meanwhile() {
     assert_eq!(stream.data().await, chunk("so far"));
 }
 
-/// Its owner wants nothing of it on disk: that it is over is all that can be told.
 #[tokio::test]
-async fn an_agent_of_which_nothing_is_kept_is_called_back_without_its_words() {
+async fn an_agent_of_which_nothing_is_kept_is_called_back_with_its_words_and_then_forgotten() {
     let mut called = Called::start().await;
-    let hub = hub_with(lenient()).await;
+    let store = Arc::new(MemoryStore::default());
+    let hub = start(store.clone(), lenient()).await;
     let mut amy = hub.attach("amy");
     let id = AgentId::parse("amy").unwrap();
     let settings = jackfield_core::agent::Settings {
@@ -383,9 +388,64 @@ async fn an_agent_of_which_nothing_is_kept_is_called_back_without_its_words() {
         .change(&Principal::local(), &id, None, Some(settings))
         .unwrap();
     accepted(&hub, async_body("r1", &called.origin())).await;
-    amy.next_call().await.finish(done("secret"));
+    let call = amy.next_call().await;
+    call.push(Event::text("said "));
+    call.push(Event::text("once"));
+    call.finish(End::done());
+    let cut = called.next().await;
+    assert_eq!(cut.body()["result"], "said once");
+    // It survives the hub, as it must where it is the only delivery.
+    hub.stop().await;
+    drop(cut);
+    let hub = start(store, lenient()).await;
     let post = called.next().await;
     assert_eq!(post.body()["status"], "completed");
-    assert_eq!(post.body()["result"], "");
+    assert_eq!(post.body()["result"], "said once");
     post.ok();
+    wait_for(async || settled(&hub).await.is_empty().then_some(())).await;
+    assert_eq!(status(&hub, "r1").await["result"], "");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_a_question_is_called_back_and_the_reply_to_it_is_another_request() {
+    let mut called = Called::start().await;
+    let hub = hub_with(lenient()).await;
+    let mut amy = hub.attach("amy");
+    for (request, words) in [("r1", "which one?"), ("r2", "and how many?")] {
+        accepted(&hub, async_body(request, &called.origin())).await;
+        let call = amy.next_call().await;
+        assert_eq!(call.call().session.as_str(), "s1");
+        call.push(Event::text(words));
+        call.finish(End::Done(Box::new(Done {
+            state: DoneState::InputRequired,
+            ..Done::default()
+        })));
+        let post = called.next().await;
+        assert_eq!(post.body()["request_id"], request);
+        assert_eq!(post.body()["status"], "completed");
+        assert_eq!(post.body()["result"], words);
+        post.ok();
+        assert_eq!(status(&hub, request).await["result"], words);
+    }
+    wait_for(async || settled(&hub).await.is_empty().then_some(())).await;
+}
+
+#[tokio::test]
+async fn the_next_hub_finds_every_request_by_its_id() {
+    let mut called = Called::start().await;
+    let store = Arc::new(MemoryStore::default());
+    let hub = start(store.clone(), lenient()).await;
+    let mut amy = hub.attach("amy");
+    for request in ["r1", "r2"] {
+        accepted(&hub, async_body(request, &called.origin())).await;
+        amy.next_call().await.finish(done(request));
+        called.next().await.ok();
+    }
+    hub.stop().await;
+    let hub = start(store, lenient()).await;
+    for request in ["r1", "r2"] {
+        assert_eq!(status(&hub, request).await["result"], request);
+    }
+    let unknown = "/api/task-status?agent_id=amy&request_id=r3";
+    assert_eq!(hub.get(unknown).await.0.as_u16(), 404);
 }

@@ -26,7 +26,11 @@ async fn relay(door: &Door, body: &Value) -> BodyDataStream {
         .header("x-platform-secret", SECRET)
         .body(Body::from(body.to_string()))
         .unwrap();
-    let response = router(door.bridge.clone()).oneshot(request).await.unwrap();
+    let response = router(door.bridge.clone())
+        .0
+        .oneshot(request)
+        .await
+        .unwrap();
     assert_eq!(response.status(), 200);
     response.into_body().into_data_stream()
 }

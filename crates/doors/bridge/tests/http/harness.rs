@@ -1,38 +1,41 @@
-//! A hub with the bridge's API on a port of its own, and agents whose part the test plays.
+//! A hub with the bridge's API on a port of its own, and agents whose part the test plays. What the hub answers in JSON
+//! is checked against its own description.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
-use jackfield_bridge::{Bridge, Platform, Secret, router};
+use axum::{Router, routing::get};
+use jackfield_bridge::{Bridge, DOOR, Platform, Secret, router};
 use jackfield_core::{
-    agent::{Closing, Link, Profile, Skill},
-    call::{Call, Serving},
+    agent::{Profile, Skill},
     event::{Done, End},
-    hub::{Attached, Hub},
-    id::{AgentId, CallId},
+    hub::Hub,
     limits::Limits,
     principal::Principal,
     store::memory::MemoryStore,
 };
-use jackfield_kit::{auth::Gatekeeper, server::Server, tasks::Tasks};
+pub(crate) use jackfield_kit::testing::{Scripted, Sse, soon};
+use jackfield_kit::{
+    auth::Gatekeeper,
+    line::{Line, LineParts},
+    server::Server,
+    tasks::Tasks,
+    testing::{Manner, SOON, SseReader, spec},
+    upgrade::Upgrade,
+};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
-    sync::mpsc::{self, Receiver, Sender},
     task::JoinSet,
 };
 
-/// Long enough for anything that works.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
-
 /// The platform's secret.
 pub(crate) const SECRET: &str = "hunter2";
-
-/// Fails a test that would hang.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("in time")
-}
 
 /// A hub without a server.
 pub(crate) struct Door {
@@ -60,6 +63,22 @@ impl Door {
         }
     }
 
+    /// The way in for agents that are real.
+    fn sockets(&self) -> Router {
+        let (bridge, hub, tasks) = (self.bridge.clone(), self.hub.clone(), self.tasks.clone());
+        let take = move |upgrade: Upgrade| async move {
+            let parts = LineParts {
+                hub,
+                door: DOOR,
+                stop: tasks.stop_token().clone(),
+                hangup: None,
+                token: None,
+            };
+            Line::open(upgrade, &tasks, parts, move |line| bridge.run(line, None))
+        };
+        Router::new().route("/ws", get(take))
+    }
+
     /// Attaches an agent of `local`.
     pub(crate) fn attach(&self, id: &str) -> Scripted {
         self.attach_as(&Principal::local(), id, "bridge")
@@ -71,15 +90,6 @@ impl Door {
         id: &str,
         door: &'static str,
     ) -> Scripted {
-        let (calls, delivered) = mpsc::channel(16);
-        let (cancels, cancelled) = mpsc::channel(16);
-        let (closes, closed) = mpsc::channel(16);
-        let link = Arc::new(Mailbox {
-            calls,
-            cancels,
-            closes,
-            door,
-        });
         let profile = Profile {
             name: format!("Agent {id}"),
             agent_type: Some("claude".into()),
@@ -89,14 +99,12 @@ impl Door {
             }],
             ..Profile::default()
         };
-        let id = AgentId::parse(id).unwrap();
-        let attached = self.hub.attach(principal, &id, profile, link, false);
-        Scripted {
-            attached: Some(attached.unwrap()),
-            delivered,
-            cancelled,
-            closed,
-        }
+        let manner = Manner {
+            door,
+            is_lively: false,
+            one_call_per_session: door == "bridge",
+        };
+        Scripted::attach(&self.hub, principal, id, profile, manner)
     }
 }
 
@@ -130,7 +138,7 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut server = JoinSet::new();
-        let app = router(door.bridge.clone());
+        let app = router(door.bridge.clone()).0.merge(door.sockets());
         server.spawn(Server::new(vec![listener], app, door.tasks.clone()).run(SOON));
         Self {
             addr,
@@ -163,12 +171,26 @@ impl Running {
     }
 
     pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
-        taken_apart(self.platform(Method::GET, path).send().await.unwrap()).await
+        self.checked(Method::GET, path, None).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
-        let request = self.platform(Method::POST, path).json(&body);
-        taken_apart(request.send().await.unwrap()).await
+        self.checked(Method::POST, path, Some(body.to_string()))
+            .await
+    }
+
+    /// A request of the platform's, whose answer must be as described.
+    pub(crate) async fn checked(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> (StatusCode, Value) {
+        let request = self.platform(method.clone(), path);
+        let request = request.body(body.unwrap_or_default());
+        let (status, answer) = taken_apart(request.send().await.unwrap()).await;
+        spec::check(&SPEC, method.as_str(), path, status.as_u16(), &answer);
+        (status, answer)
     }
 
     /// Opens a stream; panics if it is refused.
@@ -186,6 +208,27 @@ impl Running {
         let mut socket = TcpStream::connect(self.addr).await.unwrap();
         socket.write_all(request.as_bytes()).await.unwrap();
         socket
+    }
+}
+
+/// What the API says of itself; here, no answer may say more than that.
+pub(crate) static SPEC: LazyLock<Value> = LazyLock::new(|| {
+    let mut spec = serde_json::to_value(jackfield_bridge::description()).unwrap();
+    for schema in spec["components"]["schemas"]
+        .as_object_mut()
+        .unwrap()
+        .values_mut()
+    {
+        close(schema);
+    }
+    spec
+});
+
+fn close(schema: &mut Value) {
+    if let Some(kinds) = schema["oneOf"].as_array_mut() {
+        kinds.iter_mut().for_each(close);
+    } else if schema["properties"].is_object() {
+        schema["additionalProperties"] = json!(false);
     }
 }
 
@@ -220,78 +263,6 @@ pub(crate) async fn read_until(socket: &mut TcpStream, wanted: &str) -> String {
     String::from_utf8(text).unwrap()
 }
 
-#[derive(Debug)]
-struct Mailbox {
-    calls: Sender<Serving>,
-    cancels: Sender<CallId>,
-    closes: Sender<Closing>,
-    door: &'static str,
-}
-
-impl Link for Mailbox {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
-        self.calls
-            .try_send(call)
-            .map_err(mpsc::error::TrySendError::into_inner)
-    }
-
-    fn cancel(&self, call: &Arc<Call>) {
-        self.cancels.try_send(call.id).ok();
-    }
-
-    fn close(&self, why: Closing) {
-        self.closes.try_send(why).ok();
-    }
-
-    fn alive(&self, _: &Call) -> bool {
-        false
-    }
-
-    fn door(&self) -> &'static str {
-        self.door
-    }
-
-    /// As an agent of the bridge without `meta`.
-    fn one_call_per_session(&self) -> bool {
-        self.door == "bridge"
-    }
-}
-
-/// An agent whose part the test plays.
-pub(crate) struct Scripted {
-    pub(crate) attached: Option<Attached>,
-    delivered: Receiver<Serving>,
-    cancelled: Receiver<CallId>,
-    closed: Receiver<Closing>,
-}
-
-impl Scripted {
-    /// The next call that is written to it.
-    pub(crate) async fn next_call(&mut self) -> Serving {
-        soon(self.delivered.recv()).await.unwrap()
-    }
-
-    /// Whether no call has been written to it.
-    pub(crate) fn has_nothing_to_do(&self) -> bool {
-        self.delivered.is_empty()
-    }
-
-    /// The next call that it is told to stop.
-    pub(crate) async fn next_cancel(&mut self) -> CallId {
-        soon(self.cancelled.recv()).await.unwrap()
-    }
-
-    /// Why it is told to go.
-    pub(crate) async fn next_close(&mut self) -> Closing {
-        soon(self.closed.recv()).await.unwrap()
-    }
-
-    /// Hangs up.
-    pub(crate) fn leave(&mut self) {
-        self.attached = None;
-    }
-}
-
 /// The end of an answer that is repeated there.
 pub(crate) fn done(result: &str) -> End {
     End::Done(Box::new(Done {
@@ -300,55 +271,21 @@ pub(crate) fn done(result: &str) -> End {
     }))
 }
 
-/// One event of a stream.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sse {
-    pub(crate) id: Option<String>,
-    pub(crate) data: Value,
-}
-
 /// The client's end of a stream. Dropping it hangs up.
-pub(crate) struct Stream {
-    response: Response,
-    unread: String,
-}
+pub(crate) struct Stream(SseReader);
 
 impl Stream {
     pub(crate) async fn of(request: RequestBuilder) -> Self {
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        if status != StatusCode::OK {
-            panic!("{status}: {}", response.text().await.unwrap());
-        }
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
-        assert_eq!(response.headers()["cache-control"], "no-cache");
-        Self {
-            response,
-            unread: String::new(),
-        }
+        Self(SseReader::of(request.send().await.unwrap()).await)
     }
 
-    /// The next event; none at the end.
+    /// The next event, which must be as described; none at the end.
     pub(crate) async fn next(&mut self) -> Option<Sse> {
-        loop {
-            if let Some(end) = self.unread.find("\n\n") {
-                let frame: String = self.unread.drain(..end + 2).collect();
-                let (id, data) = match frame.strip_prefix("id: ") {
-                    Some(rest) => {
-                        let (id, rest) = rest.split_once('\n').unwrap();
-                        (Some(id.to_owned()), rest)
-                    }
-                    None => (None, &*frame),
-                };
-                let data = data.strip_prefix("data: ").expect(&frame).trim_end();
-                return Some(Sse {
-                    id,
-                    data: serde_json::from_str(data).unwrap(),
-                });
-            }
-            let bytes = soon(self.response.chunk()).await.unwrap()?;
-            self.unread.push_str(std::str::from_utf8(&bytes).unwrap());
-        }
+        let next = self.0.next().await?;
+        assert_eq!(next.event, None, "clients of the bridge know no names");
+        let schema = json!({"$ref": "#/components/schemas/RelayEvent"});
+        spec::fits(&SPEC, &schema, &next.data).unwrap();
+        Some(next)
     }
 
     /// The data of the next event.

@@ -24,6 +24,8 @@ pub(super) struct Clocks {
     /// Bytes read since `window`, less what was allowed; counts while some pipes are full.
     pub(super) read: usize,
     window: Instant,
+    /// Bytes of answers that were queued since the queue was last empty.
+    answered: usize,
     last_look: Instant,
 }
 
@@ -36,6 +38,7 @@ impl Clocks {
             register_by: now + limits.register.0,
             read: 0,
             window: now,
+            answered: 0,
             last_look: now,
         }
     }
@@ -61,8 +64,18 @@ impl Clocks {
 }
 
 impl Line {
+    /// What the session queued when it was given something of the peer's is an answer.
+    pub(super) fn note_answers(&mut self) {
+        if let Some(queued) = self.answering.take() {
+            self.clocks.answered += self.ws.queued_bytes().saturating_sub(queued);
+        }
+    }
+
     /// Whether the peer may be read now: freely, a little at a time, or not at all (DESIGN 5.4).
-    pub(super) fn may_read(&mut self, reading: Reading) -> bool {
+    pub(super) fn may_read(&mut self, now: Instant, reading: Reading) -> bool {
+        if self.ws.queued_bytes() == 0 {
+            self.clocks.answered = 0;
+        }
         if self.owes_much() {
             return false;
         }
@@ -72,21 +85,19 @@ impl Line {
                 true
             }
             Reading::Shut => false,
-            Reading::Paced => self
-                .clocks
-                .may_read_paced(Instant::now(), self.parts.hub.limits()),
+            Reading::Paced => self.clocks.may_read_paced(now, self.hub.limits()),
         }
     }
 
-    /// Whether so much is queued for the peer that it gets no more answers until it reads. Pipes stop long before:
-    /// this is what it asked for itself, or one large frame.
+    /// Whether so many answers of ours are unread that the peer may ask for no more. Frames of others do not count:
+    /// two peers that write before they read must not wait for each other.
     fn owes_much(&self) -> bool {
-        self.ws.queued_bytes() >= self.limits().pipe_full.0
+        let unread = self.clocks.answered.min(self.ws.queued_bytes());
+        unread >= self.limits().pipe_full.0
     }
 
-    pub(super) fn set_timer(&mut self, reading: Reading, may_read: bool) {
-        let (limits, clocks) = (self.parts.hub.limits(), &self.clocks);
-        let now = Instant::now();
+    pub(super) fn set_timer(&mut self, now: Instant, reading: Reading, may_read: bool) {
+        let (limits, clocks) = (self.hub.limits(), &self.clocks);
         let mut at = match (clocks.is_known, clocks.is_pinged) {
             (false, _) => clocks.register_by,
             (true, true) => clocks.last_heard + 2 * limits.ping.0,
@@ -105,8 +116,8 @@ impl Line {
         }
     }
 
-    pub(super) fn on_timer(&mut self, reading: Reading) -> Option<Step> {
-        let now = Instant::now();
+    /// Looks at the clocks, whichever of them the timer was set for.
+    pub(super) fn on_timer(&mut self, now: Instant, reading: Reading) -> Option<Step> {
         if self.ws.blocked_for() >= self.limits().write_stuck.0 {
             return Some(Step::Over(Leave::Gone));
         }
@@ -116,7 +127,7 @@ impl Line {
         if reading == Reading::Shut || self.owes_much() {
             // Not being read, it cannot show signs of life; but that it hung up can be seen.
             self.clocks.heard(now);
-            if self.parts.hangup.as_ref().is_some_and(Hangup::is_hung_up) {
+            if self.hangup.as_ref().is_some_and(Hangup::is_hung_up) {
                 return Some(Step::Over(Leave::Gone));
             }
         } else if self.clocks.is_known {

@@ -294,7 +294,7 @@ pub struct SettingsBody {
     allow_a2a: Option<bool>,
     /// How many calls of other agents it takes within an hour; null: any number.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u32>)]
+    #[schema(value_type = Option<u64>, maximum = 4294967295u32)]
     calls_per_hour: Option<Option<u32>>,
     /// How long a call of it may be silent; null: as the hub has it.
     #[serde(default, deserialize_with = "given")]

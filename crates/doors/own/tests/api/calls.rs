@@ -39,7 +39,7 @@ async fn a_streamed_call_says_its_names_then_what_the_agent_says_then_how_it_end
     assert_eq!(opened["session"], "s 1");
     assert!(opened.get("task").is_none());
     assert_eq!(
-        stream.response.headers()["jackfield-call"],
+        stream.response().headers()["jackfield-call"],
         call.id.to_string()
     );
     assert_eq!(call.message.words(), "hello");
@@ -92,7 +92,7 @@ async fn all_that_is_ready_comes_in_one_write() {
         serving.push(Event::Chunk(Chunk::status(n.to_string())));
     }
     serving.finish(End::done());
-    let bytes = soon(stream.response.chunk()).await.unwrap().unwrap();
+    let bytes = soon(stream.response().chunk()).await.unwrap().unwrap();
     let text = std::str::from_utf8(&bytes).unwrap();
     assert_eq!(text.matches("event: chunk").count(), 5);
     assert!(text.ends_with("event: done\ndata: {\"type\":\"done\",\"state\":\"completed\"}\n\n"));

@@ -1,8 +1,11 @@
 //! Health, metrics, what is not there, and the description of all that is.
 
+use std::collections::HashSet;
+
 use jackfield_core::limits::Limits;
+use jackfield_kit::testing::spec;
 use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::Running;
 
@@ -108,9 +111,12 @@ async fn the_description_lists_every_route_and_every_reference_leads_somewhere()
     assert!(spec["openapi"].as_str().unwrap().starts_with("3."));
     assert_eq!(spec["info"]["version"], "1.2.3");
     let mut routes = Vec::new();
+    let mut ids = HashSet::new();
     for (path, item) in spec["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             routes.push(format!("{} {path}", method.to_uppercase()));
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(ids.insert(id), "{id} is there twice");
             let responses = operation["responses"].as_object().unwrap();
             assert!(
                 path == "/healthz" || responses.contains_key("401"),
@@ -138,6 +144,8 @@ async fn the_description_lists_every_route_and_every_reference_leads_somewhere()
         "POST /v1/calls/{id}/cancel",
         "POST /v1/calls/{id}/answer",
         "POST /v1/calls/{id}/messages",
+        "POST /v1/calls/{id}/resend",
+        "GET /v1/callbacks",
         "GET /v1/events",
         "GET /v1/tokens",
         "POST /v1/tokens",
@@ -150,25 +158,7 @@ async fn the_description_lists_every_route_and_every_reference_leads_somewhere()
     ];
     wanted.sort_unstable();
     assert_eq!(routes, wanted);
-    let mut names = Vec::new();
-    references(spec, &mut names);
-    assert!(names.len() > 20);
-    for name in names {
-        assert!(spec.pointer(&name[1..]).is_some(), "{name} leads nowhere");
-    }
-}
-
-fn references(value: &Value, names: &mut Vec<String>) {
-    match value {
-        Value::Object(object) => {
-            if let Some(Value::String(name)) = object.get("$ref") {
-                names.push(name.clone());
-            }
-            object.values().for_each(|value| references(value, names));
-        }
-        Value::Array(items) => items.iter().for_each(|value| references(value, names)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
+    spec::references_lead_somewhere(spec);
 }
 
 impl Running {

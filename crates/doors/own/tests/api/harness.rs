@@ -1,31 +1,28 @@
 //! A hub with its own API on a port of its own, and an agent whose part the test plays. Whatever the hub answers in
 //! JSON is checked against its own description.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use jackfield_core::{
-    agent::{Closing, Link, Profile, Skill},
-    call::{Call, Serving},
-    hub::{Attached, Hub},
-    id::{AgentId, CallId, Owner},
+    agent::{Profile, Skill},
+    call::Serving,
+    hub::Hub,
+    id::Owner,
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
 };
-use jackfield_kit::{auth::Gatekeeper, server::Server, tasks::Tasks};
+pub(crate) use jackfield_kit::testing::{Scripted, soon};
+use jackfield_kit::{
+    auth::Gatekeeper,
+    server::Server,
+    tasks::Tasks,
+    testing::{self, Manner, SOON, SseReader, spec},
+};
 use jackfield_own::{OwnState, openapi_route, router};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use tokio::{
-    net::TcpListener,
-    sync::mpsc::{self, Receiver, Sender},
-    task::JoinSet,
-};
-
-use crate::spec;
-
-/// Long enough for anything that works.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+use tokio::{net::TcpListener, task::JoinSet};
 
 /// A running hub.
 pub(crate) struct Running {
@@ -145,14 +142,11 @@ impl Running {
 
     /// Opens a stream; panics if it is refused.
     pub(crate) async fn stream(&self, request: RequestBuilder) -> Stream {
-        let response = request.send().await.unwrap();
-        assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
-        let is_watch = response.url().path() == "/v1/events";
+        let reader = SseReader::of(request.send().await.unwrap()).await;
+        let is_watch = reader.response.url().path() == "/v1/events";
         let name = if is_watch { "WatchEvent" } else { "CallEvent" };
         Stream {
-            response,
-            unread: String::new(),
+            reader,
             schema: json!({"$ref": format!("#/components/schemas/{name}")}),
             spec: self.spec.clone(),
         }
@@ -177,14 +171,6 @@ impl Running {
     }
 
     pub(crate) fn attach_for(&self, principal: &Principal, id: &str) -> Scripted {
-        let (calls, delivered) = mpsc::channel(16);
-        let (cancels, cancelled) = mpsc::channel(16);
-        let (closes, closed) = mpsc::channel(16);
-        let link = Arc::new(Mailbox {
-            calls,
-            cancels,
-            closes,
-        });
         let profile = Profile {
             name: format!("Agent {id}"),
             skills: vec![Skill {
@@ -193,70 +179,12 @@ impl Running {
             }],
             ..Profile::default()
         };
-        let id = AgentId::parse(id).unwrap();
-        let attached = self.hub.attach(principal, &id, profile, link, false);
-        Scripted {
-            attached: attached.unwrap(),
-            delivered,
-            cancelled,
-            closed,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Mailbox {
-    calls: Sender<Serving>,
-    cancels: Sender<CallId>,
-    closes: Sender<Closing>,
-}
-
-impl Link for Mailbox {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
-        self.calls
-            .try_send(call)
-            .map_err(mpsc::error::TrySendError::into_inner)
-    }
-
-    fn cancel(&self, call: &Arc<Call>) {
-        self.cancels.try_send(call.id).ok();
-    }
-
-    fn close(&self, why: Closing) {
-        self.closes.try_send(why).ok();
-    }
-
-    fn alive(&self, _: &Call) -> bool {
-        true
-    }
-
-    fn door(&self) -> &'static str {
-        "local"
-    }
-}
-
-/// An agent whose part the test plays.
-pub(crate) struct Scripted {
-    pub(crate) attached: Attached,
-    delivered: Receiver<Serving>,
-    cancelled: Receiver<CallId>,
-    closed: Receiver<Closing>,
-}
-
-impl Scripted {
-    /// The next call that is written to it.
-    pub(crate) async fn next_call(&mut self) -> Serving {
-        soon(self.delivered.recv()).await.unwrap()
-    }
-
-    /// The next call that it is told to stop.
-    pub(crate) async fn next_cancel(&mut self) -> CallId {
-        soon(self.cancelled.recv()).await.unwrap()
-    }
-
-    /// Why it is told to go.
-    pub(crate) async fn next_close(&mut self) -> Closing {
-        soon(self.closed.recv()).await.unwrap()
+        let manner = Manner {
+            door: "local",
+            is_lively: true,
+            one_call_per_session: false,
+        };
+        Scripted::attach(&self.hub, principal, id, profile, manner)
     }
 }
 
@@ -270,38 +198,23 @@ pub(crate) struct Sse {
 
 /// The client's end of a stream. Dropping it hangs up.
 pub(crate) struct Stream {
-    pub(crate) response: Response,
-    unread: String,
+    reader: SseReader,
     schema: Value,
     spec: Value,
 }
 
 impl Stream {
+    pub(crate) fn response(&mut self) -> &mut Response {
+        &mut self.reader.response
+    }
+
     /// The next event; none at the end.
     pub(crate) async fn next(&mut self) -> Option<Sse> {
-        loop {
-            if let Some(end) = self.unread.find("\n\n") {
-                let frame: String = self.unread.drain(..end + 2).collect();
-                let field = |name: &str| {
-                    frame
-                        .lines()
-                        .find_map(|line| line.strip_prefix(name).map(str::to_owned))
-                };
-                let Some(event) = field("event: ") else {
-                    continue;
-                };
-                let data: Value = serde_json::from_str(&field("data: ").unwrap()).unwrap();
-                assert_eq!(data["type"], event, "the type is told twice, alike");
-                spec::fits(&self.spec, &self.schema, &data).unwrap();
-                return Some(Sse {
-                    event,
-                    id: field("id: "),
-                    data,
-                });
-            }
-            let bytes = soon(self.response.chunk()).await.unwrap()?;
-            self.unread.push_str(std::str::from_utf8(&bytes).unwrap());
-        }
+        let testing::Sse { event, id, data } = self.reader.next().await?;
+        let event = event.unwrap();
+        assert_eq!(data["type"], event, "the type is told twice, alike");
+        spec::fits(&self.spec, &self.schema, &data).unwrap();
+        Some(Sse { event, id, data })
     }
 
     /// The next event, which must be this one.
@@ -319,11 +232,6 @@ impl Stream {
         }
         all
     }
-}
-
-/// Fails a test that would hang.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("in time")
 }
 
 /// The text of the chunks.

@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod agents;
+mod callbacks;
 mod calls;
 mod description;
 mod harness;
 mod refusals;
-mod spec;
 mod tasks;
 mod tokens;
 mod turns;

@@ -29,7 +29,7 @@ async fn an_observer_sees_what_it_may_and_nothing_else() {
     let id = call.expect("call").await.data["id"].clone();
     let serving = amy.next_call().await;
     serving.push(Event::text("hi"));
-    let entry = amy.attached.entry();
+    let entry = amy.entry();
     let frame = Sight::Frame(Direction::Out, "{\"raw\":1}".into());
     hub.hub.taps().see(&entry.id, entry.owner(), None, frame);
     serving.finish(End::done());
@@ -78,7 +78,7 @@ async fn an_observer_that_lagged_is_told_how_much_it_missed() {
     let mut watch = hub
         .stream(hub.ask(Method::GET, "/v1/events?raw=true"))
         .await;
-    let entry = amy.attached.entry();
+    let entry = amy.entry();
     // Without giving way, so that the observer cannot keep up.
     for _ in 0..100 {
         let frame = Sight::Frame(Direction::In, "x".repeat(100).into());
@@ -104,6 +104,6 @@ async fn a_silent_stream_is_kept_alive_by_comments() {
     };
     let hub = Running::start_with(true, limits).await;
     let mut watch = hub.stream(hub.ask(Method::GET, "/v1/events")).await;
-    let bytes = soon(watch.response.chunk()).await.unwrap().unwrap();
+    let bytes = soon(watch.response().chunk()).await.unwrap().unwrap();
     assert!(bytes.starts_with(b": "), "{bytes:?}");
 }

@@ -9,12 +9,13 @@ use rustix::fs::{Access, access};
 
 use super::Finding;
 use crate::{
-    assembly::{ADMIN_TOKEN, CALLBACK_KEY, PLATFORM_SECRET},
+    assembly::ADMIN_TOKEN,
     client::{self, Client},
     cmd::backup::size,
     config::{Config, DEFAULT_FILE, Overrides},
     exit::{About, Stop},
     output::text,
+    platform::{CALLBACK_KEY, OLD_PLATFORM_SECRET, PLATFORM_SECRET},
 };
 
 /// How long a hub may take to say that it is ready.
@@ -137,15 +138,20 @@ pub(super) fn database(data_dir: &Path) -> Finding {
 pub(super) fn secrets(data_dir: &Path) -> Finding {
     let check = "secrets";
     let mut known = Vec::new();
-    for name in [PLATFORM_SECRET, CALLBACK_KEY, ADMIN_TOKEN] {
-        if !data_dir.join(name).exists() {
-            continue;
+    for name in [
+        PLATFORM_SECRET,
+        OLD_PLATFORM_SECRET,
+        CALLBACK_KEY,
+        ADMIN_TOKEN,
+    ] {
+        match jackfield_store::secrets::load(data_dir, name) {
+            Ok(Some(_)) => known.push(name),
+            Ok(None) => {}
+            // It names file and remedy.
+            Err(error) => {
+                return Finding::fail(check, error.to_string(), "then start the hub again");
+            }
         }
-        // It is there, so that none is made; the error names file and remedy.
-        if let Err(error) = jackfield_store::secrets::load_or_create(data_dir, name) {
-            return Finding::fail(check, error.to_string(), "then start the hub again");
-        }
-        known.push(name);
     }
     match known.as_slice() {
         [] => Finding::ok(check, "none yet; a hub makes them at its first start"),

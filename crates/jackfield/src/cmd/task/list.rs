@@ -5,7 +5,7 @@ use clap::Args;
 use jackfield_sdk::encode;
 use serde_json::{Value, json};
 
-use super::task_id;
+use super::{dead, task_id};
 use crate::{
     client::{self, Client},
     exit::{About, Code},
@@ -35,6 +35,9 @@ pub(super) struct Ls {
     /// Only those in this state
     #[arg(long, value_name = "STATE", value_parser = STATES)]
     state: Option<String>,
+    /// Those whose callback was given up, and why
+    #[arg(long, conflicts_with_all = ["agent", "state"])]
+    dead: bool,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -44,8 +47,11 @@ pub(super) struct Ls {
 
 impl Ls {
     pub(super) async fn run(self) -> Result<Code> {
-        let hub = self.client.connect()?;
         let limit = self.limit as usize;
+        if self.dead {
+            return dead::list(&self.client, limit).await;
+        }
+        let hub = self.client.connect()?;
         let mut filter = String::new();
         if let Some(agent) = &self.agent {
             filter += &format!("&agent={}", encode(agent));

@@ -2,7 +2,8 @@
 
 use jackfield_core::{
     event::{Answer, End, Event},
-    id::{AgentId, SessionId, TaskId},
+    id::{AgentId, RequestId, SessionId, TaskId},
+    principal::Whose,
     store::{LogItem, LogRow, Reopened, Store, TaskFilter, TaskRecord, TaskState},
 };
 
@@ -185,8 +186,19 @@ pub(super) fn filters_choose_tasks(store: &dyn Store) {
         state: TaskState::Rejected,
         ..task()
     };
+    let other_request = TaskRecord {
+        request: RequestId::parse("r2").unwrap(),
+        state: TaskState::Submitted,
+        ..task()
+    };
     let plain = task();
-    for record in [&other_agent, &other_session, &other_state, &plain] {
+    for record in [
+        &other_agent,
+        &other_session,
+        &other_state,
+        &other_request,
+        &plain,
+    ] {
         save(store, record, Vec::new());
     }
     let all = TaskFilter::default;
@@ -200,6 +212,11 @@ pub(super) fn filters_choose_tasks(store: &dyn Store) {
         ),
         [other_agent.id]
     );
+    let by_request = TaskFilter {
+        request: Some(other_request.request.clone()),
+        ..all()
+    };
+    assert_eq!(list(store, by_request), [other_request.id]);
     assert_eq!(
         list(
             store,
@@ -263,22 +280,24 @@ pub(super) fn an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_fo
             record.id
         })
         .collect();
-    let of = |key: &str, exactly| {
+    let theirs = |whose| {
         list(
             store,
             TaskFilter {
-                principal: Some(key.to_owned()),
-                exactly,
+                whose,
                 ..TaskFilter::default()
             },
         )
     };
-    assert_eq!(of("ann", false), [ids[2], ids[1], ids[0]]);
-    assert_eq!(of("ann", true), [ids[0]]);
-    assert_eq!(of("ann/agent/x", true), [ids[1]]);
-    assert_eq!(of("ann/agent/x", false), [ids[1]]);
-    assert_eq!(of("ann/agent", false), [ids[1]]);
-    assert!(of("an%", false).is_empty());
+    let of = |key: &str| theirs(Whose::Of(key.to_owned()));
+    let only = |key: &str| theirs(Whose::Only(key.to_owned()));
+    assert_eq!(of("ann"), [ids[2], ids[1], ids[0]]);
+    assert_eq!(only("ann"), [ids[0]]);
+    assert_eq!(only("ann/agent/x"), [ids[1]]);
+    assert_eq!(of("ann/agent/x"), [ids[1]]);
+    assert_eq!(of("ann/agent"), [ids[1]]);
+    assert!(of("an%").is_empty());
+    assert_eq!(theirs(Whose::Anybody).len(), keys.len());
 }
 
 pub(super) fn trimming_removes_what_ended_early(store: &dyn Store) {

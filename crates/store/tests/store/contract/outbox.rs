@@ -1,14 +1,17 @@
 //! Promises about callbacks: in the outbox with the end of their task, until they are delivered or given up.
 
 use jackfield_core::{
-    event::End,
+    event::{End, Event},
     id::{CallId, CallbackId},
-    outbox::{CallbackRef, OutboxRow, OutboxState, PER_ORIGIN, Settled},
-    store::{LogItem, Store, TaskRecord, TaskState},
+    outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
+    principal::Whose,
+    store::{CallbackFilter, LogItem, Store, TaskRecord, TaskState},
 };
 use jiff::Timestamp;
 
-use crate::records::{callback, find, finished, message, row, save, task, text, time};
+use crate::records::{
+    callback, callbacks, end, find, finished, message, row, save, task, text, time,
+};
 
 /// A task that has just ended and wants somebody to be told.
 fn ended(store: &dyn Store, url: &str, at: Timestamp) -> TaskRecord {
@@ -16,12 +19,17 @@ fn ended(store: &dyn Store, url: &str, at: Timestamp) -> TaskRecord {
         callback: Some(callback(url)),
         ..finished(at)
     };
-    save(store, &record, vec![message(0, "hi")]);
+    end(store, &record, vec![message(0, "hi")]);
     record
 }
 
-fn list(store: &dyn Store) -> Vec<OutboxRow> {
-    store.list_callbacks(false, 100).wait().unwrap()
+fn list(store: &dyn Store, whose: Whose, dead_only: bool, limit: usize) -> Vec<OutboxRow> {
+    let filter = CallbackFilter {
+        whose,
+        dead_only,
+        limit,
+    };
+    store.list_callbacks(filter).wait().unwrap()
 }
 
 fn due(store: &dyn Store, now: Timestamp) -> Vec<OutboxRow> {
@@ -42,25 +50,19 @@ fn dead() -> Settled {
     Settled::Dead { error }
 }
 
-pub(super) fn a_task_that_ends_puts_its_callback_into_the_outbox_once(store: &dyn Store) {
-    save(store, &finished(time(1)), Vec::new());
+pub(super) fn a_turn_that_ends_puts_its_callback_into_the_outbox(store: &dyn Store) {
+    end(store, &finished(time(1)), Vec::new());
     let mut record = TaskRecord {
         callback: Some(callback("https://example.com/done")),
         ..task()
     };
-    for state in [
-        TaskState::Submitted,
-        TaskState::Working,
-        TaskState::InputRequired,
-    ] {
-        record.state = state;
-        save(store, &record, Vec::new());
-        assert_eq!(list(store), []);
-    }
+    save(store, &record, Vec::new());
+    assert_eq!(callbacks(store), []);
     record.state = TaskState::Failed;
     record.updated_at = time(5);
-    save(store, &record, vec![row(0, LogItem::End(End::Cancelled))]);
-    let rows = list(store);
+    end(store, &record, vec![row(0, LogItem::End(End::Cancelled))]);
+    assert_eq!(find(store, record.id).state, TaskState::Failed);
+    let rows = callbacks(store);
     let expected = OutboxRow {
         id: rows[0].id,
         task: record.id,
@@ -71,13 +73,58 @@ pub(super) fn a_task_that_ends_puts_its_callback_into_the_outbox_once(store: &dy
         created_at: time(5),
         last_error: None,
     };
-    assert_eq!(rows.as_slice(), std::slice::from_ref(&expected));
-    // Neither while it is there nor after it was delivered.
-    save(store, &record, Vec::new());
-    assert_eq!(list(store), [expected]);
+    assert_eq!(rows, [expected]);
     settle(store, rows[0].id, Settled::Delivered);
     save(store, &record, Vec::new());
-    assert_eq!(list(store), []);
+    assert_eq!(callbacks(store), []);
+}
+
+pub(super) fn what_a_callback_says_by_itself_is_kept_as_long_as_it_is(store: &dyn Store) {
+    let record = TaskRecord {
+        callback: Some(callback("https://example.com/done")),
+        ..finished(time(1))
+    };
+    let row = OutboxRow::of(&record).unwrap();
+    let reply = vec![
+        LogItem::Event(Event::text("w\u{f6}rds \"\n")),
+        LogItem::End(End::done()),
+    ];
+    let new = NewCallback {
+        row: row.clone(),
+        reply: reply.clone(),
+    };
+    let ended = store.end_turn(record.clone(), Vec::new(), Some(new));
+    ended.wait().unwrap();
+    let read = |id| store.callback_reply(id).wait().unwrap();
+    assert_eq!(callbacks(store), std::slice::from_ref(&row));
+    assert_eq!(due(store, time(9)), std::slice::from_ref(&row));
+    assert_eq!(read(row.id), reply);
+    settle(store, row.id, dead());
+    assert_eq!(read(row.id), reply);
+    assert!(store.resend_callbacks(record.id).wait().unwrap());
+    settle(store, row.id, Settled::Delivered);
+    assert_eq!((read(row.id), read(CallbackId::new())), (vec![], vec![]));
+}
+
+pub(super) fn callbacks_are_listed_by_whose_tasks_they_are_of(store: &dyn Store) {
+    let [ann, her_agent, platform] = ["ann", "ann/agent/x", "platform/platform"].map(|key| {
+        let record = TaskRecord {
+            principal: key.to_owned(),
+            callback: Some(callback("https://example.com/done")),
+            ..finished(time(1))
+        };
+        end(store, &record, Vec::new());
+        record.id
+    });
+    let tasks = |whose| -> Vec<_> {
+        let rows = list(store, whose, false, 9);
+        rows.into_iter().map(|row| row.task).collect()
+    };
+    assert_eq!(tasks(Whose::Anybody), [platform, her_agent, ann]);
+    assert_eq!(tasks(Whose::Of("ann".into())), [her_agent, ann]);
+    assert_eq!(tasks(Whose::Only("ann".into())), [ann]);
+    assert_eq!(tasks(Whose::Of("bob".into())), []);
+    assert_eq!(list(store, Whose::Of("ann".into()), true, 9), []);
 }
 
 pub(super) fn an_end_that_is_refused_leaves_no_callback(store: &dyn Store) {
@@ -88,9 +135,13 @@ pub(super) fn an_end_that_is_refused_leaves_no_callback(store: &dyn Store) {
     save(store, &record, vec![text(0, "0123456789")]);
     record.state = TaskState::Completed;
     let end = row(3, LogItem::End(End::done()));
-    let refused = store.save_task(record.clone(), vec![end], true);
+    let callback = OutboxRow::of(&record).map(|row| NewCallback {
+        row,
+        reply: Vec::new(),
+    });
+    let refused = store.end_turn(record.clone(), vec![end], callback);
     assert!(refused.wait().is_err());
-    assert_eq!(list(store), []);
+    assert_eq!(callbacks(store), []);
     assert!(!find(store, record.id).state.is_final());
 }
 
@@ -140,7 +191,7 @@ pub(super) fn a_try_is_settled_as_delivered_or_for_later_or_for_good(store: &dyn
         ..second
     };
     assert_eq!(due(store, time(100)), std::slice::from_ref(&second));
-    let rows = store.list_callbacks(true, 100).wait().unwrap();
+    let rows = list(store, Whose::Anybody, true, 100);
     let given_up = rows[0].next_at;
     assert!(before <= given_up && given_up <= Timestamp::now());
     let third = OutboxRow {
@@ -151,27 +202,30 @@ pub(super) fn a_try_is_settled_as_delivered_or_for_later_or_for_good(store: &dyn
         ..third
     };
     assert_eq!(rows.as_slice(), std::slice::from_ref(&third));
-    assert_eq!(list(store), [third.clone(), second]);
-    assert_eq!(store.list_callbacks(false, 1).wait().unwrap(), [third]);
+    assert_eq!(callbacks(store), [third.clone(), second]);
+    assert_eq!(list(store, Whose::Anybody, false, 1), [third]);
     // Whoever settles twice, or what is gone, does no harm.
     settle(store, first.id, dead());
     settle(store, CallbackId::new(), Settled::Delivered);
-    assert_eq!(list(store).len(), 2);
+    assert_eq!(callbacks(store).len(), 2);
 }
 
 pub(super) fn a_dead_callback_is_sent_again_and_a_pending_one_is_not(store: &dyn Store) {
-    let resend = |which| store.resend_callback(which).wait().unwrap();
+    let resend = |task| store.resend_callbacks(task).wait().unwrap();
     let tasks = [1, 2].map(|second| ended(store, "https://example.com/", time(second)));
     let [first, second] = due(store, time(9)).try_into().unwrap();
-    assert!(!resend(CallbackRef::Id(first.id)) && !resend(CallbackRef::Task(tasks[0].id)));
-    assert!(!resend(CallbackRef::Task(CallId::new().into())));
+    // Another turn of the same task.
+    end(store, &tasks[0], Vec::new());
+    let third = due(store, time(9)).remove(1);
+    assert!(!resend(tasks[0].id) && !resend(CallId::new().into()));
     settle(store, first.id, dead());
     settle(store, second.id, dead());
+    settle(store, third.id, dead());
     assert_eq!(due(store, Timestamp::MAX), []);
     let before = Timestamp::now();
-    assert!(resend(CallbackRef::Task(tasks[0].id)));
-    assert!(resend(CallbackRef::Id(second.id)));
+    assert!(resend(tasks[0].id));
     let again = due(store, Timestamp::MAX);
+    assert!(again.iter().all(|row| row.task == tasks[0].id));
     assert_eq!(again.len(), 2);
     for row in again {
         assert_eq!((row.state, row.attempts), (OutboxState::Pending, 0));
@@ -179,7 +233,7 @@ pub(super) fn a_dead_callback_is_sent_again_and_a_pending_one_is_not(store: &dyn
         assert_eq!(row.last_error.as_deref(), Some("410"));
         settle(store, row.id, Settled::Delivered);
     }
-    assert_eq!(list(store), []);
+    assert_eq!(callbacks(store).len(), 1, "the other one is dead");
 }
 
 pub(super) fn trimming_keeps_what_a_callback_still_needs(store: &dyn Store) {
@@ -203,9 +257,9 @@ pub(super) fn trimming_keeps_what_a_callback_still_needs(store: &dyn Store) {
         "it was given up long ago"
     );
     assert!(is_there(&pending) && !is_there(&given_up));
-    assert_eq!(list(store).len(), 1, "a callback goes with its task");
+    assert_eq!(callbacks(store).len(), 1, "a callback goes with its task");
     assert_eq!(trim(Timestamp::MAX, 0), 0);
     settle(store, rows[0].id, dead());
     assert_eq!(trim(now, 0), 1, "where there is no room, a dead one goes");
-    assert_eq!(list(store), []);
+    assert_eq!(callbacks(store), []);
 }

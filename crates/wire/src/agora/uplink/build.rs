@@ -1,5 +1,5 @@
 //! The frames a client sends, as text ready for the socket.
-//! The SDK calls these; the hub never does. Fields and their order are decided in `agora/frame.rs`.
+//! Clients call these; the hub never does. Fields and their order are decided in `agora/frame.rs`.
 
 use super::super::frame::{self, Peer, frame};
 use super::super::{Chunk, ErrorFrame, Opening, Payload};

@@ -8,16 +8,19 @@ use super::super::Attachment;
 
 /// The body of every error.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayError))]
 pub struct ErrorBody<'a> {
     /// Why, for programs: a code of the protocol, or one that only HTTP knows, such as `not_found`.
     pub error: &'a str,
     /// Why, for people; only the refusal of a plain request to `/ws` goes without.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub message: Option<&'a str>,
 }
 
 /// The answer to an async relay.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayAccepted))]
 pub struct Accepted<'a> {
     /// Always `true`.
     pub accepted: bool,
@@ -27,6 +30,7 @@ pub struct Accepted<'a> {
 
 /// The answer of `GET /api/agents/:id/status`; the default is that of an agent that never connected.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayAgentStatus))]
 pub struct AgentStatus<'a> {
     /// Whether it can be called now.
     pub online: bool,
@@ -46,6 +50,7 @@ pub struct AgentStatus<'a> {
 
 /// The answer of `GET /api/task-status`.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayTaskStatus))]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum TaskStatus<'a> {
     /// The agent is at it.
@@ -63,9 +68,11 @@ pub enum TaskStatus<'a> {
         result: &'a str,
         /// The files the agent made.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[cfg_attr(feature = "schema", schema(value_type = Vec<Attachment<'_>>, required = false))]
         attachments: &'a [Attachment<'a>],
         /// The offer of a transfer between peers.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
         file_transfer_offer: Option<&'a RawValue>,
         /// How long it took.
         duration_ms: u64,
@@ -127,6 +134,7 @@ pub enum Callback<'a> {
 
 /// The answer of `POST /api/cancel`.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayCancelled))]
 pub struct Cancelled<'a> {
     /// Always `true`.
     pub success: bool,
@@ -138,6 +146,7 @@ pub struct Cancelled<'a> {
 
 /// The answer of `POST /api/disconnect`.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayDisconnected))]
 pub struct Disconnected {
     /// Always `true`.
     pub success: bool,
@@ -147,6 +156,7 @@ pub struct Disconnected {
 
 /// The answer of `POST /api/agents-by-token`.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayTokenAgents))]
 pub struct TokenAgents<'a> {
     /// The agents that are connected with the token.
     pub agents: Vec<TokenAgent<'a>>,
@@ -154,6 +164,7 @@ pub struct TokenAgents<'a> {
 
 /// One agent that is connected with a token.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayTokenAgent))]
 pub struct TokenAgent<'a> {
     /// Its id.
     pub agent_id: &'a str,
@@ -163,6 +174,7 @@ pub struct TokenAgent<'a> {
 
 /// The answer of `POST /api/rtc-signal/:agentId`.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelaySignals))]
 pub struct Signals<'a> {
     /// Always `true`.
     pub ok: bool,
@@ -172,16 +184,19 @@ pub struct Signals<'a> {
 
 /// One signal of an agent to an HTTP caller.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelaySignal))]
 pub struct Signal<'a> {
     /// What it is.
     pub signal_type: &'a str,
     /// Its content, as the agent wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub payload: Option<&'a RawValue>,
 }
 
 /// The answer of `GET /health`.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayHealth))]
 pub struct Health {
     /// Always `ok`.
     pub status: &'static str,

@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::bridge::downlink::{Answer, Have, Message, Meta, Registered, Resumed, RtcRelay};
-use crate::bridge::uplink::{Register, Resume, Sent};
+use crate::bridge::uplink::{Got, Register, Resume, Sent};
 
 #[test]
 fn every_frame_of_an_extension_is_written_as_it_was_read() {
     for text in [
-        r#"{"type":"register","agent_id":"a","token":"t","bridge_version":"2","agent_type":"sdk","capabilities":[],"name":"A","description":"d","extensions":["resume","artifacts","input","meta"],"resume":{"token":"x","open":[{"request_id":"r","sent":3}]}}"#,
+        r#"{"type":"register","agent_id":"a","token":"t","bridge_version":"2","agent_type":"sdk","capabilities":[],"name":"A","description":"d","extensions":["resume","artifacts","input","meta"],"resume":{"token":"x","open":[{"request_id":"r","sent":3}],"calls":[{"call_id":"c","got":2}]}}"#,
+        r#"{"type":"register","agent_id":"a","bridge_version":"2","capabilities":[],"resume":{"token":"x","open":[]}}"#,
         r#"{"type":"chunk","request_id":"r","delta":"x","seq":1}"#,
         r#"{"type":"done","request_id":"r","result":"x","state":"input_required","usage":{"tokens": 3},"stop_reason":"end_turn","seq":9}"#,
         r#"{"type":"error","request_id":"r","code":"quota","message":"no more","seq":2}"#,
@@ -35,7 +36,7 @@ fn every_frame_of_an_extension_is_written_as_it_was_read() {
 #[test]
 fn a_resuming_agent_says_what_it_sent() {
     let Uplink::Register(register) = read(
-        r#"{"type":"register","agent_id":"a","bridge_version":2,"extensions":["resume","x-new"],"resume":{"token":"x","open":[{"request_id":"r","sent":3},{"request_id":"q"}],"more":1}}"#,
+        r#"{"type":"register","agent_id":"a","bridge_version":2,"extensions":["resume","x-new"],"resume":{"token":"x","open":[{"request_id":"r","sent":3},{"request_id":"q"}],"calls":[{"call_id":"c","got":2},{"call_id":"d"}],"more":1}}"#,
     ) else {
         panic!("no register");
     };
@@ -44,11 +45,16 @@ fn a_resuming_agent_says_what_it_sent() {
         request_id: request_id.into(),
         sent,
     };
+    let got = |call_id: &'static str, got| Got {
+        call_id: call_id.into(),
+        got,
+    };
     assert_eq!(
         register.resume,
         Some(Resume {
             token: "x".into(),
             open: vec![sent("r", 3), sent("q", 0)],
+            calls: Some(vec![got("c", 2), got("d", 0)]),
         })
     );
 }

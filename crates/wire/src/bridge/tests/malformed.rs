@@ -156,6 +156,14 @@ fn each_mistake_names_the_frame_and_the_field() {
             r#"register: field "resume.open[0].sent" must be a whole number from 0"#,
         ),
         (
+            r#"{"type":"register","agent_id":"a","resume":{"token":"x","calls":1}}"#,
+            r#"register: field "resume.calls" must be an array"#,
+        ),
+        (
+            r#"{"type":"register","agent_id":"a","resume":{"token":"x","calls":[{"call_id":7}]}}"#,
+            r#"register: field "resume.calls[0].call_id" must be a string"#,
+        ),
+        (
             r#"{"type":"discover_agents","limit":"all"}"#,
             r#"discover_agents: field "limit" must be a whole number from 0"#,
         ),

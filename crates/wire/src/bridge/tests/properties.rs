@@ -14,8 +14,8 @@ use crate::bridge::downlink::{
 };
 use crate::bridge::relay::{A2aCall, RelayRequest, RtcSignalRequest};
 use crate::bridge::uplink::{
-    AgentError, Artifact, Ask, CallAgent, Chunk, DiscoverAgents, Done, Heartbeat, Register, Resume,
-    RtcSignal, Sent,
+    AgentError, Artifact, Ask, CallAgent, Chunk, DiscoverAgents, Done, Got, Heartbeat, Register,
+    Resume, RtcSignal, Sent,
 };
 
 /// Any JSON value of a moderate size, as text.
@@ -195,6 +195,7 @@ proptest! {
                 resume: Some(Resume {
                     token: text(1),
                     open: vec![Sent { request_id: text(0), sent: number.unwrap_or(0) }],
+                    calls: number.map(|got| vec![Got { call_id: text(2), got }]),
                 }),
             }),
             Uplink::Chunk(Chunk {

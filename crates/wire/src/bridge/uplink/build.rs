@@ -33,6 +33,15 @@ pub fn register(register: &Register<'_>) -> String {
                             .number("sent", open.sent);
                         entry.close();
                     });
+                if let Some(calls) = &resume.calls {
+                    inner.list("calls", calls, |out, call| {
+                        let mut entry = ObjectWriter::open(out);
+                        entry
+                            .text("call_id", &*call.call_id)
+                            .number("got", call.got);
+                        entry.close();
+                    });
+                }
             });
         }
     })

@@ -39,6 +39,8 @@ pub struct Resume<'a> {
     pub token: Cow<'a, str>,
     /// The requests it is still working on.
     pub open: Vec<Sent<'a>>,
+    /// The calls it made whose end it has not seen; absent from agents that do not count what they get.
+    pub calls: Option<Vec<Got<'a>>>,
 }
 
 /// How much an agent has sent of one answer.
@@ -48,6 +50,15 @@ pub struct Sent<'a> {
     pub request_id: Cow<'a, str>,
     /// The number of the last frame it sent; 0 if none.
     pub sent: u64,
+}
+
+/// How much an agent has got of the reply to a call that it made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Got<'a> {
+    /// The call.
+    pub call_id: Cow<'a, str>,
+    /// How many frames with this id it got, on all its connections together.
+    pub got: u64,
 }
 
 /// The version an agent says it speaks.
@@ -147,41 +158,52 @@ pub(super) fn read<'a>(fields: &Fields<'a>) -> Result<Register<'a>, Malformed> {
     })
 }
 
-/// The error is the path to the wrong field and what is wrong with it.
-fn read_resume(raw: &RawValue) -> Result<Resume<'_>, (String, &'static str)> {
+/// What is wrong with a field: the path to it, and the problem.
+type Wrong = (String, &'static str);
+
+fn read_resume(raw: &RawValue) -> Result<Resume<'_>, Wrong> {
     let at = |path: &str| path.to_owned();
     let members = Members::of(raw).ok_or((at(""), "must be an object"))?;
     let token = members.get("token").ok_or((at(".token"), "is missing"))?;
-    let open = match members.get("open") {
-        None => Vec::new(),
-        Some(raw) => json::elements(raw).ok_or((at(".open"), "must be an array"))?,
+    let counts = |field: &str, id: &str, count: &str| {
+        members
+            .get(field)
+            .map(|raw| read_counts(raw, id, count))
+            .transpose()
+            .map_err(|(path, problem)| (format!(".{field}{path}"), problem))
     };
+    let open = counts("open", "request_id", "sent")?.unwrap_or_default();
+    let calls = counts("calls", "call_id", "got")?;
+    let sent = |(request_id, sent)| Sent { request_id, sent };
+    let got = |(call_id, got)| Got { call_id, got };
     Ok(Resume {
         token: json::str_of(token).ok_or((at(".token"), "must be a string"))?,
-        open: open
-            .into_iter()
-            .enumerate()
-            .map(|(index, raw)| {
-                read_sent(raw).map_err(|(path, problem)| (format!(".open[{index}]{path}"), problem))
-            })
-            .collect::<Result<_, _>>()?,
+        open: open.into_iter().map(sent).collect(),
+        calls: calls.map(|calls| calls.into_iter().map(got).collect()),
     })
 }
 
-fn read_sent(raw: &RawValue) -> Result<Sent<'_>, (&'static str, &'static str)> {
-    let members = Members::of(raw).ok_or(("", "must be an object"))?;
-    let sent = match members.get("sent") {
-        None => 0,
-        Some(raw) => raw
-            .get()
-            .parse()
-            .map_err(|_| (".sent", "must be a whole number from 0"))?,
-    };
-    let request_id = members
-        .get("request_id")
-        .ok_or((".request_id", "is missing"))?;
-    Ok(Sent {
-        request_id: json::str_of(request_id).ok_or((".request_id", "must be a string"))?,
-        sent,
-    })
+/// Reads a list of ids, each with a count, which is 0 if it is absent.
+fn read_counts<'a>(
+    raw: &'a RawValue,
+    id: &str,
+    count: &str,
+) -> Result<Vec<(Cow<'a, str>, u64)>, Wrong> {
+    let elements = json::elements(raw).ok_or_else(|| (String::new(), "must be an array"))?;
+    let entries = elements.into_iter().enumerate().map(|(index, raw)| {
+        let wrong = |path: &str, problem| (format!("[{index}]{path}"), problem);
+        let members = Members::of(raw).ok_or_else(|| wrong("", "must be an object"))?;
+        let count = match members.get(count) {
+            None => 0,
+            Some(raw) => raw
+                .get()
+                .parse()
+                .map_err(|_| wrong(&format!(".{count}"), "must be a whole number from 0"))?,
+        };
+        let path = format!(".{id}");
+        let id = members.get(id).ok_or_else(|| wrong(&path, "is missing"))?;
+        let id = json::str_of(id).ok_or_else(|| wrong(&path, "must be a string"))?;
+        Ok((id, count))
+    });
+    entries.collect()
 }

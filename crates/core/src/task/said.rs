@@ -1,0 +1,84 @@
+//! What an agent says in a turn, for the callback of a task whose log is not kept: nobody else will tell it.
+
+use crate::{
+    event::{ChunkKind, End, Event},
+    store::LogItem,
+};
+
+/// The words and artifacts of a turn, as far as they fit. What else an agent says is no part of its answer.
+#[derive(Debug)]
+pub(super) struct Said {
+    items: Vec<LogItem>,
+    room: usize,
+}
+
+impl Said {
+    /// Nothing yet, and room for so many bytes.
+    pub(super) fn new(room: usize) -> Self {
+        Self {
+            items: Vec::new(),
+            room,
+        }
+    }
+
+    pub(super) fn add(&mut self, item: &LogItem) {
+        match item {
+            LogItem::Event(Event::Chunk(chunk)) if chunk.kind == ChunkKind::Text => {
+                let fits = chunk.text.floor_char_boundary(self.room);
+                self.room -= fits;
+                self.say(&chunk.text[..fits]);
+            }
+            LogItem::Event(Event::Artifact(_)) if item.weight() <= self.room => {
+                self.room -= item.weight();
+                self.items.push(item.clone());
+            }
+            LogItem::Event(_) | LogItem::Message(_) | LogItem::Answer(..) | LogItem::End(_) => {}
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        match self.items.last_mut() {
+            _ if text.is_empty() => {}
+            Some(LogItem::Event(Event::Chunk(last))) => last.text.push_str(text),
+            _ => self.items.push(LogItem::Event(Event::text(text))),
+        }
+    }
+
+    /// All of it, with the end.
+    pub(super) fn take(&mut self, end: End) -> Vec<LogItem> {
+        self.items.push(LogItem::End(end));
+        std::mem::take(&mut self.items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Artifact, Chunk, Part};
+
+    #[test]
+    fn words_and_artifacts_are_kept_in_order_as_far_as_they_fit() {
+        let artifact = |text: &str| {
+            LogItem::Event(Event::Artifact(Artifact {
+                id: "a".into(),
+                name: None,
+                parts: vec![Part::Text(text.into())],
+                append: false,
+                last: true,
+            }))
+        };
+        let text = |text: &str| LogItem::Event(Event::text(text));
+        let small = artifact("x");
+        let mut said = Said::new(small.weight() + 8);
+        said.add(&text("ab"));
+        said.add(&text("cd"));
+        said.add(&LogItem::Event(Event::Chunk(Chunk::status("busy"))));
+        said.add(&small);
+        said.add(&artifact("one too many"));
+        said.add(&text("efgé"));
+        said.add(&text("h"));
+        let end = LogItem::End(End::Cancelled);
+        let kept = said.take(End::Cancelled);
+        assert_eq!(kept, [text("abcd"), small, text("efgh"), end]);
+    }
+}

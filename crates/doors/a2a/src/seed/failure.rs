@@ -1,0 +1,176 @@
+//! What a caller is told when something goes wrong: the core's failures in JSON-RPC codes and HTTP statuses (DESIGN 8),
+//! in one exhaustive match.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, Method, StatusCode, header};
+use jackfield_core::failure::{Failure, Reason};
+use jackfield_wire::a2a::seed::{
+    Code, Id, Refusal,
+    task::{ErrorCode, Status, TaskError},
+};
+
+use super::listen::Trouble;
+
+/// The status and the code of a failure.
+fn verdict(reason: &Reason) -> (StatusCode, Code) {
+    match reason {
+        Reason::Invalid | Reason::Unsupported => (StatusCode::BAD_REQUEST, Code::InvalidParams),
+        Reason::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidParams),
+        Reason::Unauthorized => (StatusCode::UNAUTHORIZED, Code::Server),
+        Reason::NotFound | Reason::SessionUnknown => (StatusCode::NOT_FOUND, Code::Server),
+        Reason::Offline | Reason::Stopping => (StatusCode::BAD_GATEWAY, Code::Server),
+        Reason::Busy | Reason::RateLimited | Reason::Loop => {
+            (StatusCode::TOO_MANY_REQUESTS, Code::Server)
+        }
+        Reason::Conflict => (StatusCode::CONFLICT, Code::InvalidRequest),
+        Reason::Timeout => (StatusCode::GATEWAY_TIMEOUT, Code::Internal),
+        // A call that somebody cancelled is answered with its task; only an agent can fail like this.
+        Reason::Crashed | Reason::Cancelled | Reason::Agent(_) => {
+            (StatusCode::BAD_GATEWAY, Code::Internal)
+        }
+        Reason::SlowReader | Reason::Internal => {
+            (StatusCode::INTERNAL_SERVER_ERROR, Code::Internal)
+        }
+    }
+}
+
+impl Trouble {
+    /// What the task says of it.
+    pub(super) fn told(&self) -> (Status, TaskError<'_>) {
+        let error = |message, reason| TaskError {
+            code: ErrorCode::Execution,
+            message,
+            reason,
+        };
+        match self {
+            Self::Asked(text, _) => (Status::Failed, error(text, "input_required")),
+            Self::Cancelled => {
+                let reason = Reason::Cancelled.label();
+                (Status::Cancelled, error("the call was cancelled", reason))
+            }
+            Self::Failed(failure) => {
+                let code = match failure.reason {
+                    Reason::TooLarge => ErrorCode::Conversion,
+                    _ => ErrorCode::Execution,
+                };
+                let error = error(&failure.text, failure.reason.name());
+                (Status::Failed, TaskError { code, ..error })
+            }
+        }
+    }
+}
+
+/// A refusal on its way out.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    refusal: Refusal,
+}
+
+impl Problem {
+    /// A failure that answers the request with this id.
+    pub(super) fn of(id: Id, failure: Failure) -> Self {
+        let (status, code) = verdict(&failure.reason);
+        let refusal = Refusal::new(id, code, failure.text).with("reason", failure.reason.name());
+        Self { status, refusal }
+    }
+
+    /// Nobody is called so, or nobody that the caller may know of.
+    pub(super) fn no_such_entity(id: Id, agent: &str) -> Self {
+        Self {
+            status: StatusCode::NOT_FOUND,
+            refusal: Refusal::no_such_entity(id, agent),
+        }
+    }
+
+    /// The body is of a type that is not read here.
+    pub(super) fn wrong_type(got: &str) -> Self {
+        let text = format!("invalid request: Content-Type must be application/json, got '{got}'");
+        Self {
+            status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            refusal: Refusal::new(Id::Unknown, Code::InvalidRequest, text),
+        }
+    }
+
+    /// The method is HTTP's, and not POST.
+    pub(crate) fn wrong_method(got: &Method, path: &str) -> Self {
+        let text = format!("invalid request: {path} takes POST, got {got}");
+        Self {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            refusal: Refusal::new(Id::Unknown, Code::InvalidRequest, text),
+        }
+    }
+
+    /// There is nothing at this path.
+    pub(crate) fn nothing_here(path: &str) -> Self {
+        let text = format!(
+            "there is nothing at {path}; use POST /a2a/message/send or /a2a/message/stream"
+        );
+        Self {
+            status: StatusCode::NOT_FOUND,
+            refusal: Refusal::new(Id::Unknown, Code::MethodNotFound, text),
+        }
+    }
+}
+
+/// What the body itself is refused for.
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            refusal,
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = json(self.refusal.to_body());
+        *response.status_mut() = self.status;
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"jackfield\""),
+            );
+        }
+        response
+    }
+}
+
+/// A response whose body is JSON.
+pub(super) fn json(body: String) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_have_the_codes_of_the_design() {
+        for (name, status, code) in [
+            ("invalid", 400, -32602),
+            ("unsupported", 400, -32602),
+            ("too_large", 413, -32602),
+            ("unauthorized", 401, -32000),
+            ("not_found", 404, -32000),
+            ("session_unknown", 404, -32000),
+            ("offline", 502, -32000),
+            ("stopping", 502, -32000),
+            ("busy", 429, -32000),
+            ("rate_limited", 429, -32000),
+            ("loop", 429, -32000),
+            ("conflict", 409, -32600),
+            ("timeout", 504, -32603),
+            ("cancelled", 502, -32603),
+            ("crashed", 502, -32603),
+            ("an_agents_own", 502, -32603),
+            ("slow_reader", 500, -32603),
+            ("internal", 500, -32603),
+        ] {
+            let (told, number) = verdict(&Reason::from_name(name));
+            assert_eq!((told.as_u16(), number.number()), (status, code), "{name}");
+        }
+    }
+}

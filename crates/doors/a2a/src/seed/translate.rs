@@ -1,0 +1,196 @@
+//! Pure functions between the wire's types and the core's. No sockets, no hub.
+
+use std::{borrow::Cow, collections::HashSet};
+
+use jackfield_core::{
+    call::Call,
+    event::{self, Json, Message},
+    hub::Parent,
+    id::{CallId, RequestId, SessionId},
+};
+use jackfield_wire::{
+    a2a::seed::{Code, Data, File, FileSource, Part, Refusal, Request, task::Reply},
+    json::{self, Member, Members, ObjectWriter},
+};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+/// What a file is that nobody says more of; the protocol wants a media type.
+const ANY_BYTES: &str = "application/octet-stream";
+const JSON: &str = "application/json";
+
+/// The member of `metadata` that names the call on whose behalf this one is made.
+const PARENT: &str = "jackfield_call";
+
+/// What the agent is told.
+pub(super) fn message_from(request: &Request<'_>, max_depth: usize) -> Result<Message, Refusal> {
+    request.check_files()?;
+    let id = &request.message.id;
+    RequestId::parse(id).map_err(|error| invalid(request, &format!("messageId: {error}")))?;
+    let parts = request.message.parts.iter();
+    Ok(Message {
+        id: Some(id.to_string()),
+        parts: parts.map(|part| part_from_wire(part, max_depth)).collect(),
+        metadata: metadata_from(request),
+    })
+}
+
+/// The conversation; none if a new one is to begin.
+pub(super) fn session_from(request: &Request<'_>) -> Result<Option<SessionId>, Refusal> {
+    let context = request.message.context_id.as_deref();
+    context
+        .map(SessionId::parse)
+        .transpose()
+        .map_err(|error| invalid(request, &format!("contextId: {error}")))
+}
+
+/// The call on whose behalf this one is made, if the metadata of the message names it.
+pub(super) fn parent_from(request: &Request<'_>) -> Result<Parent, Refusal> {
+    let metadata = metadata_in(&request.message.extra);
+    let Some(raw) = metadata.and_then(|members| members.get(PARENT)) else {
+        return Ok(Parent::Unsaid);
+    };
+    let id = json::str_of(raw).and_then(|id| CallId::parse(&id));
+    let id = id.ok_or_else(|| invalid(request, "metadata.jackfield_call: not the id of a call"));
+    id.map(Parent::Call)
+}
+
+fn invalid(request: &Request<'_>, problem: &str) -> Refusal {
+    let message = format!("invalid message: {problem}");
+    Refusal::new(request.id.clone(), Code::InvalidParams, message)
+}
+
+fn part_from_wire(part: &Part<'_>, max_depth: usize) -> event::Part {
+    match part {
+        Part::Text(text) => event::Part::Text(text.to_string()),
+        Part::File(file) => event::Part::File(file_from_wire(file)),
+        // JSON is data to other protocols too; anything else is a text, as it is to agents of the original.
+        Part::Data(data) => match json_of(data, max_depth) {
+            Some(json) => event::Part::Data(json),
+            None => event::Part::Text(data.content.to_string()),
+        },
+    }
+}
+
+fn file_from_wire(file: &File<'_>) -> event::File {
+    let source = match &file.source {
+        FileSource::Uri(uri) => event::FileSource::Uri(uri.to_string()),
+        FileSource::Bytes(bytes) => event::FileSource::Bytes(bytes.replace(['\r', '\n'], "")),
+    };
+    event::File {
+        name: file.name.as_deref().map(str::to_owned),
+        mime: Some(file.mime_type.to_string()),
+        source,
+    }
+}
+
+fn json_of(data: &Data<'_>, max_depth: usize) -> Option<Json> {
+    let kind = data.mime_type.split(';').next().unwrap_or_default().trim();
+    let is_json = is_json(kind) && !json::depth_exceeds(data.content.trim(), max_depth);
+    is_json.then(|| Json::parse(&data.content).ok()).flatten()
+}
+
+/// Whether a media type, without parameters, is one of JSON.
+pub(super) fn is_json(kind: &str) -> bool {
+    let kind = kind.to_ascii_lowercase();
+    kind == JSON || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+/// The members of the `metadata` among other fields, if it is an object.
+fn metadata_in<'a>(extra: &[Member<'a>]) -> Option<Members<'a>> {
+    let metadata = extra.iter().find(|member| member.name == "metadata");
+    metadata.and_then(|member| Members::of(member.value))
+}
+
+/// What the caller says besides: the members of the message's `metadata`, and by their names the fields that the
+/// interface does not know, of the message and then of the params. The first of a name counts.
+fn metadata_from(request: &Request<'_>) -> Option<Json> {
+    let (mut seen, mut kept) = (HashSet::new(), Vec::new());
+    for extra in [&request.message.extra, &request.extra] {
+        let metadata = metadata_in(extra);
+        let others = extra
+            .iter()
+            .filter(|member| metadata.is_none() || member.name != "metadata");
+        let named = metadata.iter().flat_map(Members::iter).chain(others);
+        let new = named.filter(|member| seen.insert(member.name.clone()));
+        kept.extend(new.cloned());
+    }
+    if kept.is_empty() {
+        return None;
+    }
+    let mut out = String::new();
+    let mut object = ObjectWriter::open(&mut out);
+    object.members(&kept);
+    object.close();
+    // All of it was read as JSON before.
+    Json::parse(&out).ok()
+}
+
+/// What an agent says, part by part.
+pub(super) fn parts_to_wire(parts: &[event::Part]) -> Vec<Part<'_>> {
+    // The protocol has no empty texts.
+    let says_something =
+        |part: &&event::Part| !matches!(part, event::Part::Text(text) if text.is_empty());
+    let said = parts.iter().filter(says_something);
+    said.map(part_to_wire).collect()
+}
+
+fn part_to_wire(part: &event::Part) -> Part<'_> {
+    match part {
+        event::Part::Text(text) => Part::Text(text.into()),
+        event::Part::File(file) => Part::File(file_to_wire(file)),
+        event::Part::Data(json) => Part::Data(Data {
+            content: json.get().into(),
+            mime_type: JSON.into(),
+            name: None,
+        }),
+    }
+}
+
+fn file_to_wire(file: &event::File) -> File<'_> {
+    let mime = file.mime.as_deref().filter(|mime| !mime.is_empty());
+    File {
+        source: match &file.source {
+            event::FileSource::Uri(uri) => FileSource::Uri(uri.into()),
+            event::FileSource::Bytes(bytes) => FileSource::Bytes(bytes.into()),
+        },
+        mime_type: mime.unwrap_or(ANY_BYTES).into(),
+        name: file.name.as_deref().map(Cow::Borrowed),
+    }
+}
+
+/// The names of a call, as its caller gets to know them.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// The task that it would be.
+    pub(super) task: String,
+    /// The conversation.
+    pub(super) context: String,
+    /// Who is called.
+    pub(super) agent: String,
+}
+
+impl Names {
+    /// Of a call.
+    pub(super) fn of(call: &Call) -> Self {
+        Self {
+            task: format!("task-{}", call.id),
+            context: call.session.to_string(),
+            agent: call.target.to_string(),
+        }
+    }
+
+    /// Writes an answer by means of `write`.
+    pub(super) fn reply<T>(&self, parts: &[event::Part], write: impl FnOnce(&Reply<'_>) -> T) -> T {
+        write(&Reply {
+            message_id: &format!("msg-{}", Uuid::new_v4()),
+            agent_id: &self.agent,
+            context_id: &self.context,
+            parts: &parts_to_wire(parts),
+            timestamp: &format!("{:.0}", Timestamp::now()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! The API's description, where it must say more than the handlers do: how the platform proves who it is, what is
+//! refused, and what an event of a stream is. Answers are described by the types that write them; bodies, which are read
+//! field by field, in [`bodies`].
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use jackfield_wire::bridge::{
+    Attachment, ErrorCode,
+    relay::response::{Accepted, ErrorBody},
+};
+use utoipa::{
+    IntoResponses, Modify, PartialSchema, ToSchema,
+    openapi::{
+        Content, ObjectBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, Schema,
+        schema::Type,
+        security::{ApiKey, ApiKeyValue, SecurityScheme},
+    },
+};
+
+pub(crate) mod bodies;
+
+/// What the description begins with; the routes add themselves.
+#[derive(Debug, utoipa::OpenApi)]
+#[openapi(
+    paths(super::health),
+    components(schemas(ErrorBody<'_>, RelayFrame, Accepted<'_>)),
+    modifiers(&PlatformSecret),
+)]
+pub(crate) struct Description;
+
+struct PlatformSecret;
+
+impl Modify for PlatformSecret {
+    fn modify(&self, api: &mut OpenApi) {
+        let about = "The platform's secret; `jackfield token show platform` prints it";
+        let key = ApiKeyValue::with_description("X-Platform-Secret", about);
+        let components = api.components.get_or_insert_default();
+        let scheme = SecurityScheme::ApiKey(ApiKey::Header(key));
+        components.add_security_scheme("platform_secret", scheme);
+    }
+}
+
+/// What the platform is told when something does not work, by HTTP status.
+const ERRORS: [(&str, &str); 8] = [
+    (
+        "400",
+        "Something is missing or wrong: invalid_message, invalid_agent_id, invalid_request",
+    ),
+    ("401", "The secret is missing or wrong: auth_failed"),
+    (
+        "404",
+        "The agent is not connected, or there is no such conversation: agent_offline, session_not_found",
+    ),
+    ("409", "The request is open already: invalid_message"),
+    ("413", "The body is too large: payload_too_large"),
+    (
+        "429",
+        "Too much is open, or calls between agents are limited: agent_busy, rate_limited",
+    ),
+    ("500", "A fault of the hub: internal_error"),
+    (
+        "502",
+        "The agent has just left, or the hub is stopping: agent_offline",
+    ),
+];
+
+type Responses = BTreeMap<String, RefOr<Response>>;
+
+fn content(name: impl Into<String>) -> Content {
+    Content::new(Some(Ref::from_schema_name(name.into())))
+}
+
+fn errors(wanted: &[&str]) -> Responses {
+    let wanted = ERRORS.iter().filter(|(code, _)| wanted.contains(code));
+    let response = |description: &str| {
+        ResponseBuilder::new()
+            .description(description)
+            .content("application/json", content(ErrorBody::name()))
+            .build()
+    };
+    wanted
+        .map(|(code, description)| ((*code).to_owned(), response(description).into()))
+        .collect()
+}
+
+/// What every route that is asked with a query or a path may answer.
+#[derive(Debug)]
+pub(crate) struct Refused;
+
+/// What every route that reads a body may answer.
+#[derive(Debug)]
+pub(crate) struct BodyRefused;
+
+/// What the routes that call an agent answer: a stream, or why there is none.
+#[derive(Debug)]
+pub(crate) struct CallAnswers;
+
+/// What a relay answers: as other calls do, or that it was accepted.
+#[derive(Debug)]
+pub(crate) struct RelayAnswers;
+
+impl IntoResponses for Refused {
+    fn responses() -> Responses {
+        errors(&["400", "401"])
+    }
+}
+
+impl IntoResponses for BodyRefused {
+    fn responses() -> Responses {
+        errors(&["400", "401", "413"])
+    }
+}
+
+impl IntoResponses for CallAnswers {
+    fn responses() -> Responses {
+        let mut responses = errors(&ERRORS.map(|(code, _)| code));
+        let stream = ResponseBuilder::new()
+            .description("The answer, as a stream of events")
+            .content("text/event-stream", content(RelayFrame::name()));
+        responses.insert("200".to_owned(), stream.build().into());
+        responses
+    }
+}
+
+impl IntoResponses for RelayAnswers {
+    fn responses() -> Responses {
+        let mut responses = CallAnswers::responses();
+        let accepted = ResponseBuilder::new()
+            .description("With `mode: \"async\"`: it is on disk, and the callback will come")
+            .content("application/json", content(Accepted::name()));
+        responses.insert("202".to_owned(), accepted.build().into());
+        responses
+    }
+}
+
+/// One event of a relay's stream, on the wire.
+#[derive(Debug)]
+pub(crate) struct RelayFrame;
+
+impl PartialSchema for RelayFrame {
+    fn schema() -> RefOr<Schema> {
+        let text = || ObjectBuilder::new().schema_type(Type::String);
+        let id = text().description(Some("Where a reader goes on, of kept streams"));
+        let data = text()
+            .content_media_type("application/json")
+            .content_schema(Some(Ref::from_schema_name(RelayEvent::name())));
+        let frame = ObjectBuilder::new().property("id", id);
+        frame.property("data", data).required("data").into()
+    }
+}
+
+impl ToSchema for RelayFrame {
+    fn name() -> Cow<'static, str> {
+        "RelayFrame".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((RelayEvent::name().into_owned(), RelayEvent::schema()));
+        RelayEvent::schemas(schemas);
+    }
+}
+
+/// What an event of a relay's stream says.
+#[derive(Debug, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[allow(dead_code, reason = "describes what `teller.rs` writes")]
+enum RelayEvent {
+    /// A piece of the answer.
+    Chunk {
+        /// The text.
+        delta: String,
+        /// What it is, if not text of the answer: `thinking`, `tool_start`, `tool_input`, `tool_result` or `status`.
+        #[schema(nullable = false)]
+        kind: Option<String>,
+        /// The tool that it is about.
+        #[schema(nullable = false)]
+        tool_name: Option<String>,
+        /// The call of that tool.
+        #[schema(nullable = false)]
+        tool_call_id: Option<String>,
+    },
+    /// The end of the answer.
+    Done {
+        /// The files that the agent made.
+        #[schema(nullable = false)]
+        attachments: Option<Vec<Attachment<'static>>>,
+        /// The offer of a transfer between peers.
+        file_transfer_offer: Option<serde_json::Value>,
+        /// The whole answer, of kept streams.
+        #[schema(nullable = false)]
+        result: Option<String>,
+    },
+    /// The end, without an answer.
+    Error {
+        /// Why, for programs.
+        code: Code,
+        /// Why, for people.
+        message: String,
+    },
+    /// Nothing happened for a while.
+    Keepalive,
+    /// Something of a kept stream is no longer there.
+    Gap {
+        /// The id of the event that follows.
+        next: String,
+    },
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+struct Code;
+
+impl PartialSchema for Code {
+    fn schema() -> RefOr<Schema> {
+        let names = ErrorCode::ALL.map(ErrorCode::name);
+        let code = ObjectBuilder::new().schema_type(Type::String);
+        code.enum_values(Some(names)).into()
+    }
+}
+
+impl ToSchema for Code {
+    fn name() -> Cow<'static, str> {
+        "RelayErrorCode".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_core::failure::Reason;
+
+    use super::*;
+    use crate::failure::{code, status};
+
+    #[test]
+    fn every_refusal_of_a_call_is_in_the_description() {
+        let described = CallAnswers::responses();
+        for name in [
+            "invalid",
+            "unsupported",
+            "too_large",
+            "unauthorized",
+            "not_found",
+            "offline",
+            "stopping",
+            "busy",
+            "rate_limited",
+            "loop",
+            "conflict",
+            "session_unknown",
+            "internal",
+        ] {
+            let reason = Reason::from_name(name);
+            let response = &described[status(&reason).as_str()];
+            let RefOr::T(response) = response else {
+                panic!("{name} is described elsewhere")
+            };
+            let code = match reason {
+                Reason::TooLarge => "payload_too_large",
+                _ => code(&reason).name(),
+            };
+            assert!(response.description.contains(code), "{name}: {code}");
+        }
+    }
+}

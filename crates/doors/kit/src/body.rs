@@ -1,0 +1,115 @@
+//! The body of a request, counted while it is read: a length header may be missing or wrong.
+
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody as _};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
+use jackfield_core::{
+    failure::{Failure, Reason},
+    units::{Size, Span},
+};
+use tokio::time::timeout;
+
+/// How much of a body that is too large is thrown away before the refusal is sent, and for how long. A client that is
+/// still writing would otherwise see a broken connection and never the reason.
+const THROWN_AWAY: usize = 16 << 20;
+const THROWING: Duration = Duration::from_secs(2);
+
+/// Reads a body of at most `max`; `stuck` is how long nothing of it may come.
+pub async fn read(body: Body, max: Size, stuck: Span) -> Result<Bytes, Failure> {
+    let is_said_too_large = body.size_hint().lower() > max.0 as u64;
+    let mut pieces = body.into_data_stream();
+    if !is_said_too_large && let Some(text) = read_pieces(&mut pieces, max, stuck).await? {
+        return Ok(text);
+    }
+    throw_away(&mut pieces).await;
+    let text = format!("the body may have at most {max}; send less");
+    Err(Failure::new(Reason::TooLarge, text))
+}
+
+type Pieces = axum::body::BodyDataStream;
+
+/// The whole body, or nothing if it is too large.
+async fn read_pieces(
+    pieces: &mut Pieces,
+    max: Size,
+    stuck: Span,
+) -> Result<Option<Bytes>, Failure> {
+    let mut text = BytesMut::new();
+    loop {
+        let piece = match timeout(stuck.0, pieces.next()).await {
+            Ok(None) => return Ok(Some(text.freeze())),
+            Ok(Some(Ok(piece))) => piece,
+            Ok(Some(Err(error))) => return Err(invalid(format!("the body broke off: {error}"))),
+            Err(_) => {
+                let text = format!("nothing of the body came for {stuck}; send it in one go");
+                return Err(invalid(text));
+            }
+        };
+        if text.len() + piece.len() > max.0 {
+            return Ok(None);
+        }
+        // Most bodies come in one piece, which need not be copied.
+        if text.is_empty() && pieces.is_end_stream() {
+            return Ok(Some(piece));
+        }
+        text.extend_from_slice(&piece);
+    }
+}
+
+async fn throw_away(pieces: &mut Pieces) {
+    let throwing = async {
+        let mut thrown = 0;
+        while let Some(Ok(piece)) = pieces.next().await {
+            thrown += piece.len();
+            if thrown > THROWN_AWAY {
+                return;
+            }
+        }
+    };
+    // Whoever is not done by then is cut off; the refusal is on its way either way.
+    timeout(THROWING, throwing).await.ok();
+}
+
+fn invalid(text: String) -> Failure {
+    Failure::new(Reason::Invalid, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    const STUCK: Span = Span::secs(30);
+
+    fn in_pieces(pieces: &[&'static str]) -> Body {
+        let pieces: Vec<_> = pieces.iter().map(|piece| Ok::<_, String>(*piece)).collect();
+        Body::from_stream(stream::iter(pieces))
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_the_limit_whether_its_length_is_said_or_not() {
+        let max = Size(5);
+        for body in [Body::from("hello"), in_pieces(&["he", "", "llo"])] {
+            assert_eq!(read(body, max, STUCK).await.unwrap(), "hello");
+        }
+        assert_eq!(read(Body::empty(), max, STUCK).await.unwrap(), "");
+        for body in [Body::from("hello!"), in_pieces(&["hel", "lo", "!"])] {
+            let refused = read(body, max, STUCK).await.unwrap_err();
+            assert_eq!(refused.reason, Reason::TooLarge);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stops_coming_is_refused() {
+        let endless = stream::once(async { Ok::<_, String>("he") }).chain(stream::pending());
+        let body = Body::from_stream(endless);
+        let refused = read(body, Size(5), STUCK).await.unwrap_err();
+        assert_eq!(refused.reason, Reason::Invalid);
+        let broken = stream::iter([Ok("he"), Err("gone")]);
+        let refused = read(Body::from_stream(broken), Size(5), STUCK).await;
+        assert!(refused.unwrap_err().text.contains("broke off"));
+    }
+}

@@ -1,0 +1,62 @@
+//! What a line counts for its door. Frames are counted here and written down once per batch, so that the shared counters
+//! are not touched for each of them.
+
+use jackfield_core::metrics::{Connected, Metrics, Traffic};
+
+/// The counters of a line.
+#[derive(Debug)]
+pub(super) struct Counts {
+    door: &'static str,
+    traffic: Traffic,
+    _connected: Connected,
+    /// Frames and bytes that were not written down yet.
+    came_in: (u64, u64),
+    went_out: (u64, u64),
+}
+
+impl Counts {
+    pub(super) fn new(metrics: &Metrics, door: &'static str) -> Self {
+        Self {
+            door,
+            traffic: metrics.traffic(door),
+            _connected: metrics.connection(door),
+            came_in: (0, 0),
+            went_out: (0, 0),
+        }
+    }
+
+    /// Counts for another door from what was not written down yet.
+    pub(super) fn move_to(&mut self, metrics: &Metrics, door: &'static str) {
+        if self.door != door {
+            self.door = door;
+            self.traffic = metrics.traffic(door);
+            self._connected = metrics.connection(door);
+        }
+    }
+
+    pub(super) fn came_in(&mut self, bytes: usize) {
+        self.came_in.0 += 1;
+        self.came_in.1 += bytes as u64;
+    }
+
+    pub(super) fn went_out(&mut self, bytes: usize) {
+        self.went_out.0 += 1;
+        self.went_out.1 += bytes as u64;
+    }
+
+    pub(super) fn write_down(&mut self) {
+        if let (frames @ 1.., bytes) = std::mem::take(&mut self.came_in) {
+            self.traffic.came_in(frames, bytes);
+        }
+        if let (frames @ 1.., bytes) = std::mem::take(&mut self.went_out) {
+            self.traffic.went_out(frames, bytes);
+        }
+    }
+}
+
+impl Drop for Counts {
+    /// The last words count too.
+    fn drop(&mut self) {
+        self.write_down();
+    }
+}

@@ -1,0 +1,63 @@
+//! Where a request comes from, by its headers: the call that it is made for, and the caller's trace.
+
+use http::{HeaderMap, HeaderValue};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    hub::{Parent, Request},
+    id::CallId,
+};
+
+/// The header that names a call: on a request the one it is made for, on a response the one it opened.
+pub const CALL_HEADER: &str = "jackfield-call";
+
+/// Tells the hub which call the request is made for, and to which trace it belongs.
+pub fn follow(request: &mut Request, headers: &HeaderMap) -> Result<(), Failure> {
+    if let Some(value) = headers.get(CALL_HEADER) {
+        let parent = value.to_str().ok().and_then(CallId::parse);
+        let parent = parent.ok_or_else(|| {
+            let text = "header Jackfield-Call must be the id of a call";
+            Failure::new(Reason::Invalid, text)
+        })?;
+        request.parent = Parent::Call(parent);
+    }
+    // A trace that cannot be read is not passed on: the standard wants a new one begun instead.
+    let trace = headers.get("traceparent");
+    let trace = trace.and_then(|value| value.to_str().ok());
+    request.traceparent = trace.filter(|text| is_traceparent(text)).map(str::to_owned);
+    Ok(())
+}
+
+/// Tells the caller which call the response is about.
+pub fn name(headers: &mut HeaderMap, call: CallId) {
+    if let Ok(value) = HeaderValue::from_str(&call.to_string()) {
+        headers.insert(CALL_HEADER, value);
+    }
+}
+
+fn is_traceparent(text: &str) -> bool {
+    let is_hex = |text: &str| {
+        text.bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    text.split('-').all(is_hex) && text.split('-').map(str::len).eq([2, 32, 16, 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_traceparent_is_passed_on() {
+        assert!(is_traceparent(
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        ));
+        for bad in [
+            "",
+            "00-1-2-01",
+            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+            "é",
+        ] {
+            assert!(!is_traceparent(bad), "{bad}");
+        }
+    }
+}

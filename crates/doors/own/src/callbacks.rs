@@ -1,0 +1,67 @@
+//! `/v1/callbacks` and `/v1/calls/{id}/resend`: what became of those who wanted to be told that a task is over.
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+use jackfield_core::{
+    failure::{Failure, Reason},
+    id::TaskId,
+};
+
+use crate::{
+    OwnState,
+    extract::{Caller, Id, Params},
+    failure::{ErrorView, Problem, Refused},
+    translate::callback::CallbackList,
+};
+
+/// Lists the callbacks of your tasks that were not delivered, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/callbacks",
+    tag = "callbacks",
+    params(
+        ("dead" = Option<bool>, Query, description = "Only those that were given up"),
+        ("limit" = Option<usize>, Query, description = "At most so many", minimum = 1, maximum = 200),
+    ),
+    responses((status = 200, description = "The callbacks", body = CallbackList), Refused),
+)]
+pub(crate) async fn list(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    mut params: Params,
+) -> Result<Json<CallbackList>, Problem> {
+    let limit = params.limit()?;
+    let dead_only = params.one("dead")?.unwrap_or(false);
+    params.finish()?;
+    let rows = state.hub.callbacks().list(&principal, dead_only, limit);
+    let callbacks = rows.await?.into_iter().map(Into::into).collect();
+    Ok(Json(CallbackList { callbacks }))
+}
+
+/// Sends what was given up of a task's callbacks again, as if it had just ended.
+#[utoipa::path(
+    post,
+    path = "/v1/calls/{id}/resend",
+    tag = "callbacks",
+    params(("id" = String, Path, description = "The task")),
+    responses(
+        (status = 204, description = "They are sent again"),
+        Refused,
+        (status = 404, description = "No such task of yours: not_found", body = ErrorView),
+        (status = 409, description = "None of its callbacks was given up: conflict", body = ErrorView),
+    ),
+)]
+pub(crate) async fn resend(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+) -> Result<StatusCode, Problem> {
+    let unknown = || {
+        let text = "no such task of yours; see GET /v1/callbacks";
+        Failure::new(Reason::NotFound, text)
+    };
+    let task = TaskId::parse(&id).ok_or_else(unknown)?;
+    state.hub.callbacks().resend(&principal, task).await?;
+    tracing::info!(%task, by = %principal.owner, "callbacks sent again");
+    Ok(StatusCode::NO_CONTENT)
+}

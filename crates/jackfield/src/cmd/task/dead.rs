@@ -1,0 +1,91 @@
+//! Callbacks that nobody took: `jackfield task ls --dead` lists them, `jackfield task resend` sends one again.
+
+use anyhow::Result;
+use clap::Args;
+use http::Method;
+use jackfield_sdk::Error;
+use serde_json::{Value, json};
+
+use super::task_id;
+use crate::{
+    client::{self, Client},
+    exit::{About, Code, Stop},
+    output::{self, Table, text, time},
+};
+
+/// How many the hub gives at once.
+const MOST: usize = 200;
+
+/// Lists the tasks whose callback was given up.
+pub(super) async fn list(client: &Client, limit: usize) -> Result<Code> {
+    let hub = client.connect()?;
+    let path = format!("/v1/callbacks?dead=true&limit={}", limit.min(MOST));
+    let answer = client::get(&hub, &path, About::Task).await?;
+    if client.json {
+        output::json(&answer)?;
+        return Ok(Code::Ok);
+    }
+    let callbacks = answer["callbacks"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    if callbacks.is_empty() {
+        output::chat("no callback was given up");
+    } else {
+        let flags = client.flags();
+        output::chat(&format!(
+            "jackfield task resend TASK{flags} sends one again"
+        ));
+    }
+    table(callbacks).print()?;
+    Ok(Code::Ok)
+}
+
+fn table(callbacks: &[Value]) -> Table {
+    let mut table = Table::new(["task", "to", "attempts", "given up", "why"]);
+    for callback in callbacks {
+        table.row([
+            text(callback, "task").to_owned(),
+            text(callback, "to").to_owned(),
+            callback["attempts"].to_string(),
+            time(callback, "next_at"),
+            text(callback, "last_error").to_owned(),
+        ]);
+    }
+    table
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "jackfield task ls --dead lists them.\n\nExample:\n  jackfield task resend 0199c2f0-1111-7aaa-8bbb-123456789abc"
+)]
+pub(super) struct Resend {
+    /// The task's id
+    #[arg(value_parser = task_id)]
+    task: String,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Resend {
+    pub(super) async fn run(self) -> Result<Code> {
+        let hub = self.client.connect()?;
+        let path = format!("/v1/calls/{}/resend", self.task);
+        let sent = client::ask(&hub, Method::POST, &path, None).await;
+        sent.map(drop).map_err(|error| match error {
+            Error::Refused { ref code, .. } if code == "conflict" => Stop {
+                next: Some(
+                    "jackfield task ls --dead lists those that can be sent again".to_owned(),
+                ),
+                ..Stop::from_hub(&error, About::Task)
+            },
+            error => Stop::from_hub(&error, About::Task),
+        })?;
+        if self.client.json {
+            output::json(&json!({"id": self.task, "resent": true}))?;
+        } else {
+            output::chat(&format!("the callback of {} is sent again", self.task));
+        }
+        Ok(Code::Ok)
+    }
+}

@@ -1,0 +1,68 @@
+//! An agent at work on one message, whoever brought it: the handler in a task of its own, and what it says.
+
+use std::{
+    panic::AssertUnwindSafe,
+    task::{Context, Poll},
+};
+
+use futures_util::FutureExt as _;
+use tokio::{sync::mpsc, task::JoinSet};
+
+use super::{
+    Agent, Message,
+    failure::Failure,
+    output::{End, LARGEST, Output, Said, outlet},
+    reply::{Abilities, Reply},
+};
+
+/// An agent at work on a message. Dropping it drops the handler where it waits.
+#[derive(Debug)]
+pub(crate) struct Work {
+    said: mpsc::Receiver<Said>,
+    _handler: JoinSet<()>,
+}
+
+impl Agent {
+    /// Begins to work on a message.
+    pub(crate) fn work_on(&self, message: Message, abilities: Abilities) -> Work {
+        let (outlet, said) = outlet();
+        let reply = Reply::new(outlet.clone(), abilities);
+        let handler = self.handler.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let work = async {
+                match &handler {
+                    Some(handler) => handler(message, reply.clone()).await,
+                    None => Err("this agent takes no messages".into()),
+                }
+            };
+            let end = match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(Ok(())) => done(&reply),
+                Ok(Err(error)) => End::Failed(Failure::of(error)),
+                Err(panic) => End::Failed(Failure::of_panic(&*panic)),
+            };
+            // Where nobody listens any more nobody wants to know.
+            outlet.say(Output::End(end)).await.ok();
+        });
+        Work {
+            said,
+            _handler: tasks,
+        }
+    }
+}
+
+fn done(reply: &Reply) -> End {
+    let closing = reply.closing();
+    if closing.weight() > LARGEST {
+        let text = "the agent's result is larger than the hub takes at once";
+        return End::Failed(Failure::new("internal_error", text));
+    }
+    End::Done(closing)
+}
+
+impl Work {
+    /// The next thing that is said; an [`End`] is the last.
+    pub(crate) fn poll_said(&mut self, cx: &mut Context<'_>) -> Poll<Option<Said>> {
+        self.said.poll_recv(cx)
+    }
+}

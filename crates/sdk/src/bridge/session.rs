@@ -1,0 +1,266 @@
+//! What outlives a cut: the requests that the agent works on, and what it needs to go on with them.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    ops::Bound,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use jackfield_wire::bridge::{
+    Downlink,
+    downlink::{self, HubError, Registered},
+    extension, parse_downlink,
+    uplink::{self, Heartbeat, Resume, Sent},
+};
+use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use super::{
+    calls::Calls,
+    request::{Next, Request},
+    translate,
+};
+use crate::{Agent, agent::Abilities};
+
+/// How many attempts to come back there should be while the hub waits.
+const ATTEMPTS: u32 = 4;
+
+/// How many frames of one request go out before it is another's turn.
+const TURN: u32 = 16;
+
+/// An agent's time at a hub, over any number of connections.
+#[derive(Debug)]
+pub(super) struct Session<'a> {
+    agent: &'a Agent,
+    since: Instant,
+    /// The way back after a cut; without it nothing outlives one.
+    back: Option<Back>,
+    abilities: Abilities,
+    requests: BTreeMap<String, Request>,
+    calls: Calls,
+    /// Frames that are about no request; they go first.
+    notes: VecDeque<Utf8Bytes>,
+    turn: Turn,
+}
+
+/// What the hub said of the way back.
+#[derive(Debug)]
+struct Back {
+    /// What it wants to see.
+    token: String,
+    /// How long it waits.
+    grace: Duration,
+}
+
+/// Whose turn it is, and for how many frames more.
+#[derive(Debug, Default)]
+struct Turn {
+    request: String,
+    left: u32,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(agent: &'a Agent) -> Self {
+        Self {
+            agent,
+            since: Instant::now(),
+            back: None,
+            abilities: Abilities::default(),
+            requests: BTreeMap::new(),
+            calls: Calls::default(),
+            notes: VecDeque::new(),
+            turn: Turn::default(),
+        }
+    }
+
+    pub(super) fn agent(&self) -> &'a Agent {
+        self.agent
+    }
+
+    /// The first frame of a connection; `token` proves the agent's owner.
+    pub(super) fn register(&self, token: Option<&str>) -> Utf8Bytes {
+        let open = self.requests.iter().map(|(id, request)| Sent {
+            request_id: id.into(),
+            sent: request.last(),
+        });
+        let resume = self.back.as_ref().map(|back| Resume {
+            token: back.token.as_str().into(),
+            open: open.collect(),
+            calls: Some(self.calls.got()),
+        });
+        translate::register(self.agent, token, resume).into()
+    }
+
+    /// The hub has confirmed the agent. What it does not go on with is over, whether it says so or not.
+    pub(super) fn registered(&mut self, registered: &Registered<'_>) {
+        let has = |name: &str| registered.extensions.iter().any(|known| known == name);
+        self.abilities = Abilities {
+            artifacts: has(extension::ARTIFACTS),
+            asks: has(extension::INPUT),
+        };
+        let resumed = registered.resume.as_ref();
+        let resumed = resumed.filter(|_| has(extension::RESUME));
+        self.back = resumed.map(|resumed| Back {
+            token: resumed.token.to_string(),
+            grace: Duration::from_millis(resumed.grace_ms),
+        });
+        let open = resumed.into_iter().flat_map(|resumed| &resumed.open);
+        let open: HashMap<&str, u64> = open.map(|open| (&*open.request_id, open.have)).collect();
+        self.requests.retain(|id, request| match open.get(&**id) {
+            Some(have) => {
+                request.resume(*have);
+                true
+            }
+            None => false,
+        });
+        self.notes = self
+            .calls
+            .resume(|parent| self.requests.contains_key(parent));
+    }
+
+    /// The connection is gone. Without a way back, so is all that was under way.
+    pub(super) fn cut(&mut self) {
+        if self.back.is_none() {
+            self.requests.clear();
+        }
+    }
+
+    /// How long at most to wait between attempts to come back, if there is something to come back to: so that there are
+    /// several while the hub waits.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        let back = self.back.as_ref()?;
+        (!self.requests.is_empty()).then_some(back.grace / ATTEMPTS)
+    }
+
+    /// Gives a sign of life, unless the last one has not gone out.
+    pub(super) fn beat(&mut self) {
+        if !self.notes.is_empty() {
+            return;
+        }
+        let sessions: HashSet<_> = self.requests.values().map(Request::session).collect();
+        let uptime = self.since.elapsed().as_millis();
+        let heartbeat = uplink::heartbeat(Heartbeat {
+            active_sessions: sessions.len() as u64,
+            uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
+        });
+        self.notes.push_back(heartbeat.into());
+    }
+
+    /// The next frame that there is to send. Requests take turns, so that none keeps the others waiting.
+    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Utf8Bytes> {
+        if let Some(note) = self.notes.pop_front() {
+            return Poll::Ready(note);
+        }
+        let Poll::Ready(next) = self.poll_requests(cx) else {
+            return Poll::Pending;
+        };
+        let id = &self.turn.request;
+        Poll::Ready(match next {
+            Next::Call(calling) => self.calls.call(calling, id),
+            Next::Discover(looking) => self.calls.discover(looking),
+            Next::Frame(frame) => {
+                if self.requests.get(id).is_some_and(Request::is_over) {
+                    self.requests.remove(id);
+                }
+                frame
+            }
+        })
+    }
+
+    /// What a request has to say; whose turn it is says which one.
+    fn poll_requests(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        let numbered = self.back.is_some();
+        if self.turn.left > 0
+            && let Some(request) = self.requests.get_mut(&self.turn.request)
+            && let Poll::Ready(next) = request.poll_next(cx, numbered)
+        {
+            self.turn.left -= 1;
+            return Poll::Ready(next);
+        }
+        let last = std::mem::take(&mut self.turn.request);
+        let after = (Bound::Excluded(&*last), Bound::Unbounded);
+        let before = (Bound::Unbounded, Bound::Included(&*last));
+        for bounds in [after, before] {
+            for (id, request) in self.requests.range_mut::<str, _>(bounds) {
+                if let Poll::Ready(next) = request.poll_next(cx, numbered) {
+                    self.turn = Turn {
+                        request: id.clone(),
+                        left: TURN - 1,
+                    };
+                    return Poll::Ready(next);
+                }
+            }
+        }
+        self.turn.request = last;
+        Poll::Pending
+    }
+
+    /// Takes a frame of the hub.
+    pub(super) fn hear(&mut self, text: &str) {
+        let frame = match parse_downlink(text) {
+            Ok(frame) => frame,
+            Err(error) => {
+                tracing::debug!(agent = %self.agent.id, %error, "a frame of the hub cannot be read");
+                return;
+            }
+        };
+        match frame {
+            Downlink::Message(message) => self.begin(message),
+            Downlink::Cancel(cancel) => drop(self.requests.remove(&*cancel.request_id)),
+            Downlink::Ack(ack) => self.acked(&ack.request_id, ack.seq),
+            Downlink::Answer(answer) => {
+                if let Some(request) = self.requests.get_mut(&*answer.request_id) {
+                    let ask_id = answer.ask_id.clone();
+                    request.answer(&ask_id, translate::heard(answer));
+                }
+            }
+            Downlink::CallAgentChunk(chunk) => self.calls.chunk(chunk),
+            Downlink::CallAgentDone(done) => self.calls.done(&done),
+            Downlink::CallAgentError(error) => self.calls.failed(error),
+            Downlink::DiscoverAgentsResult(entries) => self.calls.found(entries),
+            Downlink::Error(error) => self.refused(&error),
+            // Said once already, or for others: this agent transfers no files by itself.
+            Downlink::Registered(_)
+            | Downlink::Refused(_)
+            | Downlink::RtcSignalRelay(_)
+            | Downlink::Unknown(_) => {}
+        }
+    }
+
+    fn begin(&mut self, message: downlink::Message<'_>) {
+        // A hub that is not sure whether it came through may send it again.
+        if self.requests.contains_key(&*message.request_id) {
+            return;
+        }
+        let message = translate::message_from(message);
+        let (id, session) = (message.request_id.clone(), message.session.clone());
+        let work = self.agent.work_on(message, self.abilities);
+        let request = Request::new(id.clone(), session, work);
+        self.requests.insert(id, request);
+    }
+
+    /// The hub could not use a frame. A request without it is not what the handler said, so it fails.
+    fn refused(&mut self, error: &HubError<'_>) {
+        tracing::warn!(agent = %self.agent.id, code = %error.code, message = %error.message, "the hub refused a frame");
+        let numbered = self.back.is_some();
+        if let Some(id) = error.request_id.as_deref()
+            && let Some(request) = self.requests.get_mut(id)
+            && !request.fail(&error.message, numbered)
+        {
+            self.requests.remove(id);
+        }
+    }
+
+    fn acked(&mut self, id: &str, seq: u64) {
+        if let Some(request) = self.requests.get_mut(id) {
+            request.acked(seq);
+            if request.is_over() {
+                self.requests.remove(id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

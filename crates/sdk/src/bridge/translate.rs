@@ -1,0 +1,271 @@
+//! Pure functions between what an agent says and hears and the frames of the bridge. No sockets, no state.
+
+use std::borrow::Cow;
+
+use jackfield_wire::{
+    bridge::{
+        Attachment,
+        downlink::{self, AgentEntry, CallChunk, CallDone},
+        extension,
+        uplink::{self, AgentError, CallAgent, DiscoverAgents, Register, Resume},
+    },
+    json::Text,
+};
+use serde_json::{
+    Map, Value,
+    value::{RawValue, to_raw_value},
+};
+
+use crate::{
+    Agent, Artifact, Chunk, Done, Failure, File, FileSource, Message, Part, Peer,
+    agent::{self, Ask, AskKind, Calling, ChunkKind, Closing, End, Heard, Output, State},
+};
+
+/// How much of an error's text is told.
+const MAX_ERROR: usize = 64 << 10;
+
+/// How many agents are looked for at most: as many as the hub lists.
+const MAX_PEERS: u64 = 200;
+
+/// The request that a frame is about, and the frame's number in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct About<'a> {
+    pub(super) session: &'a str,
+    pub(super) request: &'a str,
+    pub(super) seq: Option<u64>,
+}
+
+/// The first frame of a connection.
+pub(super) fn register(agent: &Agent, token: Option<&str>, resume: Option<Resume<'_>>) -> String {
+    let text = |text: &Option<String>| text.clone().map(Cow::Owned);
+    uplink::register(&Register {
+        agent_id: agent.id.as_str().into(),
+        token: token.map(Into::into),
+        agent_type: text(&agent.agent_type),
+        capabilities: agent.skills.iter().map(Into::into).collect(),
+        name: text(&agent.name),
+        description: text(&agent.description),
+        extensions: extension::ALL.map(Into::into).to_vec(),
+        resume,
+        ..Register::default()
+    })
+}
+
+/// The frame for what a handler says about its request.
+pub(super) fn frame(about: About<'_>, output: &Output) -> String {
+    match output {
+        Output::Chunk(said) => chunk(about, said),
+        Output::Artifact(made) => artifact(about, made),
+        Output::Ask(asked) => ask(about, asked),
+        Output::End(End::Done(closing)) => done(about, closing),
+        Output::End(End::Failed(failure)) => error(about, failure),
+        // Not about the request; see [`call`] and [`discover`].
+        Output::Call(_) | Output::Discover(_) => String::new(),
+    }
+}
+
+fn chunk(about: About<'_>, chunk: &agent::Chunk) -> String {
+    uplink::chunk(&uplink::Chunk {
+        session_id: Some(about.session.into()),
+        request_id: about.request.into(),
+        delta: Text::from(chunk.text.as_str()),
+        kind: kind(chunk.kind).map(Into::into),
+        tool_name: chunk.tool_name.as_deref().map(Into::into),
+        tool_call_id: chunk.tool_call_id.as_deref().map(Into::into),
+        seq: about.seq,
+    })
+}
+
+/// The name of a kind; text is what needs none.
+fn kind(kind: ChunkKind) -> Option<&'static str> {
+    match kind {
+        ChunkKind::Text => None,
+        ChunkKind::Thinking => Some("thinking"),
+        ChunkKind::ToolStart => Some("tool_start"),
+        ChunkKind::ToolInput => Some("tool_input"),
+        ChunkKind::ToolResult => Some("tool_result"),
+        ChunkKind::Status => Some("status"),
+    }
+}
+
+fn artifact(about: About<'_>, artifact: &Artifact) -> String {
+    let parts = to_raw_value(&artifact.parts).unwrap_or_else(|_| RawValue::NULL.to_owned());
+    uplink::artifact(&uplink::Artifact {
+        request_id: about.request.into(),
+        artifact_id: artifact.id.as_str().into(),
+        name: artifact.name.as_deref().map(Into::into),
+        parts: &parts,
+        append: artifact.append,
+        last: artifact.last,
+        seq: about.seq,
+    })
+}
+
+fn ask(about: About<'_>, ask: &Ask) -> String {
+    let raw = |value: &Option<Value>| value.as_ref().and_then(|value| to_raw_value(value).ok());
+    let (arguments, schema) = (raw(&ask.arguments), raw(&ask.schema));
+    uplink::ask(&uplink::Ask {
+        request_id: about.request.into(),
+        ask_id: ask.id.as_str().into(),
+        kind: match ask.kind {
+            AskKind::Input => "input".into(),
+            AskKind::Approval => "approval".into(),
+        },
+        text: ask.text.as_str().into(),
+        tool_name: ask.tool_name.as_deref().map(Into::into),
+        arguments: arguments.as_deref(),
+        schema: schema.as_deref(),
+        seq: about.seq,
+        ..uplink::Ask::default()
+    })
+}
+
+fn done(about: About<'_>, closing: &Closing) -> String {
+    let usage = closing.usage.as_ref();
+    let usage = usage.and_then(|usage| to_raw_value(usage).ok());
+    uplink::done(&uplink::Done {
+        session_id: Some(about.session.into()),
+        request_id: about.request.into(),
+        attachments: closing.attachments.iter().filter_map(attachment).collect(),
+        result: closing.result.as_deref().map(Text::from),
+        state: match closing.state {
+            State::Completed => None,
+            State::InputRequired => Some("input_required".into()),
+            State::Rejected => Some("rejected".into()),
+        },
+        usage: usage.as_deref(),
+        stop_reason: closing.stop_reason.as_deref().map(Into::into),
+        seq: about.seq,
+        ..uplink::Done::default()
+    })
+}
+
+/// A file as the bridge links it.
+fn attachment(file: &File) -> Option<Attachment<'_>> {
+    let FileSource::Uri(uri) = &file.source else {
+        return None;
+    };
+    let text = |text: &Option<String>| Cow::Owned(text.clone().unwrap_or_default());
+    Some(Attachment::new(text(&file.name), uri, text(&file.mime)))
+}
+
+fn file(attachment: &Attachment<'_>) -> File {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    File {
+        name: text(&attachment.name),
+        mime: text(&attachment.media_type),
+        source: FileSource::Uri(attachment.url.to_string()),
+    }
+}
+
+fn error(about: About<'_>, failure: &Failure) -> String {
+    let message = &failure.message;
+    uplink::error(&AgentError {
+        session_id: Some(about.session.into()),
+        request_id: about.request.into(),
+        code: failure.code.as_str().into(),
+        message: message[..message.floor_char_boundary(MAX_ERROR)].into(),
+        seq: about.seq,
+    })
+}
+
+pub(super) fn call(call: &Calling, call_id: &str, parent: &str) -> String {
+    uplink::call_agent(&CallAgent {
+        target_agent_id: call.target.as_str().into(),
+        task_description: call.text.as_str().into(),
+        call_id: Some(call_id.into()),
+        parent_request_id: Some(parent.into()),
+        session_id: call.session.as_deref().map(Into::into),
+        ..CallAgent::default()
+    })
+}
+
+pub(super) fn discover(skill: Option<&str>) -> String {
+    uplink::discover_agents(&DiscoverAgents {
+        capability: skill.map(Into::into),
+        limit: Some(MAX_PEERS),
+    })
+}
+
+pub(super) fn message_from(frame: downlink::Message<'_>) -> Message {
+    let text = frame.content.decode().into_owned();
+    let meta = frame.meta.unwrap_or_default();
+    let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
+    let parts = match meta.parts {
+        Some(raw) => parts(raw),
+        // A hub that says no more than the protocol has words and links.
+        None => std::iter::once(Part::Text(text.clone()))
+            .chain(frame.attachments.iter().map(|link| Part::File(file(link))))
+            .collect(),
+    };
+    Message {
+        text,
+        caller: owned(meta.caller),
+        session: frame.session_id.into_owned(),
+        request_id: frame.request_id.into_owned(),
+        parts,
+        metadata: meta.metadata.and_then(value),
+        message_id: owned(meta.message_id),
+        task_id: owned(meta.task_id),
+        context_id: owned(meta.context_id),
+        call: owned(meta.parent),
+    }
+}
+
+fn value(raw: &RawValue) -> Option<Value> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn parts(raw: &RawValue) -> Vec<Part> {
+    Part::read_all(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+pub(super) fn heard(answer: downlink::Answer<'_>) -> Heard {
+    Heard {
+        text: answer.content.map(Cow::into_owned).unwrap_or_default(),
+        parts: answer.parts.map(parts).unwrap_or_default(),
+        approved: answer.approved,
+        reason: answer.reason.map(Cow::into_owned),
+    }
+}
+
+pub(super) fn peer(entry: AgentEntry<'_>) -> Peer {
+    Peer {
+        id: entry.id.into_owned(),
+        name: entry.name.into_owned(),
+        agent_type: entry.agent_type.into_owned(),
+        skills: entry
+            .capabilities
+            .into_iter()
+            .map(Cow::into_owned)
+            .collect(),
+        description: entry.description.map(Cow::into_owned),
+        is_online: entry.is_online,
+    }
+}
+
+pub(super) fn call_chunk(chunk: CallChunk<'_>) -> Chunk {
+    let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
+    Chunk {
+        kind: owned(chunk.kind).unwrap_or_else(|| "text".to_owned()),
+        text: chunk.delta.decode().into_owned(),
+        tool_name: owned(chunk.tool_name),
+        tool_call_id: owned(chunk.tool_call_id),
+    }
+}
+
+pub(super) fn call_done(done: &CallDone<'_>) -> Done {
+    let mut rest = Map::new();
+    if !done.attachments.is_empty() {
+        let files: Vec<File> = done.attachments.iter().map(file).collect();
+        rest.insert(
+            "attachments".to_owned(),
+            serde_json::to_value(files).unwrap_or_default(),
+        );
+    }
+    Done {
+        state: "completed".to_owned(),
+        result: None,
+        rest,
+    }
+}

@@ -1,0 +1,10 @@
+//! An agent against a scripted hub that writes raw frames, so that every frame and every cut is where the test wants it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod calls;
+mod register;
+mod replies;
+mod resume;
+mod script;
+mod work;

@@ -1,0 +1,47 @@
+//! Agents that run beside a test, and ways to the hub.
+
+use std::{net::SocketAddr, time::Duration};
+
+use jackfield_sdk::{Address, Agent, Backoff, Error, Hub};
+use jackfield_testkit::SOON;
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+
+pub(crate) fn address(addr: SocketAddr) -> Address {
+    Address::new(&format!("http://{addr}")).expect("a URL")
+}
+
+pub(crate) fn client(addr: SocketAddr) -> Hub {
+    Hub::new(address(addr)).expect("a client")
+}
+
+/// An agent that runs beside the test, and a word each time it is attached.
+pub(crate) struct Beside {
+    agents: JoinSet<Result<(), Error>>,
+    attached: mpsc::Receiver<()>,
+}
+
+impl Beside {
+    pub(crate) async fn start(agent: Agent, addr: SocketAddr) -> Self {
+        let (told, attached) = mpsc::channel(1024);
+        let soon = Backoff::new(Duration::from_millis(1), Duration::from_millis(20));
+        let agent = agent.hub(address(addr)).backoff(soon);
+        let mut agents = JoinSet::new();
+        agents.spawn(agent.run_with(move || told.try_send(()).expect("the test listens")));
+        let mut beside = Self { agents, attached };
+        beside.is_attached().await;
+        beside
+    }
+
+    pub(crate) async fn is_attached(&mut self) {
+        let told = timeout(SOON, self.attached.recv()).await;
+        told.expect("it attaches in time").expect("it attaches");
+    }
+
+    pub(crate) async fn ended(mut self) -> Error {
+        let ended = timeout(SOON, self.agents.join_next()).await;
+        let result = ended.expect("it ends in time").expect("it runs");
+        result
+            .expect("it does not panic")
+            .expect_err("an agent ends for a reason")
+    }
+}

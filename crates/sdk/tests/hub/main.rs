@@ -1,0 +1,11 @@
+//! Being an agent and calling one, against a real hub, with cuts in between.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod agents;
+mod asks;
+mod beside;
+mod calls;
+mod cuts;
+mod peers;
+mod restart;

@@ -1,0 +1,93 @@
+"""Agents of the bridge for the judge. They come back whenever they are sent away."""
+
+import asyncio
+import json
+import threading
+
+from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
+
+PAUSE = 0.1
+
+
+async def echo(send, message):
+    """Says what it is told."""
+    await send(type="chunk", delta=message["content"])
+    await send(type="done", result=message["content"])
+
+
+async def ask(send, message):
+    """Asks where it is told to; else ends its turn and waits for more."""
+    if message["content"] == "ask":
+        await send(type="ask", ask_id="q", kind="input", text="which one?")
+    else:
+        await send(type="done", result="and then?", state="input_required")
+
+
+async def sleep(send, message):
+    """Never answers."""
+
+
+AGENTS = {
+    "echo": echo,
+    "asker": ask,
+    "sleeper": sleep,
+    # For whatever would disturb the others: it is changed, disconnected and forgotten.
+    "doomed": echo,
+}
+
+
+class Agents:
+    """The agents, attached as long as the block lasts."""
+
+    def __init__(self, url):
+        self.url = url.replace("http", "ws", 1)
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.lives = []
+
+    def __enter__(self):
+        self.thread.start()
+        for agent_id, answer in AGENTS.items():
+            life = asyncio.run_coroutine_threadsafe(self.live(agent_id, answer), self.loop)
+            self.lives.append(life)
+
+    def __exit__(self, *_):
+        for life in self.lives:
+            life.cancel()
+        asyncio.run_coroutine_threadsafe(self.over(), self.loop).result(10)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+
+    async def over(self):
+        """Waits until everybody has hung up."""
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def live(self, agent_id, answer):
+        while True:
+            try:
+                async with connect(f"{self.url}/ws?agent_id={agent_id}") as ws:
+                    await self.serve(ws, agent_id, answer)
+            except (OSError, WebSocketException):
+                pass
+            await asyncio.sleep(PAUSE)
+
+    async def serve(self, ws, agent_id, answer):
+        register = {"type": "register", "agent_id": agent_id, "token": "judge"}
+        register |= {"bridge_version": "2", "agent_type": "judge", "capabilities": ["talk"]}
+        register |= {"extensions": ["input"]}
+        await ws.send(json.dumps(register))
+        async for text in ws:
+            frame = json.loads(text)
+            if frame["type"] == "message":
+                names = {name: frame[name] for name in ("session_id", "request_id")}
+                await answer(lambda **rest: ws.send(json.dumps(names | rest)), frame)
+            elif frame["type"] == "answer":
+                done = {"type": "done", "request_id": frame["request_id"], "result": "thanks"}
+                await ws.send(json.dumps(done))
+            elif frame["type"] == "rtc_signal_relay":
+                signal = {"type": "rtc_signal", "target_agent_id": frame["from_agent_id"]}
+                signal |= {"transfer_id": frame["transfer_id"]}
+                signal |= {"signal_type": "answer", "payload": "v=0"}
+                await ws.send(json.dumps(signal))

@@ -1,0 +1,186 @@
+"""An outside judge of the hub's HTTP API: schemathesis compares what the hub answers with what /openapi.json says.
+
+    python judge.py target/debug/jackfield
+
+Starts a hub in a temporary folder, attaches agents, and asks twice: without any credentials, as one may on loopback,
+and with the platform's secret and the token of somebody who owns nothing. Exit code 0 if every answer was as described,
+and every operation has succeeded at least once.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import requests
+
+from agents import Agents
+from receiver import Receiver
+
+HERE = Path(__file__).parent
+CHECKS = [
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+]
+# Never ends: it watches for as long as somebody reads.
+EXCLUDED = ["/v1/events"]
+# Test cases that are made up for each operation, besides those that the description itself suggests.
+EXAMPLES = 20
+# Each of the two passes takes about half a minute.
+PASS_LIMIT = 180
+SOON = 20
+
+
+def wait_for(what, look):
+    deadline = time.monotonic() + SOON
+    while time.monotonic() < deadline:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{what} did not come in {SOON} s")
+
+
+class Hub:
+    """A hub as `jackfield serve` runs it."""
+
+    def __init__(self, program, folder, receiver):
+        config = folder / "jackfield.toml"
+        config.write_text(f'callback_base = "{receiver.url}"\nlog = "error"\n')
+        command = [program, "serve", "--listen", "127.0.0.1:0"]
+        command += ["--config", config, "--data-dir", folder / "data"]
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("JACKFIELD_")
+        }
+        self.process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, text=True
+        )
+        first = self.process.stdout.readline()
+        assert "listens on " in first, f"the hub did not start: {first!r}"
+        self.url = first.split("listens on ")[1].strip()
+        self.secret = (folder / "data" / "platform-secret").read_text().strip()
+
+    def ask(self, method, path, body=None, **headers):
+        response = requests.request(
+            method, self.url + path, json=body, headers=headers, timeout=SOON
+        )
+        assert response.ok, f"{method} {path}: {response.status_code} {response.text}"
+        return response.json() if response.content else None
+
+    def relay(self, request, **more):
+        body = {"agent_id": "echo", "session_id": "s", "request_id": request}
+        body |= {"content": "hello", "mode": "async", **more}
+        return self.ask("POST", "/api/relay", body, **{"X-Platform-Secret": self.secret})
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(SOON)
+
+
+def set_up(hub):
+    """What the operations need in order to succeed; the rest is made when it is needed, in `hooks.py`."""
+    online = "/v1/agents?online=true"
+    wait_for("the agents", lambda: len(hub.ask("GET", online)["agents"]) == 4)
+    call = {"text": "hello", "keep": True, "stream": False}
+    done = hub.ask("POST", "/v1/agents/echo/calls", call)
+    waiting = hub.ask("POST", "/v1/agents/asker/calls", call)
+    assert waiting["state"] == "input_required", waiting
+    hub.relay("told", callback_url="/callback")
+    token = {"name": "judge", "owner": "ann", "scopes": ["call:*"]}
+    token = hub.ask("POST", "/v1/tokens", token)
+    return {
+        "url": hub.url,
+        "secret": hub.secret,
+        "done": done["task"],
+        "waiting": waiting["task"],
+        "token": token["token"],
+        "token_id": token["id"],
+    }
+
+
+def judge(title, data, tally, headers):
+    print(f"  {title}", flush=True)
+    command = [sys.executable, "-m", "schemathesis.cli", "run"]
+    command += [f"{data['url']}/openapi.json", "--checks", ",".join(CHECKS)]
+    for path in EXCLUDED:
+        command += ["--exclude-path", path]
+    for header in headers:
+        command += ["--header", header]
+    command += ["--phases", "examples,coverage,fuzzing", "--workers", "1"]
+    command += ["--max-examples", str(EXAMPLES), "--generation-deterministic"]
+    command += ["--request-timeout", str(SOON), "--continue-on-failure"]
+    command += ["--warnings", "off", "--no-color"]
+    environment = os.environ | {
+        "SCHEMATHESIS_HOOKS": str(HERE / "hooks.py"),
+        "JUDGE_DATA": json.dumps(data | {"tally": str(tally)}),
+    }
+    result = subprocess.run(
+        command,
+        env=environment,
+        cwd=tally.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PASS_LIMIT,
+    )
+    summary = result.stdout.split("= SUMMARY =")[-1]
+    print("\n".join(f"    {line}" for line in summary.splitlines() if "generated" in line))
+    assert result.returncode == 0, f"{title}:\n{result.stdout}"
+
+
+def count(tally, answers):
+    """Adds the answers of a pass: how often an operation was answered with which status."""
+    for line in tally.read_text().splitlines():
+        operation, method, status = json.loads(line)
+        # Some cases are about methods that the operation does not have.
+        if operation.startswith(method):
+            statuses = answers.setdefault(operation, {})
+            statuses[status] = statuses.get(status, 0) + 1
+
+
+def main(program):
+    answers = {}
+    with tempfile.TemporaryDirectory(prefix="jackfield-judge-") as folder:
+        folder = Path(folder)
+        receiver = Receiver()
+        hub = Hub(program, folder, receiver)
+        try:
+            with Agents(hub.url):
+                data = set_up(hub)
+                passes = {
+                    "without credentials": [],
+                    "with the platform's secret and a token": [
+                        f"X-Platform-Secret: {data['secret']}",
+                        f"Authorization: Bearer {data['token']}",
+                    ],
+                }
+                for number, (title, headers) in enumerate(passes.items()):
+                    tally = folder / f"tally-{number}"
+                    judge(title, data, tally, headers)
+                    count(tally, answers)
+        finally:
+            hub.stop()
+    for operation, statuses in sorted(answers.items()):
+        shown = ", ".join(f"{status}: {statuses[status]}" for status in sorted(statuses))
+        print(f"    {operation:<32} {shown}")
+    failed = [
+        operation
+        for operation, statuses in answers.items()
+        if not any(200 <= status < 300 for status in statuses)
+    ]
+    assert not failed, f"never succeeded: {', '.join(sorted(failed))}"
+
+
+try:
+    main(sys.argv[1])
+except Exception as problem:  # whatever it is, somebody wants to see it
+    print(f"FAILED: {type(problem).__name__}: {problem}")
+    sys.exit(1)
+print("ok")

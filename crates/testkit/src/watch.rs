@@ -1,0 +1,43 @@
+//! Waiting for what the hub notices, instead of for time to pass.
+
+use jackfield_core::{
+    id::AgentId,
+    principal::Principal,
+    tap::{Sight, TapFilter, Watching},
+};
+
+use crate::{SOON, TestHub};
+
+impl TestHub {
+    /// Watches what happens at one agent from now on.
+    pub fn watch(&self, id: &str) -> AgentWatch {
+        let filter = TapFilter {
+            agent: Some(AgentId::parse(id).expect("an id")),
+            raw: false,
+        };
+        AgentWatch(self.hub().watch(Principal::local(), filter))
+    }
+}
+
+/// What happens at one agent.
+#[derive(Debug)]
+pub struct AgentWatch(Watching);
+
+impl AgentWatch {
+    /// Waits until the hub has noticed that the agent left.
+    pub async fn until_offline(&mut self) {
+        self.until(|sight| matches!(sight, Sight::Offline)).await;
+    }
+
+    /// Waits until a call at the agent has ended.
+    pub async fn until_ended(&mut self) {
+        self.until(|sight| matches!(sight, Sight::Ended(_))).await;
+    }
+
+    async fn until(&mut self, is_it: impl Fn(&Sight) -> bool) {
+        let seen = async { while !is_it(&self.0.next().await.sight) {} };
+        tokio::time::timeout(SOON, seen)
+            .await
+            .expect("it did not happen in time");
+    }
+}

@@ -1,0 +1,197 @@
+//! Callers over HTTP: the platform with its secret, and those of the hub's own API. Streams are read event by event,
+//! by somebody else's client.
+
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::{SOON, TestHub};
+
+/// Somebody who talks HTTP to a hub.
+#[derive(Debug, Clone)]
+pub struct Web {
+    client: Client,
+    origin: String,
+    /// What every request shows.
+    proof: Option<(&'static str, String)>,
+}
+
+impl TestHub {
+    /// Somebody who shows nothing.
+    pub fn web(&self) -> Web {
+        Web {
+            client: Client::new(),
+            origin: self.url(""),
+            proof: None,
+        }
+    }
+
+    /// Somebody who shows a token.
+    pub fn web_of(&self, token: &str) -> Web {
+        Web {
+            proof: Some(("authorization", format!("Bearer {token}"))),
+            ..self.web()
+        }
+    }
+
+    /// The platform, which shows its secret.
+    pub fn platform(&self) -> Web {
+        Web {
+            proof: Some(("x-platform-secret", self.platform_secret())),
+            ..self.web()
+        }
+    }
+}
+
+impl Web {
+    /// A request that shows what all of its requests show.
+    pub fn ask(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self
+            .client
+            .request(method, format!("{}{path}", self.origin))
+            .timeout(SOON);
+        match &self.proof {
+            Some((name, value)) => request.header(*name, value),
+            None => request,
+        }
+    }
+
+    /// The answer to GET.
+    pub async fn get(&self, path: &str) -> (u16, Value) {
+        answer(self.ask(Method::GET, path)).await
+    }
+
+    /// The answer to POST.
+    pub async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        answer(self.ask(Method::POST, path).json(&body)).await
+    }
+
+    /// The stream that answers POST.
+    pub async fn stream(&self, path: &str, body: Value) -> Events {
+        Events::of(self.ask(Method::POST, path).json(&body)).await
+    }
+
+    /// The stream of a relay in the session `s-1`.
+    pub async fn relay(&self, agent: &str, request: &str) -> Events {
+        self.stream("/api/relay", relay_to(agent, request)).await
+    }
+
+    /// The sum of the lines of `/metrics` that begin so.
+    pub async fn metric(&self, line: &str) -> f64 {
+        let sent = self.ask(Method::GET, "/metrics").send().await;
+        let text = sent.expect("an answer").text().await.expect("text");
+        let values = text.lines().filter(|it| it.starts_with(line));
+        let values = values.filter_map(|it| it.rsplit(' ').next()?.parse::<f64>().ok());
+        values.sum()
+    }
+}
+
+/// The body of a relay in the session `s-1`.
+pub fn relay_to(agent: &str, request: &str) -> Value {
+    json!({"agent_id": agent, "session_id": "s-1", "request_id": request, "content": "hi"})
+}
+
+/// Sends a request and takes its answer apart; no body is `null`.
+pub async fn answer(request: RequestBuilder) -> (u16, Value) {
+    let response = request.send().await.expect("an answer");
+    let status = response.status().as_u16();
+    let text = response.text().await.expect("text");
+    if text.is_empty() {
+        return (status, Value::Null);
+    }
+    let body = serde_json::from_str(&text);
+    (
+        status,
+        body.unwrap_or_else(|error| panic!("{text:?} is not JSON: {error}")),
+    )
+}
+
+/// One event of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heard {
+    /// Its name, where the protocol has names.
+    pub event: Option<String>,
+    /// Its id, where it has one.
+    pub id: Option<String>,
+    /// What it says.
+    pub data: Value,
+}
+
+/// A stream of events. Dropping it hangs up.
+#[derive(Debug)]
+pub struct Events {
+    response: Response,
+    unread: Vec<u8>,
+}
+
+impl Events {
+    /// Sends a request that is answered by a stream.
+    pub async fn of(request: RequestBuilder) -> Self {
+        let response = request.send().await.expect("an answer");
+        let status = response.status();
+        if status != StatusCode::OK {
+            panic!("{status}: {}", response.text().await.expect("text"));
+        }
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self {
+            response,
+            unread: Vec::new(),
+        }
+    }
+
+    /// The next event as the hub wrote it, with the empty line at its end; nothing at the end of the stream.
+    pub async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some(at) = self.unread.windows(2).position(|two| two == b"\n\n") {
+                let block = self.unread.drain(..at + 2).collect();
+                return Some(String::from_utf8(block).expect("UTF-8"));
+            }
+            let bytes = tokio::time::timeout(SOON, self.response.chunk()).await;
+            match bytes.expect("nothing came in time") {
+                Ok(Some(bytes)) => self.unread.extend_from_slice(&bytes),
+                Ok(None) => {
+                    assert_eq!(self.unread, b"", "the last event is cut off");
+                    return None;
+                }
+                Err(error) => panic!("the stream broke: {error}"),
+            }
+        }
+    }
+
+    /// The next event, or nothing at the end of the stream. Comments are skipped.
+    pub async fn maybe_next(&mut self) -> Option<Heard> {
+        loop {
+            let block = self.block().await?;
+            let field = |name: &str| {
+                let mut lines = block.lines();
+                lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+            };
+            if let Some(data) = field("data") {
+                let parsed = serde_json::from_str(data);
+                return Some(Heard {
+                    event: field("event").map(str::to_owned),
+                    id: field("id").map(str::to_owned),
+                    data: parsed.unwrap_or_else(|error| panic!("{block:?}: {error}")),
+                });
+            }
+        }
+    }
+
+    /// What the next event says.
+    pub async fn next(&mut self) -> Value {
+        self.maybe_next().await.expect("the stream goes on").data
+    }
+
+    /// The next event says this.
+    pub async fn expect(&mut self, data: Value) {
+        assert_eq!(self.next().await, data);
+    }
+
+    /// What all events to the end say.
+    pub async fn rest(&mut self) -> Vec<Value> {
+        let mut all = Vec::new();
+        while let Some(heard) = self.maybe_next().await {
+            all.push(heard.data);
+        }
+        all
+    }
+}

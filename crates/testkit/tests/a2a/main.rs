@@ -1,0 +1,26 @@
+//! The A2A door through a whole hub: the seed's commands, with agents of other doors behind it.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod across;
+mod seed;
+
+use serde_json::{Value, json};
+
+/// The request of the seed, for this agent.
+fn hello(agent: &str) -> Value {
+    json!({
+        "jsonrpc": "2.0",
+        "method": "message/send",
+        "id": "req-1",
+        "params": {
+            "message": {
+                "messageId": "msg-1",
+                "role": "user",
+                "agentId": agent,
+                "contextId": "session-123",
+                "parts": [{"kind": "text", "text": "Hello!"}]
+            }
+        }
+    })
+}

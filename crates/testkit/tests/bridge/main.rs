@@ -1,0 +1,63 @@
+//! The bridge through a whole hub: raw frames on `/ws`, raw requests below `/api`, agents of other doors beside it.
+//! What the door does alone is tested where the door is.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod across;
+mod answers;
+mod bad_input;
+mod codes;
+mod judges;
+mod promises;
+mod replay;
+mod seed;
+
+use serde_json::{Value, json};
+
+/// Ids as the published clients have them.
+const AMY: &str = "3f2b8c1e-9a4d-4f6b-8e2a-7c5d1b0a9f3e";
+const BOB: &str = "b7d0c2aa-51f3-4c0e-9d7b-0e6f4a1c8d25";
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
+/// A frame or body with further or other fields.
+fn with(mut frame: Value, fields: &Value) -> Value {
+    let more = fields.as_object().unwrap().clone();
+    frame.as_object_mut().unwrap().extend(more);
+    frame
+}
+
+/// A `chunk` of an agent.
+fn chunk(request: &str, delta: &str) -> Value {
+    json!({"type": "chunk", "session_id": "s-1", "request_id": request, "delta": delta})
+}
+
+/// A `done` of an agent.
+fn done(request: &str) -> Value {
+    json!({"type": "done", "session_id": "s-1", "request_id": request})
+}
+
+/// An `error` of an agent.
+fn error(request: &str, code: &str, message: &str) -> Value {
+    json!({"type": "error", "session_id": "s-1", "request_id": request, "code": code, "message": message})
+}
+
+/// What a platform hears of a text chunk.
+fn said(delta: &str) -> Value {
+    json!({"type": "chunk", "delta": delta})
+}
+
+/// What a platform hears at the end.
+fn finished() -> Value {
+    json!({"type": "done"})
+}
+
+/// What a platform hears of a failure.
+fn failed(code: &str, message: &str) -> Value {
+    json!({"type": "error", "code": code, "message": message})
+}
+
+/// An agent answers a request in these words.
+async fn answer_all(agent: &mut jackfield_testkit::Raw, request: &str, text: &str) {
+    agent.send(chunk(request, text)).await;
+    agent.send(done(request)).await;
+}

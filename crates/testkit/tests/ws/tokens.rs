@@ -1,0 +1,78 @@
+//! The token of the handshake counts for both doors, until the frame shows another one.
+
+use jackfield_testkit::{Raw, TestHub, bridge_register};
+use serde_json::{Value, json};
+
+use super::{is_refused_by_bridge, is_taken_by_bridge};
+
+/// A hub that trusts nobody by address.
+async fn strict() -> TestHub {
+    TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().unwrap()).await
+}
+
+async fn connect(hub: &TestHub, path: &str, token: &str) -> Raw {
+    let value = format!("Bearer {token}");
+    let connected = Raw::connect_with(hub.addr(), path, &[("authorization", &value)]).await;
+    connected.unwrap()
+}
+
+/// A `register` of the bridge that shows this token, or none.
+fn register(id: &str, token: Option<&str>) -> Value {
+    let mut register = bridge_register(id);
+    match token {
+        Some(token) => register["token"] = json!(token),
+        None => drop(register.as_object_mut().unwrap().remove("token")),
+    }
+    register
+}
+
+#[tokio::test]
+async fn a_bridge_agent_may_show_its_token_in_the_header() {
+    let hub = strict().await;
+    let ann = hub.token("ann", &["agent:*"]).await;
+    let ways = [("/ws", "a"), ("/ws?agent_id=b", "b")];
+    for (path, id) in ways {
+        let mut raw = connect(&hub, path, &ann).await;
+        raw.send(register(id, None)).await;
+        is_taken_by_bridge(&mut raw).await;
+        // Clients that have none send an empty one.
+        let mut raw = connect(&hub, path, &ann).await;
+        raw.send(register(id, Some(""))).await;
+        is_taken_by_bridge(&mut raw).await;
+    }
+    for (path, id) in ways {
+        let mut raw = Raw::connect(hub.addr(), path).await;
+        raw.send(register(id, None)).await;
+        is_refused_by_bridge(&mut raw, "Authentication failed", "Auth failed").await;
+    }
+}
+
+#[tokio::test]
+async fn the_token_of_the_frame_counts_before_that_of_the_header() {
+    let hub = strict().await;
+    let ann = hub.token("ann", &["agent:*"]).await;
+    let mut raw = connect(&hub, "/ws", &ann).await;
+    raw.send(register("a", Some("jf_guess"))).await;
+    is_refused_by_bridge(&mut raw, "Authentication failed", "Auth failed").await;
+    let mut raw = connect(&hub, "/ws", "jf_guess").await;
+    raw.send(register("a", Some(&ann))).await;
+    is_taken_by_bridge(&mut raw).await;
+}
+
+#[tokio::test]
+async fn a_revoked_token_of_the_header_closes_the_agents_of_both_doors() {
+    let hub = strict().await;
+    let ann = hub.token("ann", &["agent:*"]).await;
+    let mut bridge = connect(&hub, "/ws", &ann).await;
+    bridge.send(register("a", None)).await;
+    is_taken_by_bridge(&mut bridge).await;
+    let mut agora = connect(&hub, "/ws", &ann).await;
+    agora.register("b").await;
+    let tokens = hub.hub().tokens();
+    for record in tokens.list() {
+        tokens.revoke(record.id).await.unwrap();
+    }
+    for mut raw in [bridge, agora] {
+        assert_eq!(raw.closed().await, (4002, "token revoked".to_owned()));
+    }
+}
