@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jackfield_core::{
     bell::Rope,
     call::Asking,
-    event::{Chunk, ChunkKind, Done, End, Event, File, Json, Part},
+    event::{Chunk, ChunkKind, Done, DoneState, End, Event, File, Json},
     failure::{Failure, Reason},
     gate::Gate,
 };
@@ -15,7 +15,10 @@ use jackfield_wire::{
     json::Text,
 };
 
-use crate::{failure::code, translate::attachments_from_files};
+use crate::{
+    failure::code,
+    relay::teller::{MAX_FILES, attachment_from_file, rejected, unfold},
+};
 
 /// How much of a reply is taken at once, before another call has its turn.
 const BATCH: usize = 16 << 10;
@@ -27,6 +30,8 @@ pub(crate) struct Calling {
     asking: Asking,
     /// How many frames were written.
     pub(crate) written: u64,
+    /// Whether the called agent has said any text.
+    has_text: bool,
     /// Files among the artifacts, which this protocol names only at the end.
     files: Vec<File>,
 }
@@ -37,6 +42,7 @@ impl Calling {
             call_id,
             asking,
             written: 0,
+            has_text: false,
             files: Vec::new(),
         }
     }
@@ -55,11 +61,12 @@ impl Calling {
             match event {
                 Event::Chunk(chunk) => frames.push(self.chunk(&chunk)),
                 Event::Artifact(artifact) => {
-                    self.files
-                        .extend(artifact.parts.into_iter().filter_map(|part| match part {
-                            Part::File(file) => Some(file),
-                            Part::Text(_) | Part::Data(_) => None,
-                        }));
+                    let (text, files) = unfold(artifact.parts);
+                    self.files.extend(files);
+                    self.files.truncate(MAX_FILES);
+                    if !text.is_empty() {
+                        frames.push(self.chunk(&Chunk::text(text)));
+                    }
                 }
                 // This protocol's callers cannot answer: they hear why it takes so long.
                 Event::Ask(ask) => {
@@ -68,18 +75,31 @@ impl Calling {
             }
         }
         let Some(end) = end else { return false };
-        frames.push(match end {
-            End::Done(done) => self.done(&done),
+        let last = match end {
+            End::Done(done) if done.state == DoneState::Rejected => error_frame(
+                &self.call_id,
+                &Failure::new(Reason::Internal, rejected(&done)),
+            ),
+            End::Done(done) => {
+                // Some agents give their answer only at the end.
+                let result = done.result.as_deref().filter(|result| !result.is_empty());
+                if let Some(unsaid) = result.filter(|_| !self.has_text) {
+                    frames.push(self.chunk(&Chunk::text(unsaid)));
+                }
+                self.done(&done)
+            }
             End::Failed(failure) => error_frame(&self.call_id, &failure),
             End::Cancelled => error_frame(
                 &self.call_id,
                 &Failure::new(Reason::Cancelled, "Request cancelled"),
             ),
-        });
+        };
+        frames.push(last);
         true
     }
 
-    fn chunk(&self, chunk: &Chunk) -> String {
+    fn chunk(&mut self, chunk: &Chunk) -> String {
+        self.has_text |= chunk.kind == ChunkKind::Text && !chunk.text.is_empty();
         downlink::call_agent_chunk(&CallChunk {
             call_id: (&*self.call_id).into(),
             delta: Text::from(chunk.text.as_str()),
@@ -90,11 +110,10 @@ impl Calling {
     }
 
     fn done(&self, done: &Done) -> String {
-        let mut attachments = attachments_from_files(&done.attachments);
-        attachments.extend(attachments_from_files(&self.files));
+        let files = done.attachments.iter().chain(&self.files);
         downlink::call_agent_done(&CallDone {
             call_id: (&*self.call_id).into(),
-            attachments,
+            attachments: files.map(attachment_from_file).collect(),
             file_transfer_offer: done.file_transfer_offer.as_ref().map(Json::raw),
         })
     }

@@ -37,7 +37,7 @@ mod live;
 pub(crate) mod open;
 mod order;
 pub(crate) mod outcome;
-mod teller;
+pub(crate) mod teller;
 pub(crate) mod words;
 
 pub(crate) use self::live::respond as respond_live;

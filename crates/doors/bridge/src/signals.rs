@@ -207,7 +207,9 @@ pub(crate) fn post(
     to: &str,
     frame: String,
 ) -> Result<(), Failure> {
-    let link = hub.find(principal, to)?.link();
+    // As everywhere, a UUID is the same in either case.
+    let id = AgentId::parse(to).map_err(|_| Failure::no_such_agent(to))?;
+    let link = hub.find(principal, id.as_str())?.link();
     let link = link.and_then(|link| BridgeLink::behind(&*link));
     match link {
         Some(link) => link.post_frame(frame),

@@ -83,10 +83,6 @@ fn attachment_from_file(file: &File) -> Option<Attachment<'_>> {
     }
 }
 
-pub(crate) fn attachments_from_files(files: &[File]) -> Vec<Attachment<'_>> {
-    files.iter().filter_map(attachment_from_file).collect()
-}
-
 fn file_from_attachment(attachment: &Attachment<'_>) -> File {
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     File {

@@ -1,24 +1,7 @@
 //! The HTTP answers of the original hub (wire notes 1.1 to 1.11), one row each, asked of a running hub. The door's own
 //! tests go through every field; here it is the table, with the guards and the other doors around it.
 //!
-//! Where we differ:
-//!
-//! | request | original | ours | why |
-//! |---|---|---|---|
-//! | an id that is no UUID | 400 `invalid_agent_id` | taken, if it is 1 to 128 of `A-Z a-z 0-9 . _ : @ -` | one id space for all doors |
-//! | `GET /ws` without `agent_id` | 400 `missing_agent_id` | a WebSocket whose first frame tells the protocol | two protocols share the address |
-//! | `GET /ws` without `Upgrade` | 426, `error` only | 400 `invalid_handshake` with a message | one answer for every broken handshake; 426 is for a wrong version |
-//! | `GET /ws?agent_id=` with a bad id | 400 | 101, then `registered` with `error` and 1008 | refused by `register`, which names the field |
-//! | a path outside `/api` without the secret | 401 | the other doors' answer, else 404 | the secret is for `/api` alone |
-//! | `OPTIONS` outside `/api` and `/health` | 200 | 404 or 405 | those paths are not for browsers of the platform |
-//! | CORS headers for listed origins | two origins of the platform | none | the secret is not for browsers |
-//! | an open `request_id` again | 200, the first stream hangs | 409 `invalid_message` | nobody's stream is taken over |
-//! | a chunked body over 5 MiB | taken | 413 `payload_too_large` | bodies are counted while they are read |
-//! | `client_id` with path characters | taken | 400 `invalid_message` | agents make a folder of it |
-//! | `callback_url` that is relative or private | 202, and no callback comes | 400, unless the operator set a base or allows it | the caller learns it at once |
-//! | too many calls at one agent | taken | 429 `agent_busy` | bounded |
-//! | a cancel without `request_id` | a random one in the answer | the one that was cancelled, a random one if there was none | the caller learns what ended |
-//! | 503 `agent_unavailable` | an object of the worker is gone | never | there is no such object |
+//! Where we differ is listed, with the reasons, in docs/protocols/bridge.md.
 
 mod good;
 

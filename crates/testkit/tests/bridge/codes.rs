@@ -27,7 +27,7 @@ async fn hub() -> TestHub {
         config.allow_private_outbound = true;
         let limits = &mut config.limits;
         limits.pending_per_agent = 2;
-        (limits.idle_live, limits.idle_kept) = (Span::secs(1), Span::secs(1));
+        (limits.idle_live, limits.idle_kept) = (Span::secs(3), Span::secs(3));
     })
     .await
 }
@@ -95,8 +95,8 @@ async fn bring_about(hub: &TestHub, agent: &mut Raw, request: &str, code: &str) 
 /// What is said with a code that was brought about so.
 fn words(code: &str, is_kept: bool) -> &'static str {
     match (code, is_kept) {
-        ("timeout", false) => "Agent did not respond within 1 seconds",
-        ("timeout", true) => "No activity for 1 seconds",
+        ("timeout", false) => "Agent did not respond within 3 seconds",
+        ("timeout", true) => "No activity for 3 seconds",
         ("adapter_crash", _) => "it died",
         ("agent_offline", _) => "Agent disconnected",
         ("session_not_found", _) => "Request cancelled",

@@ -2,11 +2,13 @@
 
 use std::process::Command;
 
-use jackfield_testkit::{TestHub, judge};
+use jackfield_testkit::judge;
+
+use crate::quiet_hub;
 
 #[tokio::test]
 async fn python_websockets_lives_the_life_of_the_published_client() {
-    let hub = TestHub::start().await;
+    let hub = quiet_hub().await;
     judge("JACKFIELD_JUDGE_PYTHON", "bridge.py", |python, script| {
         let mut command = Command::new(python);
         command.arg(script).arg(hub.addr().to_string());

@@ -12,12 +12,19 @@ mod promises;
 mod replay;
 mod seed;
 
+use jackfield_core::units::Span;
+use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 
 /// Ids as the published clients have them.
 const AMY: &str = "3f2b8c1e-9a4d-4f6b-8e2a-7c5d1b0a9f3e";
 const BOB: &str = "b7d0c2aa-51f3-4c0e-9d7b-0e6f4a1c8d25";
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
+/// A hub that fills no silence by itself: every `keepalive` is an agent's heartbeat.
+async fn quiet_hub() -> TestHub {
+    TestHub::start_with(|config| config.limits.keepalive = Span::secs(3600)).await
+}
 
 /// A frame or body with further or other fields.
 fn with(mut frame: Value, fields: &Value) -> Value {
@@ -57,7 +64,7 @@ fn failed(code: &str, message: &str) -> Value {
 }
 
 /// An agent answers a request in these words.
-async fn answer_all(agent: &mut jackfield_testkit::Raw, request: &str, text: &str) {
+async fn answer_all(agent: &mut Raw, request: &str, text: &str) {
     agent.send(chunk(request, text)).await;
     agent.send(done(request)).await;
 }

@@ -7,7 +7,7 @@
 use jackfield_testkit::{Events, Raw, TestHub, bridge_register, relay_to};
 use serde_json::{Value, json};
 
-use crate::{AMY, BOB, NOBODY, done, error, failed, finished, said, with};
+use crate::{AMY, BOB, NOBODY, done, error, failed, finished, quiet_hub, said, with};
 
 /// What differs between the clients.
 struct Client {
@@ -114,7 +114,7 @@ async fn answered(agent: &mut Raw, events: &mut Events, client: &Client) {
 #[tokio::test]
 async fn a_client_of_either_version_lives_its_whole_life() {
     for client in clients() {
-        let hub = TestHub::start().await;
+        let hub = quiet_hub().await;
         let platform = hub.platform();
         let mut agent = registered(&hub, AMY, &client).await;
         heartbeat(&mut agent, 0).await;

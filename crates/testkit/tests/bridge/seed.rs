@@ -15,7 +15,7 @@
 use jackfield_testkit::{Postbox, Raw, TestHub};
 use serde_json::{Value, json};
 
-use crate::{done, finished, with};
+use crate::{done, finished, quiet_hub, with};
 
 const REGISTER: &str = r#"{
   "type": "register",
@@ -202,7 +202,7 @@ async fn in_async_mode_the_result_is_posted_to_the_callback() {
 
 #[tokio::test]
 async fn the_a2a_call_reaches_its_target_and_streams_back() {
-    let hub = TestHub::start().await;
+    let hub = quiet_hub().await;
     let mut agent = registered(&hub).await;
     let mut events = hub
         .platform()

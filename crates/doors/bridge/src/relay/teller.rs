@@ -18,7 +18,7 @@ use jackfield_wire::{
 use super::{told, words};
 
 /// The most files that are kept for the end of a stream.
-const MAX_FILES: usize = 1000;
+pub(crate) const MAX_FILES: usize = 1000;
 
 /// Tells one reader what a call says.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ fn tell(chunk: &Chunk) -> String {
 }
 
 /// The words and the files of an artifact.
-pub(super) fn unfold(parts: Vec<Part>) -> (String, Vec<File>) {
+pub(crate) fn unfold(parts: Vec<Part>) -> (String, Vec<File>) {
     let (mut text, mut files) = (String::new(), Vec::new());
     for part in parts {
         match part {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use jackfield_core::{
-    event::{End, Message},
+    event::{End, Json, Message},
     failure::{Failure, Reason},
     hub::{Parent, Request, Wanted},
     id::{AgentId, CallId, RequestId, SessionId},
@@ -276,7 +276,10 @@ impl Session {
                 "a call with this call_id is open already",
             ));
         }
-        let message = Message::text(call.task_description.as_ref());
+        let mut message = Message::text(call.task_description.as_ref());
+        if call.with_files {
+            message.metadata = Json::parse(r#"{"with_files":true}"#).ok();
+        }
         let mut request = Request::new(registered.principal.clone(), DOOR, target, message);
         request.request = Some(RequestId::parse(call_id).map_err(|_| invalid("call_id"))?);
         let session = call

@@ -159,7 +159,7 @@ async fn a_revoked_token_closes_its_sockets_with_4002_within_5_s() {
 async fn a_token_that_expires_in_use_closes_with_4002() {
     let hub = TestHub::start().await;
     let (owner, scopes) = (Owner::parse("ann").unwrap(), Scopes::admin());
-    let span = Some(Duration::from_millis(300));
+    let span = Some(Duration::from_secs(2));
     let tokens = hub.hub().tokens();
     let token = tokens.create("t".into(), owner, &scopes, span).await;
     let mut hers = hub.bridge_of(&token.unwrap().secret, AMY).await;
