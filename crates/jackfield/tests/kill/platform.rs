@@ -1,0 +1,135 @@
+//! The platform: it sends relays by plain HTTP, one connection for each, and may hear nothing back.
+
+use std::{io, net::SocketAddr};
+
+use jackfield_testkit::SOON;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+/// How many tasks a page of the list has.
+const PAGE: usize = 200;
+
+/// Somebody who knows the platform's secret.
+#[derive(Debug, Clone)]
+pub(crate) struct Platform {
+    pub(crate) addr: SocketAddr,
+    pub(crate) secret: String,
+}
+
+/// A request that was written, and whose answer was not read.
+pub(crate) struct Asked(TcpStream);
+
+impl Asked {
+    /// The answer: its status and body. Nothing if the hub did not live to write its head.
+    pub(crate) async fn answer(mut self) -> Option<(u16, Value)> {
+        let mut bytes = Vec::new();
+        // What came before a cut counts.
+        timeout(SOON, self.0.read_to_end(&mut bytes))
+            .await
+            .expect("an answer, or the end of the connection")
+            .ok();
+        let text = String::from_utf8(bytes).expect("text");
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+        let body = serde_json::from_str(body).unwrap_or_default();
+        Some((status.expect("a status"), body))
+    }
+}
+
+impl Platform {
+    /// Writes a request and does not wait for its answer.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> io::Result<Asked> {
+        let Self { addr, secret } = self;
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {addr}\r\nx-platform-secret: {secret}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut socket = TcpStream::connect(addr).await?;
+        socket.write_all(request.as_bytes()).await?;
+        Ok(Asked(socket))
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let asked = self
+            .send(method, path, body)
+            .await
+            .expect("the hub listens");
+        asked.answer().await.expect("the hub lives")
+    }
+
+    /// Posts something; the status and the answer.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.ask("POST", path, Some(body)).await
+    }
+
+    /// Gets something that is there.
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        let (status, body) = self.ask("GET", path, None).await;
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    }
+
+    /// Sends an async relay, which the hub accepts.
+    pub(crate) async fn relay(&self, relay: &Value) {
+        let (status, answer) = self.post("/api/relay", relay).await;
+        let accepted = json!({"accepted": true, "request_id": relay["request_id"]});
+        assert_eq!((status, answer), (202, accepted));
+    }
+
+    /// What became of a request.
+    pub(crate) async fn status(&self, agent: &str, request: &str) -> Value {
+        let path = format!("/api/task-status?agent_id={agent}&request_id={request}");
+        self.get(&path).await
+    }
+
+    /// The callbacks that are in the outbox, as many as there are on a page.
+    pub(crate) async fn callbacks(&self, which: &str) -> Vec<Value> {
+        let mut page = self.get(&format!("/v1/callbacks?{which}")).await;
+        let Value::Array(found) = page["callbacks"].take() else {
+            panic!("no list: {page}");
+        };
+        found
+    }
+
+    /// All tasks of the hub, newest first.
+    pub(crate) async fn tasks(&self) -> Vec<Value> {
+        let mut tasks: Vec<Value> = Vec::new();
+        let mut path = format!("/v1/calls?limit={PAGE}");
+        loop {
+            let mut page = self.get(&path).await;
+            let Value::Array(found) = page["tasks"].take() else {
+                panic!("no list: {page}");
+            };
+            tasks.extend(found);
+            match page["next"].as_str() {
+                Some(next) => path = format!("/v1/calls?limit={PAGE}&before={next}"),
+                None => return tasks,
+            }
+        }
+    }
+}
+
+/// An async relay. Each is a conversation of its own.
+pub(crate) fn relay(agent: &str, request: &str, callback_url: &str) -> Value {
+    json!({
+        "agent_id": agent, "session_id": format!("s-{request}"), "request_id": request,
+        "content": format!("question {request}"), "mode": "async", "callback_url": callback_url,
+    })
+}
+
+/// The same, for an agent that may be away.
+pub(crate) fn patient(mut relay: Value) -> Value {
+    relay["wait_online"] = json!("1h");
+    relay
+}
