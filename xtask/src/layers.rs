@@ -13,6 +13,7 @@ use crate::workspace::{Package, Workspace};
 const CORE: &str = "jackfield-core";
 const WIRE: &str = "jackfield-wire";
 const KIT: &str = "jackfield-kit";
+const A2A: &str = "jackfield-a2a";
 const SDK: &str = "jackfield-sdk";
 const STORE: &str = "jackfield-store";
 
@@ -30,6 +31,13 @@ const OWNED: [(&str, &str, &str); 4] = [
         "NATS is the cluster's affair",
     ),
 ];
+
+/// Crates of ours that a package may name only behind a feature: (package, those crates, why).
+const BEHIND_FEATURES: [(&str, &[&str], &str); 1] = [(
+    SDK,
+    &[CORE, KIT, A2A],
+    "the SDK knows more than wire only behind its features: make it an optional dependency",
+)];
 
 /// Crates that a package may not even reach through others: (package, what it must not reach, why).
 const OUT_OF_REACH: [(&str, &[&str], &str); 3] = [
@@ -97,6 +105,13 @@ fn wrong_edge(package: &Package, dependency: &str, packages: &[Package]) -> Opti
     {
         return Some(why.to_owned());
     }
+    if !package.optional.iter().any(|name| name == dependency)
+        && let Some((_, _, why)) = BEHIND_FEATURES
+            .iter()
+            .find(|(name, hidden, _)| package.name == *name && hidden.contains(&dependency))
+    {
+        return Some((*why).to_owned());
+    }
     OWNED
         .iter()
         .find(|(owned, user, _)| is_of(dependency, owned) && package.name != *user)
@@ -108,6 +123,10 @@ fn may_know(package: &Package) -> Option<(&'static [&'static str], &'static str)
     match package.name.as_str() {
         CORE | WIRE => Some((&[], "core and wire know no other crate of ours")),
         KIT => Some((&[CORE, WIRE], "the kit knows core and wire only")),
+        SDK => Some((
+            &[WIRE, CORE, KIT, A2A],
+            "the SDK knows wire, and behind its features core, kit and the A2A door",
+        )),
         _ if package.folder.starts_with(DOORS) => Some((
             &[CORE, WIRE, KIT],
             "a door knows core, wire and kit only, never another door",
@@ -191,6 +210,16 @@ mod tests {
             folder: folder.to_owned(),
             has_library: true,
             dependencies: dependencies.iter().map(|&name| name.to_owned()).collect(),
+            optional: Vec::new(),
+        }
+    }
+
+    /// The SDK with these dependencies besides wire, some of them behind a feature.
+    fn sdk(dependencies: &[&str], optional: &[&str]) -> Package {
+        let all: Vec<&str> = [&[WIRE], dependencies, optional].concat();
+        Package {
+            optional: optional.iter().map(|&name| name.to_owned()).collect(),
+            ..package("crates/sdk", SDK, &all)
         }
     }
 
@@ -202,6 +231,7 @@ mod tests {
             package("crates/doors/kit", KIT, &[CORE, WIRE, "axum"]),
             package("crates/doors/agora", "jackfield-agora", &[CORE, WIRE, KIT]),
             package("crates/doors/own", "jackfield-own", &[CORE, WIRE, KIT]),
+            package("crates/doors/a2a", A2A, &[CORE, WIRE, KIT]),
             package(
                 "crates/doors/p2p",
                 "jackfield-p2p",
@@ -296,8 +326,35 @@ mod tests {
         assert_eq!(
             broken_rules(&packages, ""),
             [
-                "jackfield-sdk -> jackfield -> jackfield-store: the SDK must stay light for programs that only want to be an agent"
+                "jackfield-sdk -> jackfield: the SDK knows wire, and behind its features core, kit and the A2A door",
+                "jackfield-sdk -> jackfield -> jackfield-store: the SDK must stay light for programs that only want to be an agent",
             ]
+        );
+    }
+
+    #[test]
+    fn the_sdk_knows_core_kit_and_the_a2a_door_behind_features_only() {
+        let packages = with(sdk(&[], &[CORE, KIT, A2A]));
+        assert_eq!(broken_rules(&packages, ""), [""; 0]);
+        let packages = with(sdk(&[CORE], &[A2A, "jackfield-own"]));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            [
+                "jackfield-sdk -> jackfield-core: the SDK knows more than wire only behind its features: make it an optional dependency",
+                "jackfield-sdk -> jackfield-own: the SDK knows wire, and behind its features core, kit and the A2A door",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_lies_behind_a_feature_is_reached_too() {
+        let mut packages = with(sdk(&[], &[A2A]));
+        packages.retain(|package| package.name != A2A);
+        packages.push(package("crates/doors/a2a", A2A, &[CORE, "rusqlite"]));
+        let broken = broken_rules(&packages, "").join("\n");
+        assert!(
+            broken.contains("jackfield-sdk -> jackfield-a2a -> rusqlite: "),
+            "{broken}"
         );
     }
 

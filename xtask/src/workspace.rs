@@ -38,6 +38,8 @@ pub(crate) struct Package {
     pub(crate) has_library: bool,
     /// Package names of its normal and build dependencies, optional ones too; dev-dependencies are left out.
     pub(crate) dependencies: Vec<String>,
+    /// Those of them that only a feature brings.
+    pub(crate) optional: Vec<String>,
 }
 
 impl Workspace {
@@ -113,17 +115,23 @@ fn package_from_metadata(package: &Value, root: &Path) -> Option<Package> {
         let kinds = target["kind"].as_array();
         kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind == "lib"))
     });
-    let dependencies = package["dependencies"]
-        .as_array()?
-        .iter()
-        .filter(|dependency| dependency["kind"] != "dev")
-        .map(|dependency| dependency["name"].as_str().map(str::to_owned))
-        .collect::<Option<_>>()?;
+    let (mut dependencies, mut optional) = (Vec::new(), Vec::new());
+    for dependency in package["dependencies"].as_array()? {
+        if dependency["kind"] == "dev" {
+            continue;
+        }
+        let name = dependency["name"].as_str()?.to_owned();
+        if dependency["optional"] == true {
+            optional.push(name.clone());
+        }
+        dependencies.push(name);
+    }
     Some(Package {
         name: package["name"].as_str()?.to_owned(),
         folder: folder.to_str()?.replace('\\', "/"),
         has_library,
         dependencies,
+        optional,
     })
 }
 
@@ -172,6 +180,7 @@ mod tests {
                 "dependencies": [
                     { "name": "jackfield-core", "kind": null },
                     { "name": "cc", "kind": "build" },
+                    { "name": "jiff", "kind": null, "optional": true },
                     { "name": "jackfield-testkit", "kind": "dev" },
                 ],
             }],
@@ -186,7 +195,8 @@ mod tests {
                 name: "jackfield-agora".into(),
                 folder: "crates/doors/agora".into(),
                 has_library: true,
-                dependencies: vec!["jackfield-core".into(), "cc".into()],
+                dependencies: vec!["jackfield-core".into(), "cc".into(), "jiff".into()],
+                optional: vec!["jiff".into()],
             }]
         );
     }

@@ -27,6 +27,7 @@ use crate::{
     entry::Entry,
     event::{Answer, Ask, End, Event, Input, Message},
     failure::{Failure, Reason},
+    files::Files,
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
     pipe::{Levels, Pipe, Pushed},
     principal::Principal,
@@ -230,6 +231,11 @@ impl Call {
             return Failure::hub_restarted();
         }
         Failure::agent_left()
+    }
+
+    /// The files that have a link, for doors whose protocol knows only links.
+    pub fn files(&self) -> &Files {
+        &self.shared.files
     }
 
     /// The call that it was made for, if known.

@@ -1,13 +1,16 @@
 //! What travels in a call's pipes: events of a reply, items of an input, and how a call ends.
 //! Protocol-neutral; each door translates to and from its own frames.
 
+mod data_url;
 mod end;
+mod file;
 mod json;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::{
     end::{Done, DoneState, End},
+    file::{File, FileSource},
     json::Json,
 };
 use crate::pipe::Item;
@@ -109,30 +112,6 @@ impl Chunk {
     }
 }
 
-/// Where the bytes of a file are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileSource {
-    /// At this address.
-    Uri(String),
-    /// Here, in base64.
-    Bytes(String),
-}
-
-/// A file in a message, an artifact or an answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct File {
-    /// Its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Its media type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mime: Option<String>,
-    /// Where its bytes are.
-    #[serde(flatten)]
-    pub source: FileSource,
-}
-
 /// A part of a message or artifact. Externally tagged, since raw JSON does not survive serde's internal tagging.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -152,13 +131,6 @@ impl Part {
             Self::File(file) => file.weight(),
             Self::Data(json) => json.get().len(),
         }
-    }
-}
-
-impl File {
-    fn weight(&self) -> usize {
-        let (FileSource::Uri(text) | FileSource::Bytes(text)) = &self.source;
-        ITEM_OVERHEAD + text.len() + len(&self.name) + len(&self.mime)
     }
 }
 

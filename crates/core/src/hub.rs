@@ -31,6 +31,7 @@ use crate::{
     entry::{AgentView, Entry},
     event::{Answer, End},
     failure::{Failure, Reason},
+    files::Files,
     id::{AgentId, CallId},
     limits::Limits,
     metrics::Metrics,
@@ -117,6 +118,11 @@ impl Hub {
     /// The observers.
     pub fn taps(&self) -> &Arc<Taps> {
         &self.0.shared.taps
+    }
+
+    /// The files that have a link.
+    pub fn files(&self) -> &Arc<Files> {
+        &self.0.shared.files
     }
 
     /// The tokens.

@@ -12,6 +12,7 @@ mod clock;
 pub mod entry;
 pub mod event;
 pub mod failure;
+pub mod files;
 pub mod gate;
 pub mod hub;
 pub mod id;

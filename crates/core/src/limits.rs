@@ -77,6 +77,10 @@ pub struct Limits {
     pub task_kept: Span,
     /// All task logs together on disk; the oldest finished tasks go first.
     pub tasks_total: Size,
+    /// All files together that are kept for their links, in memory; the oldest go first. A few dozen of the largest.
+    pub files_total: Size,
+    /// How long the link of a file leads to it: enough for whoever got it to fetch it, not to publish it.
+    pub file_link: Span,
     /// How much an observer may lag before it misses events.
     pub tap: Size,
     /// How long open calls are given when the hub stops.
@@ -124,6 +128,8 @@ impl Default for Limits {
             task_unwritten: Size::mib(1),
             task_kept: Span::secs(86_400),
             tasks_total: Size::mib(1024),
+            files_total: Size::mib(256),
+            file_link: Span::secs(3600),
             tap: Size::mib(1),
             stop_grace: Span::secs(10),
             agents_per_owner: 20_000,

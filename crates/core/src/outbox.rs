@@ -5,6 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -181,6 +182,8 @@ pub enum Settled {
 pub struct Callbacks {
     store: Arc<dyn Store>,
     woken: Arc<Notify>,
+    /// When the loop last looked for those that are due.
+    looked: Arc<Mutex<Timestamp>>,
 }
 
 impl Callbacks {
@@ -188,23 +191,29 @@ impl Callbacks {
         Self {
             store,
             woken: Arc::default(),
+            looked: Arc::new(Mutex::new(Timestamp::MIN)),
         }
     }
 
     /// Those that may be tried now; see [`Store::due_callbacks`].
     pub fn due(&self, limit: usize) -> Receipt<Vec<OutboxRow>> {
-        self.store.due_callbacks(Timestamp::now(), limit)
+        let now = Timestamp::now();
+        *self.looked.lock() = now;
+        self.store.due_callbacks(now, limit)
     }
 
     /// Waits until there may be another one to try: a task has ended, one is sent again, or a pause is over. For one
     /// loop per hub; it looks once before it waits. Cancel-safe.
     pub async fn wait(&self) -> Result<(), StoreError> {
-        let now = Timestamp::now();
-        let next = self.store.next_callback(now).await?;
+        // From the last look on: what has become due since then was not found by it.
+        let looked = *self.looked.lock();
+        let next = self.store.next_callback(looked).await?;
         let pause = next.map_or(LOOK, |next| {
-            Duration::try_from(next.duration_since(now)).unwrap_or_default()
+            Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default()
         });
         tokio::select! {
+            // First, so that a call that was heard is not heard again.
+            biased;
             () = self.woken.notified() => {}
             () = tokio::time::sleep(pause.min(LOOK)) => {}
         }

@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 
-use crate::{budget::Budget, call::Call, id::CallId, limits::Limits, metrics::Metrics, tap::Taps};
+use crate::{
+    budget::Budget, call::Call, files::Files, id::CallId, limits::Limits, metrics::Metrics,
+    tap::Taps,
+};
 
 /// Shared by the hub and its calls. Call ids are ours, so that a fast hash is safe for them.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub struct Shared {
     pub taps: Arc<Taps>,
     /// The counters.
     pub metrics: Arc<Metrics>,
+    /// The files that have a link.
+    pub files: Arc<Files>,
     pub(crate) calls: Mutex<HashMap<CallId, Arc<Call>, FxBuildHasher>>,
 }
 
@@ -28,6 +33,7 @@ impl Shared {
             budget: Arc::new(Budget::new(limits.pipes_total.0)),
             taps: Arc::new(Taps::new(&limits, metrics.clone())),
             metrics,
+            files: Arc::new(Files::new(&limits)),
             calls: Mutex::default(),
             limits,
         }

@@ -19,7 +19,7 @@ use jackfield_own::OwnState;
 use jackfield_store::{SqliteStore, secrets};
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::{config::Config, platform, ws};
+use crate::{config::Config, files, platform, ws};
 
 /// How long open connections are given once all calls have ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -58,6 +58,7 @@ pub async fn start(config: &Config) -> Result<Running> {
         )
     })?;
     let addr = listener.local_addr()?;
+    files::serve(&hub, config, addr)?;
     let tls = match &config.tls {
         Some(files) => {
             Some(Tls::load(&files.cert, &files.key).context("cannot use the TLS files")?)

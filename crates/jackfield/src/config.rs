@@ -184,6 +184,13 @@ impl Config {
         Ok(())
     }
 
+    /// The URL under which others reach a hub that listens here.
+    pub fn url(&self, addr: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let listen = || format!("{scheme}://{addr}");
+        self.public_url.clone().unwrap_or_else(listen)
+    }
+
     /// Whether callers without a token are the owner `local`.
     pub fn trusts_everyone(&self) -> bool {
         self.insecure || self.listen.ip().is_loopback()

@@ -7,6 +7,7 @@ mod client;
 mod cmd;
 pub mod config;
 mod exit;
+mod files;
 mod output;
 mod platform;
 mod prompt;

@@ -1,4 +1,5 @@
-//! Being an agent: what it is called and what it does with a message. How it is reached is in `bridge`.
+//! Being an agent: what it is called and what it does with a message. How it is reached is in `bridge`, `in_process` and
+//! `a2a`.
 
 mod artifact;
 mod ask;
@@ -69,6 +70,11 @@ impl Agent {
             address: None,
             backoff: Backoff::new(WAITS.0, WAITS.1),
         }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// A name for people.

@@ -70,15 +70,60 @@
 //!
 //! Agents attach over the Agent Mesh bridge protocol, with the extensions `resume`, `artifacts`, `input` and `meta`. At a
 //! hub that does not know these, agents work too, without what the extension brings.
+//!
+//! # Three endings
+//!
+//! The same agent needs no hub on the network. With the feature `a2a` it is served by one's own axum server, in the
+//! A2A dialect of Agno Go, without any hub; `a2a::serve` takes several:
+//!
+#![cfg_attr(feature = "a2a", doc = "```no_run")]
+#![cfg_attr(not(feature = "a2a"), doc = "```ignore")]
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use jackfield_sdk::Agent;
+//!
+//! let agent = Agent::new("my-agent")
+//!     .on_message(|_, reply| async move { Ok(reply.text("Hello from agent!").await?) });
+//! let router = agent.into_a2a_router("/a2a")?;
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:7777").await?;
+//! axum::serve(listener, router).await?;
+//! # Ok(()) }
+//! ```
+//!
+//! With the feature `in-process` it is part of a hub in the same process, until the handle is dropped:
+//!
+#![cfg_attr(feature = "in-process", doc = "```no_run")]
+#![cfg_attr(not(feature = "in-process"), doc = "```ignore")]
+//! # fn example(
+//! #     agent: jackfield_sdk::Agent,
+//! #     hub: &jackfield_core::hub::Hub,
+//! # ) -> Result<(), jackfield_sdk::Error> {
+//! let attached = agent.attach_to(hub)?;
+//! # drop(attached);
+//! # Ok(()) }
+//! ```
+//!
+//! # Several agents as one
+//!
+//! A [`Workflow`] is steps one after another, a [`Team`] is members with a coordinator. Both become an [`Agent`] by `into`,
+//! with all three endings.
 
+#[cfg(feature = "a2a")]
+pub mod a2a;
 mod address;
 mod agent;
 mod backoff;
 mod bridge;
 mod error;
 mod hub;
+#[cfg(feature = "in-process")]
+mod in_process;
+mod member;
 mod part;
+mod team;
+mod workflow;
 
+#[cfg(feature = "in-process")]
+pub use self::in_process::InProcess;
 pub use self::{
     address::Address,
     agent::{
@@ -91,7 +136,10 @@ pub use self::{
         AgentInfo, CallBuilder, CallStream, Chunk, Done, Event, EventStream, Hub, RawEvent,
         Started, encode,
     },
+    member::MemberCall,
     part::{File, FileSource, Part},
+    team::{Members, Team},
+    workflow::Workflow,
 };
 
 /// What a handler of an agent may fail with; its text is what the caller gets, and its code if it is a [`Failure`].

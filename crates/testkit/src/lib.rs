@@ -20,4 +20,4 @@ pub use postbox::{Post, Postbox};
 pub use proxy::FaultProxy;
 pub use raw::{Raw, SOON};
 pub use watch::AgentWatch;
-pub use web::{Events, Heard, Web, answer, relay_to};
+pub use web::{Events, Heard, Web, answer, fetch, relay_to, with_files};

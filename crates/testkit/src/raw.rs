@@ -30,6 +30,14 @@ impl Raw {
             .expect("the hub takes the connection")
     }
 
+    /// Connects to a path; nothing if the hub is not there, or goes away meanwhile.
+    pub async fn try_connect(addr: SocketAddr, path: &str) -> Option<Self> {
+        let tcp = TcpStream::connect(addr).await.ok()?;
+        let url = format!("ws://{addr}{path}");
+        let (ws, _) = tokio_tungstenite::client_async(url, tcp).await.ok()?;
+        Some(Self { ws })
+    }
+
     /// Connects with small buffers in the kernel, so that it takes little to fill them.
     pub async fn connect_narrow(addr: SocketAddr, path: &str) -> Self {
         const NARROW: u32 = 64 << 10;
@@ -148,9 +156,14 @@ impl Raw {
 
     /// The next text frame, or nothing once the hub has closed or cut the connection.
     pub async fn maybe_text(&mut self) -> Option<String> {
+        let next = tokio::time::timeout(SOON, self.wait_text()).await;
+        next.expect("nothing came in time")
+    }
+
+    /// The same, however long it takes. Cancel-safe.
+    pub async fn wait_text(&mut self) -> Option<String> {
         loop {
-            let next = tokio::time::timeout(SOON, self.ws.next()).await;
-            match next.expect("nothing came in time") {
+            match self.ws.next().await {
                 Some(Ok(Message::Text(text))) => return Some(text.to_string()),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
                 Some(Ok(_)) => {}

@@ -105,6 +105,31 @@ pub async fn answer(request: RequestBuilder) -> (u16, Value) {
     )
 }
 
+/// Follows a link with nothing but the link, and gives what is there.
+pub async fn fetch(url: &str) -> Vec<u8> {
+    let response = Client::new().get(url).timeout(SOON).send().await;
+    let response = response.unwrap_or_else(|error| panic!("{url}: {error}"));
+    assert_eq!(response.status(), StatusCode::OK, "{url}");
+    response.bytes().await.expect("a body").to_vec()
+}
+
+/// Some JSON in which every link to a file of a hub is followed, and `fetched: TEXT` stands in its place.
+pub async fn with_files(mut json: Value) -> Value {
+    let mut unseen = vec![&mut json];
+    while let Some(value) = unseen.pop() {
+        match value {
+            Value::String(url) if url.contains("/v1/files/") => {
+                let text = String::from_utf8(fetch(url).await).expect("UTF-8");
+                *url = format!("fetched: {text}");
+            }
+            Value::Array(items) => unseen.extend(items),
+            Value::Object(members) => unseen.extend(members.values_mut()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    json
+}
+
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heard {

@@ -49,6 +49,7 @@ impl Hub {
         }
         self.tasks().cancel_unread(now);
         self.0.tokens.expire(Timestamp::now());
+        self.files().expire(Timestamp::now());
         self.metrics().pipe_bytes(self.0.shared.budget.used());
     }
 

@@ -24,7 +24,7 @@ use crate::{
     outbox::Callbacks,
     principal::Principal,
     shared::Shared,
-    store::{Receipt, Store, StoreError, TaskFilter, TaskRecord},
+    store::{Receipt, Store, TaskFilter, TaskRecord},
 };
 
 /// The kept calls of a hub.
@@ -60,17 +60,22 @@ impl Tasks {
     /// A task of the principal's. Foreign and unknown ones look the same.
     pub async fn find(&self, principal: &Principal, id: TaskId) -> Result<Arc<Task>, Failure> {
         let live = self.live.lock().get(&id).cloned();
-        let task = match live {
-            Some(task) => Some(task),
-            None => self.load(id).await.map_err(|error| store_failure(&error))?,
-        };
-        task.filter(|task| principal.may_act_for(&task.record.lock().principal))
-            .ok_or_else(no_such_task)
+        match live {
+            Some(task) => of_principal(task, principal),
+            None => self.find_stored(principal, id).await,
+        }
     }
 
-    async fn load(&self, id: TaskId) -> Result<Option<Arc<Task>>, StoreError> {
-        let record = self.store.find_task(id).await?;
-        Ok(record.map(|record| Task::new(record, Keep::Full, false, self)))
+    /// The same, but as the store has it: one that is worked on may not know yet that its end is committed.
+    pub async fn find_stored(
+        &self,
+        principal: &Principal,
+        id: TaskId,
+    ) -> Result<Arc<Task>, Failure> {
+        let record = self.store.find_task(id).await;
+        let record = record.map_err(|error| store_failure(&error))?;
+        let record = record.ok_or_else(no_such_task)?;
+        of_principal(Task::new(record, Keep::Full, false, self), principal)
     }
 
     /// The principal's tasks, newest first.
@@ -183,6 +188,11 @@ impl Tasks {
             .spawn(async move { recorder.run(sent, saved, accepted, &live, stopping).await });
         receipt
     }
+}
+
+fn of_principal(task: Arc<Task>, principal: &Principal) -> Result<Arc<Task>, Failure> {
+    let is_theirs = principal.may_act_for(&task.record.lock().principal);
+    is_theirs.then_some(task).ok_or_else(no_such_task)
 }
 
 /// The claim on a task's next turn.

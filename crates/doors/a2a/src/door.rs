@@ -28,20 +28,28 @@ impl A2a {
 
 /// The routes of the door, all of them below `/a2a`.
 pub fn router(a2a: Arc<A2a>) -> Router {
-    seed::routes()
-        .route("/a2a", any(unknown))
-        .route("/a2a/", any(unknown))
-        .route("/a2a/{*rest}", any(unknown))
+    router_at("/a2a", a2a)
+}
+
+/// The routes of the door below a prefix, which has no slash at its end. All that is below it is the door's, except below
+/// nothing at all: then only the paths that it knows are.
+pub fn router_at(prefix: &str, a2a: Arc<A2a>) -> Router {
+    let mut routes = seed::routes(prefix);
+    if !prefix.is_empty() {
+        let known: Arc<str> = prefix.into();
+        let unknown = any(async move |uri: Uri| Problem::nothing_here(uri.path(), &known));
+        routes = routes
+            .route(prefix, unknown.clone())
+            .route(&format!("{prefix}/"), unknown.clone())
+            .route(&format!("{prefix}/{{*rest}}"), unknown);
+    }
+    routes
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::map_response_with_state(
             a2a.clone(),
             count_refused,
         ))
         .with_state(a2a)
-}
-
-async fn unknown(uri: Uri) -> Problem {
-    Problem::nothing_here(uri.path())
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Problem {

@@ -12,7 +12,7 @@
 mod door;
 mod seed;
 
-pub use self::door::{A2a, router};
+pub use self::door::{A2a, router, router_at};
 
 /// The door's name, for people and metrics.
 pub const DOOR: &str = "a2a";

@@ -4,7 +4,7 @@
 //! stamped by the hub in place of `to` and everything else untouched. Towards agents of other doors the same frames
 //! become calls of the core. What the seed leaves open, and where we differ, is in `docs/protocols/agora.md`.
 //!
-//! - `serve.rs` takes the HTTP upgrade
+//! - `serve.rs` makes a line a session
 //! - `session.rs` is the loop of one connection, both ways
 //! - `link.rs` is the hub's way into a connection: its mailbox
 //! - `lane.rs` is the way of frames from one Agora connection to another

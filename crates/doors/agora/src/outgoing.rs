@@ -116,6 +116,7 @@ impl Outgoing {
         };
         let mut events = Vec::new();
         let end = asking.take(&mut events, BATCH);
+        let call = asking.call().clone();
         for event in events {
             let weight = event.weight();
             match event {
@@ -143,9 +144,11 @@ impl Outgoing {
         }
         let Some(end) = end else { return false };
         frames.push(match end {
-            End::Done(done) => self
-                .thread
-                .done(&done, &self.artifacts, self.opened, self.spoke),
+            End::Done(done) => {
+                let (artifacts, links) = (&self.artifacts, call.files());
+                self.thread
+                    .done(&done, artifacts, links, self.opened, self.spoke)
+            }
             End::Failed(failure) => self.thread.failed(&failure),
             End::Cancelled => self
                 .thread

@@ -1,5 +1,7 @@
 //! Pure functions between Agora's frames and the core's types. No sockets, no hub.
 
+use std::borrow::Cow;
+
 use jackfield_core::{
     call::Call,
     event::{
@@ -7,6 +9,7 @@ use jackfield_core::{
         FileSource, Json, Message, Part,
     },
     failure::{Failure, Reason},
+    files::Files,
     id::{CallId, MAX_PEER_ID},
 };
 use jackfield_wire::{
@@ -79,6 +82,11 @@ pub(crate) fn message_from_query(query: Query) -> Message {
     if let Some(raw) = query.parts {
         parts.extend(parts_from_raw(&raw));
     }
+    // Whoever gives both names its files twice, as we do.
+    let has_files = parts.iter().any(|part| matches!(part, Part::File(_)));
+    if let Some(raw) = query.attachments.filter(|_| !has_files) {
+        parts.extend(attachments_from_raw(&raw));
+    }
     Message {
         id: None,
         parts,
@@ -89,6 +97,15 @@ pub(crate) fn message_from_query(query: Query) -> Message {
 /// Parts as we write them, or somebody's own shape kept whole as data.
 fn parts_from_raw(raw: &RawValue) -> Vec<Part> {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![Part::Data(raw.to_owned().into())])
+}
+
+/// The files of a message, or somebody's own shape kept whole as data.
+fn attachments_from_raw(raw: &RawValue) -> Vec<Part> {
+    let files = files_from_raw(raw);
+    if files.is_empty() && !matches!(raw.get(), "[]" | "null") {
+        return vec![Part::Data(raw.to_owned().into())];
+    }
+    files.into_iter().map(Part::File).collect()
 }
 
 fn raw_from<T: serde::Serialize>(items: &[T]) -> Option<Box<RawValue>> {
@@ -110,9 +127,11 @@ pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
         .filter(|part| !matches!(part, Part::Text(_)))
         .collect();
     let parts = raw_from(&rest);
+    let attachments = raw_from_files(call.message.files(), call.files());
     let payload = QueryPayload {
         question: Text::from(words.as_str()),
         parts: parts.as_deref(),
+        attachments: attachments.as_deref(),
         request_id: Some(call.request.as_str()),
         session_id: Some(call.agent_session.as_str()),
     };
@@ -324,44 +343,38 @@ fn files_from_raw(raw: &RawValue) -> Vec<File> {
                 .find_map(|name| members.text(name))
                 .map(String::from)
         };
-        let source = match text(&["url", "uri"]) {
-            Some(uri) => FileSource::Uri(uri),
-            None => FileSource::Bytes(text(&["bytes"])?),
-        };
-        Some(File {
-            name: text(&["name"]),
-            mime: text(&["type", "mime", "mimeType"]),
-            source,
+        let (name, mime) = (text(&["name"]), text(&["type", "mime", "mimeType"]));
+        Some(match text(&["url", "uri"]) {
+            Some(url) => File::at(url, name, mime),
+            None => File {
+                name,
+                mime,
+                source: FileSource::Bytes(text(&["bytes"])?.into()),
+            },
         })
     };
     elements.into_iter().filter_map(file).collect()
 }
 
-fn raw_from_files(files: &[File]) -> Option<Box<RawValue>> {
+/// The same as we write them: every file is a link.
+fn raw_from_files<'a>(
+    files: impl IntoIterator<Item = &'a File>,
+    links: &Files,
+) -> Option<Box<RawValue>> {
     #[derive(serde::Serialize)]
     struct Wire<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        url: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bytes: Option<&'a str>,
+        url: Cow<'a, str>,
         #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
         mime: Option<&'a str>,
     }
     let wire: Vec<_> = files
-        .iter()
-        .map(|file| {
-            let (url, bytes) = match &file.source {
-                FileSource::Uri(uri) => (Some(uri.as_str()), None),
-                FileSource::Bytes(bytes) => (None, Some(bytes.as_str())),
-            };
-            Wire {
-                name: file.name.as_deref(),
-                url,
-                bytes,
-                mime: file.mime.as_deref(),
-            }
+        .into_iter()
+        .map(|file| Wire {
+            name: file.name.as_deref(),
+            url: links.url(file),
+            mime: file.mime.as_deref(),
         })
         .collect();
     raw_from(&wire)
@@ -445,11 +458,12 @@ impl Thread {
     }
 
     /// The end of a reply: of its stream if one was `opened`, else the one `reply`. A result that was streamed (the
-    /// agent `spoke`) is not repeated.
+    /// agent `spoke`) is not repeated; `links` are for files that are bytes.
     pub(crate) fn done(
         &self,
         done: &Done,
         artifacts: &[Artifact],
+        links: &Files,
         opened: bool,
         spoke: bool,
     ) -> String {
@@ -458,7 +472,8 @@ impl Thread {
             DoneState::InputRequired => Some("input_required"),
             DoneState::Rejected => Some("rejected"),
         };
-        let (artifacts, attachments) = (raw_from(artifacts), raw_from_files(&done.attachments));
+        let artifacts = raw_from(artifacts);
+        let attachments = raw_from_files(&done.attachments, links);
         let answer = match done.result.as_deref() {
             _ if spoke => None,
             None if opened => None,

@@ -16,8 +16,9 @@ use jackfield_wire::{
 };
 
 use crate::{
+    attachment::attachment_from_file,
     failure::code,
-    relay::teller::{MAX_FILES, attachment_from_file, rejected, unfold},
+    relay::teller::{MAX_FILES, rejected, unfold},
 };
 
 /// How much of a reply is taken at once, before another call has its turn.
@@ -111,9 +112,12 @@ impl Calling {
 
     fn done(&self, done: &Done) -> String {
         let files = done.attachments.iter().chain(&self.files);
+        let links = self.asking.call().files();
         downlink::call_agent_done(&CallDone {
             call_id: (&*self.call_id).into(),
-            attachments: files.map(attachment_from_file).collect(),
+            attachments: files
+                .map(|file| attachment_from_file(file, links))
+                .collect(),
             file_transfer_offer: done.file_transfer_offer.as_ref().map(Json::raw),
         })
     }

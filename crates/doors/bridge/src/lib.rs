@@ -8,6 +8,7 @@
 //! - `api.rs` the routes of the HTTP API, `relay.rs` its heart, `callbacks.rs` what async relays come back with
 
 mod api;
+mod attachment;
 mod bridge;
 mod callbacks;
 mod calling;

@@ -4,13 +4,11 @@ use jackfield_core::{
     call::Call,
     entry::AgentView,
     event::{
-        Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, File,
-        FileSource, Json, Part,
+        Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part,
     },
 };
 use jackfield_wire::{
     bridge::{
-        Attachment,
         downlink::{self, AgentEntry, Message, Meta},
         is_safe_client_id, uplink,
     },
@@ -18,7 +16,10 @@ use jackfield_wire::{
 };
 use serde_json::value::RawValue;
 
-use crate::link::Extensions;
+use crate::{
+    attachment::{attachment_from_file, file_from_attachment},
+    link::Extensions,
+};
 
 /// The `message` that brings a call to its agent.
 pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
@@ -31,7 +32,7 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
     let attachments: Vec<_> = call
         .message
         .files()
-        .filter_map(attachment_from_file)
+        .map(|file| attachment_from_file(file, call.files()))
         .collect();
     let metadata = call.message.metadata.as_ref().map(Json::raw);
     let known = metadata.and_then(Members::of);
@@ -69,27 +70,6 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
             .is_some_and(|raw| raw.get() == "true"),
         meta,
     })
-}
-
-/// A link to a file; files that are only bytes have none, and are in `meta.parts`.
-fn attachment_from_file(file: &File) -> Option<Attachment<'_>> {
-    match &file.source {
-        FileSource::Uri(url) => Some(Attachment::new(
-            file.name.as_deref().unwrap_or_default(),
-            url.as_str(),
-            file.mime.as_deref().unwrap_or_default(),
-        )),
-        FileSource::Bytes(_) => None,
-    }
-}
-
-fn file_from_attachment(attachment: &Attachment<'_>) -> File {
-    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    File {
-        name: some(&attachment.name),
-        mime: some(&attachment.media_type),
-        source: FileSource::Uri(attachment.url.to_string()),
-    }
 }
 
 /// A piece of an agent's answer. An unknown kind is text: it is still what the agent said.

@@ -332,10 +332,14 @@ impl Line {
             return poll_fn(|cx| self.poll_turn(cx, now, reading, may_read)).await;
         }
         let gate = self.gate.clone();
-        tokio::select! {
-            step = poll_fn(|cx| self.poll_turn(cx, now, reading, may_read)) => step,
-            () = gate.changed() => None,
-        }
+        let turn = async {
+            tokio::select! {
+                step = poll_fn(|cx| self.poll_turn(cx, now, reading, may_read)) => step,
+                () = gate.changed() => None,
+            }
+        };
+        // Rare, and in a box, so that an idle connection has no room for it.
+        Box::pin(turn).await
     }
 
     /// Waits for the bell, the socket and the clock. A peer that always has something to say cannot keep the other two
@@ -406,7 +410,8 @@ impl Line {
     pub async fn part(&mut self, leave: Leave) {
         if let Leave::Close(code, reason) = leave {
             self.ws.queue_close(code, reason);
-            self.ws.finish(FAREWELL).await;
+            // In a box, so that a connection that lives has no room for it.
+            Box::pin(self.ws.finish(FAREWELL)).await;
         }
     }
 }

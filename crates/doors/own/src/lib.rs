@@ -1,9 +1,9 @@
-//! The hub's own HTTP API: agents, calls and tasks, events, tokens, health (DESIGN 6, row "own"). JSON with
+//! The hub's own HTTP API: agents, calls and tasks, events, files, tokens, health (DESIGN 6, row "own"). JSON with
 //! snake_case names; streams are SSE; errors are always `{"error", "message"}` with the code of DESIGN 8.
 //!
 //! [`router`] makes it; it can be merged with the routers of other doors, and its description with theirs, which
 //! [`openapi_route`] then serves. Unlike other HTTP APIs, who may not do something gets 401 and not 403, as in every
-//! door of this hub.
+//! door of this hub; only links to files, which no token can mend, get 403.
 
 mod agents;
 mod callbacks;
@@ -12,6 +12,7 @@ mod describe;
 mod events;
 mod extract;
 mod failure;
+mod files;
 mod health;
 mod json;
 mod stream;
@@ -69,6 +70,7 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
         .routes(routes!(callbacks::list))
         .routes(routes!(callbacks::resend))
         .routes(routes!(events::watch))
+        .routes(routes!(files::fetch))
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .routes(routes!(tokens::whoami))

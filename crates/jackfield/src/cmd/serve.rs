@@ -115,15 +115,7 @@ fn reload(running: &Running) {
 
 /// Says where it listens and what to try next. The first line is for programs too: it is the only one on stdout.
 fn greet(config: &Config, running: &Running) {
-    let scheme = if config.tls.is_some() {
-        "https"
-    } else {
-        "http"
-    };
-    let url = config
-        .public_url
-        .clone()
-        .unwrap_or_else(|| format!("{scheme}://{}", running.addr));
+    let url = config.url(running.addr);
     // Nobody may be reading.
     output::line(&format!("jackfield listens on {url}")).ok();
     let is_watched = std::io::stderr().is_terminal();

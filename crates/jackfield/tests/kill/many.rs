@@ -1,19 +1,22 @@
 //! Many tasks at once, and a hub that is killed at random moments: whatever falls between two of its steps, falls here.
 //! Moments are counted in what is seen of the hub (an answer, a message, a callback), not in time.
 
+mod agent;
+
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
 
-use jackfield_testkit::{Raw, bridge_register};
+use jackfield_testkit::Raw;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
+use self::agent::Agent;
 use crate::{
-    agent::{address, chunk, done, text},
+    agent::{address, text},
     dice::Dice,
     hub::Hub,
     memory::Memory,
@@ -134,15 +137,10 @@ impl World {
         let mut memory = Memory::default();
         loop {
             let addr = hub.borrow_and_update().addr;
-            if let Some(mut raw) = Raw::try_connect(addr, &address(id)).await {
-                let agent = Agent {
-                    world: &self,
-                    memory: resumes.then_some(&mut memory),
-                    raw: &mut raw,
-                    open: Vec::new(),
-                };
+            if let Some(raw) = Raw::try_connect(addr, &address(id)).await {
+                let memory = resumes.then_some(&mut memory);
                 // It ends when the hub is killed.
-                agent.serve(id, &mut dice).await;
+                Agent::new(&self, raw, memory).serve(id, &mut dice).await;
             }
             hub.changed().await.expect("another hub");
         }
@@ -158,92 +156,6 @@ async fn refuse(post: Post, how: u64) {
             post.answer("429 Too Many Requests", "retry-after: 1\r\n")
                 .await;
         }
-    }
-}
-
-/// One connection of an agent.
-struct Agent<'a> {
-    world: &'a World,
-    memory: Option<&'a mut Memory>,
-    raw: &'a mut Raw,
-    /// What it has not ended.
-    open: Vec<String>,
-}
-
-impl Agent<'_> {
-    /// Works until the connection is gone.
-    async fn serve(mut self, id: &str, dice: &mut Dice) -> Option<()> {
-        let first = match &self.memory {
-            Some(memory) => memory.register(id),
-            None => bridge_register(id),
-        };
-        self.write(&first).await?;
-        let registered = self.raw.wait_text().await?;
-        let registered: Value = serde_json::from_str(&registered).expect("JSON");
-        assert_eq!(registered["status"], "ok", "{registered}");
-        if let Some(memory) = &mut self.memory {
-            let again = memory.registered(&registered);
-            self.open = memory.unfinished();
-            for frame in again {
-                self.write(&frame).await?;
-            }
-        }
-        self.world.moment();
-        loop {
-            let has_words = !self.open.is_empty();
-            tokio::select! {
-                biased;
-                frame = self.raw.wait_text() => self.hear(&frame?),
-                () = tokio::task::yield_now(), if has_words => self.say(dice).await?,
-            }
-        }
-    }
-
-    fn hear(&mut self, frame: &str) {
-        let frame: Value = serde_json::from_str(frame).expect("JSON");
-        if let Some(memory) = &mut self.memory
-            && frame["type"] == "ack"
-        {
-            memory.acked(&frame);
-            return;
-        }
-        assert_eq!(frame["type"], "message", "{frame}");
-        let request = text(&frame, "request_id");
-        if let Some(memory) = &mut self.memory {
-            memory.begin(&request);
-        }
-        let before = self
-            .world
-            .seen
-            .lock()
-            .said
-            .insert(request.clone(), String::new());
-        assert_eq!(before, None, "{request} is run twice");
-        self.world.moment();
-        self.open.push(request);
-    }
-
-    /// Says a word more in one of its answers, or ends it.
-    async fn say(&mut self, dice: &mut Dice) -> Option<()> {
-        let at = usize::try_from(dice.roll(self.open.len() as u64)).expect("small");
-        let mut frame = if dice.roll(3) == 0 {
-            done(&self.open.swap_remove(at), "")
-        } else {
-            let word = format!("{} ", dice.roll(1000));
-            let mut seen = self.world.seen.lock();
-            let said = seen.said.get_mut(&self.open[at]);
-            said.expect("it works on it").push_str(&word);
-            chunk(&self.open[at], &word)
-        };
-        if let Some(memory) = &mut self.memory {
-            frame = memory.keep(frame);
-        }
-        self.write(&frame).await
-    }
-
-    async fn write(&mut self, frame: &Value) -> Option<()> {
-        let is_written = self.raw.maybe_send_text(&frame.to_string()).await;
-        is_written.then_some(())
     }
 }
 
@@ -336,6 +248,7 @@ impl Seen {
         assert_eq!(listed.len(), tasks.len(), "no task is there twice");
         assert!(self.accepted.is_subset(&listed));
         assert_eq!(self.told.len(), tasks.len(), "nothing else was told");
+        assert_eq!(self.posts.len(), tasks.len(), "each has one key");
         let mut failed = 0;
         for task in tasks {
             let request = text(task, "request_id");

@@ -1,5 +1,5 @@
-//! What an agent says while it works, as typed items on the way to whoever carries them: today the bridge. Neither a
-//! reply nor a handler knows more of the outside than this.
+//! What an agent says while it works, as typed items on the way to whoever carries them: the bridge, or a hub of the same
+//! process. Neither a reply nor a handler knows more of the outside than this.
 //!
 //! An item holds its room until whoever carries it lets go of it, so that a handler waits when too much of what it said
 //! has not arrived.
@@ -54,6 +54,20 @@ pub(crate) enum ChunkKind {
     Status,
 }
 
+impl ChunkKind {
+    /// The name on the wire, the same in every protocol that has kinds.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Thinking => "thinking",
+            Self::ToolStart => "tool_start",
+            Self::ToolInput => "tool_input",
+            Self::ToolResult => "tool_result",
+            Self::Status => "status",
+        }
+    }
+}
+
 /// A piece of an answer.
 #[derive(Debug)]
 pub(crate) struct Chunk {
@@ -79,6 +93,17 @@ pub(crate) enum State {
     Completed,
     InputRequired,
     Rejected,
+}
+
+impl State {
+    /// The name on the wire.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::InputRequired => "input_required",
+            Self::Rejected => "rejected",
+        }
+    }
 }
 
 /// What an agent says when it is done.

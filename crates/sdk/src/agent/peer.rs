@@ -186,6 +186,26 @@ impl Feed {
         self.events.try_send(fed).is_ok().then_some(self)
     }
 
+    /// Waits for room and puts a piece of the answer, where whoever brings it can wait. Gives the feed up if nobody reads
+    /// it.
+    #[cfg(feature = "in-process")]
+    pub(crate) async fn chunk_when_read(self, chunk: Chunk) -> Option<Self> {
+        let weight = (OVERHEAD + chunk.text.len()).min(ROOM);
+        let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+        let room = self.room.clone().acquire_many_owned(weight).await.ok()?;
+        let fed = Fed {
+            event: Ok(Event::Chunk(chunk)),
+            _room: Some(room),
+        };
+        self.events.try_send(fed).is_ok().then_some(self)
+    }
+
+    /// Resolves when nobody reads it any more.
+    #[cfg(feature = "in-process")]
+    pub(crate) async fn left(&self) {
+        self.events.closed().await;
+    }
+
     /// Puts the end.
     pub(crate) fn end(self, end: Result<Done, Error>) {
         let fed = Fed {

@@ -248,6 +248,27 @@ impl Reply {
         self.closing.lock().state = State::Rejected;
     }
 
+    /// Passes on what somebody says who works for this agent.
+    pub(crate) async fn pass_on(&self, output: Output) -> Result<(), ReplyError> {
+        self.outlet.say(output).await
+    }
+
+    /// What whoever carries it can carry.
+    pub(crate) fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    /// Ends as somebody ended who works for this agent. What was attached stays.
+    pub(crate) fn close_like(&self, other: Closing) {
+        let mut closing = self.closing.lock();
+        let mut attachments = std::mem::take(&mut closing.attachments);
+        attachments.extend(other.attachments);
+        *closing = Closing {
+            attachments,
+            ..other
+        };
+    }
+
     pub(super) fn closing(&self) -> Closing {
         self.closing.lock().clone()
     }

@@ -69,23 +69,12 @@ fn chunk(about: About<'_>, chunk: &agent::Chunk) -> String {
         session_id: Some(about.session.into()),
         request_id: about.request.into(),
         delta: Text::from(chunk.text.as_str()),
-        kind: kind(chunk.kind).map(Into::into),
+        // Text is what needs no name.
+        kind: (chunk.kind != ChunkKind::Text).then(|| chunk.kind.name().into()),
         tool_name: chunk.tool_name.as_deref().map(Into::into),
         tool_call_id: chunk.tool_call_id.as_deref().map(Into::into),
         seq: about.seq,
     })
-}
-
-/// The name of a kind; text is what needs none.
-fn kind(kind: ChunkKind) -> Option<&'static str> {
-    match kind {
-        ChunkKind::Text => None,
-        ChunkKind::Thinking => Some("thinking"),
-        ChunkKind::ToolStart => Some("tool_start"),
-        ChunkKind::ToolInput => Some("tool_input"),
-        ChunkKind::ToolResult => Some("tool_result"),
-        ChunkKind::Status => Some("status"),
-    }
 }
 
 fn artifact(about: About<'_>, artifact: &Artifact) -> String {
@@ -128,11 +117,7 @@ fn done(about: About<'_>, closing: &Closing) -> String {
         request_id: about.request.into(),
         attachments: closing.attachments.iter().filter_map(attachment).collect(),
         result: closing.result.as_deref().map(Text::from),
-        state: match closing.state {
-            State::Completed => None,
-            State::InputRequired => Some("input_required".into()),
-            State::Rejected => Some("rejected".into()),
-        },
+        state: (closing.state != State::Completed).then(|| closing.state.name().into()),
         usage: usage.as_deref(),
         stop_reason: closing.stop_reason.as_deref().map(Into::into),
         seq: about.seq,

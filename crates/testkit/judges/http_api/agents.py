@@ -10,10 +10,14 @@ from websockets.exceptions import WebSocketException
 PAUSE = 0.1
 
 
+# A file that is bytes: the hub makes a link of it.
+FILE = {"name": "hello.txt", "url": "data:text/plain,hello", "type": "text/plain"}
+
+
 async def echo(send, message):
     """Says what it is told."""
     await send(type="chunk", delta=message["content"])
-    await send(type="done", result=message["content"])
+    await send(type="done", result=message["content"], attachments=[FILE])
 
 
 async def ask(send, message):

@@ -3,6 +3,7 @@
 mod agora_calls;
 mod calls_agora;
 mod chains;
+mod files;
 mod own;
 mod relays;
 mod sessions;
@@ -48,11 +49,11 @@ fn agora_files() -> Value {
     ])
 }
 
-/// The same as callers of the bridge see them.
+/// The same as callers of the bridge see them, once links to the hub are followed.
 fn bridge_files() -> Value {
     json!([
         {"name": "a.png", "url": "https://files.example/a", "type": "image/png"},
-        {"name": "b.txt", "url": "data:text/plain;base64,aGk=", "type": "text/plain"},
+        {"name": "b.txt", "url": "fetched: hi", "type": "text/plain"},
         {"name": "", "url": "https://files.example/c", "type": ""},
     ])
 }

@@ -61,6 +61,8 @@ pub struct QueryPayload<'a> {
     pub question: Text<'a>,
     /// The message's parts, when it is more than text.
     pub parts: Option<&'a RawValue>,
+    /// Links to its files, for agents that know only links.
+    pub attachments: Option<&'a RawValue>,
     /// The id under which the answer is awaited.
     pub request_id: Option<&'a str>,
     /// The conversation it belongs to.
@@ -73,7 +75,8 @@ impl QueryPayload<'_> {
             .text("action", "query")
             .object("body", |body| {
                 body.text("question", self.question)
-                    .maybe_raw("parts", self.parts);
+                    .maybe_raw("parts", self.parts)
+                    .maybe_raw("attachments", self.attachments);
             })
             .maybe_text("request_id", self.request_id)
             .maybe_text("session_id", self.session_id);
@@ -270,6 +273,8 @@ pub struct Query {
     pub text: String,
     /// The message's parts.
     pub parts: Option<Box<RawValue>>,
+    /// Files that come with it.
+    pub attachments: Option<Box<RawValue>>,
     /// The conversation it belongs to.
     pub session_id: Option<String>,
     /// The id under which the answer is awaited.
@@ -286,12 +291,13 @@ pub struct Query {
 const QUERY_KEYS: [&str; 6] = ["question", "text", "content", "message", "prompt", "task"];
 
 /// What in a question is no text: it has its own place or only serves matching.
-const QUERY_META: [&str; 6] = [
+const QUERY_META: [&str; 7] = [
     "action",
     "request_id",
     "session_id",
     "parent_request_id",
     "parts",
+    "attachments",
     "metadata",
 ];
 
@@ -319,10 +325,12 @@ pub fn query_of(payload: Option<&RawValue>) -> Query {
         None => String::new(),
     };
     let string = |name| outer.text(name).map(String::from);
-    let parts = inner.get("parts").or_else(|| outer.get("parts"));
+    let raw = |name| inner.get(name).or_else(|| outer.get(name));
+    let owned = |name| raw(name).map(ToOwned::to_owned);
     Query {
         text,
-        parts: parts.map(ToOwned::to_owned),
+        parts: owned("parts"),
+        attachments: owned("attachments"),
         session_id: string("session_id"),
         request_id: string("request_id"),
         parent_request_id: string("parent_request_id"),

@@ -271,6 +271,7 @@ fn the_hub_writes_these_frames() {
     let query = QueryPayload {
         question: "why?".into(),
         parts: Some(raw("[1]")),
+        attachments: Some(raw("[2]")),
         request_id: Some("r"),
         session_id: Some("s"),
     };
@@ -311,7 +312,7 @@ fn the_hub_writes_these_frames() {
         (downlink::agents(&[]), r#"{"type":"agents","agents":[]}"#),
         (
             downlink::message("call-1", &opening),
-            r#"{"type":"message","from":"call-1","payload":{"action":"query","body":{"question":"why?","parts":[1]},"request_id":"r","session_id":"s"},"caller":"alice","metadata":{"k":1}}"#,
+            r#"{"type":"message","from":"call-1","payload":{"action":"query","body":{"question":"why?","parts":[1],"attachments":[2]},"request_id":"r","session_id":"s"},"caller":"alice","metadata":{"k":1}}"#,
         ),
         (
             downlink::message_chunk("c", "s", "a\nb"),

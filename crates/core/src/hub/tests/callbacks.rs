@@ -95,6 +95,26 @@ async fn a_loop_wakes_when_a_pause_is_over_or_one_is_sent_again() {
     assert_eq!(again.reason, Reason::Conflict, "it is tried already");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_ends_between_the_look_and_the_wait_is_not_slept_through() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    hub.start_task(told(to("a", "hi"))).await.unwrap();
+    settle().await;
+    line.next().finish(End::done());
+    settle().await;
+    let callbacks = hub.callbacks().clone();
+    callbacks.wait().await.unwrap();
+    let id = due(&hub).await[0].id;
+    let (at, error) = (Timestamp::now(), "503".to_owned());
+    let retry = Settled::Retry { at, error };
+    callbacks.settle(id, retry).await.unwrap();
+    let start = Instant::now();
+    callbacks.wait().await.unwrap();
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert_eq!(due(&hub).await[0].id, id);
+}
+
 #[tokio::test]
 async fn the_end_and_its_callback_are_one_commit() {
     let (store, hub) = on_slow_store(|_| ()).await;
@@ -111,6 +131,12 @@ async fn the_end_and_its_callback_are_one_commit() {
     assert_eq!(all(&left).await.len(), 1);
     let record = left.find_task(task.id).await.unwrap().unwrap();
     assert_eq!(record.state, TaskState::Completed);
+    // Who recorded it has not heard of it yet; who tells of it must not ask there.
+    assert_eq!(state(&task), TaskState::Working);
+    let stored = hub.tasks().find_stored(&ann(), task.id).await.unwrap();
+    assert_eq!(state(&stored), TaskState::Completed);
+    let rows = read_on(stored.subscribe(None)).await;
+    assert_eq!(rows.len(), 2, "the message and the end: {rows:?}");
 }
 
 #[tokio::test]

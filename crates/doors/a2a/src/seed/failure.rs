@@ -101,10 +101,10 @@ impl Problem {
         }
     }
 
-    /// There is nothing at this path.
-    pub(crate) fn nothing_here(path: &str) -> Self {
+    /// There is nothing at this path below the prefix of the routes.
+    pub(crate) fn nothing_here(path: &str, prefix: &str) -> Self {
         let text = format!(
-            "there is nothing at {path}; use POST /a2a/message/send or /a2a/message/stream"
+            "there is nothing at {path}; use POST {prefix}/message/send or {prefix}/message/stream"
         );
         Self {
             status: StatusCode::NOT_FOUND,

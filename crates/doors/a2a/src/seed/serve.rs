@@ -21,11 +21,11 @@ use super::{
 };
 use crate::{A2a, DOOR};
 
-/// The two routes.
-pub(crate) fn routes() -> Router<Arc<A2a>> {
+/// The two routes, below a prefix.
+pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
     Router::new()
-        .route("/a2a/message/send", post(sent))
-        .route("/a2a/message/stream", post(streamed))
+        .route(&format!("{prefix}/message/send"), post(sent))
+        .route(&format!("{prefix}/message/stream"), post(streamed))
 }
 
 async fn sent(State(a2a): State<Arc<A2a>>, request: Request) -> Result<Response, Problem> {

@@ -75,7 +75,9 @@ fn part_from_wire(part: &Part<'_>, max_depth: usize) -> event::Part {
 fn file_from_wire(file: &File<'_>) -> event::File {
     let source = match &file.source {
         FileSource::Uri(uri) => event::FileSource::Uri(uri.to_string()),
-        FileSource::Bytes(bytes) => event::FileSource::Bytes(bytes.replace(['\r', '\n'], "")),
+        FileSource::Bytes(bytes) => {
+            event::FileSource::Bytes(bytes.replace(['\r', '\n'], "").into())
+        }
     };
     event::File {
         name: file.name.as_deref().map(str::to_owned),
@@ -152,7 +154,7 @@ fn file_to_wire(file: &event::File) -> File<'_> {
     File {
         source: match &file.source {
             event::FileSource::Uri(uri) => FileSource::Uri(uri.into()),
-            event::FileSource::Bytes(bytes) => FileSource::Bytes(bytes.into()),
+            event::FileSource::Bytes(bytes) => FileSource::Bytes((&**bytes).into()),
         },
         mime_type: mime.unwrap_or(ANY_BYTES).into(),
         name: file.name.as_deref().map(Cow::Borrowed),

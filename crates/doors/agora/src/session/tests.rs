@@ -38,7 +38,7 @@ async fn the_task_of_a_connection_stays_small() {
         size_of::<Lane>()
     );
     assert!(
-        session_size <= 1024 && task_size <= 2048,
+        session_size <= 1024 && task_size <= 1280,
         "{session_size}, {task_size}"
     );
 }

@@ -1,6 +1,6 @@
 //! What a callback says, exactly as the original hub says it.
 
-use jackfield_core::{event::Json, store::TaskRecord};
+use jackfield_core::{event::Json, files::Files, store::TaskRecord};
 use jackfield_wire::{bridge::relay::response::Callback, json::Members};
 use serde::Serialize;
 
@@ -19,11 +19,13 @@ pub(crate) struct Repeated<'a> {
     pub(crate) user_message: Option<&'a str>,
 }
 
-/// The body of the callback of a task that is over; `data` are the [`Repeated`] parts of its request.
+/// The body of the callback of a task that is over; `data` are the [`Repeated`] parts of its request,
+/// and `links` are for the files of the answer.
 pub(super) fn body_from(
     record: &TaskRecord,
     data: Option<&Json>,
     outcome: &Outcome,
+    links: &Files,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let data = data.map(Json::raw).and_then(Members::of);
     let repeated = |name| data.as_ref().and_then(|members| members.text(name));
@@ -32,7 +34,7 @@ pub(super) fn body_from(
         Ok(answered) => serde_json::to_vec(&Callback::Completed {
             request_id: &request_id,
             result: &answered.text,
-            attachments: &answered.attachments(),
+            attachments: &answered.attachments(links),
             file_transfer_offer: answered.offer(),
             duration_ms: outcome.duration_ms,
             session_key: record.session.as_str(),

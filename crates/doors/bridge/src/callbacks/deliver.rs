@@ -173,7 +173,9 @@ async fn post(bridge: &Bridge, row: &OutboxRow) -> Result<(), Failed> {
 
 /// What the callback says, out of the task and its log, or what was kept of that for the callback alone.
 async fn compose(bridge: &Bridge, row: &OutboxRow) -> Result<Vec<u8>, Failed> {
-    let task = bridge.hub.tasks().find(&bridge.platform, row.task).await;
+    // The row was committed with the end; who recorded it may not have heard of that yet.
+    let tasks = bridge.hub.tasks();
+    let task = tasks.find_stored(&bridge.platform, row.task).await;
     let task = task.map_err(|failure| Failed::for_now(failure.to_string()))?;
     let max = bridge.hub.limits().message.0;
     let reply = bridge.hub.callbacks().reply(row.id).await;
@@ -184,7 +186,8 @@ async fn compose(bridge: &Bridge, row: &OutboxRow) -> Result<Vec<u8>, Failed> {
     let gathered = gathered.map_err(|error| Failed::for_now(error.to_string()))?;
     let record = task.record();
     let outcome = Outcome::of(&record, gathered);
-    let body = body::body_from(&record, row.callback.data.as_ref(), &outcome);
+    let (data, links) = (row.callback.data.as_ref(), bridge.hub.files());
+    let body = body::body_from(&record, data, &outcome, links);
     body.map_err(|error| Failed::for_good(error.to_string()))
 }
 

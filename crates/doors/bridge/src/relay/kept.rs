@@ -27,8 +27,9 @@ pub(super) fn respond(
     let task = subscription.task().clone();
     let record = task.record();
     tracing::debug!(task = %record.id, to = %record.agent, ?after, "kept relay");
+    let is_bridge = bridge.is_agent_of_ours(&record.agent);
     let kept = Kept {
-        teller: Teller::new(Life::Kept, bridge.is_agent_of_ours(&record.agent)),
+        teller: Teller::new(Life::Kept, is_bridge, bridge.hub.files().clone()),
         subscription,
         task: after.is_some().then_some(task),
         message_max: bridge.hub.limits().message.0,

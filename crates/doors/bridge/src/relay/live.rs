@@ -57,7 +57,7 @@ impl Live {
         Self {
             asking,
             bell,
-            teller: Teller::new(Life::Live, is_bridge),
+            teller: Teller::new(Life::Live, is_bridge, bridge.hub.files().clone()),
             keepalive: bridge.hub.limits().keepalive.0,
             ready: Vec::new().into_iter(),
             end: None,

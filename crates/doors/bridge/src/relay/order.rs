@@ -4,17 +4,18 @@
 use std::time::Duration;
 
 use jackfield_core::{
-    event::{File, FileSource, Json, Message, Part},
+    event::{Json, Message, Part},
     hub::Request,
     id::{AgentId, RequestId, SessionId},
     units::Span,
 };
-use jackfield_wire::bridge::{Attachment, is_safe_client_id, relay::RelayRequest};
+use jackfield_wire::bridge::{is_safe_client_id, relay::RelayRequest};
 use serde::Serialize;
 
 use crate::{
     DOOR,
     api::problem::{Problem, agent_id, peer_id},
+    attachment::file_from_attachment,
     bridge::Bridge,
     callbacks::Repeated,
 };
@@ -143,15 +144,6 @@ fn message_from(body: &RelayRequest<'_>) -> Result<Message, Problem> {
         metadata,
         ..Message::default()
     })
-}
-
-fn file_from_attachment(attachment: &Attachment<'_>) -> File {
-    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    File {
-        name: some(&attachment.name),
-        mime: some(&attachment.media_type),
-        source: FileSource::Uri(attachment.url.to_string()),
-    }
 }
 
 /// How long the request may wait for its agent: seconds, or a text such as `8h`.

@@ -3,6 +3,7 @@
 use jackfield_core::{
     call::Life,
     event::{Done, DoneState, End, File},
+    files::Files,
     store::{TaskRecord, TaskState},
 };
 use jackfield_wire::bridge::{Attachment, ErrorCode};
@@ -10,9 +11,10 @@ use serde_json::value::RawValue;
 
 use super::{
     gather::Gathered,
-    teller::{attachment_from_file, offer, rejected},
+    teller::{offer, rejected},
     told, words,
 };
+use crate::attachment::attachment_from_file;
 
 /// What came of a kept relay.
 #[derive(Debug)]
@@ -33,10 +35,12 @@ pub(crate) struct Answered {
 }
 
 impl Answered {
-    /// The files that the agent made.
-    pub(crate) fn attachments(&self) -> Vec<Attachment<'_>> {
+    /// The files that the agent made; `links` are for those that are bytes.
+    pub(crate) fn attachments(&self, links: &Files) -> Vec<Attachment<'_>> {
         let files = self.done.attachments.iter().chain(&self.files);
-        files.map(attachment_from_file).collect()
+        files
+            .map(|file| attachment_from_file(file, links))
+            .collect()
     }
 
     /// The offer of a transfer between peers.

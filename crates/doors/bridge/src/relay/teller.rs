@@ -1,21 +1,23 @@
 //! What the events of a call say to a reader of the bridge's stream. What the protocol has no word for is folded in the
 //! least bad way: questions become `status`, the words of artifacts text, and their files attachments of the end.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use jackfield_core::{
     call::Life,
-    event::{Ask, Chunk, ChunkKind, Done, DoneState, End, Event, File, FileSource, Json, Part},
+    event::{Ask, Chunk, ChunkKind, Done, DoneState, End, Event, File, Json, Part},
+    files::Files,
 };
 use jackfield_wire::{
     bridge::{
-        Attachment, ErrorCode,
+        ErrorCode,
         relay::sse::{self, ChunkEvent, DoneEvent},
     },
     json::Text,
 };
 
 use super::{told, words};
+use crate::attachment::attachment_from_file;
 
 /// The most files that are kept for the end of a stream.
 pub(crate) const MAX_FILES: usize = 1000;
@@ -29,15 +31,17 @@ pub(super) struct Teller {
     has_text: bool,
     /// The files of artifacts so far.
     files: Vec<File>,
+    links: Arc<Files>,
 }
 
 impl Teller {
-    pub(super) fn new(life: Life, is_bridge: bool) -> Self {
+    pub(super) fn new(life: Life, is_bridge: bool, links: Arc<Files>) -> Self {
         Self {
             life,
             is_bridge,
             has_text: false,
             files: Vec::new(),
+            links,
         }
     }
 
@@ -85,8 +89,10 @@ impl Teller {
     }
 
     fn done(&self, done: &Done) -> (Option<String>, String) {
-        let files: Vec<_> = done.attachments.iter().chain(&self.files).collect();
-        let attachments: Vec<_> = files.into_iter().map(attachment_from_file).collect();
+        let files = done.attachments.iter().chain(&self.files);
+        let attachments: Vec<_> = files
+            .map(|file| attachment_from_file(file, &self.links))
+            .collect();
         let result = done.result.as_deref().filter(|result| !result.is_empty());
         let unsaid = result.filter(|_| !self.is_bridge && !self.has_text);
         let last = sse::done(&DoneEvent {
@@ -133,24 +139,22 @@ pub(crate) fn unfold(parts: Vec<Part>) -> (String, Vec<File>) {
     (text, files)
 }
 
-/// A link to a file. The protocol knows only links, so that bytes become one that holds them.
-pub(crate) fn attachment_from_file(file: &File) -> Attachment<'_> {
-    let mime = file.mime.as_deref().unwrap_or_default();
-    let url: Cow<'_, str> = match &file.source {
-        FileSource::Uri(url) => url.into(),
-        FileSource::Bytes(base64) => format!("data:{mime};base64,{base64}").into(),
-    };
-    Attachment::new(file.name.as_deref().unwrap_or_default(), url, mime)
-}
-
 #[cfg(test)]
 mod tests {
     use jackfield_core::{
-        event::{Artifact, AskKind},
+        event::{Artifact, AskKind, FileSource},
         failure::{Failure, Reason},
+        files::FileKey,
+        limits::Limits,
     };
 
     use super::*;
+
+    fn teller(life: Life, is_bridge: bool) -> Teller {
+        let files = Files::new(&Limits::default());
+        files.serve_at("https://hub.example", FileKey::new("key"));
+        Teller::new(life, is_bridge, Arc::new(files))
+    }
 
     fn file(name: &str, source: FileSource) -> File {
         File {
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn chunks_say_their_kind_unless_it_is_text() {
-        let mut teller = Teller::new(Life::Live, true);
+        let mut teller = teller(Life::Live, true);
         let tool = Chunk {
             kind: ChunkKind::ToolStart,
             tool_name: Some("Bash".into()),
@@ -197,9 +201,9 @@ mod tests {
     #[test]
     fn the_result_is_told_to_readers_of_kept_streams_only() {
         let end = End::Done(Box::new(done("all")));
-        let mut live = Teller::new(Life::Live, true);
+        let mut live = teller(Life::Live, true);
         assert_eq!(live.end(&end), (None, r#"{"type":"done"}"#.to_owned()));
-        let mut kept = Teller::new(Life::Kept, true);
+        let mut kept = teller(Life::Kept, true);
         assert_eq!(
             kept.end(&end),
             (None, r#"{"type":"done","result":"all"}"#.to_owned())
@@ -209,17 +213,17 @@ mod tests {
     #[test]
     fn an_agent_of_another_door_that_answers_only_at_the_end_is_heard() {
         let end = End::Done(Box::new(done("all")));
-        let mut silent = Teller::new(Life::Live, false);
+        let mut silent = teller(Life::Live, false);
         let chunk = r#"{"type":"chunk","delta":"all"}"#.to_owned();
         assert_eq!(silent.end(&end).0, Some(chunk));
-        let mut spoken = Teller::new(Life::Live, false);
+        let mut spoken = teller(Life::Live, false);
         spoken.event(Event::text("al"));
         assert_eq!(spoken.end(&end).0, None);
     }
 
     #[test]
     fn artifacts_and_questions_are_folded() {
-        let mut teller = Teller::new(Life::Live, false);
+        let mut teller = teller(Life::Live, false);
         let artifact = Artifact {
             id: "a".into(),
             name: None,
@@ -245,13 +249,14 @@ mod tests {
         let told = teller.event(Event::Ask(ask)).unwrap();
         assert_eq!(told, r#"{"type":"chunk","delta":"which?","kind":"status"}"#);
         let (_, last) = teller.end(&End::done());
-        let links = r#"[{"name":"a.txt","url":"https://e/a","type":"text/plain"},{"name":"b.txt","url":"data:text/plain;base64,aGk=","type":"text/plain"}]"#;
-        assert_eq!(last, format!(r#"{{"type":"done","attachments":{links}}}"#));
+        let start = r#"{"type":"done","attachments":[{"name":"a.txt","url":"https://e/a","type":"text/plain"},{"name":"b.txt","url":"https://hub.example/v1/files/"#;
+        assert!(last.starts_with(start), "{last}");
+        assert!(last.ends_with(r#"","type":"text/plain"}]}"#), "{last}");
     }
 
     #[test]
     fn ends_that_are_none_become_errors_with_the_codes_of_the_protocol() {
-        let mut teller = Teller::new(Life::Live, true);
+        let mut teller = teller(Life::Live, true);
         let refused = Done {
             state: DoneState::Rejected,
             ..done("not today")

@@ -194,7 +194,7 @@ pub fn parts_from_body(parts: Vec<PartBody>) -> Result<Vec<Part>, Failure> {
 fn file_from_body(file: FileBody, index: usize) -> Result<File, Failure> {
     let source = match (file.uri, file.bytes) {
         (Some(uri), None) if !uri.is_empty() => FileSource::Uri(uri),
-        (None, Some(bytes)) if BASE64.decode(&bytes).is_ok() => FileSource::Bytes(bytes),
+        (None, Some(bytes)) if BASE64.decode(&bytes).is_ok() => FileSource::Bytes(bytes.into()),
         (None, Some(_)) => {
             return Err(invalid(format!(
                 "field \"parts[{index}].file.bytes\" must be base64 with padding"

@@ -6,6 +6,7 @@ use std::{net::SocketAddr, sync::Arc};
 use jackfield_core::{
     agent::{Profile, Skill},
     call::Serving,
+    files::FileKey,
     hub::Hub,
     id::Owner,
     limits::Limits,
@@ -55,6 +56,8 @@ impl Running {
         let app = app.merge(openapi_route(gatekeeper, api));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
+        let key = FileKey::new("file key");
+        hub.files().serve_at(&format!("http://{addr}"), key);
         let mut server = JoinSet::new();
         server.spawn(Server::new(vec![listener], app, tasks.clone()).run(SOON));
         let mut running = Self {

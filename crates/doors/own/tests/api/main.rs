@@ -7,6 +7,7 @@ mod agents;
 mod callbacks;
 mod calls;
 mod description;
+mod files;
 mod harness;
 mod refusals;
 mod tasks;

@@ -14,6 +14,7 @@ use crate::{
     cmd::backup::size,
     config::{Config, DEFAULT_FILE, Overrides},
     exit::{About, Stop},
+    files::FILE_KEY,
     output::text,
     platform::{CALLBACK_KEY, OLD_PLATFORM_SECRET, PLATFORM_SECRET},
 };
@@ -142,6 +143,7 @@ pub(super) fn secrets(data_dir: &Path) -> Finding {
         PLATFORM_SECRET,
         OLD_PLATFORM_SECRET,
         CALLBACK_KEY,
+        FILE_KEY,
         ADMIN_TOKEN,
     ] {
         match jackfield_store::secrets::load(data_dir, name) {

@@ -11,7 +11,7 @@ use jackfield_core::{
     id::{RequestId, SessionId},
     principal::Principal,
 };
-use jackfield_testkit::{Raw, TestHub, fake_request};
+use jackfield_testkit::{Raw, TestHub, fake_request, with_files};
 use serde_json::{Value, json};
 
 use super::{piece, read};
@@ -37,28 +37,42 @@ async fn the_message_says_who_calls_and_where_the_answer_goes() {
             mime: None,
             source: FileSource::Uri("https://files.example/a".to_owned()),
         }),
+        Part::File(File {
+            name: Some("b.txt".to_owned()),
+            mime: Some("text/plain".to_owned()),
+            source: FileSource::Bytes("aGk=".into()),
+        }),
         Part::Data(Json::parse(r#"{"n":1.50}"#).unwrap()),
     ]);
     request.message.metadata = Some(Json::parse(r#"{"trace":"t"}"#).unwrap());
     let call = hub.hub().call(request).unwrap();
     let from = format!("call:{}", call.call().id);
-    agent
-        .expect(json!({
+    assert_eq!(
+        with_files(agent.frame().await).await,
+        json!({
             "type": "message",
             "from": from,
             "payload": {
                 "action": "query",
                 "body": {
                     "question": "why?",
-                    "parts": [{"file": {"name": "a.txt", "uri": "https://files.example/a"}}, {"data": {"n": 1.50}}],
+                    "parts": [
+                        {"file": {"name": "a.txt", "uri": "https://files.example/a"}},
+                        {"file": {"name": "b.txt", "mime": "text/plain", "bytes": "aGk="}},
+                        {"data": {"n": 1.50}},
+                    ],
+                    "attachments": [
+                        {"name": "a.txt", "url": "https://files.example/a"},
+                        {"name": "b.txt", "url": "fetched: hi", "type": "text/plain"},
+                    ],
                 },
                 "request_id": "r-1",
                 "session_id": "s-1",
             },
             "caller": "local",
             "metadata": {"trace": "t"},
-        }))
-        .await;
+        })
+    );
     // The same id of somebody else's does not clash: the agent sees another one.
     let fake = Principal::local().as_agent(jackfield_core::id::AgentId::parse("someone").unwrap());
     let mut request = Request::new(
@@ -199,7 +213,7 @@ async fn the_end_brings_artifacts_attachments_usage_and_state() {
                     Some("text/plain"),
                     FileSource::Uri("https://files.example/a".to_owned()),
                 ),
-                file(None, None, FileSource::Bytes("aGk=".to_owned())),
+                file(None, None, FileSource::Bytes("aGk=".into())),
             ],
             usage: Some(Json::parse(r#"{"tokens":3}"#).unwrap()),
             stop_reason: Some("stop".to_owned()),

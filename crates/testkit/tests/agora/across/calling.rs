@@ -8,7 +8,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     principal::Principal,
 };
-use jackfield_testkit::{FakeAgent, TestHub};
+use jackfield_testkit::{FakeAgent, TestHub, with_files};
 use serde_json::json;
 
 use super::{ask, caller_and_fake, done, piece};
@@ -139,19 +139,19 @@ async fn artifacts_attachments_and_state_are_in_the_end_frame() {
             File {
                 name: None,
                 mime: None,
-                source: FileSource::Bytes("aGk=".to_owned()),
+                source: FileSource::Bytes("aGk=".into()),
             },
         ],
         usage: Some(Json::parse(r#"{"tokens":3}"#).unwrap()),
         stop_reason: Some("length".to_owned()),
         ..Done::default()
     })));
-    let reply = caller.frame().await;
+    let reply = with_files(caller.frame().await).await;
     assert_eq!(reply["type"], "reply");
     let payload = &reply["payload"];
     assert_eq!(
         payload["attachments"],
-        json!([{"name": "plot.png", "url": "https://files.example/plot", "type": "image/png"}, {"bytes": "aGk="}])
+        json!([{"name": "plot.png", "url": "https://files.example/plot", "type": "image/png"}, {"url": "fetched: hi"}])
     );
     assert_eq!(
         payload["artifacts"],

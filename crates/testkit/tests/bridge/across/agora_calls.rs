@@ -1,5 +1,6 @@
 //! An agent of Agora calls an agent of the bridge with the frames that it would send to one of its own.
 
+use jackfield_testkit::with_files;
 use serde_json::{Value, json};
 
 use super::{both, pieces};
@@ -53,7 +54,7 @@ async fn a_streamed_answer_keeps_its_kinds_and_tools() {
 }
 
 #[tokio::test]
-async fn files_that_have_an_address_are_attachments_of_the_message() {
+async fn files_are_attachments_of_the_message() {
     let (hub, mut amy, mut ada) = both().await;
     let file =
         json!({"file": {"name": "a.png", "mime": "image/png", "uri": "https://files.example/a"}});
@@ -61,15 +62,16 @@ async fn files_that_have_an_address_are_attachments_of_the_message() {
     let query =
         ask(&json!({"body": {"question": "what?", "parts": [file, bytes]}, "request_id": "r-1"}));
     ada.send(query.clone()).await;
-    let message = amy.frame().await;
+    let links = json!([
+        {"name": "a.png", "url": "https://files.example/a", "type": "image/png"},
+        {"name": "b.txt", "url": "fetched: hi", "type": ""},
+    ]);
+    let message = with_files(amy.frame().await).await;
     assert_eq!(
         (&message["content"], &message["attachments"]),
-        (
-            &json!("what?"),
-            &json!([{"name": "a.png", "url": "https://files.example/a", "type": "image/png"}])
-        )
+        (&json!("what?"), &links)
     );
-    // One that understands `meta` gets all of it.
+    // One that understands `meta` gets all of it besides.
     let mut amy = hub.bridge_with(AMY, &["meta"]).await;
     assert_eq!(
         ada.frame().await["code"],
@@ -77,9 +79,11 @@ async fn files_that_have_an_address_are_attachments_of_the_message() {
         "the old connection was replaced"
     );
     ada.send(query).await;
-    let meta = &amy.frame().await["meta"];
+    let message = with_files(amy.frame().await).await;
+    let meta = &message["meta"];
     assert_eq!(meta["caller"], "ada");
-    assert_eq!(meta["parts"].as_array().unwrap().len(), 3, "{meta}");
+    assert_eq!(meta["parts"], json!([{"text": "what?"}, file, bytes]));
+    assert_eq!(message["attachments"], links);
 }
 
 #[tokio::test]

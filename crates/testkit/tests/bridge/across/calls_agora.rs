@@ -1,7 +1,7 @@
 //! An agent of the bridge calls an agent of Agora by `call_agent`.
 
 use jackfield_core::event::{Done, End};
-use jackfield_testkit::{FakeAgent, Raw, TestHub};
+use jackfield_testkit::{FakeAgent, Raw, TestHub, with_files};
 use serde_json::{Value, json};
 
 use super::{agora_files, both, bridge_files, pieces, reply_chunk};
@@ -69,7 +69,7 @@ async fn files_and_words_that_are_made_on_the_way_arrive() {
     amy.expect(said("c-1", "see there")).await;
     let mut end = finished("c-1");
     end["attachments"] = bridge_files();
-    amy.expect(end).await;
+    assert_eq!(with_files(amy.frame().await).await, end);
 
     let to = call(&mut amy, &mut ada, "c-2").await["from"].clone();
     let file =

@@ -1,6 +1,6 @@
 //! The platform relays to agents of Agora as it does to those of the bridge.
 
-use jackfield_testkit::{Postbox, TestHub, relay_to};
+use jackfield_testkit::{Postbox, TestHub, relay_to, with_files};
 use serde_json::json;
 
 use super::{agora_files, bridge_files, pieces, reply_chunk};
@@ -24,7 +24,11 @@ async fn an_agora_agent_streams_to_the_platform() {
             "type": "message", "from": to, "caller": "platform",
             "payload": {
                 "action": "query", "request_id": "r-1", "session_id": "s-1",
-                "body": {"question": "hi", "parts": [{"file": {"name": "a.png", "mime": "image/png", "uri": "https://files.example/a"}}]},
+                "body": {
+                    "question": "hi",
+                    "parts": [{"file": {"name": "a.png", "mime": "image/png", "uri": "https://files.example/a"}}],
+                    "attachments": [{"name": "a.png", "url": "https://files.example/a", "type": "image/png"}],
+                },
             },
             "metadata": {"client_id": "client-1", "with_files": true},
         })
@@ -37,7 +41,7 @@ async fn an_agora_agent_streams_to_the_platform() {
         .await;
     let mut end = finished();
     end["attachments"] = bridge_files();
-    assert_eq!(events.rest().await, [end]);
+    assert_eq!(with_files(events.rest().await.into()).await, json!([end]));
 }
 
 #[tokio::test]
@@ -147,7 +151,7 @@ async fn an_async_relay_to_either_door_is_called_back() {
             };
             ada.send(end).await;
         }
-        let mut posted = postbox.next().await.body;
+        let mut posted = with_files(postbox.next().await.body).await;
         posted["duration_ms"].take();
         let mut expected = json!({"request_id": request, "status": "completed", "result": "all of it", "duration_ms": null, "session_key": "s-1"});
         if agent == "ada" {

@@ -145,7 +145,7 @@ fn the_text_of_a_question_is_found_where_agents_put_it() {
         ("null", ""),
         ("{}", ""),
         (
-            r#"{"request_id":"r","session_id":"s","parts":[1],"metadata":{}}"#,
+            r#"{"request_id":"r","session_id":"s","parts":[1],"attachments":[2],"metadata":{}}"#,
             "",
         ),
         (r#"{"action":"query","body":{}}"#, ""),
@@ -163,10 +163,11 @@ fn the_text_of_a_question_is_found_where_agents_put_it() {
 #[test]
 fn a_question_carries_its_ids_and_parts() {
     let query = query_of(Some(raw(
-        r#"{"action":"query","body":{"question":"q","parts":[1]},"session_id":"s","request_id":"r","parent_request_id":"p","metadata":{"k":1}}"#,
+        r#"{"action":"query","body":{"question":"q","parts":[1]},"attachments":[2],"session_id":"s","request_id":"r","parent_request_id":"p","metadata":{"k":1}}"#,
     )));
     assert_eq!(query.action.as_deref(), Some("query"));
     assert_eq!(query.parts.unwrap().get(), "[1]");
+    assert_eq!(query.attachments.unwrap().get(), "[2]");
     assert_eq!(query.session_id.as_deref(), Some("s"));
     assert_eq!(query.request_id.as_deref(), Some("r"));
     assert_eq!(query.parent_request_id.as_deref(), Some("p"));

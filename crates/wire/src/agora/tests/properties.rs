@@ -249,6 +249,7 @@ proptest! {
         let query = QueryPayload {
             question: text.as_str().into(),
             parts: None,
+            attachments: None,
             request_id: Some("r"),
             session_id: None,
         };

@@ -1,0 +1,103 @@
+//! Addresses that hold the bytes themselves: `data:TYPE;base64,BYTES`, or with the bytes percent-encoded (RFC 2397).
+
+use std::borrow::Cow;
+
+use base64::{
+    Engine as _, alphabet,
+    engine::{
+        DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig,
+        general_purpose::STANDARD as BASE64,
+    },
+};
+use percent_encoding::percent_decode_str;
+
+/// Base64 whose padding may be missing, as in many a `data:` URL.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+const SCHEME: &str = "data:";
+const MARK: &str = ";base64";
+
+/// The media type, if it says one, and the bytes in base64 with padding. None if it is another address, or one that
+/// cannot be read.
+pub(super) fn read(url: &str) -> Option<(Option<String>, String)> {
+    let rest = strip_prefix_ignoring_case(url, SCHEME)?;
+    let (head, body) = rest.split_once(',')?;
+    let mark = head.len().saturating_sub(MARK.len());
+    let is_base64 = head
+        .get(mark..)
+        .is_some_and(|end| end.eq_ignore_ascii_case(MARK));
+    let mime = if is_base64 { &head[..mark] } else { head };
+    // Without a type there may still be a parameter, which says nothing about the file.
+    let mime = (!mime.is_empty() && !mime.starts_with(';')).then(|| mime.to_owned());
+    let bytes = if is_base64 {
+        padded(body)?
+    } else {
+        BASE64.encode(Cow::from(percent_decode_str(body)))
+    };
+    Some((mime, bytes))
+}
+
+fn strip_prefix_ignoring_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
+/// The same base64 without escapes and line breaks, and with its padding.
+fn padded(text: &str) -> Option<String> {
+    let text = percent_decode_str(text).decode_utf8().ok()?;
+    let mut text = text.into_owned();
+    text.retain(|letter| !letter.is_ascii_whitespace());
+    let bytes = LENIENT.decode(&text).ok()?;
+    if text.len().is_multiple_of(4) {
+        return Some(text);
+    }
+    Some(BASE64.encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_are_found_however_they_are_written() {
+        for (url, mime, bytes) in [
+            ("data:text/plain;base64,aGk=", Some("text/plain"), "aGk="),
+            ("DATA:text/plain;BASE64,aGk=", Some("text/plain"), "aGk="),
+            ("data:;base64,aGk=", None, "aGk="),
+            ("data:image/png;base64,aGk", Some("image/png"), "aGk="),
+            ("data:image/png;base64,aG%6B%3D", Some("image/png"), "aGk="),
+            ("data:image/png;base64,a\nG k=", Some("image/png"), "aGk="),
+            ("data:,h%69", None, "aGk="),
+            ("data:;charset=utf-8,hi", None, "aGk="),
+            (
+                "data:text/plain;charset=utf-8,h%C3%A9",
+                Some("text/plain;charset=utf-8"),
+                "aMOp",
+            ),
+            ("data:text/plain;base64,", Some("text/plain"), ""),
+        ] {
+            let read = read(url).unwrap_or_else(|| panic!("{url}"));
+            assert_eq!(read, (mime.map(str::to_owned), bytes.to_owned()), "{url}");
+        }
+    }
+
+    #[test]
+    fn other_addresses_and_nonsense_are_left_alone() {
+        for url in [
+            "",
+            "data",
+            "data:",
+            "data:text/plain;base64",
+            "data:text/plain;base64,a",
+            "data:text/plain;base64,§§§§",
+            "data:text/plain;base64,aGk=aGk=",
+            "https://files.example/data:,x",
+            "daté:,x",
+        ] {
+            assert_eq!(read(url), None, "{url}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Files that came as bytes, on their way to somebody whose protocol knows only links. The hub keeps them in memory for
+//! a while and serves them under a link that nobody can guess: it is signed, and ends.
+//!
+//! Nothing here is written to disk. A link whose file was pushed out by newer ones, or that was made before the hub was
+//! restarted, is gone; whoever asks for the answer again gets a new one.
+
+mod held;
+mod key;
+mod name;
+mod shelf;
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+
+use self::shelf::Shelf;
+pub use self::{
+    held::{Held, Pieces},
+    key::FileKey,
+};
+use crate::{
+    event::{File, FileSource},
+    limits::Limits,
+};
+
+/// Where the door of the hub serves them, below its address.
+const PATH: &str = "/v1/files";
+
+/// The files that have a link.
+#[derive(Debug)]
+pub struct Files {
+    lifetime: Duration,
+    /// Missing as long as the hub does not know its own address.
+    place: OnceLock<Place>,
+    shelf: Mutex<Shelf>,
+}
+
+#[derive(Debug)]
+struct Place {
+    base: String,
+    key: FileKey,
+}
+
+/// What a link says.
+#[derive(Debug, Clone, Copy)]
+pub struct Link<'a> {
+    /// Which file.
+    pub id: &'a str,
+    /// The name it is to have.
+    pub name: &'a str,
+    /// When the link ends, in seconds since 1970.
+    pub expires: &'a str,
+    /// The signature of all of that.
+    pub signature: &'a str,
+}
+
+/// Why a link leads nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadLink {
+    /// The hub did not sign it.
+    #[error("this is no link of this hub, or a part of it is missing or was changed")]
+    Forged,
+    /// It has ended, or its file made room for others.
+    #[error("this link has ended, or its file had to make room; ask for the answer again")]
+    Gone,
+}
+
+impl Files {
+    /// None yet, and without an address.
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            lifetime: limits.file_link.0,
+            place: OnceLock::new(),
+            shelf: Mutex::new(Shelf::new(limits.files_total.0)),
+        }
+    }
+
+    /// Makes links from now on, below this URL and signed with this key. Only the first place counts.
+    pub fn serve_at(&self, base: &str, key: FileKey) {
+        let base = base.trim_end_matches('/').to_owned();
+        self.place.get_or_init(|| Place { base, key });
+    }
+
+    /// The address of any file: its own, or a link, or where there can be none a URL that holds the bytes itself.
+    pub fn url<'a>(&self, file: &'a File) -> Cow<'a, str> {
+        match &file.source {
+            FileSource::Uri(url) => url.into(),
+            FileSource::Bytes(base64) => match self.link(file) {
+                Some(link) => link.into(),
+                None => {
+                    let mime = file.mime.as_deref().unwrap_or_default();
+                    format!("data:{mime};base64,{base64}").into()
+                }
+            },
+        }
+    }
+
+    /// A link to a file that is bytes. None if the hub has no address, the bytes are no base64, or they do not fit.
+    pub fn link(&self, file: &File) -> Option<String> {
+        self.link_at(file, Timestamp::now())
+    }
+
+    /// The same as of another time.
+    pub fn link_at(&self, file: &File, now: Timestamp) -> Option<String> {
+        let place = self.place.get()?;
+        let held = Held::of(file)?;
+        let (id, name) = (held.id(), held.encoded_name());
+        let lifetime = i64::try_from(self.lifetime.as_secs()).unwrap_or(i64::MAX);
+        let expires = now.as_second().saturating_add(lifetime);
+        let signature = place.key.sign(&id, &expires.to_string(), held.name());
+        let is_kept = self.shelf.lock().put(Arc::from(&*id), held, expires);
+        is_kept.then(|| {
+            let base = &place.base;
+            format!("{base}{PATH}/{id}/{name}?expires={expires}&sig={signature}")
+        })
+    }
+
+    /// The file that a link leads to.
+    pub fn open(&self, link: Link<'_>) -> Result<Held, BadLink> {
+        self.open_at(link, Timestamp::now())
+    }
+
+    /// The same as of another time.
+    pub fn open_at(&self, link: Link<'_>, now: Timestamp) -> Result<Held, BadLink> {
+        let place = self.place.get().ok_or(BadLink::Forged)?;
+        if !place.key.has_signed(link) {
+            return Err(BadLink::Forged);
+        }
+        let expires: i64 = link.expires.parse().map_err(|_| BadLink::Forged)?;
+        if expires <= now.as_second() {
+            return Err(BadLink::Gone);
+        }
+        self.shelf.lock().get(link.id).ok_or(BadLink::Gone)
+    }
+
+    /// Drops the files to which no link leads any more.
+    pub(crate) fn expire(&self, now: Timestamp) {
+        self.shelf.lock().expire(now.as_second());
+    }
+}
+
+#[cfg(test)]
+mod tests;

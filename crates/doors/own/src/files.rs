@@ -1,0 +1,125 @@
+//! `GET /v1/files/{id}/{name}`: a file that came as bytes, for whoever was given its link. The signature in the link is
+//! all the right that is needed, since agents of other protocols fetch it that have no token, or do not send it.
+
+use std::convert::Infallible;
+
+use axum::{
+    body::Body,
+    extract::{FromRequestParts, Path, State},
+    response::Response,
+};
+use futures_util::stream;
+use http::{HeaderValue, StatusCode, header, request::Parts};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    files::{BadLink, Held, Link},
+};
+
+use crate::{
+    OwnState,
+    extract::Params,
+    failure::{ErrorView, Problem, invalid},
+};
+
+/// What a file is whose own type cannot stand in a header.
+const ANY_BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
+
+/// The id and the name in the path.
+#[derive(Debug)]
+pub(crate) struct Named {
+    id: String,
+    name: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<(String, String)>::from_request_parts(parts, state).await {
+            Ok(Path((id, name))) => Ok(Self { id, name }),
+            Err(_) => Err(invalid("the path is not UTF-8").into()),
+        }
+    }
+}
+
+/// Fetches a file by a link that the hub made. Needs no token: the signature in the link is the right to fetch it.
+#[utoipa::path(
+    get,
+    path = "/v1/files/{id}/{name}",
+    tag = "files",
+    security(()),
+    params(
+        ("id" = String, Path, description = "Which file"),
+        ("name" = String, Path, description = "Its name"),
+        ("expires" = String, Query, description = "When the link ends, in seconds since 1970"),
+        ("sig" = String, Query, description = "The hub's signature"),
+    ),
+    responses(
+        (status = 200, description = "The file, with the media type that its sender gave it", body = String, content_type = "*/*"),
+        (status = 400, description = "The query is malformed: invalid", body = ErrorView),
+        (status = 403, description = "The hub did not make this link: unauthorized", body = ErrorView),
+        (status = 410, description = "The link has ended, or its file had to make room: not_found", body = ErrorView),
+    ),
+)]
+pub(crate) async fn fetch(
+    State(state): State<OwnState>,
+    Named { id, name }: Named,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    // What is missing was not signed either.
+    let expires: String = params.one("expires")?.unwrap_or_default();
+    let signature: String = params.one("sig")?.unwrap_or_default();
+    params.finish()?;
+    let link = Link {
+        id: &id,
+        name: &name,
+        expires: &expires,
+        signature: &signature,
+    };
+    match state.hub.files().open(link) {
+        Ok(held) => Ok(response(&held)),
+        Err(bad) => Err(problem(bad)),
+    }
+}
+
+fn problem(bad: BadLink) -> Problem {
+    // A token would not help: it is the link that is wrong.
+    let (reason, status) = match bad {
+        BadLink::Forged => (Reason::Unauthorized, StatusCode::FORBIDDEN),
+        BadLink::Gone => (Reason::NotFound, StatusCode::GONE),
+    };
+    Problem::from(Failure::new(reason, bad.to_string())).with_status(status)
+}
+
+/// The file as a download. It is a stranger's: no browser may guess at it, run it or show it as a page of the hub.
+fn response(held: &Held) -> Response {
+    let pieces = held.pieces().map(Ok::<_, Infallible>);
+    let mut response = Response::new(Body::from_stream(stream::iter(pieces)));
+    let disposition = format!("attachment; filename*=UTF-8''{}", held.encoded_name());
+    let disposition = HeaderValue::try_from(disposition);
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_str(held.mime()).unwrap_or(ANY_BYTES),
+        ),
+        (header::CONTENT_LENGTH, held.len().into()),
+        (
+            header::CONTENT_DISPOSITION,
+            disposition.unwrap_or(HeaderValue::from_static("attachment")),
+        ),
+        (
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ),
+        (
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("private, no-store"),
+        ),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static("sandbox"),
+        ),
+    ];
+    response.headers_mut().extend(headers);
+    response
+}

@@ -1,0 +1,53 @@
+//! Where the hub serves the files that it makes links to, and the key that signs them.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+use jackfield_core::{files::FileKey, hub::Hub};
+use jackfield_store::secrets;
+
+use crate::config::Config;
+
+/// The file of the key that signs links.
+pub(crate) const FILE_KEY: &str = "file-key";
+
+/// Lets the hub make links, below its public URL or else the address that it listens on.
+pub(crate) fn serve(hub: &Hub, config: &Config, addr: SocketAddr) -> Result<()> {
+    let key = secrets::load_or_create(&config.data_dir, FILE_KEY)
+        .with_context(|| format!("cannot read or make the secret {FILE_KEY}"))?;
+    match base(config, addr) {
+        Some(base) => hub.files().serve_at(&base, FileKey::new(key.expose())),
+        None => tracing::warn!(
+            "files that come as bytes are passed on as data: URLs, since this hub does not know its address; set public_url"
+        ),
+    }
+    Ok(())
+}
+
+/// None if it listens everywhere, which is no address that others could use.
+fn base(config: &Config, addr: SocketAddr) -> Option<String> {
+    let has_address = config.public_url.is_some() || !addr.ip().is_unspecified();
+    has_address.then(|| config.url(addr))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_to_the_public_url_or_to_an_address_but_never_to_everywhere() {
+        let mut config = Config::default();
+        let loopback = "127.0.0.1:7411".parse().unwrap();
+        let everywhere = "0.0.0.0:7411".parse().unwrap();
+        assert_eq!(
+            base(&config, loopback).as_deref(),
+            Some("http://127.0.0.1:7411")
+        );
+        assert_eq!(base(&config, "[::]:1".parse().unwrap()), None);
+        assert_eq!(base(&config, everywhere), None);
+        config.public_url = Some("https://hub.example.com/base".to_owned());
+        for addr in [loopback, everywhere] {
+            assert_eq!(base(&config, addr), config.public_url);
+        }
+    }
+}

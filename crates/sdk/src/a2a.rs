@@ -1,0 +1,221 @@
+//! Agents on one's own axum server, without a hub: the A2A door of the hub, with a hub of its own behind it that lives in
+//! this process and keeps nothing.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware,
+};
+use futures_util::FutureExt as _;
+use jackfield_a2a::A2a;
+use jackfield_core::{
+    hub::Hub,
+    id::{AgentId, BadName},
+    limits::Limits,
+    store::memory::MemoryStore,
+};
+use jackfield_kit::auth::Gatekeeper;
+use tokio::task::JoinSet;
+
+use crate::{Agent, InProcess};
+
+/// Why agents cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServeError {
+    /// There are none.
+    #[error("at least one agent, team or workflow is required")]
+    Empty,
+    /// An id that none can have.
+    #[error(transparent)]
+    Id(#[from] BadName),
+    /// Agents, teams and workflows have one space of ids.
+    #[error("duplicate id {0:?}")]
+    Duplicate(String),
+    /// Routes cannot begin like this.
+    #[error("{0:?} is not a prefix of routes: use a path like /a2a, or nothing")]
+    Prefix(String),
+}
+
+/// Serves these agents; teams and workflows are agents too.
+///
+/// ```no_run
+/// # async fn example(
+/// #     agent: jackfield_sdk::Agent,
+/// #     team: jackfield_sdk::Team,
+/// #     workflow: jackfield_sdk::Workflow,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
+/// use jackfield_sdk::a2a;
+///
+/// let router = a2a::serve([agent, team.into(), workflow.into()]).into_router("/a2a")?;
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:7777").await?;
+/// axum::serve(listener, router).await?;
+/// # Ok(()) }
+/// ```
+pub fn serve(agents: impl IntoIterator<Item = Agent>) -> A2aServer {
+    A2aServer {
+        agents: agents.into_iter().collect(),
+        limits: Limits::default(),
+    }
+}
+
+/// Agents that are to be served; see [`serve`].
+#[derive(Debug)]
+#[must_use = "it serves nobody until it is a router"]
+pub struct A2aServer {
+    agents: Vec<Agent>,
+    limits: Limits,
+}
+
+impl A2aServer {
+    /// Other limits than a hub's. By default an agent has at most 64 calls open, and a call lasts at most an hour.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The routes `{prefix}/message/send` and `{prefix}/message/stream`, to be merged into one's own server. Everybody
+    /// who gets to them may call: whom to let through is the server's to decide. A caller that hangs up drops the
+    /// handler. The first request starts what runs beside the requests, in its runtime; dropping the router ends it.
+    pub fn into_router(mut self, prefix: &str) -> Result<Router, ServeError> {
+        let prefix = checked_prefix(prefix)?;
+        self.check_agents()?;
+        self.limits.agents_per_owner = self.limits.agents_per_owner.max(self.agents.len());
+        let hub = Hub::open(Arc::new(MemoryStore::default()), self.limits)
+            .now_or_never()
+            .and_then(Result::ok)
+            .expect("a store in memory answers at once and does not fail");
+        let gatekeeper = Gatekeeper::new(hub.clone(), true);
+        let door = A2a::new(hub.clone(), gatekeeper);
+        let behind = Arc::new(Behind {
+            hub,
+            agents: self.agents,
+            running: OnceLock::new(),
+        });
+        let start = middleware::map_request_with_state(behind, start);
+        Ok(jackfield_a2a::router_at(prefix, door).route_layer(start))
+    }
+
+    fn check_agents(&self) -> Result<(), ServeError> {
+        if self.agents.is_empty() {
+            return Err(ServeError::Empty);
+        }
+        let mut ids = HashSet::new();
+        for agent in &self.agents {
+            if !ids.insert(AgentId::parse(&agent.id)?) {
+                return Err(ServeError::Duplicate(agent.id.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Agent {
+    /// The routes of an A2A server with this agent alone, to be merged into one's own axum server; see
+    /// [`A2aServer::into_router`].
+    pub fn into_a2a_router(self, prefix: &str) -> Result<Router, ServeError> {
+        serve([self]).into_router(prefix)
+    }
+}
+
+/// A prefix without a slash at its end.
+fn checked_prefix(prefix: &str) -> Result<&str, ServeError> {
+    let trimmed = prefix.strip_suffix('/').unwrap_or(prefix);
+    let is_plain = |segment: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        !segment.is_empty() && segment.bytes().all(plain)
+    };
+    let is_path = match trimmed.strip_prefix('/') {
+        Some(path) => path.split('/').all(is_plain),
+        None => trimmed.is_empty(),
+    };
+    if is_path {
+        Ok(trimmed)
+    } else {
+        Err(ServeError::Prefix(prefix.to_owned()))
+    }
+}
+
+/// What stands behind the routes.
+#[derive(Debug)]
+struct Behind {
+    hub: Hub,
+    agents: Vec<Agent>,
+    running: OnceLock<Running>,
+}
+
+/// What runs beside the requests.
+#[derive(Debug)]
+struct Running {
+    _agents: Vec<InProcess>,
+    _sweeper: JoinSet<()>,
+}
+
+/// Starts what runs beside the requests, if it does not run: only here is there surely a runtime.
+async fn start(State(behind): State<Arc<Behind>>, request: Request) -> Request {
+    behind.running.get_or_init(|| behind.run());
+    request
+}
+
+impl Behind {
+    fn run(&self) -> Running {
+        let attach = |agent: &Agent| {
+            let attached = agent.clone().attach_to(&self.hub);
+            attached.inspect_err(
+                |error| tracing::error!(agent = %agent.id, %error, "the agent cannot be served"),
+            )
+        };
+        let agents = self.agents.iter().map(attach).filter_map(Result::ok);
+        let mut sweeper = JoinSet::new();
+        let hub = self.hub.clone();
+        let agents = agents.collect();
+        sweeper.spawn(async move { hub.sweep_forever().await });
+        Running {
+            _agents: agents,
+            _sweeper: sweeper,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_agents_or_with_bad_ids_is_not_made() {
+        let refused = |ids: &[&str]| {
+            let agents = ids.iter().map(|id| Agent::new(*id));
+            serve(agents).into_router("/a2a").unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused(&[]),
+            "at least one agent, team or workflow is required"
+        );
+        assert_eq!(refused(&["a", "b", "a"]), "duplicate id \"a\"");
+        assert!(refused(&[""]).starts_with("\"\" is not a valid id: "));
+        assert!(refused(&["a", "no spaces"]).starts_with("\"no spaces\" is not a valid id: "));
+    }
+
+    #[test]
+    fn a_prefix_is_a_plain_path_or_nothing() {
+        for (prefix, taken) in [
+            ("/a2a", "/a2a"),
+            ("/a2a/", "/a2a"),
+            ("/agents/v1.0", "/agents/v1.0"),
+            ("", ""),
+            ("/", ""),
+        ] {
+            assert_eq!(checked_prefix(prefix), Ok(taken), "{prefix:?}");
+        }
+        for prefix in [
+            "a2a", "//", "/a//b", "/{id}", "/*", "/a b", "/a?b", "http://x",
+        ] {
+            let refused = Agent::new("a").into_a2a_router(prefix).unwrap_err();
+            assert_eq!(refused, ServeError::Prefix(prefix.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What the agent asks the hub for on behalf of its calls: calls of other agents, and looks at who is there.
+
+use std::sync::Arc;
+
+use jackfield_core::{
+    call::{Asking, Call, Reply},
+    event::{Chunk, ChunkKind, End, Event, File, Message, Part},
+    failure::{Failure, Reason},
+    hub::{Parent, Request, Wanted},
+    id::{AgentId, SessionId},
+};
+
+use super::{DOOR, served::Desk, translate};
+use crate::{
+    Error,
+    agent::{Calling, Feed, Looking},
+};
+
+/// How many agents are looked for at most, as over the bridge.
+const MAX_PEERS: usize = 200;
+
+/// Calls another agent on behalf of a call, and feeds what it says to the handler.
+pub(super) async fn call(desk: Arc<Desk>, parent: Arc<Call>, calling: Calling) {
+    let request = request(&desk, &parent, &calling);
+    match request.and_then(|request| desk.hub.call(request)) {
+        Ok(asking) => follow(asking, calling.feed).await,
+        Err(failure) => calling.feed.end(Err(failed(failure))),
+    }
+}
+
+fn request(desk: &Desk, parent: &Call, calling: &Calling) -> Result<Request, Failure> {
+    let target =
+        AgentId::parse(&calling.target).map_err(|_| Failure::no_such_agent(&calling.target))?;
+    let session = calling.session.as_deref().map(SessionId::parse).transpose();
+    let session = session.map_err(|error| {
+        let text = format!("session: {error}");
+        Failure::new(Reason::Invalid, text)
+    })?;
+    let message = Message::text(calling.text.as_str());
+    let mut request = Request::new(desk.principal.clone(), DOOR, target, message);
+    request.session = session;
+    request.parent = Parent::Call(parent.id);
+    request.traceparent.clone_from(&parent.traceparent);
+    Ok(request)
+}
+
+/// Reads until the end, or until nobody wants to know. Then the call is cancelled.
+async fn follow(asking: Asking, mut feed: Feed) {
+    let mut replies = asking.replies();
+    let (mut files, mut has_words) = (Vec::new(), false);
+    loop {
+        let reply = tokio::select! {
+            reply = replies.next() => reply,
+            () = feed.left() => return,
+        };
+        let chunk = match reply {
+            Some(Reply::Event(Event::Chunk(chunk))) => chunk,
+            Some(Reply::Event(Event::Artifact(made))) => {
+                files.extend(made.parts.into_iter().filter_map(file));
+                continue;
+            }
+            // A handler cannot answer for its caller: it hears why it takes so long.
+            Some(Reply::Event(Event::Ask(ask))) => {
+                Chunk::status(format!("input required: {}", ask.text))
+            }
+            Some(Reply::End(End::Done(done))) => {
+                // Some agents give their answer only at the end.
+                if let Some(words) = done.result.clone().filter(|_| !has_words) {
+                    let chunk = translate::chunk_for(Chunk::text(words));
+                    let Some(fed) = feed.chunk_when_read(chunk).await else {
+                        return;
+                    };
+                    feed = fed;
+                }
+                feed.end(Ok(translate::done_for(*done, files)));
+                return;
+            }
+            Some(Reply::End(End::Failed(failure))) => {
+                feed.end(Err(failed(failure)));
+                return;
+            }
+            Some(Reply::End(End::Cancelled)) | None => {
+                feed.end(Err(Error::Cancelled));
+                return;
+            }
+        };
+        has_words |= chunk.kind == ChunkKind::Text;
+        let Some(fed) = feed.chunk_when_read(translate::chunk_for(chunk)).await else {
+            return;
+        };
+        feed = fed;
+    }
+}
+
+fn file(part: Part) -> Option<File> {
+    match part {
+        Part::File(file) => Some(file),
+        Part::Text(_) | Part::Data(_) => None,
+    }
+}
+
+fn failed(failure: Failure) -> Error {
+    Error::Failed {
+        code: failure.reason.name().to_owned(),
+        message: failure.text.into_owned(),
+    }
+}
+
+/// Looks who is there.
+pub(super) fn discover(desk: &Desk, looking: Looking) {
+    let wanted = Wanted {
+        skills: looking.skill.into_iter().collect(),
+        online: false,
+    };
+    let views = desk.hub.discover(&desk.principal, &wanted).into_iter();
+    let peers = views.take(MAX_PEERS).map(translate::peer).collect();
+    // The handler may have stopped waiting.
+    looking.found.send(peers).ok();
+}

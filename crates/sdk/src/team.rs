@@ -1,0 +1,183 @@
+//! A team: several agents as one, and a coordinator that lets them work.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use futures_util::{StreamExt as _, stream::FuturesOrdered};
+
+use crate::{
+    Agent, Failure, HandlerError, MemberCall, Message, Reply,
+    member::{Answered, Words},
+};
+
+type Handled = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
+type Coordinator = Arc<dyn Fn(Message, Reply, Members) -> Handled + Send + Sync>;
+
+/// Several agents as one. Its coordinator asks the members and answers for all of them; without one of its own, the
+/// message goes to all members at once, and the answers are joined under their names.
+///
+/// ```no_run
+/// # async fn example(
+/// #     researcher: jackfield_sdk::Agent,
+/// #     critic: jackfield_sdk::Agent,
+/// # ) -> Result<(), jackfield_sdk::Error> {
+/// use jackfield_sdk::{Agent, Team};
+///
+/// let team = Team::new("desk")
+///     .member(researcher)
+///     .member(critic)
+///     .coordinator(|message, reply, team| async move {
+///         let facts = team.ask("researcher", message.text)?.text().await?;
+///         reply.text(team.ask("critic", facts)?.text().await?).await?;
+///         Ok(())
+///     });
+/// Agent::from(team).run().await
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Team {
+    agent: Agent,
+    members: Vec<Agent>,
+    coordinator: Option<Coordinator>,
+}
+
+impl std::fmt::Debug for Team {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Team")
+            .field("agent", &self.agent)
+            .field("members", &self.members)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Team {
+    /// A team with this id, and no members yet.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            agent: Agent::new(id).agent_type("team"),
+            members: Vec::new(),
+            coordinator: None,
+        }
+    }
+
+    /// A name for people.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.agent = self.agent.name(name);
+        self
+    }
+
+    /// What it is for.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.agent = self.agent.description(description);
+        self
+    }
+
+    /// Something it can do; call it once for each.
+    pub fn skill(mut self, skill: impl Into<String>) -> Self {
+        self.agent = self.agent.skill(skill);
+        self
+    }
+
+    /// Another member: an agent, a workflow or another team. Its id is its name here; a later one of the same id takes
+    /// the place of the earlier one.
+    pub fn member(mut self, agent: impl Into<Agent>) -> Self {
+        let agent = agent.into();
+        self.members.retain(|member| member.id != agent.id);
+        self.members.push(agent);
+        self
+    }
+
+    /// What is done with a message: like [`Agent::on_message`], with the members at hand.
+    pub fn coordinator<F, R>(mut self, coordinator: F) -> Self
+    where
+        F: Fn(Message, Reply, Members) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), HandlerError>> + Send + 'static,
+    {
+        self.coordinator = Some(Arc::new(move |message, reply, members| {
+            Box::pin(coordinator(message, reply, members))
+        }));
+        self
+    }
+}
+
+impl From<Team> for Agent {
+    fn from(team: Team) -> Self {
+        let agents: Arc<[Agent]> = team.members.into();
+        let coordinator = team
+            .coordinator
+            .unwrap_or_else(|| Arc::new(|_, reply, members| Box::pin(ask_all(reply, members))));
+        team.agent.on_message(move |message, reply| {
+            let members = Members {
+                agents: agents.clone(),
+                message: message.clone(),
+                reply: reply.clone(),
+            };
+            coordinator(message, reply, members)
+        })
+    }
+}
+
+/// The members of a team while its coordinator works on a message.
+#[derive(Debug, Clone)]
+pub struct Members {
+    agents: Arc<[Agent]>,
+    message: Message,
+    reply: Reply,
+}
+
+impl Members {
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.agents.iter().map(|agent| agent.id.as_str())
+    }
+
+    /// Lets a member work on these words, beginning now; its answer is read piece by piece, or as a whole. Several may
+    /// work at once. The conversation is the team's.
+    pub fn ask(&self, name: &str, text: impl Into<String>) -> Result<MemberCall, Failure> {
+        let member = self.agents.iter().find(|agent| agent.id == name);
+        let member = member.ok_or_else(|| {
+            Failure::new("not_found", format!("this team has no member {name:?}"))
+        })?;
+        let message = self.message.saying(text.into());
+        Ok(MemberCall::begin(member, message, &self.reply))
+    }
+}
+
+/// Sends the message to all members at once and joins the answers under their names. A member that fails says so in its
+/// place; the team fails only if all of them do.
+async fn ask_all(reply: Reply, members: Members) -> Result<(), HandlerError> {
+    let answers = members.agents.iter().map(|agent| {
+        let call = MemberCall::begin(agent, members.message.clone(), &reply);
+        async move { (agent, call.finish(Words::Kept).await) }
+    });
+    // In the order of the members, each as soon as it and those before it are done.
+    let mut answers: FuturesOrdered<_> = answers.collect();
+    let (mut is_first, mut failed) = (true, Vec::new());
+    let mut has_answer = false;
+    while let Some((agent, answer)) = answers.next().await {
+        let text = match answer {
+            Ok(Answered { text, closing }) => {
+                has_answer = true;
+                for file in closing.attachments {
+                    reply.attach(file).await?;
+                }
+                text
+            }
+            Err(failure) => {
+                let text = format!("(failed: {})", failure.message);
+                failed.push(failure);
+                text
+            }
+        };
+        let name = agent.name.as_deref().unwrap_or(&agent.id);
+        let gap = if is_first { "" } else { "\n\n" };
+        is_first = false;
+        reply.text(format!("{gap}{name}:\n{text}")).await?;
+    }
+    if has_answer {
+        return Ok(());
+    }
+    match failed.into_iter().next() {
+        Some(failure) => Err(failure.into()),
+        None => Err("this team has no members".into()),
+    }
+}

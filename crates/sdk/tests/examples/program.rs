@@ -1,0 +1,42 @@
+//! An example as a program of its own.
+
+use std::{env::consts::EXE_SUFFIX, process::Stdio};
+
+use jackfield_testkit::SOON;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+/// The program of an example, which cargo builds beside the tests. It is killed when dropped.
+pub(crate) fn example(name: &str) -> Command {
+    let tests = std::env::current_exe().unwrap();
+    let built = tests.parent().and_then(std::path::Path::parent).unwrap();
+    let program = built.join("examples").join(format!("{name}{EXE_SUFFIX}"));
+    assert!(
+        program.exists(),
+        "build the examples first: cargo build -p jackfield-sdk --all-features --examples"
+    );
+    let mut command = Command::new(program);
+    command.kill_on_drop(true);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The first line that a running example writes.
+pub(crate) async fn first_line(from: impl AsyncRead + Unpin) -> String {
+    let mut lines = BufReader::new(from).lines();
+    let line = timeout(SOON, lines.next_line()).await;
+    let line = line.expect("it says something in time").unwrap();
+    line.expect("it says something")
+}
+
+/// An example that serves, and where.
+pub(crate) async fn listening(name: &str) -> (Child, String) {
+    let mut program = example(name).env("PORT", "0").spawn().unwrap();
+    let line = first_line(program.stdout.take().unwrap()).await;
+    let address = line.strip_prefix("listening on http://");
+    let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+    (program, address)
+}

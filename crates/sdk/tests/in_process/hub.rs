@@ -1,0 +1,129 @@
+//! A hub of the test's own process, and what its calls bring.
+
+use std::sync::Arc;
+
+use jackfield_core::{
+    call::{Replies, Reply},
+    event::{Chunk, Done, End, Event},
+    hub::Hub,
+    limits::Limits,
+    store::memory::MemoryStore,
+};
+use jackfield_sdk::{Agent, InProcess};
+use jackfield_testkit::{SOON, fake_request};
+use tokio::{sync::mpsc, time::timeout};
+
+pub(crate) async fn hub() -> Hub {
+    let store = Arc::new(MemoryStore::default());
+    Hub::open(store, Limits::default()).await.unwrap()
+}
+
+/// A hub with one agent.
+pub(crate) async fn with(agent: impl Into<Agent>) -> (Hub, InProcess) {
+    let hub = hub().await;
+    let attached = agent.into().attach_to(&hub).unwrap();
+    (hub, attached)
+}
+
+/// A call as the owner `local`.
+pub(crate) fn call(hub: &Hub, agent: &str, text: &str) -> Replies {
+    hub.call(fake_request(agent, text)).unwrap().replies()
+}
+
+pub(crate) async fn next(replies: &mut Replies) -> Reply {
+    let next = timeout(SOON, replies.next()).await;
+    next.expect("something comes in time").expect("an end")
+}
+
+pub(crate) async fn next_chunk(replies: &mut Replies) -> Chunk {
+    match next(replies).await {
+        Reply::Event(Event::Chunk(chunk)) => chunk,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What came out of a call.
+pub(crate) struct Outcome {
+    pub(crate) words: String,
+    /// Kind and text of what is no text.
+    pub(crate) besides: Vec<(&'static str, String)>,
+    pub(crate) end: End,
+}
+
+impl Outcome {
+    pub(crate) fn done(self) -> Done {
+        match self.end {
+            End::Done(done) => *done,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The name of the failure and its text.
+    pub(crate) fn failure(&self) -> (&str, &str) {
+        match &self.end {
+            End::Failed(failure) => (failure.reason.name(), &failure.text),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) async fn outcome(mut replies: Replies) -> Outcome {
+    let (mut words, mut besides) = (String::new(), Vec::new());
+    loop {
+        match next(&mut replies).await {
+            Reply::Event(Event::Chunk(chunk)) => match chunk.kind.name() {
+                "text" => words += &chunk.text,
+                kind => besides.push((kind, chunk.text)),
+            },
+            Reply::Event(other) => panic!("{other:?}"),
+            Reply::End(end) => {
+                return Outcome {
+                    words,
+                    besides,
+                    end,
+                };
+            }
+        }
+    }
+}
+
+/// The words of a whole call.
+pub(crate) async fn words(hub: &Hub, agent: &str, text: &str) -> String {
+    let outcome = outcome(call(hub, agent, text)).await;
+    assert!(matches!(outcome.end, End::Done(_)), "{:?}", outcome.end);
+    outcome.words
+}
+
+/// An agent that says back what it is told.
+pub(crate) fn echo(id: &str) -> Agent {
+    Agent::new(id).on_message(|message, reply| async move { Ok(reply.text(message.text).await?) })
+}
+
+/// An agent that begins and never ends; each of its handlers tells when it is dropped.
+pub(crate) fn endless(id: &str) -> (Agent, mpsc::Receiver<()>) {
+    let (told, dropped) = mpsc::channel(4);
+    let agent = Agent::new(id).on_message(move |_, reply| {
+        let told = Told(told.clone());
+        async move {
+            let _told = told;
+            reply.text("working").await?;
+            std::future::pending().await
+        }
+    });
+    (agent, dropped)
+}
+
+/// Says when it is dropped.
+struct Told(mpsc::Sender<()>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.try_send(()).ok();
+    }
+}
+
+/// Waits for a handler of [`endless`] to be dropped.
+pub(crate) async fn is_dropped(dropped: &mut mpsc::Receiver<()>) {
+    let told = timeout(SOON, dropped.recv()).await;
+    told.expect("the handler is dropped in time").unwrap();
+}
