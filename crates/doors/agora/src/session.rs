@@ -100,7 +100,12 @@ impl Session {
 
     async fn turn_until_over(&mut self) -> Leave {
         loop {
-            let left = match self.line.next().await {
+            // Most frames of a batch need no waiting, and are spared the price of it.
+            let step = match self.line.try_next() {
+                Some(step) => step,
+                None => self.line.next().await,
+            };
+            let left = match step {
                 Step::Text(text) => {
                     if let Some(registering) = self.on_text(&text) {
                         registering.await;

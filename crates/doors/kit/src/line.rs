@@ -266,11 +266,8 @@ impl Line {
 
     /// What happens next. Cancel-safe.
     pub async fn next(&mut self) -> Step {
-        if let Some(step) = self.peeked.take() {
-            return *step;
-        }
         loop {
-            if let Some(step) = self.at_hand() {
+            if let Some(step) = self.try_next() {
                 return step;
             }
             if let Some(step) = self.wait().await {
@@ -279,8 +276,12 @@ impl Line {
         }
     }
 
-    /// What needs no waiting: what rang, and the rest of a batch of frames.
-    fn at_hand(&mut self) -> Option<Step> {
+    /// What needs no waiting: what rang, and the rest of a batch of frames. Nothing may also mean that it is time to
+    /// write, so the loop that asks here first goes on with [`next`](Self::next).
+    pub fn try_next(&mut self) -> Option<Step> {
+        if let Some(step) = self.peeked.take() {
+            return Some(*step);
+        }
         self.note_answers();
         if self.rung.end
             && let Some(leave) = self.end()
