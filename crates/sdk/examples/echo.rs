@@ -13,6 +13,15 @@ async fn main() -> Result<(), Error> {
             }
             Ok(())
         })
-        .run_with(|| eprintln!("echo is attached; try: jackfield call echo \"hello there\""))
+        .run_until(ctrl_c(), || {
+            eprintln!("echo is attached; try: jackfield call echo \"hello there\"");
+        })
         .await
+}
+
+async fn ctrl_c() {
+    // Without signals it runs until it is killed.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }

@@ -136,11 +136,21 @@ impl Agent {
 
     /// Like [`run`](Self::run); `attached` is called each time the hub has confirmed the agent.
     pub async fn run_with(self, attached: impl FnMut() + Send) -> Result<(), Error> {
+        self.run_until(std::future::pending(), attached).await
+    }
+
+    /// Like [`run_with`](Self::run_with), until `stop` resolves. Then the agent says goodbye, so that nobody waits for it
+    /// to come back as after a cut; what it was working on fails as offline.
+    pub async fn run_until(
+        self,
+        stop: impl Future<Output = ()> + Send,
+        attached: impl FnMut() + Send,
+    ) -> Result<(), Error> {
         let address = match &self.address {
             Some(address) => address.clone(),
             None => Address::from_env()?,
         };
         let backoff = self.backoff.clone();
-        bridge::run(&self, &address, backoff, attached).await
+        bridge::run(&self, &address, backoff, attached, stop).await
     }
 }

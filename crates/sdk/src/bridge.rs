@@ -18,20 +18,32 @@ use crate::{Address, Agent, Backoff, Error};
 /// there.
 const LASTED: Duration = Duration::from_secs(1);
 
-/// Answers for an agent until the hub ends it for good.
+/// Answers for an agent until the hub ends it for good, or `stop` resolves.
 pub(crate) async fn run(
     agent: &Agent,
     address: &Address,
     mut backoff: Backoff,
     mut attached: impl FnMut() + Send,
+    stop: impl Future<Output = ()> + Send,
 ) -> Result<(), Error> {
+    tokio::pin!(stop);
     let mut session = Session::new(agent);
     loop {
-        let error = match connection::open(&mut session, address).await {
+        let opened = tokio::select! {
+            opened = connection::open(&mut session, address) => opened,
+            () = &mut stop => return Ok(()),
+        };
+        let error = match opened {
             Ok(mut connection) => {
                 attached();
                 let since = Instant::now();
-                let error = connection.serve(&mut session).await;
+                let error = tokio::select! {
+                    error = connection.serve(&mut session) => error,
+                    () = &mut stop => {
+                        connection.say_goodbye().await;
+                        return Ok(());
+                    }
+                };
                 session.cut();
                 if since.elapsed() >= LASTED {
                     backoff.reset();
@@ -48,6 +60,9 @@ pub(crate) async fn run(
             None => backoff.next_wait(),
         };
         tracing::debug!(agent = %agent.id, %error, ?wait, "not connected; trying again");
-        tokio::time::sleep(wait).await;
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = &mut stop => return Ok(()),
+        }
     }
 }

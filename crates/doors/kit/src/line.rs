@@ -89,6 +89,8 @@ pub enum Step {
 pub enum Leave {
     /// The peer is gone.
     Gone,
+    /// The peer said that it is done (1000, or a close without a code) and is gone.
+    Left,
     /// We close, with this code and reason.
     Close(u16, &'static str),
 }
@@ -121,6 +123,8 @@ pub struct Line {
     counts: Counts,
     hangup: Option<Hangup>,
     token: Option<Box<str>>,
+    /// Whether the peer closed because it is done.
+    said_goodbye: bool,
     bell: Arc<Bell>,
     gate: Arc<Gate>,
     signs: Arc<Signs>,
@@ -159,6 +163,7 @@ impl Line {
             counts: Counts::new(parts.hub.metrics(), parts.door),
             hangup: parts.hangup,
             token: parts.token,
+            said_goodbye: false,
             bell: Bell::new(),
             gate: Arc::default(),
             signs: Arc::default(),
@@ -362,6 +367,7 @@ impl Line {
                 // Nobody waited for it: go on with what the peer says.
                 Turn::Flushed if may_read && !rang && !self.rung.waits() => continue,
                 Turn::Flushed => None,
+                Turn::Closed if self.said_goodbye => Some(Step::Over(Leave::Left)),
                 Turn::Closed => Some(Step::Over(Leave::Gone)),
                 Turn::Failed(error) => Some(Self::broken(error)),
                 Turn::Frame(frame) => self.on_first_frame(frame),
@@ -390,8 +396,12 @@ impl Line {
                 let bytes = text.len();
                 (Step::Text(text), bytes)
             }
+            Incoming::Ping(_) | Incoming::Pong(_) => return None,
             // The peer closes: `turn` completes the handshake and then says so.
-            Incoming::Ping(_) | Incoming::Pong(_) | Incoming::Close { .. } => return None,
+            Incoming::Close { code, .. } => {
+                self.said_goodbye = matches!(code, 1000 | 1005);
+                return None;
+            }
         };
         self.batch = (self.batch.0 - 1, self.batch.1.saturating_sub(bytes));
         self.clocks.read += bytes;

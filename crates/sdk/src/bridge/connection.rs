@@ -30,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const HEARTBEAT: Duration = Duration::from_secs(20);
 /// The hub answers pings, and sends some of its own; silence means that it is gone.
 const SILENCE: Duration = Duration::from_secs(75);
+/// How long the hub may take to be told that the agent leaves.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// The largest frame that is read: a message of 8 MiB each of whose characters may have been escaped.
 const LARGEST: usize = 64 << 20;
 
@@ -180,6 +182,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
             }
         }
+    }
+
+    /// Tells the hub that the agent does not come back. A hub that does not take it sees a cut.
+    pub(super) async fn say_goodbye(&mut self) {
+        let goodbye = CloseFrame {
+            code: CloseCode::Normal,
+            reason: Utf8Bytes::default(),
+        };
+        // Nobody is left to be told that it did not work.
+        drop(timeout(FAREWELL, self.socket.close(Some(goodbye))).await);
     }
 
     /// Sends what there is as far as the socket takes it, and reads what came. Neither waits for the other: a hub that

@@ -129,6 +129,35 @@ async fn an_agent_comes_back_after_a_cut() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn nobody_waits_for_an_agent_that_said_goodbye() -> anyhow::Result<()> {
+    let served = TestHub::start().await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let (attached, is_attached) = tokio::sync::oneshot::channel();
+    let mut attached = Some(attached);
+    let agent = Agent::new("bob")
+        .hub(address(served.addr()))
+        .on_message(|_, _| std::future::pending());
+    let mut running = JoinSet::new();
+    running.spawn(agent.run_until(async { drop(stopped.await) }, move || {
+        if let Some(attached) = attached.take() {
+            attached.send(()).unwrap();
+        }
+    }));
+    is_attached.await?;
+    let hub = client(served.addr());
+    let call = hub.call("bob").text("x").keep().start().await?;
+    drop(stop);
+    let ended = timeout(SOON, running.join_next()).await?;
+    ended.unwrap()?.unwrap();
+    // Long before the time that a cut agent has to come back.
+    let failed = timeout(SOON, call.text()).await?.unwrap_err();
+    assert_eq!(failed.code(), Some("offline"));
+    let failed = timeout(SOON, hub.ask("bob", "x")).await?.unwrap_err();
+    assert_eq!(failed.code(), Some("offline"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_agent_that_was_replaced_stays_away() {
     let served = TestHub::start().await;
     let echo = Beside::start(echo(), served.addr()).await;

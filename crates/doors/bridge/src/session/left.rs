@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 use crate::{bridge::Bridge, lineage::Lineage};
 
 /// Whether an agent whose connection ends like this may come back to what it did: if it was cut off, seemed dead, had to
-/// make room for a connection of its own, or the hub stops. Not if it was told to stay away, nor if it broke a rule, which
-/// it would do again.
+/// make room for a connection of its own, or the hub stops. Not if it said goodbye or was told to stay away, nor if it broke a
+/// rule, which it would do again.
 pub(super) fn may_come_back(leave: Leave) -> bool {
     match leave {
         Leave::Gone => true,
+        Leave::Left => false,
         Leave::Close(code, _) => matches!(code, 1001 | 1011 | 4001),
     }
 }
