@@ -16,7 +16,7 @@ use crate::{
 /// Start a hub.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Examples:\n  jackfield serve\n  jackfield serve --listen 0.0.0.0:7411 --public-url https://hub.example.com"
+    after_long_help = "Examples:\n  jackfield serve\n  jackfield serve --listen 0.0.0.0:7411 --public-url https://hub.example.com\n\nJACKFIELD_PLATFORM_SECRET holds the secret of the bridge's platform; without it the hub makes one in its data directory."
 )]
 pub(crate) struct Serve {
     #[command(flatten)]
