@@ -18,10 +18,10 @@ const SYSTEM_LIMIT: Duration = Duration::from_secs(420);
 /// How often a running command is looked at.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Where a language's judges live and what they are.
+/// Packages of one language that go together: what they are and where they live.
 #[derive(Debug)]
 pub(crate) struct Judge {
-    /// The language, as the closing list shows it.
+    /// What the closing list shows.
     pub(crate) name: &'static str,
     /// Exact versions: (package, version).
     pins: &'static [(&'static str, &'static str)],
@@ -71,8 +71,63 @@ const NODE: Judge = Judge {
     install: install_node,
 };
 
+/// The A2A clients of the protocol's own project, and Agno's. Each version of each has a folder of its own: two
+/// versions of one package do not live in one.
+const A2A_PYTHON_1: Judge = Judge {
+    name: "A2A 1.0 in Python",
+    pins: &[
+        ("a2a-sdk[grpc,signing]", "1.3.0"),
+        ("cryptography", "50.0.2"),
+        ("grpcio", "1.85.1"),
+        ("httpx", "0.28.1"),
+        ("pyjwt", "2.15.1"),
+    ],
+    folder: "a2a-python-1",
+    variable: "JACKFIELD_JUDGE_A2A_PYTHON_1",
+    ..PYTHON
+};
+
+const A2A_PYTHON_03: Judge = Judge {
+    name: "A2A 0.3 in Python",
+    pins: &[
+        ("a2a-sdk[signing]", "0.3.26"),
+        ("agno", "3.1.10"),
+        ("cryptography", "50.0.2"),
+        // Agno's client does not load without it.
+        ("fastapi", "0.162.4"),
+        ("httpx", "0.28.1"),
+        ("pyjwt", "2.15.1"),
+    ],
+    folder: "a2a-python-03",
+    variable: "JACKFIELD_JUDGE_A2A_PYTHON_03",
+    ..PYTHON
+};
+
+const A2A_NODE_1: Judge = Judge {
+    name: "A2A 1.0 in Node",
+    pins: &[("@a2a-js/sdk", "1.3.0")],
+    folder: "a2a-npm-1",
+    variable: "JACKFIELD_JUDGE_A2A_NODE_1",
+    ..NODE
+};
+
+const A2A_NODE_03: Judge = Judge {
+    name: "A2A 0.3 in Node",
+    pins: &[("@a2a-js/sdk", "0.3.14")],
+    folder: "a2a-npm-03",
+    variable: "JACKFIELD_JUDGE_A2A_NODE_03",
+    ..NODE
+};
+
 /// All judges.
-pub(crate) const JUDGES: [Judge; 2] = [PYTHON, NODE];
+pub(crate) const JUDGES: [Judge; 6] = [
+    PYTHON,
+    NODE,
+    A2A_PYTHON_1,
+    A2A_PYTHON_03,
+    A2A_NODE_1,
+    A2A_NODE_03,
+];
 
 impl Judge {
     /// The judge with its pins, for people: `Python (websockets 17.4)`.

@@ -153,6 +153,9 @@ pub struct Message {
     /// What the caller's protocol says besides; passed on where the agent's protocol can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
+    /// What only the door it came through can read: fields that have no place here, kept for others of that protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Json>,
 }
 
 impl Message {
@@ -199,12 +202,13 @@ impl Message {
 
     /// Its size in bytes, for the limit on messages.
     pub fn weight(&self) -> usize {
-        self.parts.iter().map(Part::weight).sum::<usize>() + json_len(&self.metadata)
+        let parts: usize = self.parts.iter().map(Part::weight).sum();
+        parts + json_len(&self.metadata) + json_len(&self.extra)
     }
 }
 
 /// Something an agent made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Artifact {
     /// Its id within the task.
     pub id: String,
@@ -219,6 +223,9 @@ pub struct Artifact {
     /// Whether nothing more comes under this id.
     #[serde(default)]
     pub last: bool,
+    /// What only the door it came through can read, as in [`Message::extra`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Json>,
 }
 
 /// What an agent wants to know.
@@ -348,7 +355,8 @@ impl Item for Event {
                     chunk.text.len() + len(&chunk.tool_name) + len(&chunk.tool_call_id)
                 }
                 Self::Artifact(artifact) => {
-                    len(&artifact.name) + artifact.parts.iter().map(Part::weight).sum::<usize>()
+                    let parts: usize = artifact.parts.iter().map(Part::weight).sum();
+                    len(&artifact.name) + parts + json_len(&artifact.extra)
                 }
                 Self::Ask(ask) => ask.text.len() + json_len(&ask.arguments) + json_len(&ask.schema),
             }

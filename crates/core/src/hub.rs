@@ -29,7 +29,7 @@ use crate::{
     chain::Chain,
     clock::Stage,
     entry::{AgentView, Entry},
-    event::{Answer, End},
+    event::{Answer, End, Message},
     failure::{Failure, Reason},
     files::Files,
     id::{AgentId, CallId},
@@ -225,10 +225,7 @@ impl Hub {
         if self.is_stopping() {
             return Err(stopping());
         }
-        if request.message.weight() > shared.limits.message.0 {
-            let text = format!("a message may have at most {}", shared.limits.message);
-            return Err(Failure::new(Reason::TooLarge, text));
-        }
+        self.check_size(&request.message)?;
         if shared.budget.is_spent() {
             return Err(Failure::new(
                 Reason::Busy,
@@ -259,6 +256,15 @@ impl Hub {
             call.finish(End::Cancelled, true);
         }
         Ok(call)
+    }
+
+    pub(crate) fn check_size(&self, message: &Message) -> Result<(), Failure> {
+        let limit = self.limits().message;
+        if message.weight() <= limit.0 {
+            return Ok(());
+        }
+        let text = format!("a message may have at most {limit}");
+        Err(Failure::new(Reason::TooLarge, text))
     }
 
     /// An open call that the principal made.

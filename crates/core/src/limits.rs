@@ -77,6 +77,8 @@ pub struct Limits {
     pub task_kept: Span,
     /// All task logs together on disk; the oldest finished tasks go first.
     pub tasks_total: Size,
+    /// Followers of one task: each costs a request to them per change, and hardly anybody has more than one or two.
+    pub followers: usize,
     /// All files together that are kept for their links, in memory; the oldest go first. A few dozen of the largest.
     pub files_total: Size,
     /// How long the link of a file leads to it: enough for whoever got it to fetch it, not to publish it.
@@ -128,6 +130,7 @@ impl Default for Limits {
             task_unwritten: Size::mib(1),
             task_kept: Span::secs(86_400),
             tasks_total: Size::mib(1024),
+            followers: 16,
             files_total: Size::mib(256),
             file_link: Span::secs(3600),
             tap: Size::mib(1),

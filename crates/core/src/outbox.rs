@@ -1,6 +1,8 @@
-//! Callbacks: what a caller wants to be told when its task is over. The store keeps them in its outbox, from the
-//! transaction that ends the task until a door has delivered them; when a try is repeated, and when it is given up, is
-//! decided here, as a pure function.
+//! Callbacks: what a caller wants to be told when its task is over, and what followers want to be told of every change
+//! before. The store keeps them in its outbox, from the transaction in which the task changes until a door has delivered
+//! them; when a try is repeated, and when it is given up, is decided here, as a pure function.
+
+mod follower;
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,6 +11,8 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
+pub use self::follower::Follower;
+pub(crate) use self::follower::add;
 use crate::{
     event::Json,
     failure::{Failure, Reason},
@@ -30,7 +34,7 @@ pub const GIVE_UP: Duration = Duration::from_secs(24 * 3600);
 /// A loop that waits for callbacks looks at least this often: clocks are set, and laptops sleep.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Whom to tell when a task is over.
+/// Whom to tell, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Callback {
     /// Where.
@@ -84,8 +88,8 @@ impl OutboxState {
 pub struct NewCallback {
     /// The callback.
     pub row: OutboxRow,
-    /// What the agent said in the turn and how it ended, where the task's log does not say so. Kept as long as the
-    /// callback is.
+    /// What it tells of, where the task's log does not say so: the item; of the end of a turn, what the agent said and
+    /// then the end. Kept as long as the callback is.
     pub reply: Vec<LogItem>,
 }
 
@@ -94,7 +98,7 @@ pub struct NewCallback {
 pub struct OutboxRow {
     /// Its id, the same in every try: the `Idempotency-Key`.
     pub id: CallbackId,
-    /// The task that is over.
+    /// The task that it tells of.
     pub task: TaskId,
     /// Whom to tell, and how.
     pub callback: Callback,
@@ -104,25 +108,51 @@ pub struct OutboxRow {
     pub attempts: u32,
     /// When it may be tried again; of a dead one, when it was given up.
     pub next_at: Timestamp,
-    /// When the task ended, or since when it is sent again.
+    /// When that happened of which it tells, or since when it is sent again.
     pub created_at: Timestamp,
     /// Why the last try failed.
     pub last_error: Option<String>,
+    /// Those in one lane are delivered one after the other, in the order of their ids; see [`Follower::lane`].
+    pub lane: Option<String>,
+    /// Where in the task's log the item stands that a follower is told of.
+    pub pos: Option<u64>,
 }
 
 impl OutboxRow {
-    /// What a task of which a turn has just ended puts into the outbox.
-    pub fn of(task: &TaskRecord) -> Option<Self> {
-        Some(Self {
+    fn new(task: TaskId, callback: Callback, at: Timestamp) -> Self {
+        Self {
             id: CallbackId::new(),
-            task: task.id,
-            callback: task.callback.clone()?,
+            task,
+            callback,
             state: OutboxState::Pending,
             attempts: 0,
-            next_at: task.updated_at,
-            created_at: task.updated_at,
+            next_at: at,
+            created_at: at,
             last_error: None,
-        })
+            lane: None,
+            pos: None,
+        }
+    }
+
+    /// What a task of which a turn has just ended puts into the outbox.
+    pub fn of(task: &TaskRecord) -> Option<Self> {
+        let callback = task.callback.clone()?;
+        Some(Self::new(task.id, callback, task.updated_at))
+    }
+
+    /// What a follower of a task is told of the item at this position of its log, which was said at this time.
+    pub fn to(follower: &Follower, task: TaskId, pos: u64, at: Timestamp) -> Self {
+        Self {
+            lane: Some(follower.lane(task)),
+            pos: Some(pos),
+            ..Self::new(task, follower.callback.clone(), at)
+        }
+    }
+
+    /// The id of the follower that it is for; nothing for the callback of a task.
+    pub fn follower(&self) -> Option<&str> {
+        let (_, follower) = self.lane.as_deref()?.split_once('/')?;
+        Some(follower)
     }
 
     /// What follows from a try that failed. `fraction` is drawn at random between 0 and 1, `retry_after` what the
@@ -222,10 +252,16 @@ impl Callbacks {
 
     /// Writes down what became of a try.
     pub fn settle(&self, id: CallbackId, how: Settled) -> Receipt {
-        self.store.settle_callback(id, how)
+        let is_over = !matches!(how, Settled::Retry { .. });
+        let receipt = self.store.settle_callback(id, how);
+        if is_over {
+            // The next of its lane is due. Whoever looks for it waits for the store to have this.
+            self.wake();
+        }
+        receipt
     }
 
-    /// What the agent said, for a callback whose task's log does not tell; else empty.
+    /// What [`NewCallback::reply`] was: empty for a callback whose task's log tells.
     pub fn reply(&self, id: CallbackId) -> Receipt<Vec<LogItem>> {
         self.store.callback_reply(id)
     }
@@ -260,6 +296,12 @@ impl Callbacks {
         }
         self.wake();
         Ok(())
+    }
+
+    /// Forgets what these followers of a task have not been told yet.
+    pub(crate) fn forget(&self, task: TaskId, followers: &[Follower]) -> Vec<Receipt> {
+        let lanes = followers.iter().map(|follower| follower.lane(task));
+        lanes.map(|lane| self.store.drop_lane(task, lane)).collect()
     }
 
     /// A callback has become due.

@@ -23,8 +23,9 @@ use crate::{
     event::{Answer, Ask, Event, Message},
     failure::Failure,
     id::{AgentId, CallId, CallbackId, Owner, RequestId, SessionId, TaskId, TokenId},
-    outbox::{Callback, NewCallback, OutboxRow, Settled},
+    outbox::{Callback, Follower, NewCallback, OutboxRow, Settled},
     principal::Whose,
+    task::Once,
     units::Span,
 };
 
@@ -205,7 +206,7 @@ pub struct TaskRecord {
     pub log_end: u64,
     /// When it was accepted.
     pub created_at: Timestamp,
-    /// When something last happened.
+    /// When its state last changed, or what it waits for. What the agent says meanwhile does not count.
     pub updated_at: Timestamp,
     /// How long it may wait for its agent to come online.
     pub wait_until: Option<Timestamp>,
@@ -213,6 +214,10 @@ pub struct TaskRecord {
     pub failure: Option<Failure>,
     /// Whom to tell when it is over.
     pub callback: Option<Callback>,
+    /// Whom to tell of every change.
+    pub followers: Vec<Follower>,
+    /// By what a repetition of the message of its last turn is known.
+    pub once: Option<Once>,
     /// How long it goes on without any reader, where that is bounded.
     pub unread: Option<Span>,
 }
@@ -224,6 +229,8 @@ pub struct Reopened {
     pub record: TaskRecord,
     /// The messages of all turns.
     pub messages: Vec<Message>,
+    /// Where the message of this turn stands in the log.
+    pub turn: u64,
     /// Whether the log has anything of this turn but the message.
     pub has_reply: bool,
     /// The agent's number of its last frame in the log of this turn.
@@ -241,6 +248,7 @@ impl Reopened {
         let mut reopened = Self {
             record,
             messages: Vec::new(),
+            turn: 0,
             has_reply: false,
             seq: None,
             asks: Vec::new(),
@@ -251,6 +259,7 @@ impl Reopened {
             match row.item {
                 LogItem::Message(message) => {
                     reopened.messages.push(message);
+                    reopened.turn = row.pos;
                     reopened.has_reply = reopened.record.log_end > row.pos + 1;
                     reopened.seq = row.seq;
                     reopened.asks.clear();
@@ -268,6 +277,16 @@ impl Reopened {
     }
 }
 
+/// In which order tasks are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TaskOrder {
+    /// Those that were accepted last come first.
+    #[default]
+    Created,
+    /// Those whose state changed last come first; of two that changed at once, the one accepted later.
+    Updated,
+}
+
 /// Which tasks to list.
 #[derive(Debug, Clone, Default)]
 pub struct TaskFilter {
@@ -281,9 +300,17 @@ pub struct TaskFilter {
     pub session: Option<SessionId>,
     /// Only those in this state.
     pub state: Option<TaskState>,
+    /// Only those whose last message is known by this key; see [`Once`].
+    pub once: Option<String>,
+    /// Only those whose state changed at this time or later.
+    pub updated_since: Option<Timestamp>,
+    /// In which order.
+    pub order: TaskOrder,
     /// Only those older than this task: the next page.
     pub before: Option<TaskId>,
-    /// At most so many, newest first.
+    /// Only those that come after the one that changed at this time: the next page in the order of [`TaskOrder::Updated`].
+    pub before_update: Option<(Timestamp, TaskId)>,
+    /// At most so many.
     pub limit: usize,
 }
 
@@ -314,32 +341,34 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Opens every unfinished task again after a restart: raises its epoch and returns it with what its log says.
     fn reopen_tasks(&self) -> Receipt<Vec<Reopened>>;
-    /// Writes a task, new or changed, together with rows of its log, in one transaction; `sync` waits for the disk.
-    fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, sync: bool) -> Receipt;
-    /// Writes the end of a turn as [`Store::save_task`] would, synced to disk, and in the same transaction the callback
-    /// of whoever is to be told of it.
-    fn end_turn(
+    /// Writes a task, new or changed, together with rows of its log and what is to be told of them, in one transaction;
+    /// `sync` waits for the disk.
+    fn save_task(
         &self,
         record: TaskRecord,
         rows: Vec<LogRow>,
-        callback: Option<NewCallback>,
+        told: Vec<NewCallback>,
+        sync: bool,
     ) -> Receipt;
-    /// Appends to a task's log in the next batch, and moves its `log_end`.
-    fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt;
+    /// Appends to a task's log in the next batch, moves its `log_end`, and puts what is to be told of it into the outbox,
+    /// in one transaction.
+    fn append(&self, task: TaskId, rows: Vec<LogRow>, told: Vec<NewCallback>) -> Receipt;
     /// Reads a task.
     fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>>;
-    /// Lists tasks, newest first.
+    /// Lists tasks, newest first by what their order goes by.
     fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>>;
+    /// How many tasks a list would have without its limit, from its first page to its last.
+    fn count_tasks(&self, filter: TaskFilter) -> Receipt<usize>;
     /// Reads a task's log from the row that contains `from`, at most about `max` bytes.
     fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>>;
     /// Removes finished tasks that ended before `before`, then the oldest finished ones until all logs fit into `total`
     /// bytes. Never one whose callback is pending; one whose callback was given up is old when that was before `before`.
     fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize>;
 
-    /// The callbacks that may be tried now, oldest first, at most [`crate::outbox::PER_ORIGIN`] to each destination.
-    /// One that is being delivered is due until it is settled.
+    /// The callbacks that may be tried now, oldest first, at most [`crate::outbox::PER_ORIGIN`] to each destination, and
+    /// of each lane only the first that is pending. One that is being delivered is due until it is settled.
     fn due_callbacks(&self, now: Timestamp, limit: usize) -> Receipt<Vec<OutboxRow>>;
-    /// When the next callback that is not due yet will be.
+    /// When the next callback that is not due yet will be; one that others of its lane come before is not waited for.
     fn next_callback(&self, after: Timestamp) -> Receipt<Option<Timestamp>>;
     /// Writes down what became of a try; synced to disk. Nothing happens to one that is not there any more.
     fn settle_callback(&self, id: CallbackId, how: Settled) -> Receipt;
@@ -349,4 +378,6 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn list_callbacks(&self, filter: CallbackFilter) -> Receipt<Vec<OutboxRow>>;
     /// Makes the dead callbacks of a task pending again, as if it had just ended. False if it has none.
     fn resend_callbacks(&self, task: TaskId) -> Receipt<bool>;
+    /// Forgets the callbacks of a lane of a task's, pending or dead; synced to disk.
+    fn drop_lane(&self, task: TaskId, lane: String) -> Receipt;
 }

@@ -1,14 +1,19 @@
 //! Kept calls: a task reads the reply, numbers the events, writes them to the log and serves any number of readers by
 //! cursor, from memory and then from the log. Losing a reader changes nothing.
 
+mod claims;
+mod followers;
+mod once;
 mod readers;
 mod recorder;
+mod refused;
 mod reopen;
 mod ring;
 mod said;
 mod start;
 mod subscription;
 mod tasks;
+mod turns;
 
 use std::{
     fmt,
@@ -22,15 +27,16 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
-use self::{readers::Readers, ring::Ring, said::Said};
 pub use self::{
+    once::Once,
     subscription::{Subscription, TaskItem},
     tasks::Tasks,
 };
+use self::{readers::Readers, ring::Ring, said::Said};
 use crate::{
     agent::Keep,
     call::Call,
-    event::{Answer, DoneState, End},
+    event::{Answer, DoneState, End, Event},
     failure::{Failure, Reason},
     id::TaskId,
     outbox::{Callbacks, NewCallback, OutboxRow},
@@ -77,31 +83,54 @@ pub struct Task {
     /// Its id.
     pub id: TaskId,
     record: Mutex<TaskRecord>,
-    keep: Keep,
+    keep: Mutex<Keep>,
     ring: Mutex<Ring>,
+    /// Where the message of its turn stands, unless it is only looked at.
+    turn: Option<u64>,
+    /// Its followers were told that the agent has the message of its turn. Changes under the record's lock.
+    is_announced: AtomicBool,
     /// One past the last position, and whether a call is running; readers wait for it to change.
     moved: watch::Sender<(u64, bool)>,
     call: Mutex<Weak<Call>>,
     /// Its end is on the way to the store: nothing comes after it. Changes under the record's lock.
     is_over: AtomicBool,
     readers: Readers,
-    /// For the callback, where the log is not kept.
-    said: Option<Mutex<Said>>,
+    /// For those who are told of the end, where the log is not kept.
+    said: Mutex<Option<Said>>,
+    said_max: usize,
     store: Arc<dyn Store>,
     callbacks: Callbacks,
 }
 
+/// The end of a turn that was written down, or could not be, and that no reader has seen yet.
+#[derive(Debug)]
+struct Ended {
+    record: TaskRecord,
+    end: End,
+    seq: Option<u64>,
+}
+
 impl Task {
-    fn new(record: TaskRecord, keep: Keep, running: bool, tasks: &Tasks) -> Arc<Self> {
+    fn new(
+        record: TaskRecord,
+        keep: Keep,
+        running: bool,
+        turn: Option<u64>,
+        tasks: &Tasks,
+    ) -> Arc<Self> {
         let (moved, _) = watch::channel((record.log_end, running));
         let limits = &tasks.shared.limits;
-        let is_said_once = keep != Keep::Full && record.callback.is_some();
+        let is_told = record.callback.is_some() || !record.followers.is_empty();
+        let said = (is_told && keep != Keep::Full).then(|| Said::new(limits.message.0));
         Arc::new(Self {
             id: record.id,
             ring: Mutex::new(Ring::new(record.log_end, limits.task_ring.0)),
-            said: is_said_once.then(|| Mutex::new(Said::new(limits.message.0))),
+            said: Mutex::new(said),
+            said_max: limits.message.0,
+            is_announced: AtomicBool::new(false),
             record: Mutex::new(record),
-            keep,
+            keep: Mutex::new(keep),
+            turn,
             moved,
             call: Mutex::new(Weak::new()),
             is_over: AtomicBool::new(false),
@@ -116,6 +145,30 @@ impl Task {
         let mut record = self.record.lock().clone();
         record.log_end = self.ring.lock().end();
         record
+    }
+
+    /// The record as its readers know it, and the place in the log up to which they do: whoever reads on from there
+    /// misses nothing that happened since, and is told of no state again that the record has.
+    pub fn snapshot(&self) -> (TaskRecord, Cursor) {
+        // Held throughout: the state changes together with what readers see.
+        let record = self.record.lock();
+        let pos = self.moved.borrow().0;
+        let cursor = Cursor {
+            epoch: record.epoch,
+            pos,
+        };
+        let record = TaskRecord {
+            log_end: pos,
+            ..record.clone()
+        };
+        (record, cursor)
+    }
+
+    /// Where its turn begins: whoever reads from there gets the message of the turn first. Nothing for a task that was
+    /// found in the store and is not worked on.
+    pub fn turn(&self) -> Option<Cursor> {
+        let epoch = self.record.lock().epoch;
+        self.turn.map(|pos| Cursor { epoch, pos })
     }
 
     /// Its running call.
@@ -139,30 +192,72 @@ impl Task {
         self.moved.send_replace((end, running));
     }
 
-    /// Numbers items and hands them to the store and the readers.
-    fn append(&self, items: Vec<(LogItem, Option<u64>)>) -> Option<Receipt> {
-        if let Some(said) = &self.said {
-            let mut said = said.lock();
+    /// Waits until its turn is over, and its readers know.
+    async fn over(&self) {
+        let mut moved = self.moved.subscribe();
+        // It fails only if nobody can send any more, and this task can.
+        drop(moved.wait_for(|(_, running)| !running).await);
+    }
+
+    /// Numbers items and hands them to the store and the readers; with those of which the followers are told. Under the
+    /// record's lock, so that the state changes with them.
+    fn append(
+        &self,
+        record: &TaskRecord,
+        items: Vec<(LogItem, Option<u64>)>,
+        is_told: impl Fn(&LogItem) -> bool,
+    ) -> Option<Receipt> {
+        if let Some(said) = &mut *self.said.lock() {
             items.iter().for_each(|(item, _)| said.add(item));
         }
+        let is_logged = *self.keep.lock() == Keep::Full;
         let (receipt, end) = {
             let mut ring = self.ring.lock();
-            let rows = ring.number(items);
+            let mut rows = ring.number(items);
+            let told = rows.iter().filter(|row| is_told(&row.item));
+            let told: Vec<_> = told
+                .flat_map(|row| self.tell(record, row.pos, std::slice::from_ref(&row.item)))
+                .collect();
+            if !is_logged {
+                rows.clear();
+            }
+            let is_told = !told.is_empty();
             // Under the ring's lock, so that the store gets rows in the order of their numbers.
-            let receipt = (self.keep == Keep::Full).then(|| self.store.append(self.id, rows));
+            let receipt = (is_logged || is_told).then(|| self.store.append(self.id, rows, told));
+            if is_told {
+                self.callbacks.wake();
+            }
             (receipt, ring.end())
         };
         self.moved.send_modify(|moved| moved.0 = moved.0.max(end));
         receipt
     }
 
-    /// Changes the record and saves it; under its lock, so that the store gets changes in their order.
-    fn update(&self, sync: bool, change: impl FnOnce(&mut TaskRecord)) -> Receipt {
+    /// Writes down what the agent said. A question changes where the task stands, unless it was answered meanwhile.
+    fn write(&self, call: &Call, events: Vec<(Event, Option<u64>)>) -> Option<Receipt> {
+        let asks = |(event, _): &(Event, _)| matches!(event, Event::Ask(_));
+        let is_asked = events.iter().any(asks);
+        let items = events.into_iter();
+        let items = items.map(|(event, seq)| (LogItem::Event(event), seq));
         let mut record = self.record.lock();
-        change(&mut record);
-        record.updated_at = Timestamp::now();
-        record.log_end = self.ring.lock().end();
-        self.save(record.clone(), Vec::new(), sync)
+        let state = if is_asked {
+            state_of(call)
+        } else {
+            record.state
+        };
+        let receipt = self.append(&record, items.collect(), |item| match item {
+            LogItem::Event(Event::Ask(_)) => state == TaskState::InputRequired,
+            LogItem::Event(Event::Artifact(artifact)) => artifact.last,
+            LogItem::Event(Event::Chunk(_))
+            | LogItem::Message(_)
+            | LogItem::Answer(..)
+            | LogItem::End(_) => false,
+        });
+        if is_asked {
+            // The log has the question; that the record says so too may come with the next commit.
+            drop(self.change(&mut record, state, Vec::new(), false));
+        }
+        receipt
     }
 
     /// Writes down the answer to an ask, unless the end came first.
@@ -171,12 +266,37 @@ impl Task {
         if self.is_over.load(Ordering::Relaxed) {
             return;
         }
-        drop(self.append(vec![(LogItem::Answer(ask_id.to_owned(), answer), None)]));
-        record.state = state_of(call);
+        let state = state_of(call);
+        let goes_on = record.state == TaskState::InputRequired && state == TaskState::Working;
+        let item = LogItem::Answer(ask_id.to_owned(), answer);
+        drop(self.append(&record, vec![(item, None)], |_| goes_on));
+        // Nobody waits for it: the answer is in the pipe, and the log has it.
+        drop(self.change(&mut record, state, Vec::new(), false));
+    }
+
+    /// Writes down whether the agent gets the message of this turn, before it does.
+    fn mark(&self, sent: bool) -> Receipt {
+        let mut record = self.record.lock();
+        record.sent = sent;
+        if !sent {
+            return self.change(&mut record, TaskState::Submitted, Vec::new(), true);
+        }
+        let told = self.announce(&record);
+        self.change(&mut record, TaskState::Working, told, true)
+    }
+
+    /// Changes where it stands; under the record's lock, so that the store gets changes in their order.
+    fn change(
+        &self,
+        record: &mut TaskRecord,
+        state: TaskState,
+        told: Vec<NewCallback>,
+        sync: bool,
+    ) -> Receipt {
+        record.state = state;
         record.updated_at = Timestamp::now();
         record.log_end = self.ring.lock().end();
-        // Nobody waits for it: the answer is in the pipe, and the log has it.
-        drop(self.save(record.clone(), Vec::new(), false));
+        self.save(record.clone(), Vec::new(), told, sync)
     }
 
     /// Whether nobody has read it for longer than it goes on without.
@@ -185,10 +305,10 @@ impl Task {
         unread.is_some_and(|unread| self.readers.gone_for(now) >= Some(unread.0))
     }
 
-    /// Writes the end, with the agent's number of it, the final state and the callback in one commit. Nobody sees any of
-    /// it before it is durable; if that fails, so has the task.
-    async fn conclude(&self, end: End, seq: Option<u64>) -> Result<(), StoreError> {
-        let (saved, is_told) = {
+    /// Writes the end, with the agent's number of it, the final state and what is told of it in one commit. Nobody sees
+    /// any of it before [`Task::show_end`]; if it cannot be written, the task has failed.
+    async fn conclude(&self, end: End, seq: Option<u64>) -> (Ended, Result<(), StoreError>) {
+        let (mut record, saved) = {
             let record = self.record.lock();
             self.is_over.store(true, Ordering::Relaxed);
             let pos = self.ring.lock().end();
@@ -200,52 +320,68 @@ impl Task {
             // One that waits for its next message was told of when its turn ended: each turn is told once.
             let is_waiting = record.state == TaskState::InputRequired && !record.sent;
             let mut record = record.clone();
-            end_record(&mut record, &end);
+            end_record(&mut record, &end, Timestamp::now());
             record.log_end = pos + row.item.advance();
-            let callback = OutboxRow::of(&record).filter(|_| !is_waiting);
-            let callback = callback.map(|row| NewCallback {
-                row,
-                reply: self.reply(&end),
-            });
-            let is_told = callback.is_some();
-            (self.save_end(record, row, callback), is_told)
+            let told = self.told_of_end(&record, pos, &end, !is_waiting);
+            (record.clone(), self.save(record, vec![row], told, true))
         };
         let result = saved.await;
         let end = match result {
             Ok(()) => end,
             Err(_) => End::Failed(not_written()),
         };
-        end_record(&mut self.record.lock(), &end);
+        let at = record.updated_at;
+        end_record(&mut record, &end, at);
+        (Ended { record, end, seq }, result)
+    }
+
+    /// Lets readers see the end, and that nothing follows in this turn.
+    fn show_end(&self, ended: Ended) {
+        let Ended { record, end, seq } = ended;
+        // Both at once: whoever knows the state knows the end of the log.
+        let mut shown = self.record.lock();
+        *shown = record;
         self.number(vec![(LogItem::End(end), seq)]);
         *self.call.lock() = Weak::new();
-        if is_told && result.is_ok() {
+        self.show(false);
+    }
+
+    /// What is told of the end of a turn: to the followers, and to whoever waits for the end only.
+    fn told_of_end(
+        &self,
+        record: &TaskRecord,
+        pos: u64,
+        end: &End,
+        is_turns: bool,
+    ) -> Vec<NewCallback> {
+        let said = self.said.lock().take();
+        let reply = said.map_or_else(Vec::new, |mut said| said.take(end.clone()));
+        let mut told = self.tell(record, pos, &reply);
+        let callback = OutboxRow::of(record).filter(|_| is_turns);
+        told.extend(callback.map(|row| NewCallback { row, reply }));
+        told
+    }
+
+    /// Writes the record, and what belongs to the same commit.
+    fn save(
+        &self,
+        record: TaskRecord,
+        mut rows: Vec<LogRow>,
+        told: Vec<NewCallback>,
+        sync: bool,
+    ) -> Receipt {
+        match *self.keep.lock() {
+            Keep::Full => {}
+            Keep::Meta => rows.clear(),
+            Keep::None => return Receipt::ready(Ok(())),
+        }
+        let is_told = !told.is_empty();
+        let receipt = self.store.save_task(record, rows, told, sync);
+        if is_told {
+            // Whoever looks for it waits for the store to have it.
             self.callbacks.wake();
         }
-        result
-    }
-
-    /// What the callback has to say by itself.
-    fn reply(&self, end: &End) -> Vec<LogItem> {
-        let said = self.said.as_ref();
-        said.map_or_else(Vec::new, |said| said.lock().take(end.clone()))
-    }
-
-    /// Writes the end of a turn.
-    fn save_end(&self, record: TaskRecord, end: LogRow, callback: Option<NewCallback>) -> Receipt {
-        match self.keep {
-            Keep::Full => self.store.end_turn(record, vec![end], callback),
-            Keep::Meta => self.store.end_turn(record, Vec::new(), callback),
-            Keep::None => Receipt::ready(Ok(())),
-        }
-    }
-
-    /// Writes the record, and rows that belong to the same commit.
-    fn save(&self, record: TaskRecord, rows: Vec<LogRow>, sync: bool) -> Receipt {
-        match self.keep {
-            Keep::Full => self.store.save_task(record, rows, sync),
-            Keep::Meta => self.store.save_task(record, Vec::new(), sync),
-            Keep::None => Receipt::ready(Ok(())),
-        }
+        receipt
     }
 }
 
@@ -273,7 +409,7 @@ fn state_of(call: &Call) -> TaskState {
 }
 
 /// Ends the turn in the record.
-fn end_record(record: &mut TaskRecord, end: &End) {
+fn end_record(record: &mut TaskRecord, end: &End, at: Timestamp) {
     record.state = state_after(end);
     record.sent = false;
     record.failure = if let End::Failed(failure) = end {
@@ -281,7 +417,7 @@ fn end_record(record: &mut TaskRecord, end: &End) {
     } else {
         None
     };
-    record.updated_at = Timestamp::now();
+    record.updated_at = at;
 }
 
 fn state_after(end: &End) -> TaskState {

@@ -11,6 +11,7 @@ use jackfield_core::{hub::Hub, id::Owner, principal::Scopes, token::Lookup};
 use jackfield_kit::{
     auth::Gatekeeper,
     guard::{Guard, HostRules},
+    outbox::Courier,
     server::{Server, ServerLimits},
     tasks::Tasks,
     tls::Tls,
@@ -19,7 +20,7 @@ use jackfield_own::OwnState;
 use jackfield_store::{SqliteStore, secrets};
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::{config::Config, files, platform, ws};
+use crate::{callbacks, cards, config::Config, files, platform, ws};
 
 /// How long open connections are given once all calls have ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -44,7 +45,8 @@ pub struct Running {
 /// Starts a hub; it serves when this returns.
 pub async fn start(config: &Config) -> Result<Running> {
     let store = Arc::new(open_store(&config.data_dir)?);
-    let platform = platform::platform(config)?;
+    let (outbound, key) = (callbacks::outbound(config)?, callbacks::key(config)?);
+    let platform = platform::platform(config, outbound.clone())?;
     let hub = Hub::open(store.clone(), config.limits.clone())
         .await
         .context("cannot read the database")?;
@@ -73,7 +75,19 @@ pub async fn start(config: &Config) -> Result<Running> {
     let gatekeeper = Gatekeeper::new(hub.clone(), config.trusts_everyone());
     let bridge = Bridge::with_platform(hub.clone(), gatekeeper.clone(), tasks.clone(), platform)
         .context("cannot call the platform back")?;
-    let router = router(config, addr, &hub, &gatekeeper, &tasks, &bridge)?;
+    let a2a = A2a::new(hub.clone(), gatekeeper.clone())
+        .with_cards(cards::cards(config, addr)?)
+        .with_default_agent(config.a2a.default_agent.clone())
+        .with_outbound(outbound.clone());
+    let doors = Doors {
+        bridge: bridge.clone(),
+        a2a: Arc::new(a2a),
+    };
+    let router = router(config, addr, &hub, &gatekeeper, &tasks, &doors)?;
+    Courier::new(hub.clone(), outbound, key)
+        .with(doors.bridge)
+        .with(doors.a2a)
+        .start(&tasks);
     let mut server = Server::new(vec![listener], router, tasks.clone()).with_limits(limits);
     if let Some(tls) = &tls {
         server = server.with_tls(tls.clone());
@@ -120,13 +134,19 @@ async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The doors that answer requests, and call back later.
+struct Doors {
+    bridge: Arc<Bridge>,
+    a2a: Arc<A2a>,
+}
+
 fn router(
     config: &Config,
     addr: SocketAddr,
     hub: &Hub,
     gatekeeper: &Gatekeeper,
     tasks: &Tasks,
-    bridge: &Arc<Bridge>,
+    doors: &Doors,
 ) -> Result<Router> {
     let rules = HostRules {
         listen: vec![addr],
@@ -138,10 +158,10 @@ fn router(
         hub: hub.clone(),
         tasks: tasks.clone(),
         agora: Agora::new(hub.clone(), gatekeeper.clone(), tasks.clone()),
-        bridge: bridge.clone(),
+        bridge: doors.bridge.clone(),
     });
-    let (relay, relay_api) = jackfield_bridge::router(bridge.clone());
-    let a2a = jackfield_a2a::router(A2a::new(hub.clone(), gatekeeper.clone()));
+    let (relay, relay_api) = jackfield_bridge::router(doors.bridge.clone());
+    let a2a = jackfield_a2a::router(doors.a2a.clone());
     let (own, mut api) = jackfield_own::router(OwnState {
         hub: hub.clone(),
         gatekeeper: gatekeeper.clone(),

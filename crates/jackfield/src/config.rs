@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use jackfield_bridge::Secret;
-use jackfield_core::limits::Limits;
+use jackfield_core::{id::AgentId, limits::Limits};
 use serde::{Deserialize, Serialize};
 
 /// Where the hub listens unless told otherwise: this machine only.
@@ -35,6 +35,15 @@ pub struct TlsFiles {
     pub cert: PathBuf,
     /// The private key.
     pub key: PathBuf,
+}
+
+/// What the A2A door is told.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct A2aConfig {
+    /// Whom messages are for that come to the hub's own address and name nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_agent: Option<AgentId>,
 }
 
 /// What the hub is told.
@@ -72,6 +81,8 @@ pub struct Config {
     /// TLS; plain HTTP without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsFiles>,
+    /// The A2A door.
+    pub a2a: A2aConfig,
     /// The limits.
     pub limits: Limits,
 }
@@ -92,6 +103,7 @@ impl Default for Config {
             log: "info".to_owned(),
             log_format: LogFormat::default(),
             tls: None,
+            a2a: A2aConfig::default(),
             limits: Limits::default(),
         }
     }

@@ -24,8 +24,8 @@ pub(crate) fn serve(hub: &Hub, config: &Config, addr: SocketAddr) -> Result<()> 
     Ok(())
 }
 
-/// None if it listens everywhere, which is no address that others could use.
-fn base(config: &Config, addr: SocketAddr) -> Option<String> {
+/// The URL of a hub that listens here. None if it listens everywhere, which is no address that others could use.
+pub(crate) fn base(config: &Config, addr: SocketAddr) -> Option<String> {
     let has_address = config.public_url.is_some() || !addr.ip().is_unspecified();
     has_address.then(|| config.url(addr))
 }

@@ -2,6 +2,8 @@
 //! The assembly is a library, so that tests run the very same hub.
 
 pub mod assembly;
+mod callbacks;
+mod cards;
 pub mod cli;
 mod client;
 mod cmd;

@@ -3,8 +3,8 @@
 use std::{env, fs, io, path::Path};
 
 use anyhow::{Context, Result};
-use jackfield_bridge::{CallbackKey, CallbackRules, Platform, Secret};
-use jackfield_kit::outbound::{Outbound, OutboundRules};
+use jackfield_bridge::{CallbackRules, Platform, Secret};
+use jackfield_kit::outbound::Outbound;
 use jackfield_store::secrets;
 
 use crate::config::Config;
@@ -13,8 +13,6 @@ use crate::config::Config;
 pub(crate) const PLATFORM_SECRET: &str = "platform-secret";
 /// The file of the one before it, which counts until it is removed.
 pub(crate) const OLD_PLATFORM_SECRET: &str = "platform-secret-old";
-/// The file of the key that signs callbacks.
-pub(crate) const CALLBACK_KEY: &str = "callback-key";
 
 /// The variables that hold the platform's secrets instead of the files: the one that counts, and the one before it.
 const VARIABLES: [&str; 2] = ["JACKFIELD_PLATFORM_SECRET", "JACKFIELD_PLATFORM_SECRET_OLD"];
@@ -30,17 +28,10 @@ pub(crate) fn secrets_from_env() -> Vec<Secret> {
 
 /// What the operator set for the platform. Secrets are made at the first start, so that they are there when the first
 /// platform asks for them.
-pub(crate) fn platform(config: &Config) -> Result<Platform> {
-    let key = secrets::load_or_create(&config.data_dir, CALLBACK_KEY)
-        .with_context(|| format!("cannot read or make the secret {CALLBACK_KEY}"))?;
-    let outbound = Outbound::new(&OutboundRules {
-        allow_private: config.allow_private_outbound,
-        trusted_origins: Vec::new(),
-    })?;
+pub(crate) fn platform(config: &Config, outbound: Outbound) -> Result<Platform> {
     Ok(Platform {
         secrets: secrets_of(config)?,
         callbacks: Some(CallbackRules {
-            key: CallbackKey::new(key.expose()),
             outbound,
             base: config.callback_base.clone(),
             trusted_origins: config.callback_trusted_origins.clone(),

@@ -1,6 +1,6 @@
 //! The smallest agent: it says what you said, word by word. Run it beside `jackfield serve`.
 
-use jackfield_sdk::{Agent, Error};
+use jackfield_sdk::{Agent, Error, told_to_stop};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -13,15 +13,8 @@ async fn main() -> Result<(), Error> {
             }
             Ok(())
         })
-        .run_until(ctrl_c(), || {
+        .run_until(told_to_stop(), || {
             eprintln!("echo is attached; try: jackfield call echo \"hello there\"");
         })
         .await
-}
-
-async fn ctrl_c() {
-    // Without signals it runs until it is killed.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }

@@ -1,7 +1,7 @@
 //! A team: its coordinator asks one member, shows the other one what it said, and answers as it hears the second. Run it
 //! beside `jackfield serve`.
 
-use jackfield_sdk::{Agent, Error, Event, Team};
+use jackfield_sdk::{Agent, Error, Event, Team, told_to_stop};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -30,6 +30,8 @@ async fn main() -> Result<(), Error> {
             Ok(())
         });
     Agent::from(team)
-        .run_with(|| eprintln!("desk is attached; try: jackfield call desk \"a longer weekend\""))
+        .run_until(told_to_stop(), || {
+            eprintln!("desk is attached; try: jackfield call desk \"a longer weekend\"");
+        })
         .await
 }

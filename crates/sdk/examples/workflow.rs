@@ -1,6 +1,6 @@
 //! A workflow: steps one after another, as one agent. Run it beside `jackfield serve`.
 
-use jackfield_sdk::{Agent, Error, Workflow};
+use jackfield_sdk::{Agent, Error, Workflow, told_to_stop};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -18,6 +18,8 @@ async fn main() -> Result<(), Error> {
         })
         .agent(writer);
     Agent::from(workflow)
-        .run_with(|| eprintln!("report is attached; try: jackfield call report \"tea, cake\""))
+        .run_until(told_to_stop(), || {
+            eprintln!("report is attached; try: jackfield call report \"tea, cake\"");
+        })
         .await
 }

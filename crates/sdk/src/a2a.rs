@@ -12,7 +12,7 @@ use axum::{
     middleware,
 };
 use futures_util::FutureExt as _;
-use jackfield_a2a::A2a;
+use jackfield_a2a::{A2a, Cards};
 use jackfield_core::{
     hub::Hub,
     id::{AgentId, BadName},
@@ -60,6 +60,7 @@ pub fn serve(agents: impl IntoIterator<Item = Agent>) -> A2aServer {
     A2aServer {
         agents: agents.into_iter().collect(),
         limits: Limits::default(),
+        public_url: None,
     }
 }
 
@@ -69,12 +70,20 @@ pub fn serve(agents: impl IntoIterator<Item = Agent>) -> A2aServer {
 pub struct A2aServer {
     agents: Vec<Agent>,
     limits: Limits,
+    public_url: Option<String>,
 }
 
 impl A2aServer {
     /// Other limits than a hub's. By default an agent has at most 64 calls open, and a call lasts at most an hour.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// The URL under which others reach the server, without the prefix. Only with it do agents have A2A cards, at
+    /// `{prefix}/agents/{id}/.well-known/agent-card.json`.
+    pub fn public_url(mut self, url: impl Into<String>) -> Self {
+        self.public_url = Some(url.into());
         self
     }
 
@@ -90,7 +99,11 @@ impl A2aServer {
             .and_then(Result::ok)
             .expect("a store in memory answers at once and does not fail");
         let gatekeeper = Gatekeeper::new(hub.clone(), true);
-        let door = A2a::new(hub.clone(), gatekeeper);
+        let cards = match &self.public_url {
+            Some(url) => Cards::at(url).below(prefix),
+            None => Cards::default(),
+        };
+        let door = A2a::new(hub.clone(), gatekeeper).with_cards(cards);
         let behind = Arc::new(Behind {
             hub,
             agents: self.agents,

@@ -7,6 +7,7 @@ mod failure;
 mod message;
 mod output;
 mod peer;
+mod profile;
 mod reply;
 mod work;
 
@@ -18,12 +19,14 @@ pub use self::{
     failure::Failure,
     message::Message,
     peer::{Peer, PeerCall, PeerCallBuilder},
+    profile::{Extension, Skill},
     reply::{Reply, ReplyError},
 };
 pub(crate) use self::{
     ask::{Ask, AskKind, Heard},
     output::{Chunk, ChunkKind, Closing, End, Output, Said, State},
     peer::{Calling, Feed, Looking},
+    profile::Profile,
     reply::Abilities,
     work::Work,
 };
@@ -42,7 +45,7 @@ pub struct Agent {
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) agent_type: Option<String>,
-    pub(crate) skills: Vec<String>,
+    pub(crate) profile: Profile,
     handler: Option<Handler>,
     address: Option<Address>,
     backoff: Backoff,
@@ -65,7 +68,7 @@ impl Agent {
             name: None,
             description: None,
             agent_type: None,
-            skills: Vec::new(),
+            profile: Profile::default(),
             handler: None,
             address: None,
             backoff: Backoff::new(WAITS.0, WAITS.1),
@@ -96,8 +99,32 @@ impl Agent {
     }
 
     /// Something it can do; call it once for each.
-    pub fn skill(mut self, skill: impl Into<String>) -> Self {
-        self.skills.push(skill.into());
+    pub fn skill(mut self, skill: impl Into<Skill>) -> Self {
+        self.profile.skills.push(skill.into());
+        self
+    }
+
+    /// Its own version.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.profile.version = Some(version.into());
+        self
+    }
+
+    /// A media type that it takes; call it once for each. Without one it takes any.
+    pub fn input_mode(mut self, media_type: impl Into<String>) -> Self {
+        self.profile.input_modes.push(media_type.into());
+        self
+    }
+
+    /// A media type that it answers in; call it once for each.
+    pub fn output_mode(mut self, media_type: impl Into<String>) -> Self {
+        self.profile.output_modes.push(media_type.into());
+        self
+    }
+
+    /// A protocol extension that it knows; call it once for each.
+    pub fn extension(mut self, extension: impl Into<Extension>) -> Self {
+        self.profile.extensions.push(extension.into());
         self
     }
 

@@ -119,6 +119,7 @@ mod hub;
 mod in_process;
 mod member;
 mod part;
+mod stop;
 mod team;
 mod workflow;
 
@@ -127,8 +128,8 @@ pub use self::in_process::InProcess;
 pub use self::{
     address::Address,
     agent::{
-        Agent, Answer, Approval, Artifact, Failure, Message, Peer, PeerCall, PeerCallBuilder,
-        Question, Reply, ReplyError,
+        Agent, Answer, Approval, Artifact, Extension, Failure, Message, Peer, PeerCall,
+        PeerCallBuilder, Question, Reply, ReplyError, Skill,
     },
     backoff::Backoff,
     error::Error,
@@ -138,6 +139,7 @@ pub use self::{
     },
     member::MemberCall,
     part::{File, FileSource, Part},
+    stop::told_to_stop,
     team::{Members, Team},
     workflow::Workflow,
 };

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Agent, Chunk, Done, Event, Failure, Message, Part, Reply, ReplyError,
-    agent::{self, ChunkKind, Closing, End, Output, Work},
+    agent::{self, ChunkKind, Closing, End, Output, State, Work},
 };
 
 /// The largest answer that is gathered, in bytes: what the hub takes as one result.
@@ -189,8 +189,13 @@ fn done(closing: Closing) -> Done {
         ("usage", closing.usage),
         ("stop_reason", closing.stop_reason.map(Into::into)),
     ];
+    // Whoever reads it called an agent, and not by a protocol that has messages beside tasks.
+    let state = match closing.state {
+        State::Message => State::Completed,
+        state => state,
+    };
     Done {
-        state: closing.state.name().to_owned(),
+        state: state.name().to_owned(),
         result: closing.result,
         rest: rest
             .into_iter()

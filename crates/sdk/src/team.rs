@@ -5,7 +5,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 use futures_util::{StreamExt as _, stream::FuturesOrdered};
 
 use crate::{
-    Agent, Failure, HandlerError, MemberCall, Message, Reply,
+    Agent, Failure, HandlerError, MemberCall, Message, Reply, Skill,
     member::{Answered, Words},
 };
 
@@ -72,7 +72,7 @@ impl Team {
     }
 
     /// Something it can do; call it once for each.
-    pub fn skill(mut self, skill: impl Into<String>) -> Self {
+    pub fn skill(mut self, skill: impl Into<Skill>) -> Self {
         self.agent = self.agent.skill(skill);
         self
     }

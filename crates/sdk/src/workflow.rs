@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::{
-    Agent, Failure, HandlerError, Message, Reply,
+    Agent, Failure, HandlerError, Message, Reply, Skill,
     agent::State,
     member::{Answered, MemberCall, Words},
 };
@@ -50,7 +50,7 @@ impl Workflow {
     }
 
     /// Something it can do; call it once for each.
-    pub fn skill(mut self, skill: impl Into<String>) -> Self {
+    pub fn skill(mut self, skill: impl Into<Skill>) -> Self {
         self.agent = self.agent.skill(skill);
         self
     }
@@ -88,7 +88,10 @@ async fn run(steps: Vec<Agent>, message: Message, reply: Reply) -> Result<(), Ha
     let mut input = message.clone();
     for step in before {
         let Answered { text, closing } = run_step(step, input, &reply, Words::Status).await?;
-        if closing.state != State::Completed {
+        if matches!(
+            closing.state,
+            State::InputRequired | State::AuthRequired | State::Rejected
+        ) {
             reply.text(text).await?;
             reply.close_like(closing);
             return Ok(());

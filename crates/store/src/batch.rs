@@ -13,7 +13,7 @@ use rusqlite::Connection;
 
 use crate::{
     agents,
-    column::{signed, time_text},
+    column::signed,
     fault::Fault,
     outbox,
     queue::Reply,
@@ -40,18 +40,22 @@ pub(crate) enum Op {
     SaveTask {
         record: Box<TaskRecord>,
         rows: Vec<LogRow>,
+        told: Vec<NewCallback>,
         sync: bool,
-        callback: Option<Box<NewCallback>>,
     },
     Append {
         task: TaskId,
         rows: Vec<LogRow>,
-        at: Timestamp,
+        told: Vec<NewCallback>,
     },
     SettleCallback {
         id: CallbackId,
         how: Settled,
         at: Timestamp,
+    },
+    DropLane {
+        task: TaskId,
+        lane: String,
     },
 }
 
@@ -62,7 +66,8 @@ impl Op {
             Self::SaveAgent(_)
             | Self::RemoveAgent(_)
             | Self::SaveToken(_)
-            | Self::SettleCallback { .. } => true,
+            | Self::SettleCallback { .. }
+            | Self::DropLane { .. } => true,
             Self::SaveTask { sync, .. } => *sync,
             Self::Append { .. } => false,
         }
@@ -71,7 +76,10 @@ impl Op {
     /// What it weighs in the queue.
     pub(crate) fn weight(&self) -> usize {
         match self {
-            Self::RemoveAgent(_) | Self::SaveToken(_) | Self::SettleCallback { .. } => OP_OVERHEAD,
+            Self::RemoveAgent(_)
+            | Self::SaveToken(_)
+            | Self::SettleCallback { .. }
+            | Self::DropLane { .. } => OP_OVERHEAD,
             Self::SaveAgent(record) => {
                 let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
                 let skills = record.profile.skills.iter();
@@ -80,10 +88,10 @@ impl Op {
                 });
                 OP_OVERHEAD + text(&record.profile.description) + skills.sum::<usize>()
             }
-            Self::Append { rows, .. } => OP_OVERHEAD + weight(rows.iter().map(|row| &row.item)),
-            Self::SaveTask { rows, callback, .. } => {
-                let reply = callback.iter().flat_map(|callback| &callback.reply);
-                OP_OVERHEAD + weight(rows.iter().map(|row| &row.item).chain(reply))
+            Self::Append { rows, told, .. } | Self::SaveTask { rows, told, .. } => {
+                let reply = told.iter().flat_map(|callback| &callback.reply);
+                let items = rows.iter().map(|row| &row.item).chain(reply);
+                OP_OVERHEAD * (1 + told.len()) + weight(items)
             }
         }
     }
@@ -99,8 +107,6 @@ struct Touched {
     tail: Tail,
     /// By how much the log's bodies grow.
     grown: i64,
-    /// When it was last appended to, unless its record says so since.
-    at: Option<Timestamp>,
     /// Whether it is finished, and its tail no longer of use.
     is_final: bool,
 }
@@ -136,18 +142,13 @@ impl Batch<'_> {
             Op::RemoveAgent(id) => agents::remove(self.conn, id),
             Op::SaveToken(record) => tokens::save(self.conn, record),
             Op::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
+            Op::DropLane { task, lane } => outbox::drop_lane(self.conn, *task, lane),
             Op::SaveTask {
-                record,
-                rows,
-                callback,
-                ..
+                record, rows, told, ..
             } => {
                 tasks::save(self.conn, record)?;
-                if let Some(callback) = callback {
-                    outbox::insert(self.conn, callback)?;
-                }
+                self.tell(told)?;
                 if let Some(touched) = self.touched.get_mut(&record.id) {
-                    touched.at = None;
                     touched.is_final = record.state.is_final();
                 }
                 if rows.is_empty() {
@@ -159,11 +160,16 @@ impl Batch<'_> {
                 self.extend(record.id, rows)?.is_final = record.state.is_final();
                 Ok(())
             }
-            Op::Append { task, rows, at } => {
-                self.extend(*task, rows)?.at = Some(*at);
-                Ok(())
+            Op::Append { task, rows, told } => {
+                self.extend(*task, rows)?;
+                self.tell(told)
             }
         }
+    }
+
+    fn tell(&self, told: &[NewCallback]) -> Result<(), Fault> {
+        told.iter()
+            .try_for_each(|callback| outbox::insert(self.conn, callback))
     }
 
     fn extend(&mut self, task: TaskId, rows: &[LogRow]) -> Result<&mut Touched, Fault> {
@@ -177,7 +183,6 @@ impl Batch<'_> {
                 entry.insert(Touched {
                     tail,
                     grown: 0,
-                    at: None,
                     is_final: false,
                 })
             }
@@ -190,14 +195,13 @@ impl Batch<'_> {
 
     fn finish(self) -> Result<i64, Fault> {
         let mut update = self.conn.prepare_cached(
-            "UPDATE tasks SET log_end = max(log_end, ?), bytes = bytes + ?, updated_at = coalesce(?, updated_at)
-             WHERE id = ?",
+            "UPDATE tasks SET log_end = max(log_end, ?), bytes = bytes + ? WHERE id = ?",
         )?;
         let mut all = 0;
         for (task, mut touched) in self.touched {
             let grown = touched.grown + touched.tail.flush(self.conn, task)?;
             let end = signed(touched.tail.end());
-            if update.execute((end, grown, touched.at.map(time_text), task.to_string()))? == 0 {
+            if update.execute((end, grown, task.to_string()))? == 0 {
                 return Err(Fault::NoTask(task));
             }
             all += grown;

@@ -171,35 +171,23 @@ impl Store for SqliteStore {
         receipt
     }
 
-    fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, sync: bool) -> Receipt {
-        self.write(Op::SaveTask {
-            record: Box::new(record),
-            rows,
-            sync,
-            callback: None,
-        })
-    }
-
-    fn end_turn(
+    fn save_task(
         &self,
         record: TaskRecord,
         rows: Vec<LogRow>,
-        callback: Option<NewCallback>,
+        told: Vec<NewCallback>,
+        sync: bool,
     ) -> Receipt {
         self.write(Op::SaveTask {
             record: Box::new(record),
             rows,
-            sync: true,
-            callback: callback.map(Box::new),
+            told,
+            sync,
         })
     }
 
-    fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt {
-        self.write(Op::Append {
-            task,
-            rows,
-            at: Timestamp::now(),
-        })
+    fn append(&self, task: TaskId, rows: Vec<LogRow>, told: Vec<NewCallback>) -> Receipt {
+        self.write(Op::Append { task, rows, told })
     }
 
     fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
@@ -211,6 +199,12 @@ impl Store for SqliteStore {
     fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
         let (reply, receipt) = Receipt::pair();
         self.reader.ask(Read::Tasks(filter, reply));
+        receipt
+    }
+
+    fn count_tasks(&self, filter: TaskFilter) -> Receipt<usize> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::CountTasks(filter, reply));
         receipt
     }
 
@@ -265,5 +259,9 @@ impl Store for SqliteStore {
         let (reply, receipt) = Receipt::pair();
         self.queue.hand_over(Job::Resend(task, reply));
         receipt
+    }
+
+    fn drop_lane(&self, task: TaskId, lane: String) -> Receipt {
+        self.write(Op::DropLane { task, lane })
     }
 }

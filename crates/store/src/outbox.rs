@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use crate::{
-    column::{json, maybe_json, named, size, time, time_text},
+    column::{json, maybe_json, named, signed, size, time, time_text},
     fault::Fault,
     tasks::theirs,
 };
@@ -17,7 +17,12 @@ use crate::{
 /// What is read of a callback: not its reply, which may be as large as a message.
 const COLUMNS: &str =
     "outbox.id, outbox.task, outbox.callback, outbox.state, outbox.attempts, outbox.next_at,
-                       outbox.created_at, outbox.last_error";
+                       outbox.created_at, outbox.last_error, outbox.lane, outbox.pos";
+
+/// That a callback is pending, and the first one of its lane that is.
+const NEXT: &str = "outbox.state = 'pending' AND (outbox.lane IS NULL OR NOT EXISTS (
+                    SELECT 1 FROM outbox AS earlier
+                    WHERE earlier.lane = outbox.lane AND earlier.state = 'pending' AND earlier.id < outbox.id))";
 
 /// Writes a new callback.
 pub(crate) fn insert(conn: &Connection, callback: &NewCallback) -> Result<(), Fault> {
@@ -28,8 +33,9 @@ pub(crate) fn insert(conn: &Connection, callback: &NewCallback) -> Result<(), Fa
         .collect::<Result<_, _>>()?;
     let reply = (!reply.is_empty()).then(|| serde_json::to_string(&reply));
     let mut statement = conn.prepare_cached(
-        "INSERT INTO outbox (id, task, origin, callback, state, attempts, next_at, created_at, last_error, reply)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO outbox (id, task, origin, callback, state, attempts, next_at, created_at, last_error, reply,
+                             lane, pos)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     statement.execute((
         row.id.to_string(),
@@ -42,6 +48,8 @@ pub(crate) fn insert(conn: &Connection, callback: &NewCallback) -> Result<(), Fa
         time_text(row.created_at),
         &row.last_error,
         reply.transpose()?,
+        &row.lane,
+        row.pos.map(signed),
     ))?;
     Ok(())
 }
@@ -79,6 +87,13 @@ pub(crate) fn resend(conn: &Connection, task: TaskId, now: Timestamp) -> Result<
     Ok(statement.execute((time_text(now), task.to_string()))? > 0)
 }
 
+/// Forgets the callbacks of a lane of a task's.
+pub(crate) fn drop_lane(conn: &Connection, task: TaskId, lane: &str) -> Result<(), Fault> {
+    let mut statement = conn.prepare_cached("DELETE FROM outbox WHERE task = ? AND lane = ?")?;
+    statement.execute((task.to_string(), lane))?;
+    Ok(())
+}
+
 /// What a callback says by itself.
 pub(crate) fn reply(conn: &Connection, id: CallbackId) -> Result<Vec<LogItem>, Fault> {
     let mut statement = conn.prepare_cached("SELECT reply FROM outbox WHERE id = ?")?;
@@ -92,7 +107,7 @@ pub(crate) fn reply(conn: &Connection, id: CallbackId) -> Result<Vec<LogItem>, F
     Ok(items.collect::<Result<_, _>>()?)
 }
 
-/// Those that may be tried now, oldest first, a few to each destination.
+/// Those that may be tried now, oldest first, a few to each destination and one of each lane.
 pub(crate) fn due(
     conn: &Connection,
     now: Timestamp,
@@ -101,7 +116,7 @@ pub(crate) fn due(
     let mut statement = conn.prepare_cached(&format!(
         "SELECT * FROM (
             SELECT {COLUMNS}, row_number() OVER (PARTITION BY origin ORDER BY next_at, id) AS nth
-            FROM outbox WHERE state = 'pending' AND next_at <= ?
+            FROM outbox WHERE {NEXT} AND next_at <= ?
          ) WHERE nth <= ? ORDER BY next_at, id LIMIT ?"
     ))?;
     let rows = statement.query_map((time_text(now), size(PER_ORIGIN), size(limit)), from_row)?;
@@ -110,9 +125,9 @@ pub(crate) fn due(
 
 /// When the next one that is not due yet will be.
 pub(crate) fn next(conn: &Connection, after: Timestamp) -> Result<Option<Timestamp>, Fault> {
-    let mut statement = conn.prepare_cached(
-        "SELECT next_at FROM outbox WHERE state = 'pending' AND next_at > ? ORDER BY next_at LIMIT 1",
-    )?;
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT next_at FROM outbox WHERE {NEXT} AND next_at > ? ORDER BY next_at LIMIT 1"
+    ))?;
     let mut times = statement.query_map([time_text(after)], |row| time(row, "next_at"))?;
     Ok(times.next().transpose()?)
 }
@@ -141,5 +156,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<OutboxRow> {
         next_at: time(row, "next_at")?,
         created_at: time(row, "created_at")?,
         last_error: row.get("last_error")?,
+        lane: row.get("lane")?,
+        pos: row.get::<_, Option<i64>>("pos")?.map(i64::cast_unsigned),
     })
 }

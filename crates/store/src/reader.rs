@@ -43,6 +43,7 @@ pub(crate) enum Read {
     Tokens(Reply<Vec<TokenRecord>>),
     Task(TaskId, Reply<Option<TaskRecord>>),
     Tasks(TaskFilter, Reply<Vec<TaskRecord>>),
+    CountTasks(TaskFilter, Reply<usize>),
     Log {
         task: TaskId,
         from: u64,
@@ -66,6 +67,7 @@ impl Read {
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
             Self::Tasks(filter, reply) => send(reply, || tasks::list(conn, &filter)),
+            Self::CountTasks(filter, reply) => send(reply, || tasks::count(conn, &filter)),
             Self::Log {
                 task,
                 from,
@@ -88,6 +90,7 @@ impl Read {
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),
             Self::Tasks(_, reply) => drop(reply.send(Err(error))),
+            Self::CountTasks(_, reply) => drop(reply.send(Err(error))),
             Self::Log { reply, .. } => drop(reply.send(Err(error))),
             Self::DueCallbacks { reply, .. } | Self::Callbacks(_, reply) => {
                 drop(reply.send(Err(error)));

@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -111,6 +111,20 @@ const V3: &str = "
 /// What a connection shows to resume the last one of its agent.
 const V4: &str = "
     ALTER TABLE agents ADD COLUMN resume BLOB; -- SHA-256 of the token, which is kept nowhere
+";
+
+/// Those who follow a task, each told in a lane of its own; requests that are known when they come again; and tasks by
+/// when they changed.
+const V5: &str = "
+    ALTER TABLE tasks ADD COLUMN followers TEXT; -- JSON
+    ALTER TABLE tasks ADD COLUMN once_key TEXT;
+    ALTER TABLE tasks ADD COLUMN once_digest BLOB; -- SHA-256 of the request
+    CREATE INDEX tasks_by_once ON tasks (principal, agent, once_key) WHERE once_key IS NOT NULL;
+    CREATE INDEX tasks_by_update ON tasks (principal, updated_at, id);
+
+    ALTER TABLE outbox ADD COLUMN lane TEXT;
+    ALTER TABLE outbox ADD COLUMN pos INTEGER; -- in the task's log
+    CREATE INDEX outbox_lanes ON outbox (lane, id) WHERE state = 'pending' AND lane IS NOT NULL;
 ";
 
 /// The version of a database; 0 is an empty one.

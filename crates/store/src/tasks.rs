@@ -6,7 +6,8 @@ use jackfield_core::{
     failure::{Failure, Reason},
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
     principal::Whose,
-    store::{Reopened, TaskFilter, TaskRecord, TaskState},
+    store::{Reopened, TaskFilter, TaskOrder, TaskRecord, TaskState},
+    task::Once,
     units::Span,
 };
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
@@ -21,17 +22,21 @@ use crate::{
 pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
-                            created_at, updated_at, wait_until, failure, failure_text, callback, unread)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
+                            once_key, once_digest)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET
             call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
             agent = excluded.agent, session = excluded.session, request = excluded.request, state = excluded.state,
             sent = excluded.sent, epoch = excluded.epoch, log_end = max(log_end, excluded.log_end),
             created_at = excluded.created_at, updated_at = excluded.updated_at, wait_until = excluded.wait_until,
             failure = excluded.failure, failure_text = excluded.failure_text, callback = excluded.callback,
-            unread = excluded.unread",
+            unread = excluded.unread, followers = excluded.followers, once_key = excluded.once_key,
+            once_digest = excluded.once_digest",
     )?;
     let callback = task.callback.as_ref().map(serde_json::to_string);
+    let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
+    let once = task.once.as_ref();
     let unread = |span: Span| i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX);
     let failure = task.failure.as_ref();
     statement.execute(rusqlite::params![
@@ -54,6 +59,9 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
         failure.map(|failure| failure.text.as_ref()),
         callback.transpose()?,
         task.unread.map(unread),
+        followers.transpose()?,
+        once.map(|once| &once.key),
+        once.map(|once| once.digest),
     ])?;
     Ok(())
 }
@@ -64,41 +72,85 @@ pub(crate) fn find(conn: &Connection, id: TaskId) -> Result<Option<TaskRecord>, 
     Ok(statement.query_row([id.to_string()], from_row).optional()?)
 }
 
+/// Which tasks are meant: a condition and its operands.
+#[derive(Debug)]
+struct Condition {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Condition {
+    /// Those of all pages.
+    fn of(filter: &TaskFilter) -> Self {
+        let (whose, keys) = theirs(&filter.whose);
+        let mut condition = Self {
+            sql: whose.to_owned(),
+            values: Vec::new(),
+        };
+        condition.take(&keys);
+        if let Some(agent) = &filter.agent {
+            condition.and("agent = ?", &[agent.as_str()]);
+        }
+        if let Some(request) = &filter.request {
+            condition.and("request = ?", &[request.as_str()]);
+        }
+        if let Some(session) = &filter.session {
+            condition.and("session = ?", &[session.as_str()]);
+        }
+        if let Some(state) = filter.state {
+            condition.and("state = ?", &[state.name()]);
+        }
+        if let Some(key) = &filter.once {
+            condition.and("once_key = ?", &[key]);
+        }
+        if let Some(since) = filter.updated_since {
+            condition.and("updated_at >= ?", &[&time_text(since)]);
+        }
+        condition
+    }
+
+    fn and(&mut self, condition: &str, operands: &[&str]) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self.take(operands);
+    }
+
+    fn take(&mut self, operands: &[&str]) {
+        let operands = operands.iter().map(|&operand| operand.to_owned().into());
+        self.values.extend(operands);
+    }
+}
+
 /// Lists tasks, newest first: ids sort by the time they were made.
 pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRecord>, Fault> {
-    let mut sql = "SELECT * FROM tasks WHERE TRUE".to_owned();
-    let mut values: Vec<Value> = Vec::new();
-    let mut only = |condition: &str, operands: &[&str]| {
-        sql.push_str(" AND ");
-        sql.push_str(condition);
-        values.extend(
-            operands
-                .iter()
-                .map(|&operand| Value::from(operand.to_owned())),
-        );
-    };
-    let (whose, keys) = theirs(&filter.whose);
-    only(whose, &keys);
-    if let Some(agent) = &filter.agent {
-        only("agent = ?", &[agent.as_str()]);
-    }
-    if let Some(request) = &filter.request {
-        only("request = ?", &[request.as_str()]);
-    }
-    if let Some(session) = &filter.session {
-        only("session = ?", &[session.as_str()]);
-    }
-    if let Some(state) = filter.state {
-        only("state = ?", &[state.name()]);
-    }
+    let mut only = Condition::of(filter);
     if let Some(before) = filter.before {
-        only("id < ?", &[&before.to_string()]);
+        only.and("id < ?", &[&before.to_string()]);
     }
-    sql.push_str(" ORDER BY id DESC LIMIT ?");
+    if let Some((at, id)) = filter.before_update {
+        only.and(
+            "(updated_at, id) < (?, ?)",
+            &[&time_text(at), &id.to_string()],
+        );
+    }
+    let order = match filter.order {
+        TaskOrder::Created => "id DESC",
+        TaskOrder::Updated => "updated_at DESC, id DESC",
+    };
+    let Condition { sql, mut values } = only;
     values.push(size(filter.limit).into());
+    let sql = format!("SELECT * FROM tasks WHERE {sql} ORDER BY {order} LIMIT ?");
     let mut statement = conn.prepare_cached(&sql)?;
     let tasks = statement.query_map(rusqlite::params_from_iter(values), from_row)?;
     Ok(tasks.collect::<Result<_, _>>()?)
+}
+
+/// How many there are on all pages of a list.
+pub(crate) fn count(conn: &Connection, filter: &TaskFilter) -> Result<usize, Fault> {
+    let Condition { sql, values } = Condition::of(filter);
+    let mut statement = conn.prepare_cached(&format!("SELECT count(*) FROM tasks WHERE {sql}"))?;
+    let count: i64 = statement.query_row(rusqlite::params_from_iter(values), |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(0))
 }
 
 /// The condition that a task is one of theirs, and its operands.
@@ -138,6 +190,8 @@ pub(crate) fn reopen(conn: &Connection) -> Result<Vec<Reopened>, Fault> {
 fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     let reason: Option<String> = row.get("failure")?;
     let text: Option<String> = row.get("failure_text")?;
+    let key: Option<String> = row.get("once_key")?;
+    let digest: Option<[u8; 32]> = row.get("once_digest")?;
     Ok(TaskRecord {
         id: named(row, "id", TaskId::parse)?,
         call: named(row, "call", CallId::parse)?,
@@ -157,6 +211,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         failure: reason
             .map(|reason| Failure::new(Reason::from_name(&reason), text.unwrap_or_default())),
         callback: maybe_json(row, "callback")?,
+        followers: maybe_json(row, "followers")?.unwrap_or_default(),
+        once: key.zip(digest).map(|(key, digest)| Once { key, digest }),
         unread: row.get::<_, Option<i64>>("unread")?.map(span),
     })
 }

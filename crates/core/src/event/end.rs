@@ -39,6 +39,13 @@ pub struct Done {
     /// Files that the caller may fetch from the agent itself, as the bridge's agents offer them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_transfer_offer: Option<Json>,
+    /// Whether the answer is a word in passing rather than work that was done: callers whose protocol can tell the
+    /// two apart get a message, not a task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_message: bool,
+    /// Whether what the agent waits for are credentials, with [`DoneState::InputRequired`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_auth: bool,
 }
 
 impl Done {

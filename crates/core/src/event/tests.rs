@@ -33,6 +33,7 @@ fn events_read_back_from_the_log_as_they_were() {
             ],
             append: true,
             last: false,
+            extra: None,
         }),
         Event::Ask(Ask {
             id: "q".into(),

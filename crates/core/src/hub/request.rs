@@ -15,8 +15,9 @@ use crate::{
     failure::Failure,
     id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId},
     limits::Limits,
-    outbox::Callback,
+    outbox::{Callback, Follower},
     principal::{Principal, Who},
+    task::Once,
 };
 
 /// For which call a request is made.
@@ -58,6 +59,10 @@ pub struct Request {
     pub traceparent: Option<String>,
     /// Whom to tell when the task is over; kept calls only.
     pub callback: Option<Callback>,
+    /// Whom to tell of every change of the task, besides those whom it tells already; kept calls only.
+    pub followers: Vec<Follower>,
+    /// By what a repetition of this request is known; kept calls only. One that is repeated is not carried out again.
+    pub once: Option<Once>,
     /// How long it goes on without any reader; kept calls only. After that it is cancelled.
     pub unread: Option<Duration>,
 }
@@ -83,6 +88,8 @@ impl Request {
             wait_online: None,
             traceparent: None,
             callback: None,
+            followers: Vec::new(),
+            once: None,
             unread: None,
         }
     }

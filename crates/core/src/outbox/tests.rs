@@ -7,20 +7,15 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn row(attempts: u32) -> OutboxRow {
-    let at = Timestamp::UNIX_EPOCH;
+    let callback = Callback {
+        url: "https://example.com/done".into(),
+        kind: "bridge".into(),
+        data: None,
+    };
+    let task = crate::id::CallId::new().into();
     OutboxRow {
-        id: CallbackId::new(),
-        task: crate::id::CallId::new().into(),
-        callback: Callback {
-            url: "https://example.com/done".into(),
-            kind: "bridge".into(),
-            data: None,
-        },
-        state: OutboxState::Pending,
         attempts,
-        next_at: at,
-        created_at: at,
-        last_error: None,
+        ..OutboxRow::new(task, callback, Timestamp::UNIX_EPOCH)
     }
 }
 
@@ -76,6 +71,19 @@ fn a_destination_is_scheme_host_and_port() {
         };
         assert_eq!(callback.origin(), origin);
     }
+}
+
+#[test]
+fn a_follower_is_told_in_a_lane_of_its_own() {
+    let OutboxRow { task, callback, .. } = row(0);
+    let follower = Follower {
+        id: "a/b".into(),
+        callback,
+    };
+    let told = OutboxRow::to(&follower, task, 7, Timestamp::UNIX_EPOCH);
+    assert_eq!(told.lane, Some(format!("{task}/a/b")));
+    assert_eq!((told.pos, told.follower()), (Some(7), Some("a/b")));
+    assert_eq!((row(0).lane.as_deref(), row(0).follower()), (None, None));
 }
 
 proptest! {

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use self::outbox::Outbox;
 use super::{
     AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, Reopened, Store, StoreError, TaskFilter,
-    TaskRecord, TokenRecord,
+    TaskOrder, TaskRecord, TokenRecord,
 };
 use crate::{
     id::{AgentId, CallbackId, TaskId, TokenId},
@@ -111,7 +111,19 @@ fn admits(filter: &TaskFilter, task: &TaskRecord) -> bool {
         && is(filter.request.as_ref(), &task.request)
         && is(filter.session.as_ref(), &task.session)
         && is(filter.state.as_ref(), &task.state)
-        && filter.before.is_none_or(|before| task.id < before)
+        && (filter.once.is_none()
+            || filter.once.as_ref() == task.once.as_ref().map(|once| &once.key))
+        && filter
+            .updated_since
+            .is_none_or(|since| task.updated_at >= since)
+}
+
+/// Whether a task is on the page that a filter asks for, or on a later one.
+fn is_ahead(filter: &TaskFilter, task: &TaskRecord) -> bool {
+    filter.before.is_none_or(|before| task.id < before)
+        && filter
+            .before_update
+            .is_none_or(|before| (task.updated_at, task.id) < before)
 }
 
 impl Store for MemoryStore {
@@ -149,25 +161,22 @@ impl Store for MemoryStore {
         Receipt::ready(Ok(open.collect()))
     }
 
-    fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, _sync: bool) -> Receipt {
-        Receipt::ready(self.0.lock().save(record, rows))
-    }
-
-    fn end_turn(
+    fn save_task(
         &self,
         record: TaskRecord,
         rows: Vec<LogRow>,
-        callback: Option<NewCallback>,
+        told: Vec<NewCallback>,
+        _sync: bool,
     ) -> Receipt {
         let mut inner = self.0.lock();
         let saved = inner.save(record, rows);
-        if let (Ok(()), Some(callback)) = (&saved, callback) {
-            inner.outbox.add(callback);
+        if saved.is_ok() {
+            inner.outbox.extend(told);
         }
         Receipt::ready(saved)
     }
 
-    fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt {
+    fn append(&self, task: TaskId, rows: Vec<LogRow>, told: Vec<NewCallback>) -> Receipt {
         let mut inner = self.0.lock();
         let Some(found) = inner.tasks.get_mut(&task) else {
             return Receipt::ready(Err(StoreError::Failed(format!("there is no task {task}"))));
@@ -175,7 +184,7 @@ impl Store for MemoryStore {
         let result = check(task, &found.log, &rows);
         if result.is_ok() {
             found.extend(rows);
-            found.record.updated_at = Timestamp::now();
+            inner.outbox.extend(told);
         }
         Receipt::ready(result)
     }
@@ -188,8 +197,21 @@ impl Store for MemoryStore {
     fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
         let inner = self.0.lock();
         let tasks = inner.tasks.values().rev().map(|task| &task.record);
-        let tasks = tasks.filter(|task| admits(&filter, task));
-        Receipt::ready(Ok(tasks.take(filter.limit).cloned().collect()))
+        let mut tasks: Vec<_> = tasks
+            .filter(|task| admits(&filter, task) && is_ahead(&filter, task))
+            .collect();
+        if filter.order == TaskOrder::Updated {
+            tasks.sort_by_key(|task| std::cmp::Reverse((task.updated_at, task.id)));
+        }
+        let tasks = tasks.into_iter().take(filter.limit).cloned();
+        Receipt::ready(Ok(tasks.collect()))
+    }
+
+    fn count_tasks(&self, filter: TaskFilter) -> Receipt<usize> {
+        let inner = self.0.lock();
+        let tasks = inner.tasks.values();
+        let tasks = tasks.filter(|task| admits(&filter, &task.record));
+        Receipt::ready(Ok(tasks.count()))
     }
 
     fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>> {
@@ -257,5 +279,10 @@ impl Store for MemoryStore {
 
     fn resend_callbacks(&self, task: TaskId) -> Receipt<bool> {
         Receipt::ready(Ok(self.0.lock().outbox.resend(task)))
+    }
+
+    fn drop_lane(&self, task: TaskId, lane: String) -> Receipt {
+        self.0.lock().outbox.drop_lane(task, &lane);
+        Receipt::ready(Ok(()))
     }
 }

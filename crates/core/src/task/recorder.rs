@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{Task, not_written, state_of};
+use super::{Task, not_written};
 use crate::{
     agent::Keep,
     bell::Bell,
@@ -19,7 +19,7 @@ use crate::{
     event::{End, Event},
     id::TaskId,
     pipe::Item,
-    store::{LogItem, Receipt, StoreError, TaskState},
+    store::{Receipt, StoreError},
 };
 
 /// How much is taken from the pipe at once: about one batch of the store.
@@ -93,12 +93,18 @@ impl Recorder {
             Err(error) => self.give_up(&error),
         };
         match over {
-            Over::Ended(end, seq) => match self.task.conclude(end, seq).await {
-                Ok(()) => self.ack(seq),
-                Err(error) => {
-                    tracing::error!(task = %self.task.id, %error, "the end of a task could not be written");
+            Over::Ended(end, seq) => {
+                let (ended, written) = self.task.conclude(end, seq).await;
+                match written {
+                    Ok(()) => self.ack(seq),
+                    Err(error) => {
+                        tracing::error!(task = %self.task.id, %error, "the end of a task could not be written");
+                    }
                 }
-            },
+                // Before its readers see the end: the next turn may follow at once.
+                live.lock().remove(&self.task.id);
+                self.task.show_end(ended);
+            }
             // It stays in the store for the next start.
             Over::Parked => {
                 live.lock().remove(&self.task.id);
@@ -106,12 +112,8 @@ impl Recorder {
                 if self.asking.call().is_sent() {
                     self.asking.leave();
                 }
-                return;
             }
         }
-        // Before its readers see the end: the next turn may follow at once.
-        live.lock().remove(&self.task.id);
-        self.task.show(false);
     }
 
     /// Waits for the call's turn; `sent` is committed before the agent gets it, so that it never runs twice. False if
@@ -132,13 +134,13 @@ impl Recorder {
             }
             if stopping.is_cancelled() {
                 if *sent {
-                    self.mark(false).await?;
+                    self.task.mark(false).await?;
                 }
                 return Ok(false);
             }
             if call.clock.lock().stage == Stage::Placed {
                 if !*sent {
-                    self.mark(true).await?;
+                    self.task.mark(true).await?;
                     *sent = true;
                     // Look again: that took a while.
                     continue;
@@ -149,7 +151,7 @@ impl Recorder {
                 // The agent left in between: it never saw the message.
                 *sent = false;
                 if !call.is_ended() {
-                    self.mark(false).await?;
+                    self.task.mark(false).await?;
                 }
                 continue;
             }
@@ -161,17 +163,6 @@ impl Recorder {
                 () = stopping.cancelled() => {}
             }
         }
-    }
-
-    fn mark(&self, sent: bool) -> Receipt {
-        self.task.update(true, |record| {
-            record.sent = sent;
-            record.state = if sent {
-                TaskState::Working
-            } else {
-                TaskState::Submitted
-            };
-        })
     }
 
     /// Writes the reply to the log until it ends and all of it is written. The pipe is read only while the store keeps up.
@@ -200,7 +191,8 @@ impl Recorder {
                 }
                 // The hub has waited for it as long as it does.
                 () = &mut stopped, if is_open => {
-                    if self.task.keep == Keep::Full && self.asking.call().may_be_resumed() {
+                    let keep = *self.task.keep.lock();
+                    if keep == Keep::Full && self.asking.call().may_be_resumed() {
                         break Over::Parked;
                     }
                     self.asking.call().finish(End::Failed(crate::hub::stopping()), true);
@@ -228,15 +220,8 @@ impl Recorder {
             return;
         }
         let bytes: usize = events.iter().map(|(event, _)| event.weight()).sum();
-        let asks = events
-            .iter()
-            .any(|(event, _)| matches!(event, Event::Ask(_)));
         let seq = events.iter().rev().find_map(|(_, seq)| *seq);
-        let items = events
-            .into_iter()
-            .map(|(event, seq)| (LogItem::Event(event), seq))
-            .collect();
-        match self.task.append(items) {
+        match self.task.write(self.asking.call(), events) {
             Some(receipt) => {
                 self.unwritten.push_back(Unwritten {
                     receipt,
@@ -246,14 +231,6 @@ impl Recorder {
                 self.unwritten_bytes += bytes;
             }
             None => self.ack(seq),
-        }
-        if asks {
-            let call = self.asking.call();
-            // The log has the question; that the record says so too may come with the next commit.
-            drop(
-                self.task
-                    .update(false, |record| record.state = state_of(call)),
-            );
         }
     }
 

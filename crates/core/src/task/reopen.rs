@@ -35,10 +35,11 @@ impl Hub {
                 Some(message) => self.reopen(&mut reopened, message),
                 None => Err(Failure::hub_restarted()),
             };
-            let task = Task::new(reopened.record, keep, call.is_ok(), tasks);
+            let turn = Some(reopened.turn);
+            let task = Task::new(reopened.record, keep, call.is_ok(), turn, tasks);
             match call {
                 Ok(call) => drop(tasks.run(task, call, sent, Receipt::ready(Ok(())))),
-                Err(failure) => task.conclude(End::Failed(failure), None).await?,
+                Err(failure) => task.conclude(End::Failed(failure), None).await.1?,
             }
         }
         Ok(())

@@ -65,6 +65,7 @@ mod tests {
                 parts: vec![Part::Text(text.into())],
                 append: false,
                 last: true,
+                extra: None,
             }))
         };
         let text = |text: &str| LogItem::Event(Event::text(text));

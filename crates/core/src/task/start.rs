@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Task, store_failure};
+use super::{Task, followers::kept, store_failure};
 use crate::{
     agent::Keep,
     call::Life,
@@ -13,42 +13,55 @@ use crate::{
     failure::{Failure, Reason},
     hub::{Hub, LONGEST, Request, Start},
     id::{CallId, TaskId},
+    outbox::add,
     principal::Principal,
     store::{LogItem, TaskRecord, TaskState},
     units::Span,
 };
 
 impl Hub {
-    /// Starts a kept call as a new task. It is accepted when this returns: the store has it.
+    /// Starts a kept call as a new task. It is accepted when this returns: the store has it. A request that is repeated
+    /// (see [`Request::once`]) gives the task that was made of it, wherever that stands.
     pub async fn start_task(&self, request: Request) -> Result<Arc<Task>, Failure> {
-        let id = CallId::new();
-        self.keep_call(request, id, None).await
+        let _once = self.claim_once(&request).await;
+        if let Some(task) = self.repeated(&request).await? {
+            return Ok(task);
+        }
+        self.keep_call(request, CallId::new(), None).await
     }
 
-    /// Goes on with a task whose agent waits for another message.
+    /// Goes on with a task whose agent waits for another message. One that is repeated gives the task as it stands.
     pub async fn continue_task(
         &self,
         mut request: Request,
         task: &Arc<Task>,
     ) -> Result<Arc<Task>, Failure> {
-        let conflict = |state: &str| {
+        let tasks = self.tasks();
+        request.target = task.record().agent;
+        let _once = self.claim_once(&request).await;
+        let _turn = tasks.changing.claim(task.id).await;
+        if let Some(task) = self.repeated(&request).await? {
+            return Ok(task);
+        }
+        let record = tasks.current(task).await?;
+        // Whoever may go on with a task may repeat its last message, too.
+        if let Some(once) = &request.once
+            && once.is_that_of(&record)?
+        {
+            return Ok(tasks.at_hand(record));
+        }
+        if record.state != TaskState::InputRequired || tasks.is_live(task.id) {
+            let state = record.state.name();
             let text = format!("task {} is {state} and takes no further message", task.id);
-            Failure::new(Reason::Conflict, text)
-        };
-        let turn = self.tasks().claim(task.id);
-        let _turn = turn.ok_or_else(|| conflict("just going on"))?;
-        let record = self.tasks().current(task).await?;
-        if record.state != TaskState::InputRequired || self.tasks().is_live(task.id) {
-            return Err(conflict(record.state.name()));
+            return Err(Failure::new(Reason::Conflict, text));
         }
         request.session = Some(record.session.clone());
-        request.target = record.agent.clone();
         self.keep_call(request, CallId::new(), Some(record)).await
     }
 
     async fn keep_call(
         &self,
-        request: Request,
+        mut request: Request,
         id: CallId,
         before: Option<TaskRecord>,
     ) -> Result<Arc<Task>, Failure> {
@@ -59,8 +72,17 @@ impl Hub {
             .map_or_else(|| TaskId::from(id), |record| record.id);
         let callback = request
             .callback
-            .clone()
+            .take()
             .or_else(|| before.as_ref().and_then(|record| record.callback.clone()));
+        let mut followers = before
+            .as_ref()
+            .map_or_else(Vec::new, |record| record.followers.clone());
+        let new = std::mem::take(&mut request.followers);
+        let replaced = add(&mut followers, new, self.limits().followers)?;
+        let once = request
+            .once
+            .take()
+            .or_else(|| before.as_ref().and_then(|record| record.once.clone()));
         let unread = request.unread.map(Span);
         let wait_until = request
             .wait_online
@@ -104,16 +126,23 @@ impl Hub {
             wait_until,
             failure: None,
             callback,
+            followers,
+            once,
             unread,
         };
-        // Whom to tell, and of what, has to be kept somewhere.
-        let keep = match call.entry.settings().store {
-            Keep::None if record.callback.is_some() => Keep::Meta,
-            keep => keep,
-        };
-        let task = Task::new(record, keep, true, tasks);
+        let keep = kept(call.entry.settings().store, &record);
+        let turn = Some(record.log_end);
+        let task = Task::new(record, keep, true, turn, tasks);
         let rows = task.number(vec![(LogItem::Message(message), None)]);
-        let saved = task.save(task.record(), rows, true);
+        let record = task.record();
+        let told = if sent {
+            task.announce(&record)
+        } else {
+            Vec::new()
+        };
+        // Nobody waits for it: the save that follows is committed later.
+        drop(tasks.callbacks.forget(task_id, &replaced));
+        let saved = task.save(record, rows, told, true);
         // The recorder owns the call from here on: a caller that leaves now changes nothing.
         tasks
             .run(task.clone(), call, sent, saved)
@@ -130,9 +159,10 @@ impl Hub {
             let text = format!("task {id} is {state} and cannot be cancelled");
             Failure::new(Reason::Conflict, text)
         };
-        let task = tasks.find(principal, id).await?;
+        tasks.find(principal, id).await?;
         // Nobody goes on with it meanwhile.
-        let _turn = tasks.claim(id).ok_or_else(|| conflict("just going on"))?;
+        let _turn = tasks.changing.claim(id).await;
+        let task = tasks.find(principal, id).await?;
         if task
             .call()
             .is_some_and(|call| call.finish(End::Cancelled, true))
@@ -153,8 +183,9 @@ impl Hub {
         } else {
             Keep::Full
         };
-        let task = Task::new(record, keep, false, tasks);
-        let concluded = task.conclude(End::Cancelled, None).await;
-        concluded.map_err(|error| store_failure(&error))
+        let task = Task::new(record, keep, false, None, tasks);
+        let (_, written) = task.conclude(End::Cancelled, None).await;
+        tasks.turns.tell(id);
+        written.map_err(|error| store_failure(&error))
     }
 }

@@ -100,7 +100,8 @@ impl Subscription {
         };
         let mut rows = rows;
         if rows.is_empty() {
-            rows = match self.task.keep {
+            let keep = *self.task.keep.lock();
+            rows = match keep {
                 Keep::Full => {
                     self.task
                         .store

@@ -1,10 +1,6 @@
 //! The kept calls of a hub: which of them are worked on, and who records them.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -14,7 +10,10 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::{Task, no_such_task, recorder::Recorder, store_failure};
+use super::{
+    Task, claims::Claims, no_such_task, once::ScopedKey, recorder::Recorder, store_failure,
+    turns::Turns,
+};
 use crate::{
     agent::Keep,
     call::{Asking, Call},
@@ -24,7 +23,7 @@ use crate::{
     outbox::Callbacks,
     principal::Principal,
     shared::Shared,
-    store::{Receipt, Store, TaskFilter, TaskRecord},
+    store::{Receipt, Store, TaskFilter, TaskOrder, TaskRecord},
 };
 
 /// The kept calls of a hub.
@@ -34,10 +33,14 @@ pub struct Tasks {
     pub(super) shared: Arc<Shared>,
     pub(super) callbacks: Callbacks,
     live: Arc<Mutex<HashMap<TaskId, Arc<Task>>>>,
-    /// The tasks whose next turn is just being started.
-    continued: Mutex<HashSet<TaskId>>,
+    /// The tasks whose next turn is just being started, or that are changed between two turns.
+    pub(super) changing: Claims<TaskId>,
+    /// The requests that may be repeated, and that are just being taken in.
+    pub(super) keys: Claims<ScopedKey>,
     recorders: TaskTracker,
-    stopping: CancellationToken,
+    pub(super) stopping: CancellationToken,
+    /// Those who wait for the next turn of a task.
+    pub(super) turns: Turns,
 }
 
 impl Tasks {
@@ -47,9 +50,11 @@ impl Tasks {
             store,
             shared,
             live: Arc::default(),
-            continued: Mutex::default(),
+            changing: Claims::default(),
+            keys: Claims::default(),
             recorders: TaskTracker::new(),
             stopping: CancellationToken::new(),
+            turns: Turns::default(),
         }
     }
 
@@ -59,8 +64,7 @@ impl Tasks {
 
     /// A task of the principal's. Foreign and unknown ones look the same.
     pub async fn find(&self, principal: &Principal, id: TaskId) -> Result<Arc<Task>, Failure> {
-        let live = self.live.lock().get(&id).cloned();
-        match live {
+        match self.live(id) {
             Some(task) => of_principal(task, principal),
             None => self.find_stored(principal, id).await,
         }
@@ -75,23 +79,22 @@ impl Tasks {
         let record = self.store.find_task(id).await;
         let record = record.map_err(|error| store_failure(&error))?;
         let record = record.ok_or_else(no_such_task)?;
-        of_principal(Task::new(record, Keep::Full, false, self), principal)
+        of_principal(self.looked_at(record), principal)
     }
 
-    /// The principal's tasks, newest first.
+    /// The principal's tasks, newest first. In the order of [`TaskOrder::Updated`] they are as the store has them, so
+    /// that the last one's time and id are the cursor of the next page whatever happens to it meanwhile.
     pub async fn list(
         &self,
         principal: &Principal,
-        mut filter: TaskFilter,
+        filter: TaskFilter,
     ) -> Result<Vec<TaskRecord>, Failure> {
-        if !principal.is_admin() {
-            filter.whose = principal.reach();
+        let order = filter.order;
+        let records = self.store.list_tasks(within(principal, filter)).await;
+        let mut records = records.map_err(|error| store_failure(&error))?;
+        if order == TaskOrder::Updated {
+            return Ok(records);
         }
-        let mut records = self
-            .store
-            .list_tasks(filter)
-            .await
-            .map_err(|error| store_failure(&error))?;
         let live = self.live.lock();
         for record in &mut records {
             if let Some(task) = live.get(&record.id) {
@@ -101,29 +104,47 @@ impl Tasks {
         Ok(records)
     }
 
+    /// How many tasks of the principal's there are on all pages of a list.
+    pub async fn count(&self, principal: &Principal, filter: TaskFilter) -> Result<usize, Failure> {
+        let count = self.store.count_tasks(within(principal, filter)).await;
+        count.map_err(|error| store_failure(&error))
+    }
+
     /// Notes the answer to an ask of a task's call.
     pub(crate) fn answered(&self, call: &Call, ask_id: &str, answer: Answer) {
-        let task = call.task.and_then(|id| self.live.lock().get(&id).cloned());
-        if let Some(task) = task {
+        if let Some(task) = call.task.and_then(|id| self.live(id)) {
             task.answered(call, ask_id, answer);
         }
+    }
+
+    /// A task that is worked on.
+    pub(super) fn live(&self, id: TaskId) -> Option<Arc<Task>> {
+        self.live.lock().get(&id).cloned()
     }
 
     pub(super) fn is_live(&self, id: TaskId) -> bool {
         self.live.lock().contains_key(&id)
     }
 
-    /// Claims the next turn of a task, so that two messages at once do not both get it.
-    pub(super) fn claim(&self, id: TaskId) -> Option<Turn<'_>> {
-        let is_first = self.continued.lock().insert(id);
-        // Made only if it is the first: one that is dropped gives the claim back.
-        is_first.then(|| Turn { tasks: self, id })
+    /// The records of all tasks that are worked on.
+    pub(super) fn live_records(&self) -> Vec<TaskRecord> {
+        let live = self.live.lock();
+        live.values().map(|task| task.record()).collect()
+    }
+
+    /// The task of a record that was found in the store: the one that is worked on, or a look at it.
+    pub(super) fn at_hand(&self, record: TaskRecord) -> Arc<Task> {
+        let live = self.live(record.id);
+        live.unwrap_or_else(|| self.looked_at(record))
+    }
+
+    fn looked_at(&self, record: TaskRecord) -> Arc<Task> {
+        Task::new(record, Keep::Full, false, None, self)
     }
 
     /// What is known of a task now; the one at hand may have been found before its last turn.
     pub(super) async fn current(&self, task: &Task) -> Result<TaskRecord, Failure> {
-        let live = self.live.lock().get(&task.id).cloned();
-        if let Some(live) = live {
+        if let Some(live) = self.live(task.id) {
             return Ok(live.record());
         }
         let stored = self.store.find_task(task.id).await;
@@ -181,6 +202,7 @@ impl Tasks {
     ) -> Receipt {
         *task.call.lock() = Arc::downgrade(&call);
         self.live.lock().insert(task.id, task.clone());
+        self.turns.tell(task.id);
         let (accepted, receipt) = Receipt::pair();
         let recorder = Recorder::new(task, Asking::new(call), self.shared.limits.task_unwritten.0);
         let (live, stopping) = (self.live.clone(), self.stopping.clone());
@@ -195,15 +217,13 @@ fn of_principal(task: Arc<Task>, principal: &Principal) -> Result<Arc<Task>, Fai
     is_theirs.then_some(task).ok_or_else(no_such_task)
 }
 
-/// The claim on a task's next turn.
-#[derive(Debug)]
-pub(super) struct Turn<'a> {
-    tasks: &'a Tasks,
-    id: TaskId,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.tasks.continued.lock().remove(&self.id);
+/// What of a list the principal may see.
+fn within(principal: &Principal, filter: TaskFilter) -> TaskFilter {
+    if principal.is_admin() {
+        return filter;
+    }
+    TaskFilter {
+        whose: principal.reach(),
+        ..filter
     }
 }

@@ -1,17 +1,22 @@
 //! The A2A door: agents of the hub, called over HTTP.
 //!
-//! One dialect so far, that of Agno Go (seed 001): JSON-RPC bodies at `POST /a2a/message/send` and
-//! `POST /a2a/message/stream`, for all agents of the hub in one space of ids. What it accepts and sends, what it cannot
-//! carry and where it differs from the original is in `docs/protocols/a2a.md`.
+//! Official A2A, versions 0.3 and 1.0, at an address per agent: what it accepts and sends is in `docs/protocols/a2a.md`.
+//! And the dialect of Agno Go (seed 001): JSON-RPC bodies at `POST /a2a/message/send` and `POST /a2a/message/stream`, for
+//! all agents of the hub in one space of ids, see `docs/protocols/a2a-seed.md`.
 //!
 //! - `door.rs` the routes, and what their handlers share
+//! - `card.rs` and `card/` the cards of agents
+//! - `official.rs` and `official/` the official versions, in all their bindings
 //! - `seed.rs` and `seed/` the dialect: `serve.rs` a request becomes a call, `send.rs` and `stream.rs` its two answers,
 //!   `listen.rs` and `gather.rs` what an answer is made of, `translate.rs` pure functions between wire and core,
 //!   `failure.rs` the codes
 
+mod card;
 mod door;
+mod official;
 mod seed;
 
+pub use self::card::{BadCardKey, CardKey, Cards};
 pub use self::door::{A2a, router, router_at};
 
 /// The door's name, for people and metrics.

@@ -8,4 +8,4 @@ mod serve;
 mod stream;
 mod translate;
 
-pub(crate) use self::{failure::Problem, serve::routes};
+pub(crate) use self::{failure::Problem, serve::routes, translate::is_json};

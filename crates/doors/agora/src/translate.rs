@@ -91,6 +91,7 @@ pub(crate) fn message_from_query(query: Query) -> Message {
         id: None,
         parts,
         metadata: query.metadata.map(Json::from),
+        extra: None,
     }
 }
 
@@ -270,6 +271,7 @@ pub(crate) fn said_in(payload: Option<&RawValue>, with_text: bool) -> Said {
             parts: parts_from_raw(&raw),
             append: false,
             last: true,
+            extra: None,
         }));
     }
     if let Some(ask) = answer.input_required {
@@ -309,6 +311,7 @@ fn artifacts_from_raw(raw: &RawValue) -> Vec<Artifact> {
             parts,
             append: false,
             last: true,
+            extra: None,
         }]
     })
 }

@@ -77,7 +77,7 @@ impl Bridge {
         Self::assemble(hub, gatekeeper, tasks, Vec::new(), Callbacks::none())
     }
 
-    /// The door of a hub with a platform. Its sessions are among `tasks`, and so is whoever delivers the callbacks.
+    /// The door of a hub with a platform. Its sessions are among `tasks`; the hub's courier delivers its callbacks.
     pub fn with_platform(
         hub: Hub,
         gatekeeper: Gatekeeper,
@@ -88,9 +88,8 @@ impl Bridge {
             Some(rules) => Callbacks::new(rules)?,
             None => Callbacks::none(),
         };
-        let bridge = Self::assemble(hub, gatekeeper, tasks, platform.secrets, callbacks);
-        Callbacks::start(&bridge);
-        Ok(bridge)
+        let secrets = platform.secrets;
+        Ok(Self::assemble(hub, gatekeeper, tasks, secrets, callbacks))
     }
 
     fn assemble(

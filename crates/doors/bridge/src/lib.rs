@@ -26,7 +26,7 @@ mod translate;
 pub use self::{
     api::{description, router},
     bridge::{Bridge, Platform},
-    callbacks::{CallbackKey, CallbackRules},
+    callbacks::CallbackRules,
     secret::Secret,
 };
 

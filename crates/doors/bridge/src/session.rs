@@ -3,6 +3,7 @@
 mod acks;
 mod frames;
 mod left;
+mod profile;
 mod register;
 mod resume;
 

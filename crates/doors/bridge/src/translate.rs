@@ -89,7 +89,7 @@ pub(crate) fn event_from_chunk(chunk: &uplink::Chunk<'_>) -> Event {
 /// The end of an agent's answer.
 pub(crate) fn end_from_done(done: &uplink::Done<'_>) -> End {
     let state = match done.state.as_deref() {
-        Some("input_required") => DoneState::InputRequired,
+        Some("input_required" | "auth_required") => DoneState::InputRequired,
         Some("rejected") => DoneState::Rejected,
         _ => DoneState::Completed,
     };
@@ -100,6 +100,8 @@ pub(crate) fn end_from_done(done: &uplink::Done<'_>) -> End {
         usage: done.usage.map(json_from),
         stop_reason: done.stop_reason.as_deref().map(str::to_owned),
         file_transfer_offer: done.file_transfer_offer.map(json_from),
+        is_message: done.state.as_deref() == Some("message"),
+        needs_auth: done.state.as_deref() == Some("auth_required"),
     }))
 }
 
@@ -117,6 +119,7 @@ pub(crate) fn event_from_artifact(artifact: &uplink::Artifact<'_>) -> Event {
         parts,
         append: artifact.append,
         last: artifact.last,
+        extra: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! What Jackfield's doors share and none of them owns: the HTTP server and its sockets, the WebSocket
 //! that a door's actor loop turns on, the upgrade that leads from one to the other, the `Host` and
-//! `Origin` guard, and the body of an SSE response. Nothing here knows a protocol.
+//! `Origin` guard, the body of an SSE response, the one way out, and the courier that empties the outbox.
+//! Nothing here knows a protocol.
 
 pub mod auth;
 pub mod body;
@@ -9,11 +10,12 @@ pub mod io;
 pub mod line;
 pub mod mailbox;
 pub mod outbound;
+pub mod outbox;
 pub mod server;
 pub mod socket;
 pub mod sse;
 pub mod tasks;
-#[cfg(feature = "testing")]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tls;
 pub mod trace;

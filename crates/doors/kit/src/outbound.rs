@@ -32,6 +32,9 @@ mod tests;
 /// How long a request may take in all (DESIGN 5.11).
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long the host of a URL that is only to be judged may be looked up: somebody waits for the answer.
+const LOOKUP: Duration = Duration::from_secs(3);
+
 /// How much of an answer is read: enough for any word of thanks or complaint.
 pub const MAX_ANSWER: usize = 64 << 10;
 
@@ -129,6 +132,7 @@ pub struct Outbound {
     guarded: Client,
     /// For places that the operator chose.
     trusting: Client,
+    resolver: Arc<dyn Resolver>,
     allow_private: bool,
     trusted: Arc<HashSet<String>>,
 }
@@ -146,7 +150,8 @@ impl Outbound {
     ) -> Result<Self, OutboundError> {
         let nobody = Self {
             guarded: client(resolver.clone(), !rules.allow_private)?,
-            trusting: client(resolver, false)?,
+            trusting: client(resolver.clone(), false)?,
+            resolver,
             allow_private: rules.allow_private,
             trusted: Arc::default(),
         };
@@ -171,19 +176,31 @@ impl Outbound {
     /// Reads a URL that a caller gave and judges what can be judged without looking its host up.
     pub fn check(&self, url: &str) -> Result<Url, OutboundError> {
         let url = parse(url)?;
-        if self.allow_private || self.trusts(&url) {
+        if self.may_be_private(&url) {
             return Ok(url);
         }
         let host = url.host_str().unwrap_or_default();
-        // In a URL, an IPv6 address stands in brackets.
-        let literal = host.trim_start_matches('[').trim_end_matches(']');
         let name = host.trim_end_matches('.').to_ascii_lowercase();
-        let is_refused = match literal.parse::<IpAddr>() {
-            Ok(addr) => !is_public(addr),
-            Err(_) => name == "localhost" || name.ends_with(".localhost"),
+        let is_refused = match literal(host) {
+            Some(addr) => !is_public(addr),
+            None => name == "localhost" || name.ends_with(".localhost"),
         };
         if is_refused {
             return Err(OutboundError::Private { place: name });
+        }
+        Ok(url)
+    }
+
+    /// Like [`Outbound::check`], and looks the host up too: for a URL that is kept, so that whoever gives a bad one
+    /// learns it at once. A host that cannot be looked up now passes, since every request judges again.
+    pub async fn admit(&self, url: &str) -> Result<Url, OutboundError> {
+        let url = self.check(url)?;
+        let host = url.host_str().unwrap_or_default();
+        if !self.may_be_private(&url) && literal(host).is_none() {
+            let lookup = self.resolver.resolve(host.to_owned());
+            if let Ok(Ok(found)) = tokio::time::timeout(LOOKUP, lookup).await {
+                judge(host, &found)?;
+            }
         }
         Ok(url)
     }
@@ -205,6 +222,10 @@ impl Outbound {
         let request = client.post(url).headers(headers).body(body.into());
         let response = request.send().await.map_err(|error| why(origin, &error))?;
         Ok(read(response).await)
+    }
+
+    fn may_be_private(&self, url: &Url) -> bool {
+        self.allow_private || self.trusts(url)
     }
 
     fn trusts(&self, url: &Url) -> bool {
@@ -236,6 +257,12 @@ impl fmt::Debug for Outbound {
 /// The origin of a URL, as one text: scheme, host and port.
 pub fn origin_of(url: &Url) -> String {
     url.origin().ascii_serialization()
+}
+
+/// The address that a URL's host is, if it is no name. IPv6 addresses stand in brackets there.
+fn literal(host: &str) -> Option<IpAddr> {
+    let addr = host.trim_start_matches('[').trim_end_matches(']');
+    addr.parse().ok()
 }
 
 fn parse(text: &str) -> Result<Url, OutboundError> {
@@ -270,13 +297,22 @@ impl reqwest::dns::Resolve for Judge {
         let judges = self.judges;
         Box::pin(async move {
             let found = lookup.await?;
-            if judges && let Some(addr) = found.iter().find(|addr| !is_public(**addr)) {
-                let place = format!("{host} ({addr})");
-                return Err(OutboundError::Private { place }.into());
+            if judges {
+                judge(&host, &found)?;
             }
             let addrs: Addrs = Box::new(found.into_iter().map(|addr| SocketAddr::new(addr, 0)));
             Ok(addrs)
         })
+    }
+}
+
+/// One address that is not public is enough: which of them is used is not ours to choose.
+fn judge(host: &str, found: &[IpAddr]) -> Result<(), OutboundError> {
+    match found.iter().find(|addr| !is_public(**addr)) {
+        Some(addr) => Err(OutboundError::Private {
+            place: format!("{host} ({addr})"),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -1,15 +1,17 @@
-//! What the tests of doors share: agents whose part the test plays, reading streams, and judging answers by the API's own
-//! description. For tests only, behind the feature `testing`.
+//! What the tests of doors share: agents whose part the test plays, reading streams, a place that is called back, and
+//! judging answers by the API's own description. For tests only, behind the feature `testing`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
 
+mod receiver;
 mod scripted;
 pub mod spec;
 mod stream;
 
 pub use self::{
+    receiver::{CALLBACK_KEY, Called, Post},
     scripted::{Manner, Scripted},
     stream::{Sse, SseReader},
 };

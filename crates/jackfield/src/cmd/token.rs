@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 
 use crate::{
     assembly::ADMIN_TOKEN,
+    callbacks::CALLBACK_KEY,
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
     output::{self, Table, text, time},
-    platform::{self, CALLBACK_KEY, PLATFORM_SECRET},
+    platform::{self, PLATFORM_SECRET},
 };
 
 /// Make, list and revoke tokens; show the hub's own secrets.

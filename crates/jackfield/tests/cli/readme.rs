@@ -88,8 +88,8 @@ async fn the_commands_of_the_readme_work() {
                 let line = line.replace("http://127.0.0.1:7411", &hub.url(""));
                 if Path::new("/usr/bin/curl").exists() {
                     let said = shell(&cli, &hub, &line).await;
-                    let is_done =
-                        said.contains("event: done") || said.contains(r#"{"type":"done""#);
+                    let ends = ["event: done", r#"{"type":"done""#, "TASK_STATE_COMPLETED"];
+                    let is_done = ends.iter().any(|end| said.contains(end));
                     assert!(is_done && said.contains("hello"), "{said}");
                 }
             }

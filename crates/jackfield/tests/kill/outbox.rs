@@ -152,7 +152,7 @@ async fn a_destination_that_asked_for_time_gets_it_from_the_next_hub_too() {
 #[tokio::test]
 async fn a_callback_to_a_place_that_was_down_arrives_when_it_is_up() {
     let closed = Closed::new();
-    let hub = Hub::start_with("log = \"jackfield_bridge=debug\"\n").await;
+    let hub = Hub::start_with("log = \"jackfield_kit=debug\"\n").await;
     let mut scene = Scene::with(hub).await;
     scene.task("r1", &closed.url()).await;
     scene.hub.says("callback failed").await;

@@ -91,7 +91,11 @@ pub(crate) enum End {
 pub(crate) enum State {
     #[default]
     Completed,
+    /// Completed, and no more than a word in passing.
+    Message,
     InputRequired,
+    /// Input is required, and it is credentials.
+    AuthRequired,
     Rejected,
 }
 
@@ -100,7 +104,9 @@ impl State {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
+            Self::Message => "message",
             Self::InputRequired => "input_required",
+            Self::AuthRequired => "auth_required",
             Self::Rejected => "rejected",
         }
     }

@@ -238,14 +238,26 @@ impl Reply {
         self.closing.lock().stop_reason = Some(reason.into());
     }
 
-    /// The agent will wait for another message of the same task when the handler returns.
+    /// The agent will wait for another message of the same task when the handler returns. What it said is the question.
     pub fn input_required(&self) {
         self.closing.lock().state = State::InputRequired;
     }
 
-    /// The agent will not do it, as is told when the handler returns.
+    /// As [`input_required`](Self::input_required), and what it waits for are credentials: a caller whose protocol can tell
+    /// the two apart is told so.
+    pub fn auth_required(&self) {
+        self.closing.lock().state = State::AuthRequired;
+    }
+
+    /// The agent will not do it, as is told when the handler returns. What it said is the reason.
     pub fn rejected(&self) {
         self.closing.lock().state = State::Rejected;
+    }
+
+    /// What the agent said is a word in passing and no work: a caller whose protocol can tell the two apart gets a
+    /// message and no task. For all others the call is completed.
+    pub fn bare_message(&self) {
+        self.closing.lock().state = State::Message;
     }
 
     /// Passes on what somebody says who works for this agent.

@@ -38,13 +38,18 @@ pub(super) struct About<'a> {
 /// The first frame of a connection.
 pub(super) fn register(agent: &Agent, token: Option<&str>, resume: Option<Resume<'_>>) -> String {
     let text = |text: &Option<String>| text.clone().map(Cow::Owned);
+    let profile = &agent.profile;
+    let ids = profile.skills.iter().map(|skill| Cow::from(&skill.id));
+    let besides = (!profile.is_plain()).then(|| to_raw_value(profile).ok());
+    let besides = besides.flatten();
     uplink::register(&Register {
         agent_id: agent.id.as_str().into(),
         token: token.map(Into::into),
         agent_type: text(&agent.agent_type),
-        capabilities: agent.skills.iter().map(Into::into).collect(),
+        capabilities: ids.collect(),
         name: text(&agent.name),
         description: text(&agent.description),
+        profile: besides.as_deref(),
         extensions: extension::ALL.map(Into::into).to_vec(),
         resume,
         ..Register::default()

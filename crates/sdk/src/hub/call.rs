@@ -52,6 +52,11 @@ impl CallBuilder {
         self.set("parts", parts)
     }
 
+    /// The caller's own id of the message, which the agent is told.
+    pub fn message_id(self, id: impl Into<String>) -> Self {
+        self.set("message_id", id.into())
+    }
+
     /// The conversation to go on with.
     pub fn session(self, session: impl Into<String>) -> Self {
         self.set("session", session.into())

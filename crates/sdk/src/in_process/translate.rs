@@ -1,7 +1,7 @@
 //! Pure functions between what an agent says and hears and the core's types. No state.
 
 use jackfield_core::{
-    agent::{Profile, Skill},
+    agent::Profile,
     call::Call,
     entry::AgentView,
     event::{self, Json},
@@ -16,18 +16,14 @@ use crate::{
     agent::{self, Ask, AskKind, ChunkKind, Closing, End, Heard, State},
 };
 
-/// What an agent says of itself.
+/// What an agent says of itself. Both sides write what it says besides its name as the same JSON.
 pub(super) fn profile_of(agent: &Agent) -> Profile {
-    let skill = |id: &String| Skill {
-        id: id.clone(),
-        ..Skill::default()
-    };
+    let besides = value(&agent.profile).and_then(|besides| serde_json::from_value(besides).ok());
     Profile {
         name: agent.name.clone().unwrap_or_else(|| agent.id.clone()),
         description: agent.description.clone(),
         agent_type: agent.agent_type.clone(),
-        skills: agent.skills.iter().map(skill).collect(),
-        endpoint: None,
+        ..besides.unwrap_or_default()
     }
 }
 
@@ -104,6 +100,7 @@ pub(super) fn artifact(artifact: Artifact) -> Result<event::Artifact, failure::F
         parts: parts.ok_or_else(unwritable)?,
         append: artifact.append,
         last: artifact.last,
+        extra: None,
     })
 }
 
@@ -136,8 +133,8 @@ fn done(closing: Closing) -> event::Done {
     let file = |file| value(&file).and_then(|file| serde_json::from_value(file).ok());
     event::Done {
         state: match closing.state {
-            State::Completed => event::DoneState::Completed,
-            State::InputRequired => event::DoneState::InputRequired,
+            State::Completed | State::Message => event::DoneState::Completed,
+            State::InputRequired | State::AuthRequired => event::DoneState::InputRequired,
             State::Rejected => event::DoneState::Rejected,
         },
         result: closing.result,
@@ -145,6 +142,8 @@ fn done(closing: Closing) -> event::Done {
         usage: closing.usage.as_ref().and_then(json),
         stop_reason: closing.stop_reason,
         file_transfer_offer: None,
+        is_message: closing.state == State::Message,
+        needs_auth: closing.state == State::AuthRequired,
     }
 }
 

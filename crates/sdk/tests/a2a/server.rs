@@ -80,6 +80,19 @@ async fn one_agent_is_served_in_one_line() {
 }
 
 #[tokio::test]
+async fn a_word_in_passing_is_a_completed_task() {
+    let agent = Agent::new("a").on_message(|_, reply| async move {
+        reply.text("hi").await?;
+        reply.bare_message();
+        Ok(())
+    });
+    let router = agent.into_a2a_router("/a2a").unwrap();
+    let (_, answer) = post(&router, "/a2a/message/send", "a").await;
+    assert_eq!(answer["result"]["task"]["status"], "completed");
+    assert_eq!(words(&answer), "hi");
+}
+
+#[tokio::test]
 async fn agents_teams_and_workflows_have_one_space_of_ids() {
     let team = Team::new("team").member(says("member", "hi"));
     let workflow = Workflow::new("workflow").step("step", |text| async move { Ok(text + "!") });
@@ -128,6 +141,24 @@ async fn the_routes_lie_where_the_prefix_says_and_leave_the_rest_to_others() {
         let (status, _) = request(&router, Method::GET, "/health", String::new()).await;
         assert_eq!(status, StatusCode::OK);
     }
+}
+
+#[tokio::test]
+async fn an_agent_has_a_card_where_the_server_knows_its_url() {
+    let well_known = "/own/agents/my-agent/.well-known/agent-card.json";
+    let server = || a2a::serve([says("my-agent", "hi")]);
+    let router = server()
+        .public_url("https://me.example.com/")
+        .into_router("/own");
+    let (status, card) = request(&router.unwrap(), Method::GET, well_known, String::new()).await;
+    assert_eq!(status, StatusCode::OK);
+    let url = "https://me.example.com/own/agents/my-agent";
+    assert_eq!(card["supportedInterfaces"][0]["url"], url);
+    assert_eq!(card["capabilities"]["pushNotifications"], false);
+    assert_eq!(card.get("signatures"), None);
+    let router = server().into_router("/own").unwrap();
+    let (status, _) = request(&router, Method::GET, well_known, String::new()).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "an address is never guessed");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! How an agent comes to the hub, and when it stays away.
 
-use jackfield_sdk::{Agent, Error};
+use jackfield_sdk::{Agent, Error, Extension, Skill};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -13,7 +13,13 @@ async fn it_registers_with_version_2_and_all_extensions() {
         .description("says what you said")
         .agent_type("example")
         .skill("repeat")
-        .skill("speak");
+        .skill(Skill::new("speak").name("Speech").description("aloud"))
+        .version("1.2")
+        .input_mode("text/plain")
+        .input_mode("image/png")
+        .output_mode("text/plain")
+        .extension("https://x/y")
+        .extension(Extension::new("https://x/z").description("z").required());
     let script = Script::start(agent).await;
     let (wire, register) = script.greet().await;
     assert_eq!(wire.uri, "/ws?agent_id=echo%3A1%40home");
@@ -22,8 +28,26 @@ async fn it_registers_with_version_2_and_all_extensions() {
         json!({
             "type": "register", "agent_id": "echo:1@home", "token": "secret",
             "bridge_version": "2", "agent_type": "example", "capabilities": ["repeat", "speak"],
+            "profile": {
+                "version": "1.2", "input_modes": ["text/plain", "image/png"], "output_modes": ["text/plain"],
+                "skills": [{"id": "repeat"}, {"id": "speak", "name": "Speech", "description": "aloud"}],
+                "extensions": [{"uri": "https://x/y"}, {"uri": "https://x/z", "description": "z", "required": true}],
+            },
             "name": "Echo", "description": "says what you said",
             "extensions": ["resume", "artifacts", "input", "meta"],
+        })
+    );
+}
+
+#[tokio::test]
+async fn it_says_no_more_than_the_protocol_has_where_that_is_all() {
+    let script = Script::start(Agent::new("a").skill("repeat")).await;
+    let (_, register) = script.greet().await;
+    assert_eq!(
+        register,
+        json!({
+            "type": "register", "agent_id": "a", "token": "secret", "bridge_version": "2",
+            "capabilities": ["repeat"], "extensions": ["resume", "artifacts", "input", "meta"],
         })
     );
 }

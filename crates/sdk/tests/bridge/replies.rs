@@ -69,6 +69,41 @@ async fn everything_that_can_be_said_has_a_frame() {
 }
 
 #[tokio::test]
+async fn a_handler_ends_its_turn_as_it_wants() {
+    let agent = Agent::new("a").on_message(|message, reply| async move {
+        let id = message.message_id.unwrap_or_default();
+        reply.text(format!("{id} it is")).await?;
+        // The last word counts.
+        reply.rejected();
+        match id.as_str() {
+            "asking" => reply.input_required(),
+            "passing" => reply.bare_message(),
+            _ => {}
+        }
+        Ok(())
+    });
+    let script = Script::start(agent).await;
+    let mut wire = script.first().await;
+    for (id, state) in [
+        ("asking", "input_required"),
+        ("passing", "message"),
+        ("refusing", "rejected"),
+    ] {
+        wire.send(json!({
+            "type": "message", "session_id": "s", "request_id": "r", "content": "go",
+            "attachments": [], "meta": {"message_id": id, "parts": [{"text": "go"}]},
+        }))
+        .await;
+        let words = format!("{id} it is");
+        wire.expect(about(1, json!({"type": "chunk", "delta": words})))
+            .await;
+        wire.expect(about(2, json!({"type": "done", "state": state})))
+            .await;
+        wire.ack("r", 2).await;
+    }
+}
+
+#[tokio::test]
 async fn a_question_waits_for_its_answer_and_takes_the_first() {
     let agent = Agent::new("a").on_message(|_, reply| async move {
         let wanted = Question::new("which?").schema(json!({"type": "string"}));

@@ -4,7 +4,7 @@ use jackfield_testkit::SOON;
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 
-use crate::program::listening;
+use crate::program::{listening, terminate};
 
 /// Copied from the seed.
 const COMMAND: &str = r#"curl -X POST http://localhost:7777/a2a/message/send \
@@ -121,6 +121,12 @@ async fn the_error_of_the_seed_is_the_seeds_error() {
         unknown["error"],
         json!({"code": -32000, "message": "entity 'nobody' not found"})
     );
+}
+
+#[tokio::test]
+async fn the_server_stops_when_it_is_terminated() {
+    let (mut program, _) = listening("a2a_server").await;
+    terminate(&mut program).await;
 }
 
 #[tokio::test]

@@ -32,6 +32,17 @@ pub(crate) async fn first_line(from: impl AsyncRead + Unpin) -> String {
     line.expect("it says something")
 }
 
+/// Tells an example to stop, as a supervisor does. It ends well.
+pub(crate) async fn terminate(program: &mut Child) {
+    let id = program.id().expect("it runs").to_string();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "kill -TERM \"$1\"", "kill", &id]);
+    assert!(shell.status().await.unwrap().success());
+    let ended = timeout(SOON, program.wait()).await;
+    let status = ended.expect("it ends in time").unwrap();
+    assert!(status.success(), "{status}");
+}
+
 /// An example that serves, and where.
 pub(crate) async fn listening(name: &str) -> (Child, String) {
     let mut program = example(name).env("PORT", "0").spawn().unwrap();

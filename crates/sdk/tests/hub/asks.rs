@@ -112,6 +112,7 @@ async fn a_caller_gets_what_was_made_and_how_it_ended() -> anyhow::Result<()> {
         match message.text.as_str() {
             "reject" => reply.rejected(),
             "wait" => reply.input_required(),
+            "pass" => reply.bare_message(),
             _ => {}
         }
         Ok(())
@@ -121,6 +122,7 @@ async fn a_caller_gets_what_was_made_and_how_it_ended() -> anyhow::Result<()> {
     for (text, state) in [
         ("go", "completed"),
         ("wait", "input_required"),
+        ("pass", "completed"),
         ("reject", "rejected"),
     ] {
         let mut call = hub.call("bob").text(text).start().await?;

@@ -16,7 +16,7 @@ use jackfield_core::{
     id::{AgentId, Owner, SessionId},
     principal::Principal,
 };
-use jackfield_sdk::{Agent, Artifact, Error, Failure, File};
+use jackfield_sdk::{Agent, Artifact, Error, Extension, Failure, File, Skill};
 use jackfield_testkit::{SOON, fake_request};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -53,6 +53,7 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
         )
         .unwrap(),
         metadata: Some(Json::parse(r#"{"k":"v"}"#).unwrap()),
+        extra: None,
     };
     let target = AgentId::parse("bob").unwrap();
     let mut request = Request::new(Principal::local(), "local", target, message);
@@ -81,19 +82,32 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
 
 #[tokio::test]
 async fn an_agent_says_who_it_is() {
-    let agent = echo("bob").name("Bob").description("says it back");
-    let (hub, _bob) = with(agent.agent_type("example").skill("repeat")).await;
+    let agent = echo("bob")
+        .name("Bob")
+        .description("says it back")
+        .agent_type("example")
+        .skill("repeat")
+        .skill(Skill::new("speak").name("Speech").description("aloud"))
+        .version("1.2")
+        .input_mode("text/plain")
+        .output_mode("image/png")
+        .extension(Extension::new("https://x/y").required());
+    let (hub, _bob) = with(agent).await;
     let views = hub.discover(&Principal::local(), &Wanted::default());
     let [bob] = &views[..] else {
         panic!("{views:?}")
     };
     assert_eq!((bob.id.as_str(), bob.door.as_str()), ("bob", "local"));
     assert!(bob.online);
-    let profile = &bob.profile;
-    assert_eq!(profile.name, "Bob");
-    assert_eq!(profile.description.as_deref(), Some("says it back"));
-    assert_eq!(profile.agent_type.as_deref(), Some("example"));
-    assert_eq!(profile.skills[0].id, "repeat");
+    assert_eq!(
+        serde_json::to_value(&bob.profile).unwrap(),
+        json!({
+            "name": "Bob", "description": "says it back", "agent_type": "example", "version": "1.2",
+            "skills": [{"id": "repeat"}, {"id": "speak", "name": "Speech", "description": "aloud"}],
+            "input_modes": ["text/plain"], "output_modes": ["image/png"],
+            "extensions": [{"uri": "https://x/y", "required": true}],
+        })
+    );
 }
 
 #[tokio::test]
@@ -254,6 +268,27 @@ async fn a_caller_gets_what_was_made_and_how_it_ended() {
         assert_eq!(done["stop_reason"], "end_turn");
         let attached = json!([{"mime": "text/plain", "uri": "https://x/b"}]);
         assert_eq!(done["attachments"], attached);
+    }
+}
+
+#[tokio::test]
+async fn a_word_in_passing_is_a_completed_answer_that_says_so() {
+    let agent = Agent::new("bob").on_message(|message, reply| async move {
+        reply.text(&message.text).await?;
+        if message.text == "hi" {
+            reply.bare_message();
+        }
+        Ok(())
+    });
+    let (hub, _bob) = with(agent).await;
+    for (text, is_message) in [("hi", true), ("work", false)] {
+        let outcome = outcome(call(&hub, "bob", text)).await;
+        assert_eq!(outcome.words, text);
+        let done = outcome.done();
+        assert_eq!(
+            (done.state, done.is_message),
+            (DoneState::Completed, is_message)
+        );
     }
 }
 

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod agents;
+#[path = "../../examples/conformance/behaviour.rs"]
+mod behaviour;
+mod conformance;
 mod hub;
 mod peers;
 mod teams;

@@ -195,3 +195,24 @@ async fn a_later_member_of_the_same_name_takes_the_place_of_the_earlier() {
     let (hub, _team) = with(team).await;
     assert_eq!(words(&hub, "team", "x").await, "a:\nX");
 }
+
+#[tokio::test]
+async fn a_word_in_passing_of_a_member_is_a_completed_answer() {
+    let member = Agent::new("member").on_message(|_, reply| async move {
+        reply.bare_message();
+        Ok(())
+    });
+    let team = Team::new("team")
+        .member(member)
+        .coordinator(|message, reply, team| async move {
+            let mut asked = team.ask("member", message.text)?;
+            while let Some(event) = asked.next().await? {
+                if let Event::Done(done) = event {
+                    reply.text(done.state).await?;
+                }
+            }
+            Ok(())
+        });
+    let (hub, _team) = with(team).await;
+    assert_eq!(words(&hub, "team", "x").await, "completed");
+}

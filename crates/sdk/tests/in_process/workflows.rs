@@ -105,6 +105,24 @@ async fn a_step_that_fails_fails_the_workflow_with_its_name() {
 }
 
 #[tokio::test]
+async fn a_word_in_passing_of_a_step_is_what_the_next_one_is_told() {
+    let passing = |id: &str| {
+        Agent::new(id).on_message(|message, reply| async move {
+            reply.text(format!("{}!", message.text)).await?;
+            reply.bare_message();
+            Ok(())
+        })
+    };
+    let workflow = Workflow::new("flow")
+        .agent(passing("one"))
+        .agent(passing("two"));
+    let (hub, _flow) = with(workflow).await;
+    let outcome = outcome(call(&hub, "flow", "hi")).await;
+    assert_eq!(outcome.words, "hi!!");
+    assert!(outcome.done().is_message, "the last step ends the workflow");
+}
+
+#[tokio::test]
 async fn whoever_leaves_stops_the_running_step() {
     let (step, mut dropped) = endless("slow");
     let workflow = Workflow::new("flow").agent(echo("fast")).agent(step);

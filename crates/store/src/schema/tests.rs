@@ -4,10 +4,12 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use jackfield_core::{
     event::{End, Message},
-    id::CallId,
-    outbox::{Callback, NewCallback, OutboxRow},
+    id::{CallId, CallbackId},
+    outbox::{Callback, Follower, NewCallback, OutboxRow},
     store::{LogItem, Store, TaskRecord, TaskState},
+    task::Once,
 };
+use jiff::Timestamp;
 
 use super::*;
 use crate::SqliteStore;
@@ -161,7 +163,7 @@ fn a_database_of_version_1_is_copied_and_goes_on() {
         reply: vec![LogItem::End(End::Cancelled)],
     });
     let id = callback.as_ref().unwrap().row.id;
-    let written = store.end_turn(ended, Vec::new(), callback);
+    let written = store.save_task(ended, Vec::new(), callback.into_iter().collect(), true);
     written.wait().unwrap();
     let reply = store.callback_reply(id).wait().unwrap();
     assert_eq!(reply, [LogItem::End(End::Cancelled)]);
@@ -175,4 +177,84 @@ fn a_database_of_version_1_is_copied_and_goes_on() {
             .unwrap()
     };
     assert_eq!((count("tasks"), count("log")), (2, 3));
+}
+
+#[test]
+fn a_database_of_version_4_goes_on_with_its_tasks_and_callbacks() {
+    let (dir, _path, conn) = database(&[V1, V2, V3, V4]);
+    let (id, told) = (CallId::new(), CallbackId::new());
+    conn.execute_batch(&format!(
+        r#"
+        INSERT INTO tasks VALUES
+            ('{id}', '{id}', 'ann', 'ann', 'own', 'a', 's', 'r1', 'input_required', 0, 0, 2,
+                '2026-01-01T00:00:00.000000000Z', '2026-01-01T00:00:01.000000000Z', NULL, NULL, NULL, 15, NULL, 30000);
+        INSERT INTO log VALUES
+            ('{id}', 0, NULL, 'message', '{{"parts":[{{"text":"hi"}}]}}'),
+            ('{id}', 1, NULL, 'done', '{{"state":"input_required"}}');
+        INSERT INTO outbox VALUES
+            ('{told}', '{id}', 'https://example.com', '{{"url":"https://example.com/","kind":"bridge"}}', 'pending', 3,
+                '2026-01-01T00:00:02.000000000Z', '2026-01-01T00:00:01.000000000Z', '503', NULL);
+        "#
+    ))
+    .unwrap();
+    drop(conn);
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let mut task = store.find_task(id.into()).wait().unwrap().unwrap();
+    assert_eq!((task.followers.len(), task.once.clone()), (0, None));
+    let now = Timestamp::now();
+    let due = store.due_callbacks(now, 9).wait().unwrap();
+    assert_eq!((due.len(), due[0].id, due[0].attempts), (1, told, 3));
+    assert_eq!((due[0].lane.as_deref(), due[0].pos), (None, None));
+    let follower = Follower {
+        id: "f".into(),
+        callback: due[0].callback.clone(),
+    };
+    task.followers.push(follower.clone());
+    task.once = Some(Once {
+        key: "k".into(),
+        digest: [3; 32],
+    });
+    let row = OutboxRow::to(&follower, task.id, 1, now);
+    let new = NewCallback {
+        row: row.clone(),
+        reply: Vec::new(),
+    };
+    let saved = store.save_task(task.clone(), Vec::new(), vec![new], true);
+    saved.wait().unwrap();
+    assert_eq!(store.find_task(id.into()).wait().unwrap(), Some(task));
+    let due = store.due_callbacks(now, 9).wait().unwrap();
+    assert_eq!((due.len(), &due[1]), (2, &row));
+    drop(store);
+    assert_eq!(names(&dir), ["jackfield.db", "jackfield.db.bak-v4", "lock"]);
+}
+
+/// What SQLite does for a query.
+fn plan(conn: &Connection, sql: &str) -> String {
+    let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let lines = statement.query_map([], |row| row.get::<_, String>("detail"));
+    let lines: Result<Vec<_>, _> = lines.unwrap().collect();
+    lines.unwrap().join("; ")
+}
+
+#[test]
+fn a_page_of_ones_own_tasks_is_read_by_its_index() {
+    let (_dir, _path, conn) = database(MIGRATIONS);
+    let page = "SELECT * FROM tasks WHERE principal = 'ann' AND (updated_at, id) < ('2026', 'x')
+        ORDER BY updated_at DESC, id DESC LIMIT 9";
+    let page = plan(&conn, page);
+    assert!(
+        page.contains("tasks_by_update") && !page.contains("SORT") && !page.contains("SCAN"),
+        "{page}"
+    );
+    let owner = "SELECT * FROM tasks WHERE
+        (principal = 'ann' OR (principal > 'ann' || '/' AND principal < 'ann' || '0'))
+        ORDER BY updated_at DESC, id DESC LIMIT 9";
+    let owner = plan(&conn, owner);
+    assert!(!owner.contains("SCAN tasks"), "{owner}");
+    let once = "SELECT * FROM tasks WHERE principal = 'ann' AND agent = 'a' AND once_key = 'k' ORDER BY id DESC LIMIT 1";
+    let once = plan(&conn, once);
+    assert!(once.contains("tasks_by_once"), "{once}");
+    let lane = "SELECT 1 FROM outbox AS earlier WHERE earlier.lane = 'x' AND earlier.state = 'pending' AND earlier.id < 'y'";
+    let lane = plan(&conn, lane);
+    assert!(lane.contains("outbox_lanes"), "{lane}");
 }

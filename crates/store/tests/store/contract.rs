@@ -1,9 +1,13 @@
 //! What holds for every store: each promise is checked on the one in memory and on SQLite.
 
+#[path = "contract/lanes.rs"]
+mod lanes;
 #[path = "contract/many.rs"]
 mod many;
 #[path = "contract/outbox.rs"]
 mod outbox;
+#[path = "contract/pages.rs"]
+mod pages;
 
 use jackfield_core::{
     event::{Answer, ChunkKind, End, Event},
@@ -15,6 +19,10 @@ use jackfield_core::{
     units::Span,
 };
 
+use lanes::{
+    a_lane_that_is_dropped_takes_nothing_else_along, of_each_lane_only_the_first_is_due,
+    what_is_told_is_written_with_its_rows_or_not_at_all,
+};
 use outbox::{
     a_dead_callback_is_sent_again_and_a_pending_one_is_not,
     a_try_is_settled_as_delivered_or_for_later_or_for_good,
@@ -23,6 +31,10 @@ use outbox::{
     due_callbacks_come_oldest_first_and_few_to_each_destination,
     trimming_keeps_what_a_callback_still_needs,
     what_a_callback_says_by_itself_is_kept_as_long_as_it_is,
+};
+use pages::{
+    a_task_is_found_by_the_key_of_its_request, lists_by_update_come_in_pages_whatever_their_times,
+    only_what_changed_since_is_listed_and_counted,
 };
 
 use crate::records::{
@@ -59,7 +71,7 @@ on_every_store! {
     agents_read_back_and_removed_ones_are_gone
     tokens_read_back_and_may_change
     a_task_reads_back_as_written_and_may_change
-    an_append_moves_the_end_and_the_time
+    an_append_moves_the_end_and_not_the_time
     reads_see_what_was_handed_over_before_them
     a_log_is_read_from_the_row_that_contains_the_cursor
     a_page_has_one_row_at_least_and_not_much_more_than_asked
@@ -84,6 +96,12 @@ on_every_store! {
     a_try_is_settled_as_delivered_or_for_later_or_for_good
     a_dead_callback_is_sent_again_and_a_pending_one_is_not
     trimming_keeps_what_a_callback_still_needs
+    what_is_told_is_written_with_its_rows_or_not_at_all
+    of_each_lane_only_the_first_is_due
+    a_lane_that_is_dropped_takes_nothing_else_along
+    lists_by_update_come_in_pages_whatever_their_times
+    only_what_changed_since_is_listed_and_counted
+    a_task_is_found_by_the_key_of_its_request
 }
 
 fn agents_read_back_and_removed_ones_are_gone(store: &dyn Store) {
@@ -133,7 +151,7 @@ fn a_task_reads_back_as_written_and_may_change(store: &dyn Store) {
     );
 }
 
-fn an_append_moves_the_end_and_the_time(store: &dyn Store) {
+fn an_append_moves_the_end_and_not_the_time(store: &dyn Store) {
     let record = TaskRecord {
         updated_at: time(-1_000_000_000),
         ..task()
@@ -148,16 +166,15 @@ fn an_append_moves_the_end_and_the_time(store: &dyn Store) {
         .append(
             record.id,
             vec![text(1, "hé"), row(4, LogItem::End(End::done()))],
+            Vec::new(),
         )
         .wait()
         .unwrap();
     let found = find(store, record.id);
     assert_eq!(found.log_end, 5);
-    assert!(found.updated_at > record.updated_at);
     assert_eq!(
         TaskRecord {
             log_end: 0,
-            updated_at: record.updated_at,
             ..found
         },
         record
@@ -166,9 +183,9 @@ fn an_append_moves_the_end_and_the_time(store: &dyn Store) {
 
 fn reads_see_what_was_handed_over_before_them(store: &dyn Store) {
     let record = task();
-    drop(store.save_task(record.clone(), vec![message(0, "hi")], false));
+    drop(store.save_task(record.clone(), vec![message(0, "hi")], Vec::new(), false));
     for pos in 1..200 {
-        drop(store.append(record.id, vec![text(pos, "x")]));
+        drop(store.append(record.id, vec![text(pos, "x")], Vec::new()));
         assert_eq!(find(store, record.id).log_end, pos + 1);
         assert!(words(&whole_log(store, record.id, pos, 100)).ends_with('x'));
     }
@@ -280,11 +297,11 @@ fn every_kind_of_row_reads_back(store: &dyn Store) {
 fn an_append_to_no_task_is_refused_and_others_are_not(store: &dyn Store) {
     let (known, unknown) = (task(), task());
     let receipts = [
-        store.save_task(known.clone(), vec![message(0, "hi")], false),
-        store.append(unknown.id, vec![text(0, "lost")]),
-        store.append(known.id, vec![text(1, "kept")]),
-        store.append(unknown.id, vec![text(4, "lost")]),
-        store.append(known.id, vec![text(5, ", too")]),
+        store.save_task(known.clone(), vec![message(0, "hi")], Vec::new(), false),
+        store.append(unknown.id, vec![text(0, "lost")], Vec::new()),
+        store.append(known.id, vec![text(1, "kept")], Vec::new()),
+        store.append(unknown.id, vec![text(4, "lost")], Vec::new()),
+        store.append(known.id, vec![text(5, ", too")], Vec::new()),
     ];
     let results: Vec<bool> = receipts
         .into_iter()
@@ -292,7 +309,9 @@ fn an_append_to_no_task_is_refused_and_others_are_not(store: &dyn Store) {
         .collect();
     assert_eq!(results, [true, false, true, false, true]);
     assert_eq!(words(&whole_log(store, known.id, 0, 1 << 20)), "kept, too");
-    let Err(StoreError::Failed(why)) = store.append(unknown.id, vec![text(0, "lost")]).wait()
+    let Err(StoreError::Failed(why)) = store
+        .append(unknown.id, vec![text(0, "lost")], Vec::new())
+        .wait()
     else {
         panic!("not refused")
     };
@@ -305,14 +324,14 @@ fn a_position_is_written_once(store: &dyn Store) {
     for pos in [0, 5, 9] {
         assert!(
             store
-                .append(record.id, vec![text(pos, "again")])
+                .append(record.id, vec![text(pos, "again")], Vec::new())
                 .wait()
                 .is_err(),
             "{pos}"
         );
     }
     store
-        .append(record.id, vec![text(10, "on")])
+        .append(record.id, vec![text(10, "on")], Vec::new())
         .wait()
         .unwrap();
     assert_eq!(
@@ -330,7 +349,12 @@ fn a_save_with_refused_rows_changes_nothing(store: &dyn Store) {
     };
     assert!(
         store
-            .save_task(changed, vec![text(10, "new"), text(3, "old")], true)
+            .save_task(
+                changed,
+                vec![text(10, "new"), text(3, "old")],
+                Vec::new(),
+                true
+            )
             .wait()
             .is_err()
     );
@@ -350,7 +374,7 @@ fn a_save_with_refused_rows_changes_nothing(store: &dyn Store) {
 fn a_record_drawn_up_early_does_not_shorten_the_log(store: &dyn Store) {
     let record = task();
     save(store, &record, Vec::new());
-    drop(store.append(record.id, vec![text(0, "0123456789")]));
+    drop(store.append(record.id, vec![text(0, "0123456789")], Vec::new()));
     save(
         store,
         &TaskRecord {

@@ -122,7 +122,7 @@ fn a_backup_of_a_running_store_is_one_whole_private_file() {
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = elsewhere.path().join("jackfield.db");
     let record = task();
-    drop(store.save_task(record.clone(), vec![message(0, "hi")], false));
+    drop(store.save_task(record.clone(), vec![message(0, "hi")], Vec::new(), false));
     store.backup(&copy).unwrap();
     assert_eq!(mode(&copy), 0o600);
     let files: Vec<_> = fs::read_dir(elsewhere.path())

@@ -12,11 +12,12 @@ use std::{
 
 use jackfield_core::{
     id::TaskId,
-    store::{Reopened, Store, TaskFilter, TaskRecord},
+    outbox::{Follower, NewCallback, OutboxRow},
+    store::{CallbackFilter, Store, TaskFilter, TaskRecord},
 };
 use jackfield_store::{SqliteStore, backup_file, check};
 
-use crate::records::{find, save, task, text, whole_log, words};
+use crate::records::{callback, find, save, task, text, time, whole_log, words};
 
 const DIR: &str = "JACKFIELD_STORE_KILL_DIR";
 const TASKS: usize = 8;
@@ -27,6 +28,13 @@ fn content(from: u64, to: u64) -> String {
     (from..to)
         .map(|pos| char::from(b'a' + u8::try_from(pos * 7 % 26).unwrap()))
         .collect()
+}
+
+fn follower() -> Follower {
+    Follower {
+        id: "f".into(),
+        callback: callback("https://example.com/told"),
+    }
 }
 
 /// Not a test by itself: writes until it is killed, and says what was acknowledged.
@@ -51,10 +59,15 @@ fn the_child_writes_until_it_is_killed() {
         let end = task.log_end + [100, 3000, 1, 9000][n / TASKS % 4];
         let rows = vec![text(task.log_end, &content(task.log_end, end))];
         task.log_end = end;
+        // Somebody is told of every row, by where it ends.
+        let told = vec![NewCallback {
+            row: OutboxRow::to(&follower(), task.id, end, time(0)),
+            reply: Vec::new(),
+        }];
         let receipt = if n % 50 == 49 {
-            store.save_task(task.clone(), rows, true)
+            store.save_task(task.clone(), rows, told, true)
         } else {
-            store.append(task.id, rows)
+            store.append(task.id, rows, told)
         };
         unacknowledged.push_back((task.id, end, receipt));
         if unacknowledged.len() > 4 * TASKS {
@@ -122,6 +135,28 @@ fn log_is_whole(store: &dyn Store, task: &TaskRecord, acknowledged: u64) {
     }
 }
 
+/// What is in the log is told, in its order, and nothing else.
+fn all_is_told(store: &dyn Store, tasks: &[TaskRecord]) {
+    let filter = CallbackFilter {
+        limit: usize::MAX,
+        ..CallbackFilter::default()
+    };
+    let told = store.list_callbacks(filter).wait().unwrap();
+    let due = store.due_callbacks(time(1), usize::MAX).wait().unwrap();
+    for task in tasks {
+        let lane = told.iter().rev().filter(|row| row.task == task.id);
+        let lane: Vec<_> = lane.map(|row| row.pos.unwrap()).collect();
+        assert!(lane.is_sorted(), "{lane:?}");
+        assert_eq!(lane.last().copied().unwrap_or(0), task.log_end);
+        let due = due.iter().filter(|row| row.task == task.id);
+        let due: Vec<_> = due.map(|row| row.pos.unwrap()).collect();
+        assert!(
+            due.len() <= 1 && due.iter().all(|pos| *pos == lane[0]),
+            "{due:?}"
+        );
+    }
+}
+
 #[test]
 fn what_was_acknowledged_survives_kill_9() {
     let dir = tempfile::tempdir().unwrap();
@@ -135,10 +170,16 @@ fn what_was_acknowledged_survives_kill_9() {
         for (id, end) in acknowledged {
             log_is_whole(&store, &find(&store, id), end);
         }
-        for Reopened { record: task, .. } in store.reopen_tasks().wait().unwrap() {
+        let reopened = store.reopen_tasks().wait().unwrap();
+        let tasks: Vec<_> = reopened
+            .into_iter()
+            .map(|reopened| reopened.record)
+            .collect();
+        for task in &tasks {
             assert_eq!(task.epoch, u32::try_from(round).unwrap() + 2);
-            log_is_whole(&store, &task, 0);
+            log_is_whole(&store, task, 0);
         }
+        all_is_told(&store, &tasks);
         if backup_at > 0 {
             let copy = tempfile::tempdir().unwrap();
             std::fs::rename(

@@ -28,6 +28,7 @@ fn text_of_many_batches_becomes_one_row_with_the_last_number() {
                     seq: Some(n),
                     ..text(2 * n, "ab")
                 }],
+                Vec::new(),
             )
             .wait()
             .unwrap();
@@ -55,7 +56,7 @@ fn text_goes_on_in_the_same_row_after_a_restart() {
     drop(store);
     let store = SqliteStore::open(dir.path()).unwrap();
     store
-        .append(record.id, vec![text(8, "after")])
+        .append(record.id, vec![text(8, "after")], Vec::new())
         .wait()
         .unwrap();
     assert_eq!(
@@ -80,13 +81,17 @@ fn a_row_of_text_is_written_with_up_to_16_kib_and_grows_to_1_kib() {
     );
     save(&store, &slow, Vec::new());
     for row in texts(100) {
-        drop(store.append(slow.id, vec![row]));
+        drop(store.append(slow.id, vec![row], Vec::new()));
         // A read ends the batch.
         find(&store, slow.id);
     }
     assert!(rows(&store, slow.id).iter().all(|(_, size)| *size == 1000));
     store
-        .append(slow.id, vec![text(10_000, &"y".repeat(1 << 20))])
+        .append(
+            slow.id,
+            vec![text(10_000, &"y".repeat(1 << 20))],
+            Vec::new(),
+        )
         .wait()
         .unwrap();
     assert_eq!(

@@ -198,7 +198,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Append { task, items, wait } => {
-                    let receipt = store.append(models[task].id, models[task].extend(items));
+                    let receipt = store.append(models[task].id, models[task].extend(items), Vec::new());
                     if wait {
                         // A read hurries the batch up.
                         store.find_task(models[task].id).wait().unwrap();

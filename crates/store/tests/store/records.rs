@@ -73,6 +73,8 @@ pub(crate) fn task() -> TaskRecord {
         wait_until: None,
         failure: None,
         callback: None,
+        followers: Vec::new(),
+        once: None,
         unread: None,
     }
 }
@@ -120,7 +122,8 @@ pub(crate) fn message(pos: u64, text: &str) -> LogRow {
 
 /// Writes a task, and waits.
 pub(crate) fn save(store: &dyn Store, record: &TaskRecord, rows: Vec<LogRow>) {
-    store.save_task(record.clone(), rows, true).wait().unwrap();
+    let saved = store.save_task(record.clone(), rows, Vec::new(), true);
+    saved.wait().unwrap();
 }
 
 /// Writes the end of a turn with its callback, and waits.
@@ -129,7 +132,8 @@ pub(crate) fn end(store: &dyn Store, record: &TaskRecord, rows: Vec<LogRow>) {
         row,
         reply: Vec::new(),
     });
-    let ended = store.end_turn(record.clone(), rows, callback);
+    let told = callback.into_iter().collect();
+    let ended = store.save_task(record.clone(), rows, told, true);
     ended.wait().unwrap();
 }
 

@@ -21,9 +21,9 @@ fn everything_handed_over_before_closing_is_there_after_it() {
     let (record, token) = (task(), token("t"));
     drop(store.save_agent(agent("a")));
     drop(store.save_token(token.clone()));
-    drop(store.save_task(record.clone(), vec![message(0, "hi")], false));
+    drop(store.save_task(record.clone(), vec![message(0, "hi")], Vec::new(), false));
     for pos in 1..=1000 {
-        drop(store.append(record.id, vec![text(pos, "x")]));
+        drop(store.append(record.id, vec![text(pos, "x")], Vec::new()));
     }
     drop(store);
     let store = SqliteStore::open(dir.path()).unwrap();
@@ -61,6 +61,7 @@ fn each_restart_raises_the_epoch_of_an_unfinished_task() {
                     ..record.clone()
                 },
                 messages: vec![Message::text("hi")],
+                turn: 0,
                 has_reply: false,
                 seq: None,
                 asks: Vec::new(),
@@ -109,12 +110,20 @@ fn a_closed_store_says_so() {
     store.close();
     assert_eq!(store.save_agent(agent("a")).wait(), Err(StoreError::Closed));
     assert_eq!(
-        store.append(task().id, Vec::new()).wait(),
+        store.append(task().id, Vec::new(), Vec::new()).wait(),
         Err(StoreError::Closed)
     );
     assert_eq!(store.load_agents().wait(), Err(StoreError::Closed));
     assert_eq!(
         store.list_tasks(TaskFilter::default()).wait(),
+        Err(StoreError::Closed)
+    );
+    assert_eq!(
+        store.count_tasks(TaskFilter::default()).wait(),
+        Err(StoreError::Closed)
+    );
+    assert_eq!(
+        store.drop_lane(task().id, "lane".into()).wait(),
         Err(StoreError::Closed)
     );
     assert_eq!(store.reopen_tasks().wait(), Err(StoreError::Closed));
@@ -145,8 +154,8 @@ fn whoever_waits_is_told_when_the_database_fails_and_the_rest_goes_on() {
         .execute_batch("ALTER TABLE log RENAME TO lost")
         .unwrap();
     let results = [
-        store.append(record.id, vec![text(1, "x")]),
-        store.append(record.id, vec![text(2, "x")]),
+        store.append(record.id, vec![text(1, "x")], Vec::new()),
+        store.append(record.id, vec![text(2, "x")], Vec::new()),
     ]
     .map(|receipt| receipt.wait().is_err());
     assert_eq!(results, [true, true]);
@@ -158,7 +167,7 @@ fn whoever_waits_is_told_when_the_database_fails_and_the_rest_goes_on() {
         .execute_batch("ALTER TABLE lost RENAME TO log")
         .unwrap();
     store
-        .append(record.id, vec![text(1, "again")])
+        .append(record.id, vec![text(1, "again")], Vec::new())
         .wait()
         .unwrap();
     assert_eq!(words(&whole_log(&store, record.id, 0, 1)), "again");
@@ -178,7 +187,13 @@ fn a_flood_is_refused_and_what_was_taken_is_written() {
         ..Message::default()
     };
     let receipts: Vec<_> = (0..40)
-        .map(|pos| store.append(record.id, vec![row(pos, LogItem::Message(big.clone()))]))
+        .map(|pos| {
+            store.append(
+                record.id,
+                vec![row(pos, LogItem::Message(big.clone()))],
+                Vec::new(),
+            )
+        })
         .collect();
     held.execute_batch("ROLLBACK").unwrap();
     let results: Vec<_> = receipts

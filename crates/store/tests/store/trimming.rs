@@ -20,7 +20,7 @@ fn a_long_log_is_removed_while_others_write_and_the_file_shrinks() {
     save(&store, &open, Vec::new());
     let trim = store.trim(time(2), usize::MAX);
     let appends: Vec<_> = (0..100)
-        .map(|pos| store.append(open.id, vec![text(pos, "x")]))
+        .map(|pos| store.append(open.id, vec![text(pos, "x")], Vec::new()))
         .collect();
     for append in appends {
         append.wait().unwrap();
@@ -50,7 +50,7 @@ fn a_long_log_is_removed_while_others_write_and_the_file_shrinks() {
 fn many_small_tasks_are_removed_in_slices() {
     let (dir, store) = sqlite();
     let receipts: Vec<_> = (0..2000)
-        .map(|n| store.save_task(finished(time(n)), vec![message(0, "hi")], false))
+        .map(|n| store.save_task(finished(time(n)), vec![message(0, "hi")], Vec::new(), false))
         .collect();
     for receipt in receipts {
         receipt.wait().unwrap();

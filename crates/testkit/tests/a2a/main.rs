@@ -1,8 +1,9 @@
-//! The A2A door through a whole hub: the seed's commands, with agents of other doors behind it.
+//! The A2A door through a whole hub: the seed's commands and published clients, with agents of other doors behind it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod across;
+mod judges;
 mod seed;
 
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@
 //! Beyond the original: an id may be a number, the agent may be named by a header, fields that nobody knows are kept,
 //! a field given twice is refused, and an unreadable body is told which field it is about.
 
-mod base64;
+pub(in crate::a2a) mod base64;
 pub mod event;
 mod fields;
 mod part;

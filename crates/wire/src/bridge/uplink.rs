@@ -80,7 +80,7 @@ pub struct Done<'a> {
     pub result: Option<Text<'a>>,
     /// The list of files that version 1 agents give.
     pub file_manifest: Option<&'a RawValue>,
-    /// How the turn ended (extension `input`): `completed`, `input_required`, `rejected`.
+    /// How the turn ended (extension `input`): `completed`, `message`, `input_required`, `rejected`.
     pub state: Option<Cow<'a, str>>,
     /// What the answer cost (extension `meta`).
     pub usage: Option<&'a RawValue>,

@@ -14,9 +14,8 @@ use crate::{
 /// What was handed over for a task.
 #[derive(Debug, Clone)]
 pub(super) enum Write {
-    Save(Box<TaskRecord>, Vec<LogRow>),
-    End(Box<TaskRecord>, Vec<LogRow>, Option<NewCallback>),
-    Append(TaskId, Vec<LogRow>),
+    Save(Box<TaskRecord>, Vec<LogRow>, Vec<NewCallback>),
+    Append(TaskId, Vec<LogRow>, Vec<NewCallback>),
 }
 
 type Waiting = (Write, oneshot::Sender<Result<(), StoreError>>);
@@ -60,6 +59,12 @@ impl SlowStore {
         Some(write)
     }
 
+    /// The oldest write that is held up fails.
+    pub(super) fn fail_one(&self) {
+        let (_, sender) = self.waiting.lock().remove(0);
+        drop(sender.send(Err(StoreError::Failed("disk full".into()))));
+    }
+
     /// Every write from now on fails.
     pub(super) fn fail(&self) {
         self.fails.store(true, Ordering::Release);
@@ -83,11 +88,11 @@ impl SlowStore {
         }
         // The memory's receipts are ready.
         match write {
-            Write::Save(record, rows) => self.inner.save_task(*record, rows, true).wait_now(),
-            Write::End(record, rows, callback) => {
-                self.inner.end_turn(*record, rows, callback).wait_now()
+            Write::Save(record, rows, told) => {
+                let saved = self.inner.save_task(*record, rows, told, true);
+                saved.wait_now()
             }
-            Write::Append(task, rows) => self.inner.append(task, rows).wait_now(),
+            Write::Append(task, rows, told) => self.inner.append(task, rows, told).wait_now(),
         }
     }
 
@@ -136,25 +141,26 @@ impl Store for SlowStore {
     fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
         self.inner.reopen_tasks()
     }
-    fn save_task(&self, record: TaskRecord, rows: Vec<LogRow>, _: bool) -> Receipt {
-        self.take(Write::Save(Box::new(record), rows))
-    }
-    fn end_turn(
+    fn save_task(
         &self,
         record: TaskRecord,
         rows: Vec<LogRow>,
-        callback: Option<NewCallback>,
+        told: Vec<NewCallback>,
+        _: bool,
     ) -> Receipt {
-        self.take(Write::End(Box::new(record), rows, callback))
+        self.take(Write::Save(Box::new(record), rows, told))
     }
-    fn append(&self, task: TaskId, rows: Vec<LogRow>) -> Receipt {
-        self.take(Write::Append(task, rows))
+    fn append(&self, task: TaskId, rows: Vec<LogRow>, told: Vec<NewCallback>) -> Receipt {
+        self.take(Write::Append(task, rows, told))
     }
     fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
         self.inner.find_task(id)
     }
     fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
         self.inner.list_tasks(filter)
+    }
+    fn count_tasks(&self, filter: TaskFilter) -> Receipt<usize> {
+        self.inner.count_tasks(filter)
     }
     fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>> {
         self.inner.read_log(task, from, max)
@@ -179,6 +185,9 @@ impl Store for SlowStore {
     }
     fn resend_callbacks(&self, task: TaskId) -> Receipt<bool> {
         self.inner.resend_callbacks(task)
+    }
+    fn drop_lane(&self, task: TaskId, lane: String) -> Receipt {
+        self.inner.drop_lane(task, lane)
     }
 }
 

@@ -17,7 +17,7 @@ fn patient(request: Request) -> Request {
     }
 }
 
-fn input_required() -> End {
+pub(super) fn input_required() -> End {
     End::Done(Box::new(Done {
         state: DoneState::InputRequired,
         ..Done::default()
@@ -32,7 +32,7 @@ async fn a_task_is_accepted_and_sent_only_after_the_store_has_it() {
     let mut starting = begin(&hub, to("a", "hi"));
     settle().await;
     assert!(!starting.is_done() && line.texts().is_empty());
-    let Some(Write::Save(record, rows)) = store.commit_one() else {
+    let Some(Write::Save(record, rows, _)) = store.commit_one() else {
         panic!("no task was saved")
     };
     assert!(
@@ -54,7 +54,7 @@ async fn that_it_is_sent_is_committed_before_a_waiting_task_goes_out() {
     let (_a, line) = agent(&hub, "a");
     settle().await;
     assert!(line.texts().is_empty());
-    let Some(Write::Save(record, _)) = store.commit_one() else {
+    let Some(Write::Save(record, ..)) = store.commit_one() else {
         panic!("it was not marked")
     };
     assert!(record.sent && record.state == TaskState::Working);

@@ -1,6 +1,6 @@
 //! The outbox in memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 
@@ -15,16 +15,22 @@ use crate::{
 pub(super) struct Outbox(BTreeMap<CallbackId, NewCallback>);
 
 impl Outbox {
-    pub(super) fn add(&mut self, callback: NewCallback) {
-        self.0.insert(callback.row.id, callback);
+    pub(super) fn extend(&mut self, callbacks: Vec<NewCallback>) {
+        let callbacks = callbacks.into_iter();
+        self.0
+            .extend(callbacks.map(|callback| (callback.row.id, callback)));
     }
 
     fn rows(&self) -> impl DoubleEndedIterator<Item = &OutboxRow> {
         self.0.values().map(|callback| &callback.row)
     }
 
+    /// Those that are tried until they are delivered; of each lane the first.
     fn pending(&self) -> impl Iterator<Item = &OutboxRow> {
-        self.rows().filter(|row| row.state == OutboxState::Pending)
+        let mut lanes = HashSet::new();
+        self.rows()
+            .filter(|row| row.state == OutboxState::Pending)
+            .filter(move |row| row.lane.as_ref().is_none_or(|lane| lanes.insert(lane)))
     }
 
     pub(super) fn reply(&self, id: CallbackId) -> Vec<LogItem> {
@@ -91,6 +97,11 @@ impl Outbox {
             OutboxState::Pending => true,
             OutboxState::Dead => since.is_some_and(|since| row.next_at >= since),
         })
+    }
+
+    pub(super) fn drop_lane(&mut self, task: TaskId, lane: &str) {
+        let is_in = |row: &OutboxRow| row.task == task && row.lane.as_deref() == Some(lane);
+        self.0.retain(|_, callback| !is_in(&callback.row));
     }
 
     /// The task is gone, and its callbacks with it.

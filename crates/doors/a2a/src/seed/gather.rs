@@ -109,6 +109,7 @@ mod tests {
             parts,
             append,
             last: false,
+            extra: None,
         }
     }
 

@@ -32,6 +32,7 @@ pub(super) fn message_from(request: &Request<'_>, max_depth: usize) -> Result<Me
         id: Some(id.to_string()),
         parts: parts.map(|part| part_from_wire(part, max_depth)).collect(),
         metadata: metadata_from(request),
+        extra: None,
     })
 }
 
@@ -93,7 +94,7 @@ fn json_of(data: &Data<'_>, max_depth: usize) -> Option<Json> {
 }
 
 /// Whether a media type, without parameters, is one of JSON.
-pub(super) fn is_json(kind: &str) -> bool {
+pub(crate) fn is_json(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     kind == JSON || (kind.starts_with("application/") && kind.ends_with("+json"))
 }

@@ -39,6 +39,7 @@ async fn words_artifacts_and_attachments_become_parts_of_one_reply() {
                 parts,
                 append,
                 last: append,
+                extra: None,
             })
         };
         serving.push(made(vec![Part::Text("one, ".into())], false));

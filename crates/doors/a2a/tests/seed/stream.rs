@@ -99,6 +99,7 @@ async fn files_come_with_the_end() {
         parts: vec![Part::File(file("a.txt"))],
         append: false,
         last: true,
+        extra: None,
     }));
     serving.finish(End::Done(Box::new(Done {
         attachments: vec![file("b.txt")],

@@ -166,6 +166,7 @@ fn profile_from(register: &Register<'_>, id: &AgentId) -> Result<Profile, (&'sta
         agent_type: words("agent_type", register.agent_type.as_deref())?,
         skills,
         endpoint: words("endpoint", register.endpoint.as_deref())?,
+        ..Profile::default()
     })
 }
 

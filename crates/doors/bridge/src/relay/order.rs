@@ -142,6 +142,7 @@ fn message_from(body: &RelayRequest<'_>) -> Result<Message, Problem> {
     Ok(Message {
         parts,
         metadata,
+        extra: None,
         ..Message::default()
     })
 }

@@ -234,6 +234,7 @@ mod tests {
             ],
             append: false,
             last: true,
+            extra: None,
         };
         let told = teller.event(Event::Artifact(artifact)).unwrap();
         assert_eq!(told, r#"{"type":"chunk","delta":"words"}"#);

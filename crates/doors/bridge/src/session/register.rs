@@ -2,12 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jackfield_core::{
-    agent::{Closing, Profile, Skill},
-    call::Call,
-    failure::Reason,
-    id::AgentId,
-};
+use jackfield_core::{agent::Closing, call::Call, failure::Reason, id::AgentId};
 use jackfield_kit::{line::Leave, mailbox::MAILBOX};
 use jackfield_wire::bridge::{
     Fault, Uplink,
@@ -16,18 +11,13 @@ use jackfield_wire::bridge::{
     uplink::Register,
 };
 
-use super::{Registered, Session, resume::Resumed};
+use super::{Registered, Session, profile::profile_from, resume::Resumed};
 use crate::{
     bridge::{Attachment, token_hash},
     lineage::Found,
     link::{BridgeLink, Extensions, Mail},
     served::cancel_frame,
 };
-
-/// The longest text in a profile, in bytes.
-const MAX_WORDS: usize = 4096;
-/// How many capabilities an agent may list.
-const MAX_CAPABILITIES: usize = 256;
 
 impl Session {
     /// Takes the first frame, which must be `register`.
@@ -67,14 +57,14 @@ impl Session {
             let text = "agent_id differs from the one in the URL".to_owned();
             return Err((text, "Auth failed"));
         }
-        let profile = profile_from(register, &id).map_err(invalid)?;
+        let extensions = extensions_from(register);
+        let profile = profile_from(register, &id, extensions.meta).map_err(invalid)?;
         let refused = |_| ("Authentication failed".to_owned(), "Auth failed");
         let token = register.token.as_deref().filter(|token| !token.is_empty());
         let token = token.or(self.line.token());
         let principal = self.bridge.gatekeeper.admit(token).map_err(refused)?;
         // The line forgets its own when the agent is known.
         let owner_token = token.map(str::to_owned);
-        let extensions = extensions_from(register);
         let link = BridgeLink::new(
             id.clone(),
             extensions,
@@ -222,32 +212,4 @@ fn confirmed(extensions: Extensions) -> Vec<std::borrow::Cow<'static, str>> {
     .filter(|(is_on, _)| *is_on)
     .map(|(_, name)| name.into())
     .collect()
-}
-
-fn profile_from(register: &Register<'_>, id: &AgentId) -> Result<Profile, String> {
-    let words = |field: &str, text: Option<&str>| match text {
-        Some(text) if text.len() > MAX_WORDS => Err(format!(
-            "field {field:?} may have at most {MAX_WORDS} bytes"
-        )),
-        text => Ok(text.filter(|text| !text.is_empty()).map(str::to_owned)),
-    };
-    if register.capabilities.len() > MAX_CAPABILITIES {
-        return Err(format!(
-            "field \"capabilities\" may list at most {MAX_CAPABILITIES}"
-        ));
-    }
-    let mut skills = Vec::new();
-    for capability in &register.capabilities {
-        skills.extend(words("capabilities", Some(capability))?.map(|id| Skill {
-            id,
-            ..Skill::default()
-        }));
-    }
-    Ok(Profile {
-        name: words("name", register.name.as_deref())?.unwrap_or_else(|| id.to_string()),
-        description: words("description", register.description.as_deref())?,
-        agent_type: words("agent_type", register.agent_type.as_deref())?,
-        skills,
-        endpoint: None,
-    })
 }

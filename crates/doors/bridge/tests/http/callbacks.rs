@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use jackfield_bridge::CallbackRules;
 use jackfield_core::{
     agent::Keep,
@@ -199,80 +198,6 @@ async fn a_failure_is_called_back_with_its_code() {
 }
 
 #[tokio::test]
-async fn a_callback_is_tried_again_under_the_same_key_until_somebody_takes_it() {
-    let mut called = Called::start().await;
-    let hub = hub_with(lenient()).await;
-    let mut amy = hub.attach("amy");
-    accepted(&hub, async_body("r1", &called.origin())).await;
-    amy.next_call().await.finish(done("x"));
-    let first = called.next().await;
-    let (key, body) = (
-        first.header("idempotency-key").unwrap().to_owned(),
-        first.body(),
-    );
-    first.answer(StatusCode::SERVICE_UNAVAILABLE);
-    let second = called.next().await;
-    assert_eq!(
-        (second.header("idempotency-key"), second.body()),
-        (Some(&*key), body)
-    );
-    second.verified();
-    second.ok();
-    wait_for(async || settled(&hub).await.is_empty().then_some(())).await;
-    // Another request has another key.
-    accepted(&hub, async_body("r2", &called.origin())).await;
-    amy.next_call().await.finish(done("x"));
-    let other = called.next().await;
-    assert_ne!(other.header("idempotency-key"), Some(&*key));
-    other.ok();
-}
-
-#[tokio::test]
-async fn a_destination_that_asks_for_time_gets_it() {
-    let mut called = Called::start().await;
-    let hub = hub_with(lenient()).await;
-    let mut amy = hub.attach("amy");
-    accepted(&hub, async_body("r1", &called.origin())).await;
-    amy.next_call().await.finish(done("x"));
-    let post = called.next().await;
-    let before = Timestamp::now();
-    post.answer((StatusCode::TOO_MANY_REQUESTS, [("retry-after", "600")]));
-    let row = wait_for(async || {
-        let rows = undelivered(&hub).await;
-        rows.into_iter().find(|row| row.attempts > 0)
-    })
-    .await;
-    let pause = row.next_at.duration_since(before).as_secs();
-    assert!((599..=601).contains(&pause), "{pause}");
-    assert_eq!(
-        row.last_error.as_deref(),
-        Some("it answered 429 Too Many Requests")
-    );
-    assert!(called.is_idle());
-}
-
-#[tokio::test]
-async fn what_is_given_up_is_listed_and_can_be_sent_again() {
-    let mut called = Called::start().await;
-    let hub = hub_with(lenient()).await;
-    let mut amy = hub.attach("amy");
-    accepted(&hub, async_body("r1", &called.origin())).await;
-    amy.next_call().await.finish(done("x"));
-    let post = called.next().await;
-    let key = post.header("idempotency-key").unwrap().to_owned();
-    post.answer(StatusCode::GONE);
-    let callbacks = hub.door.hub.callbacks();
-    let local = Principal::local();
-    let dead = wait_for(async || callbacks.list(&local, true, 10).await.unwrap().pop()).await;
-    assert_eq!(dead.last_error.as_deref(), Some("it answered 410 Gone"));
-    callbacks.resend(&local, dead.task).await.unwrap();
-    let post = called.next().await;
-    assert_eq!(post.header("idempotency-key"), Some(&*key));
-    post.ok();
-    wait_for(async || settled(&hub).await.is_empty().then_some(())).await;
-}
-
-#[tokio::test]
 async fn a_callback_outlives_the_hub_that_could_not_deliver_it() {
     let mut called = Called::start().await;
     let store = Arc::new(MemoryStore::default());
@@ -292,29 +217,6 @@ async fn a_callback_outlives_the_hub_that_could_not_deliver_it() {
     again.ok();
     wait_for(async || settled(&hub).await.is_empty().then_some(())).await;
     assert_eq!(status(&hub, "r1").await["status"], "completed");
-}
-
-#[tokio::test]
-async fn a_destination_gets_one_callback_at_a_time_and_holds_up_no_other() {
-    let (mut slow, mut quick) = (Called::start().await, Called::start().await);
-    let hub = hub_with(lenient()).await;
-    let mut amy = hub.attach("amy");
-    let mut end = async |request: &str, url: String| {
-        accepted(&hub, async_body(request, &url)).await;
-        amy.next_call().await.finish(done(request));
-    };
-    end("r1", slow.origin()).await;
-    let first = slow.next().await;
-    end("r2", slow.origin()).await;
-    end("r3", quick.origin()).await;
-    let other = quick.next().await;
-    assert_eq!(other.body()["request_id"], "r3");
-    other.ok();
-    assert!(slow.is_idle(), "its first one is not answered yet");
-    first.ok();
-    let second = slow.next().await;
-    assert_eq!(second.body()["request_id"], "r2");
-    second.ok();
 }
 
 #[tokio::test]

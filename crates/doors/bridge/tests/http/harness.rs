@@ -21,9 +21,10 @@ pub(crate) use jackfield_kit::testing::{Scripted, Sse, soon};
 use jackfield_kit::{
     auth::Gatekeeper,
     line::{Line, LineParts},
+    outbox::{CallbackKey, Courier},
     server::Server,
     tasks::Tasks,
-    testing::{Manner, SOON, SseReader, spec},
+    testing::{CALLBACK_KEY, Manner, SOON, SseReader, spec},
     upgrade::Upgrade,
 };
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
@@ -50,8 +51,13 @@ impl Door {
         let hub = Hub::open(store, limits).await.unwrap();
         let tasks = Tasks::new();
         let gatekeeper = Gatekeeper::new(hub.clone(), true);
+        let outbound = platform.callbacks.as_ref().map(|it| it.outbound.clone());
         let bridge =
             Bridge::with_platform(hub.clone(), gatekeeper, tasks.clone(), platform).unwrap();
+        if let Some(outbound) = outbound {
+            let courier = Courier::new(hub.clone(), outbound, CallbackKey::new(CALLBACK_KEY));
+            courier.with(bridge.clone()).start(&tasks);
+        }
         let mut sweeper = JoinSet::new();
         let swept = hub.clone();
         sweeper.spawn(async move { swept.sweep_forever().await });

@@ -3,10 +3,11 @@
 use futures_util::SinkExt as _;
 use jackfield_core::{
     call::Reply,
-    event::{ChunkKind, End, Event},
+    event::{ChunkKind, DoneState, End, Event},
     failure::Reason,
+    principal::Principal,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::harness::*;
@@ -238,4 +239,95 @@ async fn the_offer_of_a_transfer_reaches_the_reader_of_a_relay() {
     let told: serde_json::Value =
         serde_json::from_str(told.trim().strip_prefix("data: ").unwrap()).unwrap();
     assert_eq!(told, json!({"type": "done", "file_transfer_offer": offer}));
+}
+
+#[tokio::test]
+async fn what_an_agent_says_of_itself_besides_is_in_its_profile() {
+    let door = Door::open().await;
+    let with = |id: &str, profile: Value| {
+        let mut frame = register_with(id, &Value::Null);
+        frame["profile"] = profile;
+        frame
+    };
+    let mut agent = door.connect("a").await;
+    let besides = json!({
+        "version": "1.2", "input_modes": ["text/plain"], "output_modes": ["image/png"],
+        "skills": [
+            {"id": "translation", "name": "Translation", "description": "from and to French"},
+            {"id": "poetry", "name": "Poetry", "tags": ["unknown here"]},
+        ],
+        "extensions": [{"uri": "https://x/y", "description": "does", "required": true}],
+    });
+    agent.send(with("a", besides.clone())).await;
+    assert_eq!(agent.frame().await["status"], "ok");
+    let shown = |id: &str| {
+        let entry = door.hub.find(&Principal::local(), id).unwrap();
+        serde_json::to_value(entry.view().profile).unwrap()
+    };
+    assert_eq!(
+        shown("a"),
+        json!({
+            "name": "a", "agent_type": "claude", "version": "1.2",
+            "input_modes": ["text/plain"], "output_modes": ["image/png"],
+            "skills": [
+                {"id": "code_review"},
+                {"id": "translation", "name": "Translation", "description": "from and to French"},
+                {"id": "poetry", "name": "Poetry"},
+            ],
+            "extensions": [{"uri": "https://x/y", "description": "does", "required": true}],
+        })
+    );
+    let long = "x".repeat(4097);
+    for (profile, field) in [
+        (json!("a card"), "profile"),
+        (json!({"version": 2}), "profile"),
+        (json!({"version": long}), "profile.version"),
+        (json!({"input_modes": [long]}), "profile.modes"),
+        (json!({"skills": [{"id": ""}]}), "profile.skills.id"),
+        (
+            json!({"skills": vec![json!({"id": "x"}); 257]}),
+            "profile.skills",
+        ),
+        (
+            json!({"extensions": [{"uri": ""}]}),
+            "profile.extensions.uri",
+        ),
+    ] {
+        let mut agent = door.connect("b").await;
+        agent.send(with("b", profile)).await;
+        let refused = agent.frame().await;
+        let error = refused["error"].as_str().unwrap();
+        assert!(error.contains(&format!("{field:?}")), "{field}: {error}");
+        assert_eq!(agent.closed().await, (1008, "Invalid register".to_owned()));
+    }
+    // Without the extension it may be somebody else's.
+    let mut agent = door.connect("b").await;
+    let mut frame = register("b", &json!("2"));
+    frame["profile"] = json!("a card");
+    agent.send(frame).await;
+    assert_eq!(agent.frame().await["status"], "ok");
+}
+
+#[tokio::test]
+async fn the_state_of_a_done_says_how_the_turn_ends() {
+    let door = Door::open().await;
+    let mut agent = door.agent("a").await;
+    for (state, ends, is_message) in [
+        (json!(null), DoneState::Completed, false),
+        (json!("completed"), DoneState::Completed, false),
+        (json!("message"), DoneState::Completed, true),
+        (json!("input_required"), DoneState::InputRequired, false),
+        (json!("rejected"), DoneState::Rejected, false),
+        (json!("of another hub"), DoneState::Completed, false),
+    ] {
+        let mut replies = door.call("a", "r-1", "x");
+        agent.frame().await;
+        agent
+            .send(json!({"type": "done", "request_id": "r-1", "state": state}))
+            .await;
+        let Some(Reply::End(End::Done(done))) = replies.next().await else {
+            panic!("it is done")
+        };
+        assert_eq!((done.state, done.is_message), (ends, is_message), "{state}");
+    }
 }

@@ -172,6 +172,55 @@ async fn a_name_that_leads_home_is_refused_even_beside_a_public_address() {
     assert_eq!(target.posts(), 0);
 }
 
+#[tokio::test]
+async fn a_url_that_is_to_be_kept_is_judged_by_what_its_name_leads_to_now() {
+    let strict = OutboundRules::default();
+    for (answers, passes) in [
+        (&["1.1.1.1"][..], true),
+        (&["127.0.0.1"], false),
+        (&["1.1.1.1", "fd00::1"], false),
+    ] {
+        let outbound = Outbound::with_resolver(&strict, Scripted::new(&[answers])).unwrap();
+        let admitted = outbound.admit("https://push.example/hook?x=1").await;
+        assert_eq!(admitted.is_ok(), passes, "{answers:?}");
+        let by_address = outbound.admit("http://[::1]/").await.unwrap_err();
+        assert!(by_address.is_refusal());
+    }
+    // The operator's own choices are not looked up at all.
+    let names = Scripted::new(&[&["127.0.0.1"]]);
+    let trusting = OutboundRules {
+        trusted_origins: vec!["https://push.example".to_owned()],
+        ..strict
+    };
+    for rules in [trusting, private()] {
+        let outbound = Outbound::with_resolver(&rules, names.clone()).unwrap();
+        assert!(outbound.admit("https://push.example/hook").await.is_ok());
+    }
+    assert_eq!(names.asked.load(Ordering::Relaxed), 0);
+}
+
+/// How a look-up goes when there is no network.
+struct Silent(Option<io::ErrorKind>);
+
+impl Resolver for Silent {
+    fn resolve(&self, _: String) -> Lookup {
+        match self.0 {
+            Some(kind) => Box::pin(async move { Err(kind.into()) }),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_cannot_be_looked_up_now_passes_until_it_is_posted_to() {
+    for how in [Some(io::ErrorKind::NotFound), None] {
+        let resolver = Arc::new(Silent(how));
+        let outbound = Outbound::with_resolver(&OutboundRules::default(), resolver).unwrap();
+        let url = outbound.admit("https://push.example/hook").await.unwrap();
+        assert_eq!(url.as_str(), "https://push.example/hook");
+    }
+}
+
 /// The trick of rebinding: a name that is harmless when it is judged and leads elsewhere when it is connected to.
 #[tokio::test]
 async fn a_name_is_looked_up_once_and_what_was_judged_is_connected_to() {

@@ -45,11 +45,23 @@ impl Running {
         limits: ServerLimits,
         stop_limit: Duration,
     ) -> Self {
+        let (ending, ended) = mpsc::channel(100);
+        let app = |tasks| app(tasks, ending);
+        let running = Self::serve(app, tls, limits, stop_limit).await;
+        Self { ended, ..running }
+    }
+
+    /// Serves something else.
+    pub(crate) async fn serve(
+        app: impl FnOnce(Tasks) -> Router,
+        tls: Option<Tls>,
+        limits: ServerLimits,
+        stop_limit: Duration,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let tasks = Tasks::new();
-        let (ending, ended) = mpsc::channel(100);
-        let app = app(tasks.clone(), ending);
+        let app = app(tasks.clone());
         let mut server = Server::new(vec![listener], app, tasks.clone()).with_limits(limits);
         if let Some(tls) = tls {
             server = server.with_tls(tls);
@@ -60,7 +72,7 @@ impl Running {
             addr,
             tasks,
             server: running,
-            ended,
+            ended: mpsc::channel(1).1,
         }
     }
 

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "the helpers are tests too")]
 
 mod common;
+mod http2;
 mod server;
 mod websocket;

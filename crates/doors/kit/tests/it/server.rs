@@ -34,7 +34,7 @@ fn limits(max_connections: usize, header_read_timeout: Duration) -> ServerLimits
 }
 
 /// Makes a certificate for localhost and returns it.
-fn write_certificate(folder: &Path) -> CertificateDer<'static> {
+pub(crate) fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     std::fs::write(folder.join("cert.pem"), cert.pem()).unwrap();
@@ -42,7 +42,7 @@ fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     cert.der().clone()
 }
 
-async fn connect_tls(
+pub(crate) async fn connect_tls(
     running: &Running,
     trusted: &CertificateDer<'static>,
     alpn: &[&str],

@@ -162,6 +162,7 @@ impl CallBody {
             id: self.message_id.take().map(|id| id.to_string()),
             parts,
             metadata: self.metadata.take(),
+            extra: None,
         })
     }
 

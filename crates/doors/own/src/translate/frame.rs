@@ -198,6 +198,7 @@ mod tests {
                 ],
                 append: false,
                 last: true,
+                extra: None,
             }),
             "artifact",
             r#"{"type":"artifact","id":"a","name":"plot","parts":[{"text":"t"},{"data":[1.0]},{"file":{"mime":"image/png","bytes":"AA=="}}],"append":false,"last":true}"#,

@@ -183,6 +183,7 @@ mod tests {
             parts: vec![Part::Data(Json::parse(r#"{"n": 1.50}"#).unwrap())],
             append: false,
             last: true,
+            extra: None,
         };
         let seen = Seen {
             at: Timestamp::UNIX_EPOCH,

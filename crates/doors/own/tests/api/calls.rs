@@ -19,6 +19,7 @@ fn artifact(text: &str, append: bool) -> Event {
         parts: vec![Part::Text(text.into())],
         append,
         last: append,
+        extra: None,
     })
 }
 

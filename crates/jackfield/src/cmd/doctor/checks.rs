@@ -10,13 +10,15 @@ use rustix::fs::{Access, access};
 use super::Finding;
 use crate::{
     assembly::ADMIN_TOKEN,
+    callbacks::CALLBACK_KEY,
+    cards::CARD_KEY,
     client::{self, Client},
     cmd::backup::size,
     config::{Config, DEFAULT_FILE, Overrides},
     exit::{About, Stop},
     files::FILE_KEY,
     output::text,
-    platform::{CALLBACK_KEY, OLD_PLATFORM_SECRET, PLATFORM_SECRET},
+    platform::{OLD_PLATFORM_SECRET, PLATFORM_SECRET},
 };
 
 /// How long a hub may take to say that it is ready.
@@ -144,6 +146,7 @@ pub(super) fn secrets(data_dir: &Path) -> Finding {
         OLD_PLATFORM_SECRET,
         CALLBACK_KEY,
         FILE_KEY,
+        CARD_KEY,
         ADMIN_TOKEN,
     ] {
         match jackfield_store::secrets::load(data_dir, name) {

@@ -343,7 +343,7 @@ pub(super) fn trimming_removes_the_oldest_until_the_rest_fits(store: &dyn Store)
         "what is unfinished stays"
     );
     store
-        .append(open.id, vec![text(1, "still here")])
+        .append(open.id, vec![text(1, "still here")], Vec::new())
         .wait()
         .unwrap();
 }

@@ -72,6 +72,8 @@ pub(super) fn a_turn_that_ends_puts_its_callback_into_the_outbox(store: &dyn Sto
         next_at: time(5),
         created_at: time(5),
         last_error: None,
+        lane: None,
+        pos: None,
     };
     assert_eq!(rows, [expected]);
     settle(store, rows[0].id, Settled::Delivered);
@@ -93,7 +95,7 @@ pub(super) fn what_a_callback_says_by_itself_is_kept_as_long_as_it_is(store: &dy
         row: row.clone(),
         reply: reply.clone(),
     };
-    let ended = store.end_turn(record.clone(), Vec::new(), Some(new));
+    let ended = store.save_task(record.clone(), Vec::new(), vec![new], true);
     ended.wait().unwrap();
     let read = |id| store.callback_reply(id).wait().unwrap();
     assert_eq!(callbacks(store), std::slice::from_ref(&row));
@@ -139,7 +141,12 @@ pub(super) fn an_end_that_is_refused_leaves_no_callback(store: &dyn Store) {
         row,
         reply: Vec::new(),
     });
-    let refused = store.end_turn(record.clone(), vec![end], callback);
+    let refused = store.save_task(
+        record.clone(),
+        vec![end],
+        callback.into_iter().collect(),
+        true,
+    );
     assert!(refused.wait().is_err());
     assert_eq!(callbacks(store), []);
     assert!(!find(store, record.id).state.is_final());

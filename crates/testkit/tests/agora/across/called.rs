@@ -189,6 +189,7 @@ async fn the_end_brings_artifacts_attachments_usage_and_state() {
                 parts: vec![Part::Text(text.to_owned())],
                 append: false,
                 last,
+                extra: None,
             })
         };
         assert_eq!(
@@ -218,6 +219,8 @@ async fn the_end_brings_artifacts_attachments_usage_and_state() {
             usage: Some(Json::parse(r#"{"tokens":3}"#).unwrap()),
             stop_reason: Some("stop".to_owned()),
             file_transfer_offer: None,
+            is_message: false,
+            needs_auth: false,
         };
         assert_eq!(end, End::Done(Box::new(done)));
     }

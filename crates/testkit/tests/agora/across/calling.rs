@@ -123,6 +123,7 @@ async fn artifacts_attachments_and_state_are_in_the_end_frame() {
             parts: vec![Part::Text(text.to_owned())],
             append,
             last: append,
+            extra: None,
         })
     };
     serving.push(artifact("first draft", false));

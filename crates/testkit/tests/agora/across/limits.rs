@@ -81,6 +81,7 @@ async fn artifacts_that_wait_for_the_end_have_a_size() {
             parts: vec![Part::Text("x".repeat(30 << 10))],
             append: false,
             last: true,
+            extra: None,
         }));
     }
     caller

@@ -2,7 +2,7 @@
 //! original has it.
 
 /// Where the text stops being base64; `None` if it is.
-pub(super) fn fault(text: &str) -> Option<usize> {
+pub(in crate::a2a) fn fault(text: &str) -> Option<usize> {
     let (mut digits, mut padding) = (0usize, 0usize);
     for (at, byte) in text.bytes().enumerate() {
         match byte {

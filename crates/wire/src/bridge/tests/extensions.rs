@@ -9,6 +9,7 @@ fn every_frame_of_an_extension_is_written_as_it_was_read() {
     for text in [
         r#"{"type":"register","agent_id":"a","token":"t","bridge_version":"2","agent_type":"sdk","capabilities":[],"name":"A","description":"d","extensions":["resume","artifacts","input","meta"],"resume":{"token":"x","open":[{"request_id":"r","sent":3}],"calls":[{"call_id":"c","got":2}]}}"#,
         r#"{"type":"register","agent_id":"a","bridge_version":"2","capabilities":[],"resume":{"token":"x","open":[]}}"#,
+        r#"{"type":"register","agent_id":"a","bridge_version":"2","capabilities":["sum"],"profile":{"skills": [{"id":"sum","name":"Sums"}]}}"#,
         r#"{"type":"chunk","request_id":"r","delta":"x","seq":1}"#,
         r#"{"type":"done","request_id":"r","result":"x","state":"input_required","usage":{"tokens": 3},"stop_reason":"end_turn","seq":9}"#,
         r#"{"type":"error","request_id":"r","code":"quota","message":"no more","seq":2}"#,

@@ -191,6 +191,7 @@ proptest! {
             Uplink::Register(Register {
                 agent_id: text(0), token: some(0), bridge_version: 1.into(), agent_type: some(1),
                 capabilities: vec![text(1), text(2)], name: some(2), description: some(3),
+                profile: Some(json),
                 extensions: vec![text(2)],
                 resume: Some(Resume {
                     token: text(1),

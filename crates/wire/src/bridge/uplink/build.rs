@@ -18,7 +18,8 @@ pub fn register(register: &Register<'_>) -> String {
             .maybe_text("agent_type", register.agent_type.as_deref())
             .texts("capabilities", &register.capabilities)
             .maybe_text("name", register.name.as_deref())
-            .maybe_text("description", register.description.as_deref());
+            .maybe_text("description", register.description.as_deref())
+            .maybe_raw("profile", register.profile);
         if !register.extensions.is_empty() {
             object.texts("extensions", &register.extensions);
         }

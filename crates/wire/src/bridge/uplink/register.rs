@@ -10,7 +10,7 @@ use super::super::{Malformed, VERSION, echo};
 use crate::json::{self, Members};
 
 /// An agent introducing itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Register<'a> {
     /// The id it wants; its form is not checked here.
     pub agent_id: Cow<'a, str>,
@@ -26,6 +26,8 @@ pub struct Register<'a> {
     pub name: Option<Cow<'a, str>>,
     /// What it does (ours).
     pub description: Option<Cow<'a, str>>,
+    /// What else it says of itself (extension `meta`), as JSON.
+    pub profile: Option<&'a RawValue>,
     /// The extensions it understands (ours), see [`extension`](super::super::extension).
     pub extensions: Vec<Cow<'a, str>>,
     /// What it was doing when it was cut off (ours).
@@ -147,6 +149,7 @@ pub(super) fn read<'a>(fields: &Fields<'a>) -> Result<Register<'a>, Malformed> {
         capabilities: fields.texts("capabilities")?,
         name: fields.word("name")?,
         description: fields.word("description")?,
+        profile: fields.value("profile")?,
         extensions: fields.texts("extensions")?,
         resume: match fields.value("resume")? {
             Some(raw) => Some(

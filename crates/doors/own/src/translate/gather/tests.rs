@@ -15,6 +15,7 @@ fn artifact(id: &str, text: &str, append: bool) -> LogItem {
         parts: vec![Part::Text(text.into())],
         append,
         last: false,
+        extra: None,
     }))
 }
 

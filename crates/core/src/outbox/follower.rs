@@ -1,0 +1,91 @@
+//! Those who follow a task: told of every change of its state, not only of its end, each in order.
+
+use serde::{Deserialize, Serialize};
+
+use super::Callback;
+use crate::{
+    failure::{Failure, Reason},
+    id::{MAX_PEER_ID, TaskId},
+};
+
+/// Somebody who follows a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Follower {
+    /// Its name within the task, as whoever added it chose.
+    pub id: String,
+    /// Whom to tell, and how.
+    pub callback: Callback,
+}
+
+impl Follower {
+    /// The lane of the outbox in which it is told: what is in one lane is delivered in order.
+    pub fn lane(&self, task: TaskId) -> String {
+        format!("{task}/{}", self.id)
+    }
+}
+
+/// Adds followers to those that a task has; one with the same id takes the place of the old one. Returns those whose
+/// place was taken by somebody else: what they have not heard yet, they shall not hear.
+pub(crate) fn add(
+    followers: &mut Vec<Follower>,
+    new: Vec<Follower>,
+    limit: usize,
+) -> Result<Vec<Follower>, Failure> {
+    let mut replaced = Vec::new();
+    for follower in new {
+        if follower.id.is_empty() || follower.id.len() > MAX_PEER_ID {
+            let text = format!("the id of a follower has 1 to {MAX_PEER_ID} bytes");
+            return Err(Failure::new(Reason::Invalid, text));
+        }
+        match followers.iter_mut().find(|had| had.id == follower.id) {
+            Some(had) if *had == follower => {}
+            Some(had) => replaced.push(std::mem::replace(had, follower)),
+            None => followers.push(follower),
+        }
+    }
+    if followers.len() > limit {
+        let text = format!("a task may have at most {limit} followers");
+        return Err(Failure::new(Reason::Invalid, text));
+    }
+    Ok(replaced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn follower(id: &str, url: &str) -> Follower {
+        let callback = Callback {
+            url: url.into(),
+            kind: "a2a".into(),
+            data: None,
+        };
+        Follower {
+            id: id.into(),
+            callback,
+        }
+    }
+
+    #[test]
+    fn the_same_id_takes_the_place_of_the_old_one() {
+        let mut followers = vec![follower("a", "https://a.example"), follower("b", "x")];
+        let same = follower("b", "x");
+        let other = follower("a", "https://other.example");
+        let new = vec![other.clone(), same.clone(), follower("c", "y")];
+        let replaced = add(&mut followers, new, 3).unwrap();
+        assert_eq!(replaced, [follower("a", "https://a.example")]);
+        assert_eq!(followers, [other, same, follower("c", "y")]);
+    }
+
+    #[test]
+    fn there_are_not_more_than_may_be_and_each_has_a_name() {
+        let mut followers = vec![follower("a", "x")];
+        let more = |id: &str| vec![follower(id, "x")];
+        let refused = add(&mut followers, more("b"), 1).unwrap_err();
+        assert_eq!(refused.reason, Reason::Invalid);
+        assert!(refused.text.contains("at most 1"), "{refused}");
+        for id in [String::new(), "x".repeat(MAX_PEER_ID + 1)] {
+            assert!(add(&mut Vec::new(), more(&id), 9).is_err());
+        }
+    }
+}

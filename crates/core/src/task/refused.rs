@@ -1,0 +1,100 @@
+//! Tasks that ended before they began: for callers whose protocol has a task for everything they ask.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Task, end_record, followers::kept, store_failure};
+use crate::{
+    event::End,
+    failure::{Failure, Reason},
+    hub::{Hub, Request},
+    id::CallId,
+    outbox::add,
+    store::{LogItem, TaskRecord, TaskState},
+    units::Span,
+};
+
+impl Hub {
+    /// Writes down a request that was refused, as a task that is over. No call is opened for it, and its agent never
+    /// hears of it. What is kept of it, and who is told, is as for any other task.
+    pub async fn note_refused(
+        &self,
+        request: Request,
+        failure: Failure,
+    ) -> Result<Arc<Task>, Failure> {
+        let _once = self.claim_once(&request).await;
+        if let Some(task) = self.repeated(&request).await? {
+            return Ok(task);
+        }
+        let entry = self.find(&request.principal, request.target.as_str())?;
+        self.check_size(&request.message)?;
+        let mut followers = Vec::new();
+        add(&mut followers, request.followers, self.limits().followers)?;
+        let tasks = self.tasks();
+        let _underway = tasks.underway();
+        let (id, now) = (CallId::new(), Timestamp::now());
+        let mut record = TaskRecord {
+            id: id.into(),
+            call: id,
+            principal: request.principal.key(),
+            caller: request.principal.label().to_owned(),
+            door: request.door.to_owned(),
+            agent: request.target,
+            session: request.session.unwrap_or_else(|| id.into()),
+            request: request.request.unwrap_or_else(|| id.into()),
+            state: TaskState::Submitted,
+            sent: false,
+            epoch: 0,
+            log_end: 0,
+            created_at: now,
+            updated_at: now,
+            wait_until: None,
+            failure: None,
+            callback: request.callback,
+            followers,
+            once: request.once,
+            unread: request.unread.map(Span),
+        };
+        let keep = kept(entry.settings().store, &record);
+        let task = Task::new(record.clone(), keep, false, Some(0), tasks);
+        let state = state_of_refused(&failure.reason);
+        let end = End::Failed(failure);
+        end_record(&mut record, &end, now);
+        record.state = state;
+        let rows = task.number(vec![
+            (LogItem::Message(request.message), None),
+            (LogItem::End(end.clone()), None),
+        ]);
+        let pos = rows.last().map_or(0, |row| row.pos);
+        record.log_end = pos + 1;
+        let told = task.told_of_end(&record, pos, &end, true);
+        *task.record.lock() = record.clone();
+        let saved = task.save(record, rows, told, true);
+        saved.await.map_err(|error| store_failure(&error))?;
+        task.show(false);
+        Ok(task)
+    }
+}
+
+/// A request that came at a bad moment was turned away; any other could not be carried out.
+fn state_of_refused(reason: &Reason) -> TaskState {
+    match reason {
+        Reason::Busy | Reason::RateLimited | Reason::Loop => TaskState::Rejected,
+        Reason::Invalid
+        | Reason::Unsupported
+        | Reason::TooLarge
+        | Reason::Unauthorized
+        | Reason::NotFound
+        | Reason::Offline
+        | Reason::Stopping
+        | Reason::Conflict
+        | Reason::Timeout
+        | Reason::Cancelled
+        | Reason::SessionUnknown
+        | Reason::Crashed
+        | Reason::SlowReader
+        | Reason::Internal
+        | Reason::Agent(_) => TaskState::Failed,
+    }
+}

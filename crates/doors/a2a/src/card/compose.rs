@@ -1,0 +1,230 @@
+//! Pure functions from what the hub knows of its agents to their cards.
+
+use jackfield_core::{agent, entry::AgentView};
+use jackfield_wire::{
+    a2a::{
+        card::{Binding, Card, Extension, Interface, Provider, Skill},
+        official::Version,
+    },
+    json::ObjectWriter,
+};
+use serde_json::value::RawValue;
+
+use super::{Site, Terms};
+
+/// The name of what an extended card says more: where the agent is, and whose it is.
+const PRESENCE: &str = "urn:jackfield:presence";
+/// The version of agents that name none.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// What agents take that do not say: anything.
+const ANY_INPUT: [&str; 3] = ["text/plain", "application/json", "*/*"];
+/// What agents answer in that do not say.
+const ANY_OUTPUT: [&str; 3] = ["text/plain", "application/json", "application/octet-stream"];
+
+/// The card of an agent.
+pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
+    let profile = &view.profile;
+    let name = name_of(view).to_owned();
+    let description = description_of(view);
+    let mut skills: Vec<_> = profile
+        .skills
+        .iter()
+        .filter_map(|skill| skill_of(view, skill))
+        .collect();
+    if skills.is_empty() {
+        skills.push(Skill {
+            id: view.id.to_string(),
+            name: name.clone(),
+            description: description.clone(),
+            tags: tags(view, "general"),
+            examples: Vec::new(),
+        });
+    }
+    let known = profile.extensions.iter().map(|extension| Extension {
+        uri: extension.uri.clone(),
+        description: extension
+            .description
+            .clone()
+            .filter(|text| !text.is_empty()),
+        required: extension.required,
+        params: None,
+    });
+    Card {
+        name,
+        description,
+        version: said(profile.version.as_deref())
+            .unwrap_or(VERSION)
+            .to_owned(),
+        interfaces: interfaces(site, view.id.as_str()),
+        extensions: known.collect(),
+        input_modes: modes(&profile.input_modes, &ANY_INPUT),
+        output_modes: modes(&profile.output_modes, &ANY_OUTPUT),
+        skills,
+        ..blank(site, terms)
+    }
+}
+
+/// The card of an agent with what is not public: its presence, its door, its owner.
+pub(super) fn extended_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
+    let mut card = agent_card(site, view, terms);
+    let mut params = String::new();
+    let mut object = ObjectWriter::open(&mut params);
+    object
+        .text("id", view.id.as_str())
+        .flag("online", view.online)
+        .text("since", view.since.to_string().as_str())
+        .text("door", view.door.as_str())
+        .text("owner", view.owner.as_str())
+        .maybe_text("type", said(view.profile.agent_type.as_deref()));
+    object.close();
+    card.extensions.push(Extension {
+        uri: PRESENCE.to_owned(),
+        description: Some("Where the agent is, and whose it is.".to_owned()),
+        required: false,
+        params: RawValue::from_string(params).ok(),
+    });
+    card
+}
+
+/// The hub's own card, whose skills are agents.
+pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card {
+    let mut skills: Vec<_> = agents
+        .iter()
+        .map(|view| Skill {
+            id: view.id.to_string(),
+            name: name_of(view).to_owned(),
+            description: description_of(view),
+            tags: tags(view, "agent"),
+            examples: Vec::new(),
+        })
+        .collect();
+    if skills.is_empty() {
+        skills.push(Skill {
+            id: "switchboard".to_owned(),
+            name: "Switchboard".to_owned(),
+            description: "Passes requests on to agents; none is here that you may call.".to_owned(),
+            tags: vec!["switchboard".to_owned()],
+            examples: Vec::new(),
+        });
+    }
+    let base = site.base();
+    Card {
+        name: "Jackfield".to_owned(),
+        description: format!(
+            "A switchboard for AI agents. Each skill is an agent: name its id as the tenant of a request, or call it at \
+             {base}/agents/ID, where its own card is."
+        ),
+        version: VERSION.to_owned(),
+        interfaces: vec![Interface {
+            url: base,
+            binding: Binding::JsonRpc,
+            version: Version::V10,
+            tenant: None,
+        }],
+        input_modes: modes(&[], &ANY_INPUT),
+        output_modes: modes(&[], &ANY_OUTPUT),
+        skills,
+        ..blank(site, terms)
+    }
+}
+
+/// What all cards of a hub have in common.
+fn blank(site: &Site, terms: Terms) -> Card {
+    Card {
+        name: String::new(),
+        description: String::new(),
+        version: String::new(),
+        interfaces: Vec::new(),
+        provider: Some(Provider {
+            organization: "Jackfield".to_owned(),
+            url: site.url.clone(),
+        }),
+        documentation_url: None,
+        icon_url: None,
+        pushes: terms.pushes,
+        extensions: Vec::new(),
+        needs_token: terms.needs_token,
+        input_modes: Vec::new(),
+        output_modes: Vec::new(),
+        skills: Vec::new(),
+        signatures: Vec::new(),
+    }
+}
+
+/// Where an agent is called: the newest version first, since readers take the first that they understand.
+fn interfaces(site: &Site, id: &str) -> Vec<Interface> {
+    // An id has only characters that may stand in a path.
+    let url = format!("{}/agents/{id}", site.base());
+    let at = |binding, version| Interface {
+        url: url.clone(),
+        binding,
+        version,
+        tenant: None,
+    };
+    let mut interfaces = vec![
+        at(Binding::JsonRpc, Version::V10),
+        at(Binding::HttpJson, Version::V10),
+    ];
+    // gRPC has no paths, so the tenant tells which agent is meant.
+    interfaces.extend(site.grpc.as_ref().map(|target| Interface {
+        url: target.clone(),
+        binding: Binding::Grpc,
+        version: Version::V10,
+        tenant: Some(id.to_owned()),
+    }));
+    interfaces.push(at(Binding::JsonRpc, Version::V03));
+    interfaces.push(at(Binding::HttpJson, Version::V03));
+    interfaces
+}
+
+fn skill_of(view: &AgentView, skill: &agent::Skill) -> Option<Skill> {
+    let id = said(Some(&skill.id))?;
+    let name = said(skill.name.as_deref()).unwrap_or(id);
+    Some(Skill {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        description: said(skill.description.as_deref())
+            .unwrap_or(name)
+            .to_owned(),
+        tags: tags(view, id),
+        examples: Vec::new(),
+    })
+}
+
+/// The words by which something is found: its own, and what the agent is made with.
+fn tags(view: &AgentView, own: &str) -> Vec<String> {
+    let made_with = said(view.profile.agent_type.as_deref()).filter(|kind| *kind != own);
+    [Some(own), made_with]
+        .into_iter()
+        .flatten()
+        .map(str::to_owned)
+        .collect()
+}
+
+fn name_of(view: &AgentView) -> &str {
+    said(Some(&view.profile.name)).unwrap_or(view.id.as_str())
+}
+
+fn description_of(view: &AgentView) -> String {
+    match said(view.profile.description.as_deref()) {
+        Some(text) => text.to_owned(),
+        None => format!("{}, an agent reached through Jackfield.", name_of(view)),
+    }
+}
+
+fn modes(said: &[String], otherwise: &[&str]) -> Vec<String> {
+    let said: Vec<_> = said
+        .iter()
+        .filter(|mode| !mode.is_empty())
+        .cloned()
+        .collect();
+    if said.is_empty() {
+        return otherwise.iter().map(ToString::to_string).collect();
+    }
+    said
+}
+
+/// A text that says something.
+fn said(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.trim().is_empty())
+}

@@ -1,0 +1,195 @@
+//! The routes of cards: given out with what caches need, and not at all where the reader has the same card already.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Path, RawQuery, State, rejection::PathRejection},
+    response::{IntoResponse, Response},
+    routing::{MethodRouter, get},
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use jackfield_core::failure::{Failure, Reason};
+use jackfield_wire::{
+    a2a::{
+        card::{KEYS_PATH, OLD_PATH, PATH, Reader},
+        official::Version,
+    },
+    json::ObjectWriter,
+};
+
+use super::shelf::Issued;
+use crate::A2a;
+
+/// What an agent may be called in a path; they share one space of ids.
+const KINDS: [&str; 3] = ["agents", "teams", "workflows"];
+/// How long a card may be used without asking again: an agent changes its card only when it connects anew, and a
+/// minute is what its callers can wait.
+const MAX_AGE: u32 = 60;
+/// How long the keys may be: they change only when their file is removed.
+const KEYS_MAX_AGE: &str = "public, max-age=3600";
+
+/// The cards of agents, below a prefix. Below a version's name stands the card for readers of that version alone, for
+/// those that refuse unknown fields and cannot send a header.
+pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
+    let mut routes = Router::new();
+    for kind in KINDS {
+        let agent = format!("{prefix}/{kind}/{{id}}");
+        for path in [PATH, OLD_PATH] {
+            routes = routes.route(&format!("{agent}{path}"), agents(None));
+            for version in [Version::V03, Version::V10] {
+                let path = format!("{agent}/{version}{path}");
+                routes = routes.route(&path, agents(Some(version)));
+            }
+        }
+    }
+    routes
+}
+
+/// The hub's own card and its keys, which have their places at the root.
+pub(crate) fn root_routes() -> Router<Arc<A2a>> {
+    Router::new()
+        .route(PATH, get(hub).fallback(wrong_method))
+        .route(OLD_PATH, get(hub).fallback(wrong_method))
+        .route(KEYS_PATH, get(keys).fallback(wrong_method))
+}
+
+fn agents(version: Option<Version>) -> MethodRouter<Arc<A2a>> {
+    let card = async move |State(a2a): State<Arc<A2a>>,
+                           id: Result<Path<String>, PathRejection>,
+                           RawQuery(query): RawQuery,
+                           headers: HeaderMap| {
+        let reader = version.map_or_else(|| reader(&headers, query.as_deref()), Reader::Of);
+        // What cannot be an id looks like one that is unknown.
+        let id = id.map(|Path(id)| id).unwrap_or_default();
+        let issued = a2a
+            .gatekeeper
+            .admit_headers(&headers)
+            .and_then(|principal| a2a.card_of(&principal, &id, reader));
+        answer(&a2a, &headers, issued)
+    };
+    get(card).fallback(wrong_method)
+}
+
+async fn hub(
+    State(a2a): State<Arc<A2a>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let reader = reader(&headers, query.as_deref());
+    let issued = a2a
+        .gatekeeper
+        .admit_headers(&headers)
+        .and_then(|principal| a2a.hub_card(&principal, reader));
+    answer(&a2a, &headers, issued)
+}
+
+/// Public keys need no token: who is shown a card by somebody else can check it too.
+async fn keys(State(a2a): State<Arc<A2a>>) -> Response {
+    let set = match &a2a.cards.key {
+        Some(key) => key.to_set(),
+        None => r#"{"keys":[]}"#.to_owned(),
+    };
+    let mut response = json(StatusCode::OK, set);
+    let age = HeaderValue::from_static(KEYS_MAX_AGE);
+    response.headers_mut().insert(header::CACHE_CONTROL, age);
+    response
+}
+
+/// Whom the card is for: readers of the version that the request names, in its header or its query, else anybody.
+fn reader(headers: &HeaderMap, query: Option<&str>) -> Reader {
+    let named = headers
+        .get(Version::HEADER)
+        .and_then(|value| value.to_str().ok());
+    let asked = || {
+        let mut pairs = query.unwrap_or_default().split('&');
+        pairs.find_map(|pair| pair.strip_prefix(Version::HEADER)?.strip_prefix('='))
+    };
+    named
+        .or_else(asked)
+        .and_then(Version::from_name)
+        .map_or(Reader::Any, Reader::Of)
+}
+
+fn answer(a2a: &A2a, headers: &HeaderMap, issued: Result<Arc<Issued>, Failure>) -> Response {
+    let mut response = match issued {
+        Ok(issued) => {
+            let mut response = if has_already(headers, &issued.tag) {
+                StatusCode::NOT_MODIFIED.into_response()
+            } else {
+                json(StatusCode::OK, issued.body.to_string())
+            };
+            let fresh = response.headers_mut();
+            fresh.insert(header::ETAG, issued.tag.clone());
+            fresh.insert(header::LAST_MODIFIED, issued.modified.clone());
+            let whose = if a2a.gatekeeper.trusts_everyone() {
+                "public"
+            } else {
+                "private"
+            };
+            if let Ok(value) = HeaderValue::try_from(format!("{whose}, max-age={MAX_AGE}")) {
+                fresh.insert(header::CACHE_CONTROL, value);
+            }
+            response
+        }
+        Err(failure) => refused(&failure),
+    };
+    let vary = HeaderValue::from_static("authorization, a2a-version");
+    response.headers_mut().insert(header::VARY, vary);
+    response
+}
+
+/// Whether the request says that its sender has this card.
+fn has_already(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+    headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|list| list.split(','))
+        .map(str::trim)
+        .any(|had| had == "*" || had.strip_prefix("W/").unwrap_or(had).as_bytes() == tag.as_bytes())
+}
+
+fn refused(failure: &Failure) -> Response {
+    let (status, name) = match failure.reason {
+        Reason::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHENTICATED"),
+        // All else that a card is refused for is that there is none.
+        _ => (StatusCode::NOT_FOUND, "NOT_FOUND"),
+    };
+    let mut response = error(status, name, &failure.text);
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if status == StatusCode::UNAUTHORIZED {
+        let asks = HeaderValue::from_static("Bearer realm=\"jackfield\"");
+        headers.insert(header::WWW_AUTHENTICATE, asks);
+    }
+    response
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Response {
+    let text = format!("{} takes GET, got {method}", uri.path());
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "UNIMPLEMENTED", &text);
+    let allowed = HeaderValue::from_static("GET, HEAD");
+    response.headers_mut().insert(header::ALLOW, allowed);
+    response
+}
+
+/// An error in the shape of the protocol's newest version.
+fn error(status: StatusCode, name: &str, message: &str) -> Response {
+    let mut body = String::new();
+    let mut object = ObjectWriter::open(&mut body);
+    object.object("error", |error| {
+        error
+            .number("code", status.as_u16().into())
+            .text("status", name)
+            .text("message", message)
+            .list("details", &[], |_, ()| {});
+    });
+    object.close();
+    json(status, body)
+}
+
+fn json(status: StatusCode, body: impl IntoResponse) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    (status, [(header::CONTENT_TYPE, kind)], body).into_response()
+}

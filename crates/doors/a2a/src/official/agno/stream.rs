@@ -1,0 +1,195 @@
+//! Agno's stream: that the task works, what the agent says and does, that the task is over, then the task itself.
+
+use std::collections::VecDeque;
+
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use jackfield_core::{event::ChunkKind, metrics::Connected};
+use jackfield_kit::sse::{SseBody, SseFrame};
+use jackfield_wire::{
+    a2a::official::{
+        Version,
+        model::{
+            ArtifactUpdate, Content, GetParams, Item, Message, Part, Raw, Role, State, Status,
+            StatusUpdate,
+        },
+        rpc::{self, Id},
+    },
+    json::{Members, ObjectWriter},
+};
+use serde_json::value::RawValue;
+
+use crate::{
+    DOOR,
+    official::{Updates, Visit, story::is_reply},
+};
+
+/// The response that streams a task.
+pub(super) fn respond(visit: Visit, id: Id, updates: Updates) -> Response {
+    let keepalive = visit.a2a.hub.limits().keepalive.0;
+    let telling = Telling {
+        _counted: visit.a2a.hub.metrics().connection(DOOR),
+        visit,
+        id,
+        updates: Some(updates),
+        task: None,
+        ready: VecDeque::new(),
+    };
+    let frames = stream::unfold(telling, |mut telling| async move {
+        let frame = telling.next().await?;
+        Some((frame, telling))
+    });
+    SseBody::new(frames)
+        .with_keepalive(keepalive)
+        .into_response()
+}
+
+struct Telling {
+    visit: Visit,
+    id: Id,
+    /// None once all of it is told.
+    updates: Option<Updates>,
+    task: Option<String>,
+    ready: VecDeque<Item>,
+    _counted: Connected,
+}
+
+impl Telling {
+    async fn next(&mut self) -> Option<SseFrame> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Some(self.frame(&item));
+            }
+            match self.updates.as_mut()?.next().await {
+                Some(update) => self.tell(update.item),
+                None => {
+                    self.updates = None;
+                    let last = self.last().await;
+                    self.ready.extend(last);
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, item: Item) {
+        let item = match item {
+            Item::Task(task) => {
+                // It begins with what is done; the task comes last.
+                self.task = Some(task.id.clone());
+                Item::Status(Box::new(StatusUpdate {
+                    task_id: task.id,
+                    context_id: task.context_id,
+                    status: Status {
+                        timestamp: task.status.timestamp,
+                        ..Status::new(State::Working)
+                    },
+                    is_final: false,
+                    metadata: None,
+                    extra: task.extra,
+                }))
+            }
+            Item::Artifact(update) if is_reply(&update.artifact.id) => {
+                self.ready
+                    .extend(said(*update).map(Box::new).map(Item::Message));
+                return;
+            }
+            // That it works was the first thing to be told.
+            Item::Status(update) if is_empty(&update) => return,
+            Item::Status(update) => done_meanwhile(*update),
+            item => item,
+        };
+        self.ready.push_back(item);
+    }
+
+    /// The task at the end, if it is still there.
+    async fn last(&mut self) -> Option<Item> {
+        let params = GetParams {
+            tenant: None,
+            id: self.task.take()?,
+            history_length: None,
+        };
+        let task = self.visit.get(params).await.ok()?;
+        Some(Item::Task(Box::new(task)))
+    }
+
+    fn frame(&self, item: &Item) -> SseFrame {
+        let name = match item {
+            Item::Task(_) => "Task",
+            Item::Message(_) => "Message",
+            Item::Status(_) => "TaskStatusUpdateEvent",
+            Item::Artifact(_) => "TaskArtifactUpdateEvent",
+        };
+        let data = rpc::write_result(&self.id, |out| Version::V03.write_item(item, out));
+        SseFrame::data(data).with_event(name)
+    }
+}
+
+/// A piece of the reply; nothing if it only says that it was the last.
+fn said(update: ArtifactUpdate) -> Option<Message> {
+    let is_word = |part: &Part| !matches!(&part.content, Content::Text(text) if text.is_empty());
+    if !update.artifact.parts.iter().any(is_word) {
+        return None;
+    }
+    let id = format!("{}-{}", update.task_id, update.artifact.id);
+    let message = Message {
+        context_id: Some(update.context_id),
+        task_id: Some(update.task_id),
+        metadata: object(|object| {
+            object.text("agno_content_category", "content");
+        }),
+        ..Message::new(id, Role::Agent, update.artifact.parts)
+    };
+    Some(message)
+}
+
+/// Whether an update says nothing but that the task works.
+fn is_empty(update: &StatusUpdate) -> bool {
+    let status = &update.status;
+    status.state == State::Working && status.message.is_none() && update.metadata.is_none()
+}
+
+/// What an agent does while it works, in Agno's words.
+fn done_meanwhile(mut update: StatusUpdate) -> Item {
+    let metadata = update.metadata.as_deref().and_then(Members::of);
+    let metadata = metadata.unwrap_or_default();
+    let kind = metadata.text("kind");
+    let kind = kind.and_then(|kind| ChunkKind::from_name(&kind));
+    let event = match (kind, update.status.message.take()) {
+        (Some(ChunkKind::Thinking), Some(thought)) => {
+            return Item::Message(Box::new(Message {
+                metadata: object(|object| {
+                    object.text("agno_content_category", "reasoning");
+                }),
+                ..thought
+            }));
+        }
+        (kind, message) => {
+            update.status.message = message;
+            match kind {
+                Some(ChunkKind::ToolStart) => Some("tool_call_started"),
+                Some(ChunkKind::ToolResult) => Some("tool_call_completed"),
+                _ => None,
+            }
+        }
+    };
+    if let Some(event) = event {
+        let text = |name| metadata.get(name);
+        let (tool, call) = (text("toolName"), text("toolCallId"));
+        let named = object(|object| {
+            object
+                .text("agno_event_type", event)
+                .maybe_raw("tool_name", tool)
+                .maybe_raw("tool_call_id", call);
+        });
+        update.metadata = named;
+    }
+    Item::Status(Box::new(update))
+}
+
+fn object(fill: impl FnOnce(&mut ObjectWriter<'_>)) -> Option<Raw> {
+    let mut out = String::new();
+    let mut object = ObjectWriter::open(&mut out);
+    fill(&mut object);
+    object.close();
+    RawValue::from_string(out).ok()
+}

@@ -1,0 +1,118 @@
+//! What is asked and what is answered, once read and before it is written: the same in every binding.
+
+use http::{HeaderMap, header};
+use jackfield_wire::a2a::official::{
+    Version,
+    error::{Fault, Kind},
+    method::Operation,
+    model::{
+        GetParams, Item, ListParams, Page, PushConfig, PushListParams, PushParams, SendParams,
+        Task, TaskParams,
+    },
+};
+use serde_json::value::RawValue;
+
+use super::{Updates, Visit};
+
+/// The header by which a reader that comes back says how far it got.
+const LAST_EVENT: &str = "last-event-id";
+
+/// An operation with all that it needs.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Send(SendParams),
+    Stream(SendParams),
+    Get(GetParams),
+    List(ListParams),
+    Cancel(TaskParams),
+    Subscribe(TaskParams),
+    CreatePush(PushConfig),
+    GetPush(PushParams),
+    ListPush(PushListParams),
+    DeletePush(PushParams),
+    ExtendedCard(Option<String>),
+}
+
+/// What comes of it.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// A task, or a message instead of one.
+    Sent(Item),
+    Stream(Box<Updates>),
+    Task(Box<Task>),
+    Page(Page),
+    Push(PushConfig),
+    Pushes(Vec<PushConfig>),
+    Deleted,
+    /// A card, written already.
+    Card(String),
+}
+
+impl Ask {
+    /// The params of a JSON-RPC call.
+    pub(super) fn read(
+        operation: Operation,
+        version: Version,
+        params: Option<&RawValue>,
+        max_depth: usize,
+    ) -> Result<Self, Fault> {
+        Ok(match operation {
+            Operation::Send => Self::Send(version.read_send(params, max_depth)?),
+            Operation::Stream => Self::Stream(version.read_send(params, max_depth)?),
+            Operation::Get => Self::Get(version.read_get(params, max_depth)?),
+            Operation::List => Self::List(version.read_list(params, max_depth)?),
+            Operation::Cancel => Self::Cancel(version.read_task(params, max_depth)?),
+            Operation::Subscribe => Self::Subscribe(version.read_task(params, max_depth)?),
+            Operation::CreatePush => Self::CreatePush(version.read_push(params, max_depth)?),
+            Operation::GetPush => Self::GetPush(version.read_push_params(params, max_depth)?),
+            Operation::ListPush => Self::ListPush(version.read_push_list(params, max_depth)?),
+            Operation::DeletePush => Self::DeletePush(version.read_push_params(params, max_depth)?),
+            Operation::ExtendedCard => Self::ExtendedCard(version.read_tenant(params, max_depth)?),
+        })
+    }
+}
+
+impl Visit {
+    /// Does what is asked.
+    pub(super) async fn answer(&self, ask: Ask) -> Result<Answer, Fault> {
+        Ok(match ask {
+            Ask::Send(params) => Answer::Sent(self.send(params).await?),
+            Ask::Stream(params) => Answer::Stream(Box::new(self.stream(params).await?)),
+            Ask::Get(params) => Answer::Task(Box::new(self.get(params).await?)),
+            Ask::List(params) => Answer::Page(self.list(params).await?),
+            Ask::Cancel(params) => Answer::Task(Box::new(self.cancel(params).await?)),
+            Ask::Subscribe(params) => {
+                let after = last_event(&self.headers);
+                Answer::Stream(Box::new(self.subscribe(params, after).await?))
+            }
+            Ask::CreatePush(config) => Answer::Push(self.create_push(config).await?),
+            Ask::GetPush(params) => Answer::Push(self.get_push(params).await?),
+            Ask::ListPush(params) => Answer::Pushes(self.list_push(params).await?),
+            Ask::DeletePush(params) => {
+                self.delete_push(params).await?;
+                Answer::Deleted
+            }
+            Ask::ExtendedCard(tenant) => {
+                self.show_who()?;
+                Answer::Card(self.extended_card(tenant.as_deref())?)
+            }
+        })
+    }
+
+    /// Version 0.3 calls the card an authenticated one: whoever shows nothing does not get it, trusted or not.
+    fn show_who(&self) -> Result<(), Fault> {
+        let shows = self.headers.contains_key(header::AUTHORIZATION);
+        if self.version == Version::V10 || shows {
+            return Ok(());
+        }
+        Err(Fault::new(
+            Kind::Unauthenticated,
+            "the extended card needs authentication: send Authorization: Bearer TOKEN",
+        ))
+    }
+}
+
+fn last_event(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(LAST_EVENT)?.to_str().ok()?;
+    (!value.is_empty()).then_some(value)
+}

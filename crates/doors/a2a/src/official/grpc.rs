@@ -1,0 +1,265 @@
+//! The gRPC binding of version 1.0: the service `lf.a2a.v1.A2AService` on the hub's HTTP port. Its requests name the agent
+//! by `tenant`; below the address of an agent, for clients whose channels keep a path, they need not.
+//!
+//! - `proto.rs` the messages, `codec.rs` their bytes
+//! - `translate.rs` pure functions between them and the protocol's model, `json.rs` the same for any JSON
+//! - `status.rs` the errors
+
+mod codec;
+mod json;
+mod proto;
+mod status;
+mod translate;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Path, Request, State},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use futures_util::stream;
+use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
+use jackfield_core::units::Size;
+use jackfield_kit::body;
+use jackfield_wire::a2a::official::{
+    Version,
+    error::{Fault, Kind},
+    method::Operation,
+};
+use tonic::{Code, Status, server::Grpc};
+use tower::service_fn;
+
+use self::{
+    codec::Protobuf,
+    status::status_from,
+    translate::{read, write},
+};
+use super::{Updates, Visit, failure::fault_from, serve::KINDS};
+use crate::{A2a, DOOR};
+
+/// What stands before every message: whether it is compressed, and how long it is.
+const FRAME_HEAD: usize = 5;
+
+/// The service, as the first part of a path.
+const SERVICE: &str = "lf.a2a.v1.A2AService";
+
+/// The service at the root.
+pub(crate) fn root_routes() -> Router<Arc<A2a>> {
+    Router::new().route(&format!("/{SERVICE}/{{method}}"), post(at_root))
+}
+
+/// The service below the address of every agent.
+pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
+    let mut routes = Router::new();
+    for kind in KINDS {
+        let path = format!("{prefix}/{kind}/{{id}}/{SERVICE}/{{method}}");
+        routes = routes.route(&path, post(at_agent));
+    }
+    routes
+}
+
+async fn at_root(
+    State(a2a): State<Arc<A2a>>,
+    Path(method): Path<String>,
+    request: Request,
+) -> Response {
+    serve(a2a, None, &method, request).await
+}
+
+async fn at_agent(
+    State(a2a): State<Arc<A2a>>,
+    Path((id, method)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    serve(a2a, Some(&id), &method, request).await
+}
+
+async fn serve(a2a: Arc<A2a>, agent: Option<&str>, method: &str, request: Request) -> Response {
+    let content_type = request.headers().get(CONTENT_TYPE);
+    if !content_type.is_some_and(|it| it.as_bytes().starts_with(b"application/grpc")) {
+        return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
+    }
+    let response = match begin(&a2a, agent, method, request).await {
+        Ok((operation, exchange)) => exchange.serve(operation).await,
+        Err(fault) => status_from(fault).into_http(),
+    };
+    // Answers are 200 whatever they say; the status of one without a body is among its extensions.
+    let refused = response.extensions().get::<Status>().map(Status::code);
+    if matches!(refused, Some(Code::InvalidArgument)) {
+        a2a.hub.metrics().refused(DOOR);
+    }
+    response
+}
+
+/// What is asked for, by whom. The caller is known before anything of its message is read.
+async fn begin(
+    a2a: &Arc<A2a>,
+    agent: Option<&str>,
+    method: &str,
+    request: Request,
+) -> Result<(Operation, Exchange), Fault> {
+    let Some((operation, Version::V10)) = Operation::from_name(method) else {
+        let message = format!("{SERVICE} has no method '{method}'");
+        return Err(Fault::new(Kind::MethodNotFound, message));
+    };
+    let (head, body) = request.into_parts();
+    let version = version(&head.headers)?;
+    let visit = Visit::new(a2a.clone(), agent, version, head.headers.clone())?;
+    let limits = a2a.hub.limits();
+    let max = Size(limits.message.0 + FRAME_HEAD);
+    let body = body::read(body, max, limits.write_stuck).await;
+    let body = Body::from(body.map_err(fault_from)?);
+    let request = Request::from_parts(head, body);
+    Ok((operation, Exchange { visit, request }))
+}
+
+/// The version that is spoken: there is only one in this package, so that it need not be said.
+fn version(headers: &HeaderMap) -> Result<Version, Fault> {
+    let named = headers.get(Version::HEADER).map(|it| it.as_bytes());
+    let named = String::from_utf8_lossy(named.unwrap_or_default());
+    if named.trim().is_empty() || Version::from_name(&named) == Some(Version::V10) {
+        return Ok(Version::V10);
+    }
+    let message = format!("version '{named}' is not spoken here; {SERVICE} is version 1.0");
+    Err(Fault::new(Kind::VersionNotSupported, message).with("supportedVersions", "1.0"))
+}
+
+/// One request and whoever sent it.
+struct Exchange {
+    visit: Visit,
+    request: Request,
+}
+
+impl Exchange {
+    async fn serve(self, operation: Operation) -> Response {
+        let depth = self.visit.a2a.hub.limits().json_depth;
+        match operation {
+            Operation::Send => {
+                self.unary(move |visit, asked| async move {
+                    let sent = visit.send(read::send(asked, depth)?).await?;
+                    Ok(write::item(sent))
+                })
+                .await
+            }
+            Operation::Stream => {
+                self.streaming(move |visit, asked| async move {
+                    visit.stream(read::send(asked, depth)?).await
+                })
+                .await
+            }
+            Operation::Get => {
+                self.unary(|visit, asked| async move {
+                    Ok(write::task(visit.get(read::get(asked)?).await?))
+                })
+                .await
+            }
+            Operation::List => {
+                self.unary(|visit, asked| async move {
+                    Ok(write::page(visit.list(read::list(asked)?).await?))
+                })
+                .await
+            }
+            Operation::Cancel => {
+                self.unary(move |visit, asked| async move {
+                    let cancelled = visit.cancel(read::cancel(asked, depth)?).await?;
+                    Ok(write::task(cancelled))
+                })
+                .await
+            }
+            Operation::Subscribe => {
+                self.streaming(|visit, asked| async move {
+                    visit.subscribe(read::subscribe(asked)?, None).await
+                })
+                .await
+            }
+            Operation::CreatePush => {
+                self.unary(|visit, asked| async move {
+                    Ok(write::push(visit.create_push(read::push(asked)?).await?))
+                })
+                .await
+            }
+            Operation::GetPush => {
+                self.unary(|visit, asked| async move {
+                    let found = visit.get_push(read::push_params(asked)?).await?;
+                    Ok(write::push(found))
+                })
+                .await
+            }
+            Operation::ListPush => {
+                self.unary(|visit, asked| async move {
+                    let found = visit.list_push(read::push_list(asked)?).await?;
+                    Ok(write::pushes(found))
+                })
+                .await
+            }
+            Operation::DeletePush => {
+                self.unary(|visit, asked| async move {
+                    visit.delete_push(read::push_params(asked)?).await
+                })
+                .await
+            }
+            Operation::ExtendedCard => {
+                self.unary(
+                    |visit, asked: proto::GetExtendedAgentCardRequest| async move {
+                        let tenant = read::word(asked.tenant);
+                        write::card(&visit.extended_card(tenant.as_deref())?)
+                    },
+                )
+                .await
+            }
+        }
+    }
+
+    /// One message for one message.
+    async fn unary<Asked, Answer, Told>(self, operate: impl Fn(Visit, Asked) -> Told) -> Response
+    where
+        Asked: prost::Message + Default + 'static,
+        Answer: prost::Message + 'static,
+        Told: Future<Output = Result<Answer, Fault>>,
+    {
+        let Self { visit, request } = self;
+        let mut grpc = limited(&visit);
+        let service = service_fn(|asked: tonic::Request<Asked>| {
+            let told = operate(visit.clone(), asked.into_inner());
+            async move { told.await.map(tonic::Response::new).map_err(status_from) }
+        });
+        grpc.unary(service, request).await.map(Body::new)
+    }
+
+    /// A stream for one message. What is refused is so before the stream begins.
+    async fn streaming<Asked, Told>(self, operate: impl Fn(Visit, Asked) -> Told) -> Response
+    where
+        Asked: prost::Message + Default + 'static,
+        Told: Future<Output = Result<Updates, Fault>>,
+    {
+        let Self { visit, request } = self;
+        let mut grpc = limited(&visit);
+        let service = service_fn(|asked: tonic::Request<Asked>| {
+            let told = operate(visit.clone(), asked.into_inner());
+            async move {
+                let updates = told.await.map_err(status_from)?;
+                Ok(tonic::Response::new(stream::unfold(updates, next)))
+            }
+        });
+        grpc.server_streaming(service, request).await.map(Body::new)
+    }
+}
+
+async fn next(mut updates: Updates) -> Option<(Result<proto::StreamResponse, Status>, Updates)> {
+    let update = updates.next().await?;
+    Some((Ok(write::item(update.item)), updates))
+}
+
+/// Reads messages up to the hub's limit instead of tonic's own, which is lower. What it writes has no limit: a task is as
+/// large as it is.
+fn limited<Asked, Answer>(visit: &Visit) -> Grpc<Protobuf<Asked, Answer>>
+where
+    Asked: prost::Message + Default + 'static,
+    Answer: prost::Message + 'static,
+{
+    let limit = visit.a2a.hub.limits().message;
+    Grpc::new(Protobuf::default()).max_decoding_message_size(limit.0)
+}

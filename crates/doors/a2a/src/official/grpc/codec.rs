@@ -1,0 +1,68 @@
+//! Protobuf messages as bytes, for tonic. A message that cannot be read is the caller's mistake here; tonic's own codec calls it an
+//! internal error, which clients try again.
+
+use std::marker::PhantomData;
+
+use prost::Message;
+use tonic::{
+    Status,
+    codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+};
+
+/// Reads requests and writes answers.
+pub(super) struct Protobuf<Asked, Answer>(PhantomData<(Asked, Answer)>);
+
+impl<Asked, Answer> Default for Protobuf<Asked, Answer> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<Asked, Answer> Codec for Protobuf<Asked, Answer>
+where
+    Asked: Message + Default + 'static,
+    Answer: Message + 'static,
+{
+    type Encode = Answer;
+    type Decode = Asked;
+    type Encoder = Writer<Answer>;
+    type Decoder = Reader<Asked>;
+
+    fn encoder(&mut self) -> Writer<Answer> {
+        Writer(PhantomData)
+    }
+
+    fn decoder(&mut self) -> Reader<Asked> {
+        Reader(PhantomData)
+    }
+}
+
+pub(super) struct Writer<Answer>(PhantomData<Answer>);
+
+impl<Answer: Message> Encoder for Writer<Answer> {
+    type Item = Answer;
+    type Error = Status;
+
+    fn encode(&mut self, answer: Answer, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        answer
+            .encode(buffer)
+            .map_err(|error| Status::internal(error.to_string()))
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        BufferSettings::default()
+    }
+}
+
+pub(super) struct Reader<Asked>(PhantomData<Asked>);
+
+impl<Asked: Message + Default> Decoder for Reader<Asked> {
+    type Item = Asked;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Asked>, Status> {
+        Asked::decode(buffer)
+            .map(Some)
+            .map_err(|error| Status::invalid_argument(format!("not the message expected: {error}")))
+    }
+}

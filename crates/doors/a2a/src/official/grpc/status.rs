@@ -1,0 +1,50 @@
+//! A fault as gRPC says it: a code, a text, and details in the trailer `grpc-status-details-bin`.
+
+use jackfield_wire::a2a::official::error::Fault;
+use prost::Message;
+use prost_types::Any;
+use tonic::{Code, Status};
+
+use super::proto::{BadRequest, ErrorInfo, FieldViolation, RpcStatus};
+
+/// What a caller is told.
+pub(super) fn status_from(fault: Fault) -> Status {
+    let code = fault.grpc_code().number();
+    let info = ErrorInfo {
+        reason: fault.reason().to_owned(),
+        domain: Fault::DOMAIN.to_owned(),
+        metadata: fault
+            .metadata
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    };
+    let mut details = vec![any("google.rpc.ErrorInfo", &info)];
+    if !fault.violations.is_empty() {
+        let violations = fault.violations.into_iter();
+        let field_violations = violations
+            .map(|(field, description)| FieldViolation { field, description })
+            .collect();
+        details.push(any(
+            "google.rpc.BadRequest",
+            &BadRequest { field_violations },
+        ));
+    }
+    let status = RpcStatus {
+        code,
+        message: fault.message.clone(),
+        details,
+    };
+    Status::with_details(
+        Code::from_i32(code),
+        fault.message,
+        status.encode_to_vec().into(),
+    )
+}
+
+fn any(name: &str, message: &impl Message) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/{name}"),
+        value: message.encode_to_vec(),
+    }
+}

@@ -1,0 +1,255 @@
+//! What callers send, as the model has it. What is wrong is named by its path in the protocol's JSON, as in the other
+//! bindings.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use jackfield_wire::a2a::official::{
+    error::Fault,
+    model::{
+        Authentication, Configuration, Content, Extra, GetParams, ListParams, Message, Part,
+        PushConfig, PushListParams, PushParams, Raw, Role, SendParams, State, TaskParams,
+    },
+};
+use jiff::Timestamp;
+
+use crate::official::grpc::{
+    json::{raw_from_struct, raw_from_value},
+    proto,
+};
+
+const REQUIRED: &str = "is required";
+
+/// The most tasks that a page may have.
+const PAGE_MAX: usize = 100;
+
+/// Reads a request for work; JSON in it is at most so deep.
+pub(in crate::official::grpc) fn send(
+    asked: proto::SendMessageRequest,
+    max_depth: usize,
+) -> Result<SendParams, Fault> {
+    let given = asked.message;
+    Ok(SendParams {
+        tenant: word(asked.tenant),
+        message: message(given.ok_or_else(|| missing("message"))?, max_depth)?,
+        configuration: asked
+            .configuration
+            .map(configuration)
+            .transpose()?
+            .unwrap_or_default(),
+        metadata: object(asked.metadata.as_ref(), "metadata", max_depth)?,
+    })
+}
+
+fn configuration(given: proto::SendMessageConfiguration) -> Result<Configuration, Fault> {
+    let push = given.task_push_notification_config;
+    Ok(Configuration {
+        accepted_output_modes: given.accepted_output_modes,
+        history_length: count(given.history_length, "configuration.historyLength")?,
+        return_immediately: given.return_immediately.then_some(true),
+        push: push
+            .map(|given| push_at("configuration.taskPushNotificationConfig.", given))
+            .transpose()?,
+    })
+}
+
+fn message(given: proto::Message, max_depth: usize) -> Result<Message, Fault> {
+    let role = match proto::Role::try_from(given.role) {
+        Ok(proto::Role::User) => Role::User,
+        Ok(proto::Role::Agent) => Role::Agent,
+        Ok(proto::Role::Unspecified) => return Err(missing("message.role")),
+        Err(_) => return Err(Fault::field("message.role", "is unknown")),
+    };
+    if given.parts.is_empty() {
+        return Err(missing("message.parts"));
+    }
+    let parts = given.parts.into_iter().enumerate();
+    Ok(Message {
+        id: required(given.message_id, "message.messageId")?,
+        context_id: word(given.context_id),
+        task_id: word(given.task_id),
+        role,
+        parts: parts
+            .map(|(index, given)| part(given, index, max_depth))
+            .collect::<Result<_, _>>()?,
+        metadata: object(given.metadata.as_ref(), "message.metadata", max_depth)?,
+        extensions: given.extensions,
+        reference_task_ids: given.reference_task_ids,
+        extra: Extra::default(),
+    })
+}
+
+fn part(given: proto::Part, index: usize, max_depth: usize) -> Result<Part, Fault> {
+    let path = |field: &str| format!("message.parts[{index}]{field}");
+    let content = match given.content {
+        Some(proto::Content::Text(text)) => Content::Text(text),
+        Some(proto::Content::Raw(bytes)) => Content::Bytes(STANDARD.encode(bytes)),
+        Some(proto::Content::Url(url)) => Content::Url(required(url, &path(".url"))?),
+        Some(proto::Content::Data(value)) => Content::Data(
+            raw_from_value(&value, max_depth).map_err(|why| Fault::field(path(".data"), why))?,
+        ),
+        None => return Err(Fault::field(path(""), "must have a text, raw, url or data")),
+    };
+    Ok(Part {
+        content,
+        media_type: word(given.media_type),
+        filename: word(given.filename),
+        metadata: object(given.metadata.as_ref(), &path(".metadata"), max_depth)?,
+        extra: Extra::default(),
+    })
+}
+
+/// Reads a request for a task.
+pub(in crate::official::grpc) fn get(asked: proto::GetTaskRequest) -> Result<GetParams, Fault> {
+    Ok(GetParams {
+        tenant: word(asked.tenant),
+        id: required(asked.id, "id")?,
+        history_length: count(asked.history_length, "historyLength")?,
+    })
+}
+
+/// Reads a request for a page of tasks.
+pub(in crate::official::grpc) fn list(asked: proto::ListTasksRequest) -> Result<ListParams, Fault> {
+    let state = proto::TaskState::try_from(asked.status);
+    let page_size = count(asked.page_size, "pageSize")?;
+    if page_size.is_some_and(|size| !(1..=PAGE_MAX).contains(&size)) {
+        let why = format!("must be from 1 to {PAGE_MAX}");
+        return Err(Fault::field("pageSize", why));
+    }
+    Ok(ListParams {
+        tenant: word(asked.tenant),
+        context_id: word(asked.context_id),
+        state: state
+            .map(state_from)
+            .map_err(|_| Fault::field("status", "is unknown"))?,
+        page_size,
+        page_token: word(asked.page_token),
+        history_length: count(asked.history_length, "historyLength")?,
+        status_timestamp_after: asked
+            .status_timestamp_after
+            .map(|time| {
+                written(time).ok_or_else(|| Fault::field("statusTimestampAfter", "is no time"))
+            })
+            .transpose()?,
+        include_artifacts: asked.include_artifacts.unwrap_or_default(),
+    })
+}
+
+/// The state that a list is asked for, if it is.
+fn state_from(state: proto::TaskState) -> Option<State> {
+    match state {
+        proto::TaskState::Unspecified => None,
+        proto::TaskState::Submitted => Some(State::Submitted),
+        proto::TaskState::Working => Some(State::Working),
+        proto::TaskState::Completed => Some(State::Completed),
+        proto::TaskState::Failed => Some(State::Failed),
+        proto::TaskState::Canceled => Some(State::Canceled),
+        proto::TaskState::InputRequired => Some(State::InputRequired),
+        proto::TaskState::Rejected => Some(State::Rejected),
+        proto::TaskState::AuthRequired => Some(State::AuthRequired),
+    }
+}
+
+/// Reads the request to cancel a task.
+pub(in crate::official::grpc) fn cancel(
+    asked: proto::CancelTaskRequest,
+    max_depth: usize,
+) -> Result<TaskParams, Fault> {
+    Ok(TaskParams {
+        tenant: word(asked.tenant),
+        id: required(asked.id, "id")?,
+        metadata: object(asked.metadata.as_ref(), "metadata", max_depth)?,
+    })
+}
+
+/// Reads the request to follow a task.
+pub(in crate::official::grpc) fn subscribe(
+    asked: proto::SubscribeToTaskRequest,
+) -> Result<TaskParams, Fault> {
+    Ok(TaskParams {
+        tenant: word(asked.tenant),
+        id: required(asked.id, "id")?,
+        metadata: None,
+    })
+}
+
+/// Reads who is to be notified of a task.
+pub(in crate::official::grpc) fn push(
+    given: proto::TaskPushNotificationConfig,
+) -> Result<PushConfig, Fault> {
+    if given.task_id.is_empty() {
+        return Err(missing("taskId"));
+    }
+    push_at("", given)
+}
+
+fn push_at(path: &str, given: proto::TaskPushNotificationConfig) -> Result<PushConfig, Fault> {
+    // An empty one is as good as none.
+    let authentication = given.authentication.filter(|it| *it != Default::default());
+    Ok(PushConfig {
+        id: word(given.id),
+        task_id: word(given.task_id),
+        url: required(given.url, &format!("{path}url"))?,
+        token: word(given.token),
+        authentication: authentication.map(|it| Authentication {
+            schemes: word(it.scheme).into_iter().collect(),
+            credentials: word(it.credentials),
+        }),
+        extra: Extra::default(),
+    })
+}
+
+/// Reads which push config is meant.
+pub(in crate::official::grpc) fn push_params(
+    asked: proto::PushConfigRequest,
+) -> Result<PushParams, Fault> {
+    Ok(PushParams {
+        tenant: word(asked.tenant),
+        task_id: required(asked.task_id, "taskId")?,
+        id: Some(required(asked.id, "id")?),
+    })
+}
+
+/// Reads a request for the push configs of a task.
+pub(in crate::official::grpc) fn push_list(
+    asked: proto::ListTaskPushNotificationConfigsRequest,
+) -> Result<PushListParams, Fault> {
+    let page_size = Some(asked.page_size).filter(|size| *size != 0);
+    Ok(PushListParams {
+        tenant: word(asked.tenant),
+        task_id: required(asked.task_id, "taskId")?,
+        page_size: count(page_size, "pageSize")?,
+        page_token: word(asked.page_token),
+    })
+}
+
+/// A text that is as good as absent when it is empty.
+pub(in crate::official::grpc) fn word(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn required(text: String, path: &str) -> Result<String, Fault> {
+    word(text).ok_or_else(|| missing(path))
+}
+
+fn missing(path: &str) -> Fault {
+    Fault::field(path, REQUIRED)
+}
+
+fn count(number: Option<i32>, path: &str) -> Result<Option<usize>, Fault> {
+    let number = number.map(usize::try_from).transpose();
+    number.map_err(|_| Fault::field(path, "must not be negative"))
+}
+
+fn object(
+    given: Option<&proto::Struct>,
+    path: &str,
+    max_depth: usize,
+) -> Result<Option<Raw>, Fault> {
+    let raw = given.map(|object| raw_from_struct(object, max_depth));
+    raw.transpose().map_err(|why| Fault::field(path, why))
+}
+
+/// A time as RFC 3339 in UTC; none if it is beyond what that can say.
+fn written(time: proto::Timestamp) -> Option<String> {
+    let time = Timestamp::new(time.seconds, time.nanos).ok()?;
+    Some(time.to_string())
+}

@@ -1,0 +1,212 @@
+//! What callers get, from the model.
+
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use jackfield_wire::a2a::official::{
+    error::{Fault, Kind},
+    model::{
+        Artifact, ArtifactUpdate, Content, Item, Message, Page, Part, PushConfig, Role, State,
+        Status, StatusUpdate, Task,
+    },
+};
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+
+use crate::official::grpc::{
+    json::{struct_from_raw, value_from_raw},
+    proto::{self, Payload},
+};
+
+/// Reads base64 with and without padding and whatever its last bits are: it was checked when it came.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// An element of a stream, or the answer to a send.
+pub(in crate::official::grpc) fn item(item: Item) -> proto::StreamResponse {
+    let payload = match item {
+        Item::Task(it) => Payload::Task(task(*it)),
+        Item::Message(it) => Payload::Message(message(*it)),
+        Item::Status(it) => Payload::StatusUpdate(status_update(*it)),
+        Item::Artifact(it) => Payload::ArtifactUpdate(artifact_update(*it)),
+    };
+    proto::StreamResponse {
+        payload: Some(payload),
+    }
+}
+
+/// A task.
+pub(in crate::official::grpc) fn task(task: Task) -> proto::Task {
+    proto::Task {
+        id: task.id,
+        context_id: task.context_id,
+        status: Some(status(task.status)),
+        artifacts: task.artifacts.into_iter().map(artifact).collect(),
+        history: task.history.into_iter().map(message).collect(),
+        metadata: object(task.metadata.as_deref()),
+    }
+}
+
+/// A page of tasks.
+pub(in crate::official::grpc) fn page(page: Page) -> proto::ListTasksResponse {
+    proto::ListTasksResponse {
+        tasks: page.tasks.into_iter().map(task).collect(),
+        next_page_token: page.next_page_token,
+        page_size: number(page.page_size),
+        total_size: number(page.total_size),
+    }
+}
+
+/// A push config.
+pub(in crate::official::grpc) fn push(config: PushConfig) -> proto::TaskPushNotificationConfig {
+    let authentication = config.authentication.map(|it| proto::AuthenticationInfo {
+        // There is room for one here; the first is the one that is preferred.
+        scheme: it.schemes.into_iter().next().unwrap_or_default(),
+        credentials: it.credentials.unwrap_or_default(),
+    });
+    proto::TaskPushNotificationConfig {
+        // The caller knows whom it asked.
+        tenant: String::new(),
+        id: config.id.unwrap_or_default(),
+        task_id: config.task_id.unwrap_or_default(),
+        url: config.url,
+        token: config.token.unwrap_or_default(),
+        authentication,
+    }
+}
+
+/// All push configs of a task.
+pub(in crate::official::grpc) fn pushes(
+    configs: Vec<PushConfig>,
+) -> proto::ListTaskPushNotificationConfigsResponse {
+    proto::ListTaskPushNotificationConfigsResponse {
+        configs: configs.into_iter().map(push).collect(),
+        next_page_token: String::new(),
+    }
+}
+
+/// A card, from its JSON.
+pub(in crate::official::grpc) fn card(json: &str) -> Result<proto::AgentCard, Fault> {
+    serde_json::from_str(json).map_err(|error| {
+        tracing::error!(%error, "the extended card is none");
+        Fault::new(Kind::Internal, "the extended card cannot be read")
+    })
+}
+
+fn status_update(update: StatusUpdate) -> proto::TaskStatusUpdateEvent {
+    proto::TaskStatusUpdateEvent {
+        task_id: update.task_id,
+        context_id: update.context_id,
+        status: Some(status(update.status)),
+        metadata: object(update.metadata.as_deref()),
+    }
+}
+
+fn artifact_update(update: ArtifactUpdate) -> proto::TaskArtifactUpdateEvent {
+    proto::TaskArtifactUpdateEvent {
+        task_id: update.task_id,
+        context_id: update.context_id,
+        artifact: Some(artifact(update.artifact)),
+        append: update.append,
+        last_chunk: update.last_chunk,
+        metadata: object(update.metadata.as_deref()),
+    }
+}
+
+fn status(status: Status) -> proto::TaskStatus {
+    proto::TaskStatus {
+        state: state_of(status.state).into(),
+        message: status.message.map(message),
+        timestamp: status.timestamp.as_deref().and_then(time),
+    }
+}
+
+fn state_of(state: State) -> proto::TaskState {
+    match state {
+        State::Submitted => proto::TaskState::Submitted,
+        State::Working => proto::TaskState::Working,
+        State::InputRequired => proto::TaskState::InputRequired,
+        State::AuthRequired => proto::TaskState::AuthRequired,
+        State::Completed => proto::TaskState::Completed,
+        State::Canceled => proto::TaskState::Canceled,
+        State::Failed => proto::TaskState::Failed,
+        State::Rejected => proto::TaskState::Rejected,
+        State::Unknown => proto::TaskState::Unspecified,
+    }
+}
+
+fn message(message: Message) -> proto::Message {
+    let role = match message.role {
+        Role::User => proto::Role::User,
+        Role::Agent => proto::Role::Agent,
+    };
+    proto::Message {
+        message_id: message.id,
+        context_id: message.context_id.unwrap_or_default(),
+        task_id: message.task_id.unwrap_or_default(),
+        role: role.into(),
+        parts: message.parts.into_iter().map(part).collect(),
+        metadata: object(message.metadata.as_deref()),
+        extensions: message.extensions,
+        reference_task_ids: message.reference_task_ids,
+    }
+}
+
+fn artifact(artifact: Artifact) -> proto::Artifact {
+    proto::Artifact {
+        artifact_id: artifact.id,
+        name: artifact.name.unwrap_or_default(),
+        description: artifact.description.unwrap_or_default(),
+        parts: artifact.parts.into_iter().map(part).collect(),
+        metadata: object(artifact.metadata.as_deref()),
+        extensions: artifact.extensions,
+    }
+}
+
+fn part(part: Part) -> proto::Part {
+    let content = match part.content {
+        Content::Text(text) => proto::Content::Text(text),
+        Content::Bytes(base64) => proto::Content::Raw(bytes(&base64)),
+        Content::Url(url) => proto::Content::Url(url),
+        Content::Data(raw) => proto::Content::Data(value_from_raw(&raw)),
+    };
+    proto::Part {
+        content: Some(content),
+        metadata: object(part.metadata.as_deref()),
+        filename: part.filename.unwrap_or_default(),
+        media_type: part.media_type.unwrap_or_default(),
+    }
+}
+
+/// The bytes of a file. What is no base64 after all is handed on as it is rather than lost.
+fn bytes(base64: &str) -> Vec<u8> {
+    let decoded = LENIENT.decode(base64).or_else(|_| {
+        // Line breaks may stand anywhere in it.
+        let lines: String = base64.split(['\r', '\n']).collect();
+        LENIENT.decode(lines)
+    });
+    decoded.unwrap_or_else(|_| base64.as_bytes().to_vec())
+}
+
+fn object(raw: Option<&RawValue>) -> Option<proto::Struct> {
+    raw.and_then(struct_from_raw)
+}
+
+/// A time; none if the text is none.
+fn time(text: &str) -> Option<proto::Timestamp> {
+    let time: Timestamp = text.parse().ok()?;
+    // Protobuf counts nanoseconds onwards, also before 1970.
+    Some(proto::Timestamp {
+        seconds: time.as_nanosecond().div_euclid(1_000_000_000) as i64,
+        nanos: time.as_nanosecond().rem_euclid(1_000_000_000) as i32,
+    })
+}
+
+fn number(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}

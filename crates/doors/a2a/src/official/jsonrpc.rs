@@ -1,0 +1,123 @@
+//! The JSON-RPC binding: both versions at one address. The version is the one that the request names, or else the one
+//! that calls the method so.
+
+use std::sync::Arc;
+
+use axum::{body::Body, response::Response};
+use http::{StatusCode, request::Parts};
+use jackfield_wire::a2a::official::{
+    Version,
+    error::{Fault, Kind},
+    method::Operation,
+    rpc::{self, Id},
+};
+
+use super::{
+    Visit,
+    ask::{Answer, Ask},
+    negotiate::{self, JSON, Query},
+    reply,
+    shape::Shape,
+};
+use crate::A2a;
+
+/// Answers one call.
+pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body: Body) -> Response {
+    let said = Query::of(&head.uri).and_then(|query| negotiate::version(&head.headers, &query));
+    // Errors of a version that is not known are new, as is their code.
+    let spoken = said
+        .as_ref()
+        .map_or(Version::V10, |said| said.unwrap_or(Version::V03));
+    let visit = Visit::new(a2a.clone(), agent, spoken, head.headers.clone());
+    let visit = match visit {
+        // Nothing is read of strangers.
+        Err(fault) if fault.kind == Kind::Unauthenticated => {
+            return refused(spoken, &Id::Null, &fault);
+        }
+        visit => visit,
+    };
+    let body = match negotiate::read_body(&a2a, &head.headers, body).await {
+        Ok(body) => body,
+        Err(fault) => return refused(spoken, &Id::Null, &fault),
+    };
+    let call = match rpc::Call::read(&body) {
+        Ok(call) => call,
+        Err((id, fault)) => return refused(spoken, &id, &fault),
+    };
+    let mut visit = match visit {
+        Ok(visit) => visit,
+        Err(fault) => return refused(spoken, &call.id, &fault),
+    };
+    let (operation, version) = match said.and_then(|said| named(&call.method, said)) {
+        Ok(named) => named,
+        Err(fault) => return refused(spoken, &call.id, &fault),
+    };
+    visit.version = version;
+    let max_depth = a2a.hub.limits().json_depth;
+    let ask = Ask::read(operation, version, call.params, max_depth);
+    let answer = match ask {
+        Ok(ask) => visit.answer(ask).await,
+        Err(fault) => Err(fault),
+    };
+    match answer {
+        Ok(answer) => answered(&a2a, version, call.id, answer),
+        Err(fault) if is_event(operation, &visit, &fault) => {
+            let body = rpc::write_error(version, &call.id, &fault);
+            reply::refused_stream(&fault, body)
+        }
+        Err(fault) => refused(version, &call.id, &fault),
+    }
+}
+
+/// The operation of this name, in the version that the request named or else in the one that has the name.
+fn named(method: &str, said: Option<Version>) -> Result<(Operation, Version), Fault> {
+    let Some((operation, version)) = Operation::from_name(method) else {
+        let text = format!("method '{method}' not found");
+        return Err(Fault::new(Kind::MethodNotFound, text));
+    };
+    match said {
+        Some(said) if said != version => {
+            let name = operation.name(said);
+            let text = format!(
+                "method '{method}' is of version {version}; in version {said} it is '{name}'"
+            );
+            Err(Fault::new(Kind::MethodNotFound, text))
+        }
+        _ => Ok((operation, version)),
+    }
+}
+
+/// Clients of 0.3 that asked for a stream read errors only from one; those of 1.0 only outside.
+fn is_event(operation: Operation, visit: &Visit, fault: &Fault) -> bool {
+    visit.version == Version::V03
+        && matches!(operation, Operation::Stream | Operation::Subscribe)
+        && status_of(fault) == StatusCode::OK
+        && negotiate::takes_events(&visit.headers)
+}
+
+fn answered(a2a: &A2a, version: Version, id: Id, answer: Answer) -> Response {
+    let shape = Shape::Plain(version);
+    match answer {
+        Answer::Stream(updates) => reply::events(a2a, *updates, move |item| {
+            rpc::write_result(&id, |out| shape.write_item(item, out))
+        }),
+        answer => {
+            let body = rpc::write_result(&id, |out| shape.write(&answer, out));
+            reply::json(JSON, body)
+        }
+    }
+}
+
+fn refused(version: Version, id: &Id, fault: &Fault) -> Response {
+    let body = rpc::write_error(version, id, fault);
+    reply::refusal(status_of(fault), fault, body)
+}
+
+/// Errors are answers to JSON-RPC; HTTP has a say only where it is about the address or who asks.
+fn status_of(fault: &Fault) -> StatusCode {
+    match fault.kind {
+        Kind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Kind::AgentNotFound => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}

@@ -1,0 +1,175 @@
+//! What a request says of itself beside its params: the version, the type of its body, the types it takes.
+
+use axum::{
+    body::{Body, Bytes},
+    extract::Query as Parsed,
+};
+use http::{HeaderMap, Uri, header};
+use jackfield_kit::body;
+use jackfield_wire::a2a::official::{
+    Version,
+    error::{Fault, Kind},
+};
+
+use super::failure::fault_from;
+use crate::{A2a, seed::is_json};
+
+/// JSON, as everybody knows it.
+pub(super) const JSON: &str = "application/json";
+/// JSON of this protocol, from its version 1.0.1 on.
+pub(super) const A2A_JSON: &str = "application/a2a+json";
+/// What a stream is.
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// The names and values of a query.
+#[derive(Debug)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn of(uri: &Uri) -> Result<Self, Fault> {
+        let parsed = Parsed::<Vec<(String, String)>>::try_from_uri(uri);
+        let malformed = |error| {
+            Fault::new(
+                Kind::InvalidParams,
+                format!("the query is malformed: {error}"),
+            )
+        };
+        Ok(Self(parsed.map_err(malformed)?.0))
+    }
+
+    /// A value by its name; an empty one counts as absent.
+    pub(super) fn get(&self, name: &str) -> Option<String> {
+        let found = self.pairs().find(|(given, _)| *given == name);
+        let found = found.filter(|(_, value)| !value.is_empty());
+        found.map(|(_, value)| value.to_owned())
+    }
+
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// The version that a request names, by its header or else in its query; none if it names none.
+pub(super) fn version(headers: &HeaderMap, query: &Query) -> Result<Option<Version>, Fault> {
+    let header = headers.get(Version::HEADER);
+    let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let header = header.as_deref().map(str::trim);
+    let mut pairs = query.pairs();
+    let said = header.filter(|said| !said.is_empty()).or_else(|| {
+        let found = pairs.find(|(name, _)| name.eq_ignore_ascii_case(Version::HEADER));
+        found.map(|(_, value)| value.trim())
+    });
+    let Some(said) = said.filter(|said| !said.is_empty()) else {
+        return Ok(None);
+    };
+    let known = Version::from_name(said).map(Some);
+    known.ok_or_else(|| {
+        let text = format!("version '{said}' is not spoken here; use 1.0 or 0.3");
+        Fault::new(Kind::VersionNotSupported, text).with("supportedVersions", "1.0, 0.3")
+    })
+}
+
+/// Reads a body, which may be empty. One that is not must be JSON by its type.
+pub(super) async fn read_body(a2a: &A2a, headers: &HeaderMap, body: Body) -> Result<Bytes, Fault> {
+    let limits = a2a.hub.limits();
+    let body = body::read(body, limits.message, limits.write_stuck).await;
+    let body = body.map_err(fault_from)?;
+    if !body.is_empty() {
+        check_body_type(headers)?;
+    }
+    Ok(body)
+}
+
+/// Refuses a body that says it is something else than JSON. One that does not say is taken for it.
+fn check_body_type(headers: &HeaderMap) -> Result<(), Fault> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let kind = text.split(';').next().unwrap_or_default().trim();
+    if kind.is_empty() || is_json(kind) {
+        return Ok(());
+    }
+    let text = format!("content type '{kind}' is not supported; send {JSON}");
+    Err(Fault::new(Kind::ContentType, text))
+}
+
+/// The type of a REST answer: the protocol's own, unless only plain JSON is taken.
+pub(super) fn answer_type(headers: &HeaderMap) -> &'static str {
+    if accepts(headers, JSON) && !accepts(headers, A2A_JSON) {
+        JSON
+    } else {
+        A2A_JSON
+    }
+}
+
+/// Whether whoever asks for a stream takes an error as one, too: all do that do not name plain JSON alone.
+pub(super) fn takes_events(headers: &HeaderMap) -> bool {
+    accepts(headers, EVENT_STREAM) || !accepts(headers, JSON)
+}
+
+/// Whether `Accept` names this type.
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    let values = headers.get_all(header::ACCEPT).iter();
+    let mut values = values.filter_map(|value| value.to_str().ok());
+    values.any(|value| {
+        let mut kinds = value.split(',');
+        kinds.any(|named| {
+            let named = named.split(';').next().unwrap_or_default().trim();
+            named.eq_ignore_ascii_case(kind)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn the_header_names_the_version_before_the_query_does() {
+        let none = Query::of(&"/x".parse().unwrap()).unwrap();
+        let query = Query::of(&"/x?a2a-version=0.3.0".parse().unwrap()).unwrap();
+        let empty = HeaderMap::new();
+        let read = |headers: &HeaderMap, query: &Query| version(headers, query).unwrap();
+        assert_eq!(read(&empty, &none), None);
+        assert_eq!(read(&with("a2a-version", ""), &none), None);
+        assert_eq!(read(&empty, &query), Some(Version::V03));
+        let new = with("a2a-version", " 1.0.1");
+        assert_eq!(read(&new, &query), Some(Version::V10));
+        let refused = version(&with("a2a-version", "99.0"), &none).unwrap_err();
+        assert_eq!(refused.kind, Kind::VersionNotSupported);
+    }
+
+    #[test]
+    fn plain_json_is_for_those_who_take_nothing_else() {
+        for (accept, kind) in [
+            ("*/*", A2A_JSON),
+            ("application/json", JSON),
+            ("Application/JSON;q=0.9, text/html", JSON),
+            ("application/json, application/a2a+json", A2A_JSON),
+            ("text/event-stream", A2A_JSON),
+        ] {
+            assert_eq!(answer_type(&with("accept", accept)), kind, "{accept}");
+        }
+        assert_eq!(answer_type(&HeaderMap::new()), A2A_JSON);
+    }
+
+    #[test]
+    fn only_who_names_plain_json_alone_takes_no_events() {
+        assert!(takes_events(&HeaderMap::new()));
+        assert!(takes_events(&with("accept", "text/event-stream")));
+        assert!(takes_events(&with(
+            "accept",
+            "application/json, text/event-stream"
+        )));
+        assert!(!takes_events(&with("accept", "application/json")));
+    }
+}

@@ -1,0 +1,183 @@
+//! What a path below an agent's address names in REST. The verb of a task stands in one segment with its id
+//! (`tasks/{id}:cancel`), which a router cannot take apart.
+
+use std::borrow::Cow;
+
+use http::Method;
+use jackfield_wire::a2a::official::Version;
+use percent_encoding::percent_decode_str;
+
+/// What is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Send,
+    Stream,
+    Tasks,
+    Task(String),
+    Cancel(String),
+    Subscribe(String),
+    Pushes(String),
+    Push(String, String),
+    ExtendedCard,
+    /// Python Agno's own: the task is named in the body.
+    AgnoGet,
+    /// The same for cancel.
+    AgnoCancel,
+}
+
+/// A path that was understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) version: Version,
+    /// The agent, where the address is that of the hub and the path begins with it.
+    pub(super) tenant: Option<String>,
+    pub(super) place: Place,
+}
+
+impl Found {
+    /// Reads the segments below an address, as they were sent.
+    pub(super) fn of(segments: &[&str]) -> Option<Self> {
+        let segments: Option<Vec<Cow<'_, str>>> = segments.iter().map(|raw| decoded(raw)).collect();
+        let segments = segments?;
+        let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
+        let found = |version, tenant: Option<&str>, place| Self {
+            version,
+            tenant: tenant.map(str::to_owned),
+            place,
+        };
+        let (first, rest) = segments.split_first()?;
+        if *first == "v1" {
+            return Some(found(Version::V03, None, old_place(rest)?));
+        }
+        if let Some(place) = new_place(&segments) {
+            return Some(found(Version::V10, None, place));
+        }
+        let place = new_place(rest).filter(|_| !first.is_empty())?;
+        Some(found(Version::V10, Some(first), place))
+    }
+}
+
+fn decoded(segment: &str) -> Option<Cow<'_, str>> {
+    percent_decode_str(segment).decode_utf8().ok()
+}
+
+fn old_place(segments: &[&str]) -> Option<Place> {
+    match segments {
+        ["card"] => Some(Place::ExtendedCard),
+        ["tasks:get"] => Some(Place::AgnoGet),
+        ["tasks:cancel"] => Some(Place::AgnoCancel),
+        _ => common_place(segments),
+    }
+}
+
+fn new_place(segments: &[&str]) -> Option<Place> {
+    match segments {
+        ["extendedAgentCard"] => Some(Place::ExtendedCard),
+        _ => common_place(segments),
+    }
+}
+
+fn common_place(segments: &[&str]) -> Option<Place> {
+    Some(match segments {
+        ["message:send"] => Place::Send,
+        ["message:stream"] => Place::Stream,
+        ["tasks"] | ["tasks", ""] => Place::Tasks,
+        ["tasks", task] => match task.rsplit_once(':') {
+            Some((id, "cancel")) => Place::Cancel(id.to_owned()),
+            Some((id, "subscribe")) => Place::Subscribe(id.to_owned()),
+            _ => Place::Task((*task).to_owned()),
+        },
+        ["tasks", task, "pushNotificationConfigs"] => Place::Pushes((*task).to_owned()),
+        ["tasks", task, "pushNotificationConfigs", id] if !id.is_empty() => {
+            Place::Push((*task).to_owned(), (*id).to_owned())
+        }
+        _ => return None,
+    })
+}
+
+impl Place {
+    /// The methods that it takes. Prose and definition of the protocol differ on how one subscribes.
+    pub(super) fn methods(&self) -> &'static [Method] {
+        match self {
+            Self::Send | Self::Stream | Self::Cancel(_) | Self::AgnoGet | Self::AgnoCancel => {
+                &[Method::POST]
+            }
+            Self::Tasks | Self::Task(_) | Self::ExtendedCard => &[Method::GET],
+            Self::Subscribe(_) | Self::Pushes(_) => &[Method::GET, Method::POST],
+            Self::Push(..) => &[Method::GET, Method::DELETE],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(path: &str) -> Option<(Version, Option<String>, Place)> {
+        let segments: Vec<&str> = path.split('/').collect();
+        Found::of(&segments).map(|found| (found.version, found.tenant, found.place))
+    }
+
+    #[test]
+    fn a_verb_is_split_from_the_id_before_it() {
+        let (new, old) = (Version::V10, Version::V03);
+        let id = |id: &str| id.to_owned();
+        for (path, version, place) in [
+            ("message:send", new, Place::Send),
+            ("v1/message:stream", old, Place::Stream),
+            ("tasks", new, Place::Tasks),
+            ("v1/tasks/", old, Place::Tasks),
+            ("tasks/a", new, Place::Task(id("a"))),
+            ("tasks/a:b", new, Place::Task(id("a:b"))),
+            ("tasks/a:b:cancel", new, Place::Cancel(id("a:b"))),
+            ("v1/tasks/a%3Asubscribe", old, Place::Subscribe(id("a"))),
+            (
+                "tasks/a/pushNotificationConfigs",
+                new,
+                Place::Pushes(id("a")),
+            ),
+            (
+                "v1/tasks/a/pushNotificationConfigs/x%2Fy%20z",
+                old,
+                Place::Push(id("a"), id("x/y z")),
+            ),
+            ("extendedAgentCard", new, Place::ExtendedCard),
+            ("v1/card", old, Place::ExtendedCard),
+            ("v1/tasks:get", old, Place::AgnoGet),
+            ("v1/tasks:cancel", old, Place::AgnoCancel),
+        ] {
+            assert_eq!(at(path), Some((version, None, place)), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_first_segment_that_is_no_operation_is_the_tenant() {
+        let found = at("echo/message:send");
+        assert_eq!(
+            found,
+            Some((Version::V10, Some("echo".into()), Place::Send))
+        );
+        let found = at("v2/tasks/t");
+        let place = Place::Task("t".into());
+        assert_eq!(found, Some((Version::V10, Some("v2".into()), place)));
+    }
+
+    #[test]
+    fn other_paths_name_nothing() {
+        for path in [
+            "",
+            "v1",
+            "card",
+            "v1/extendedAgentCard",
+            "message:sent",
+            "message/send",
+            "tasks/a/b",
+            "tasks/a/pushNotificationConfigs/",
+            "a/b/message:send",
+            "/message:send",
+            "v1/tasks/%FF",
+        ] {
+            assert_eq!(at(path), None, "{path}");
+        }
+    }
+}

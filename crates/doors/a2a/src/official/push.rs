@@ -1,0 +1,158 @@
+//! Push notifications: who is told of the changes of a task. The core keeps them with the task and puts every change into
+//! the outbox, in order; `compose.rs` says what is posted.
+
+mod compose;
+
+use jackfield_core::{
+    event::Json,
+    failure::Reason,
+    outbox::{Callback, Follower},
+};
+use jackfield_wire::a2a::official::{
+    Version,
+    error::{Fault, Kind},
+    model::{Authentication, Extra, PushConfig, PushListParams, PushParams},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    failure::{fault_from, task_fault_from},
+    visit::Visit,
+};
+
+/// How our callbacks are marked in the outbox.
+const KIND: &str = "a2a";
+
+/// What version 0.3 calls a config that its caller gave no name: its programs ask for it by that.
+const UNNAMED: &str = "default";
+
+/// What is kept of a config besides its name and its URL.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Kept {
+    version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schemes: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credentials: Option<String>,
+    #[serde(skip_serializing_if = "Extra::is_empty")]
+    fields: Extra,
+}
+
+impl Kept {
+    fn of(follower: &Follower) -> Self {
+        let data = follower.callback.data.as_ref();
+        data.and_then(|data| serde_json::from_str(data.get()).ok())
+            .unwrap_or_default()
+    }
+}
+
+impl Visit {
+    /// What a config becomes: its URL is one that the hub may post to.
+    pub(super) async fn follower(&self, config: &PushConfig) -> Result<Follower, Fault> {
+        let Some(outbound) = &self.a2a.outbound else {
+            let text = "this server notifies nobody; follow the task instead";
+            return Err(Fault::new(Kind::PushNotSupported, text));
+        };
+        let url = outbound.admit(&config.url).await;
+        let url = url.map_err(|error| Fault::field("url", error.to_string()))?;
+        let authentication = config.authentication.as_ref();
+        let kept = Kept {
+            version: self.version.name().to_owned(),
+            token: config.token.clone(),
+            schemes: authentication.map(|it| it.schemes.clone()),
+            credentials: authentication.and_then(|it| it.credentials.clone()),
+            fields: config.extra.clone(),
+        };
+        let data = Json::of(&kept);
+        let data = data.map_err(|error| Fault::new(Kind::Internal, error.to_string()))?;
+        let named = config.id.clone().filter(|id| !id.is_empty());
+        Ok(Follower {
+            id: named.unwrap_or_else(|| match self.version {
+                Version::V03 => UNNAMED.to_owned(),
+                Version::V10 => Uuid::new_v4().to_string(),
+            }),
+            callback: Callback {
+                url: url.into(),
+                kind: KIND.to_owned(),
+                data: Some(data),
+            },
+        })
+    }
+
+    /// Has somebody told of a task from now on.
+    pub(crate) async fn create_push(&self, config: PushConfig) -> Result<PushConfig, Fault> {
+        let id = config.task_id.as_deref();
+        let id = id.ok_or_else(|| Fault::field("taskId", "name the task"))?;
+        let task = self.task(id, None).await?;
+        let follower = self.follower(&config).await?;
+        let shown = shown(task.id.to_string(), &follower);
+        let tasks = self.a2a.hub.tasks();
+        let followed = tasks.follow(&self.principal, task.id, follower).await;
+        followed.map_err(|failure| match failure.reason {
+            Reason::Conflict => fault_from(failure),
+            _ => task_fault_from(failure),
+        })?;
+        Ok(shown)
+    }
+
+    /// Who is told of a task.
+    pub(crate) async fn list_push(&self, params: PushListParams) -> Result<Vec<PushConfig>, Fault> {
+        // There are never more than fit a page, so that there is no second one.
+        if params.page_token.is_some_and(|token| !token.is_empty()) {
+            return Err(Fault::field("pageToken", "there is only one page"));
+        }
+        let task = self.task(&params.task_id, params.tenant.as_deref()).await?;
+        let id = task.id.to_string();
+        let followers = task.record().followers;
+        let ours = followers.iter().filter(|it| it.callback.kind == KIND);
+        Ok(ours.map(|follower| shown(id.clone(), follower)).collect())
+    }
+
+    /// One of those who are told of a task.
+    pub(crate) async fn get_push(&self, params: PushParams) -> Result<PushConfig, Fault> {
+        let list = PushListParams {
+            tenant: params.tenant,
+            task_id: params.task_id,
+            page_size: None,
+            page_token: None,
+        };
+        let mut configs = self.list_push(list).await?.into_iter();
+        let found = match &params.id {
+            Some(id) => configs.find(|config| config.id.as_ref() == Some(id)),
+            None => configs.next(),
+        };
+        found.ok_or_else(|| {
+            let text = "Push notification config not found: the task has none of this id";
+            Fault::new(Kind::TaskNotFound, text)
+        })
+    }
+
+    /// Tells somebody no more. That nobody of this name is told is no error.
+    pub(crate) async fn delete_push(&self, params: PushParams) -> Result<(), Fault> {
+        let task = self.task(&params.task_id, params.tenant.as_deref()).await?;
+        let id = params.id.as_deref().unwrap_or(UNNAMED);
+        let tasks = self.a2a.hub.tasks();
+        let gone = tasks.unfollow(&self.principal, task.id, id).await;
+        gone.map(drop).map_err(task_fault_from)
+    }
+}
+
+/// A config as its owner sees it.
+fn shown(task: String, follower: &Follower) -> PushConfig {
+    let kept = Kept::of(follower);
+    PushConfig {
+        id: Some(follower.id.clone()),
+        task_id: Some(task),
+        url: follower.callback.url.clone(),
+        token: kept.token,
+        authentication: kept.schemes.map(|schemes| Authentication {
+            schemes,
+            credentials: kept.credentials,
+        }),
+        extra: kept.fields,
+    }
+}

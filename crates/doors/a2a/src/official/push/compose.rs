@@ -1,0 +1,190 @@
+//! What is posted when a task has changed: in version 1.0 the change itself, as a stream would tell it; in version 0.3 the
+//! task as it stands after it.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use http::{
+    HeaderMap, HeaderValue,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+};
+use jackfield_core::{
+    outbox::{Follower, OutboxRow},
+    principal::Principal,
+    store::LogItem,
+    task::{Task, TaskItem},
+};
+use jackfield_kit::outbox::{Composer, Letter, Undelivered};
+use jackfield_wire::a2a::official::{Version, model::Item};
+
+use super::{KIND, Kept};
+use crate::{
+    A2a,
+    official::{
+        story::{Shown, Story, written},
+        teller::Teller,
+    },
+};
+
+/// What the published programs call the token of a config.
+const TOKEN: &str = "x-a2a-notification-token";
+
+impl Composer for A2a {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn compose<'a>(
+        &'a self,
+        row: &'a OutboxRow,
+    ) -> BoxFuture<'a, Result<Vec<Letter>, Undelivered>> {
+        Box::pin(letters(self, row))
+    }
+}
+
+async fn letters(a2a: &A2a, row: &OutboxRow) -> Result<Vec<Letter>, Undelivered> {
+    let kept = Kept::of(&Follower {
+        id: String::new(),
+        callback: row.callback.clone(),
+    });
+    let version = Version::from_name(&kept.version).unwrap_or(Version::V10);
+    let headers = headers(&kept, version)?;
+    let Some(told) = Told::read(a2a, row).await? else {
+        return Ok(Vec::new());
+    };
+    let bodies = match version {
+        Version::V03 => vec![told.task()],
+        Version::V10 => told.changes(),
+    };
+    let letters = bodies.into_iter().map(|body| Letter {
+        headers: headers.clone(),
+        body: body.into(),
+    });
+    Ok(letters.collect())
+}
+
+fn headers(kept: &Kept, version: Version) -> Result<HeaderMap, Undelivered> {
+    let secret = |text: &str| -> Result<HeaderValue, Undelivered> {
+        let mut value = HeaderValue::from_str(text).map_err(Undelivered::for_good)?;
+        value.set_sensitive(true);
+        Ok(value)
+    };
+    let mut headers = HeaderMap::new();
+    let kind = match version {
+        Version::V03 => "application/json",
+        Version::V10 => "application/a2a+json",
+    };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Some(token) = kept.token.as_deref().filter(|token| !token.is_empty()) {
+        headers.insert(TOKEN, secret(token)?);
+    }
+    let scheme = kept.schemes.as_ref().and_then(|schemes| schemes.first());
+    if let (Some(scheme), Some(credentials)) = (scheme, &kept.credentials) {
+        headers.insert(AUTHORIZATION, secret(&format!("{scheme} {credentials}"))?);
+    }
+    Ok(headers)
+}
+
+/// A task after a change of it, and the change.
+struct Told {
+    story: Story,
+    changes: Vec<Item>,
+    at: String,
+}
+
+impl Told {
+    /// Nothing if the log does not have it any more.
+    async fn read(a2a: &A2a, row: &OutboxRow) -> Result<Option<Self>, Undelivered> {
+        let tasks = a2a.hub.tasks();
+        // The row was committed with what it speaks of; whoever recorded it may not have heard of that yet.
+        let task = tasks.find_stored(&Principal::local(), row.task).await;
+        let task = task.map_err(Undelivered::for_now)?;
+        let record = task.record();
+        let mut story = Story::new(&record, false, a2a.hub.limits().message.0);
+        let kept = a2a.hub.callbacks().reply(row.id).await;
+        let mut kept = kept.map_err(Undelivered::for_now)?;
+        let change = match kept.pop() {
+            Some(change) => {
+                kept.into_iter().for_each(|item| story.add(item));
+                Some(change)
+            }
+            None => read_to(&task, row.pos.unwrap_or(record.log_end), &mut story).await?,
+        };
+        let told = change.map(|change| Self::after(story, change, written(row.created_at)));
+        Ok(told)
+    }
+
+    fn after(mut story: Story, change: LogItem, at: String) -> Self {
+        let mut teller = Teller::after(&story);
+        let mut changes = Vec::new();
+        teller.tell(0, change.clone(), &mut changes);
+        if matches!(change, LogItem::Message(_)) {
+            teller.work(&mut changes);
+        }
+        story.add(change);
+        story.state = teller.state();
+        for change in &mut changes {
+            match change {
+                Item::Status(update) => update.status.timestamp = Some(at.clone()),
+                // Nobody was told of the pieces before: the last one comes with all of them.
+                Item::Artifact(update) if update.append => {
+                    if let Some(whole) = story.made(&update.artifact.id) {
+                        update.artifact = whole.clone();
+                        update.append = false;
+                    }
+                }
+                Item::Artifact(_) | Item::Task(_) | Item::Message(_) => {}
+            }
+        }
+        Self { story, changes, at }
+    }
+
+    /// The changes, as a stream would tell them.
+    fn changes(self) -> Vec<String> {
+        let items = self.changes.iter();
+        items
+            .map(|item| {
+                let mut body = String::new();
+                Version::V10.write_item(item, &mut body);
+                body
+            })
+            .collect()
+    }
+
+    /// The task after the change.
+    fn task(self) -> String {
+        let shown = Shown {
+            history: None,
+            artifacts: true,
+        };
+        let mut task = self.story.into_task(shown, None);
+        task.status.timestamp = Some(self.at);
+        let mut body = String::new();
+        Version::V03.write_task(&task, &mut body);
+        body
+    }
+}
+
+/// Reads the log up to a position into the story; what stands there is returned instead.
+async fn read_to(
+    task: &Arc<Task>,
+    pos: u64,
+    story: &mut Story,
+) -> Result<Option<LogItem>, Undelivered> {
+    let mut subscription = task.subscribe(None);
+    let (mut at, mut last) = (0, None);
+    while at <= pos
+        && let Some(item) = subscription.next().await.map_err(Undelivered::for_now)?
+    {
+        match item {
+            TaskItem::Row { next, item } => {
+                at = next.pos;
+                if let Some(before) = last.replace(item) {
+                    story.add(before);
+                }
+            }
+            TaskItem::Gap { next } => at = next.pos,
+        }
+    }
+    Ok(last)
+}

@@ -1,0 +1,140 @@
+//! HTTP responses of the official protocol: JSON, refusals and streams.
+
+use std::time::Duration;
+
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use http::{HeaderValue, Method, StatusCode, header};
+use jackfield_core::metrics::Connected;
+use jackfield_kit::sse::{SseBody, SseFrame};
+use jackfield_wire::{
+    a2a::official::{
+        error::{Fault, Kind},
+        model::Item,
+    },
+    json::ObjectWriter,
+};
+
+use super::{Update, Updates, negotiate::JSON};
+use crate::{A2a, DOOR};
+
+/// Published clients give up after five seconds without a byte.
+const KEEPALIVE: Duration = Duration::from_secs(4);
+
+/// Marks a response that says what is wrong with a request, whatever its status.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refused {
+    /// Whether whoever wrote the request is to blame.
+    pub(crate) counts: bool,
+}
+
+/// A response whose body is JSON of this type.
+pub(super) fn json(kind: &'static str, body: String) -> Response {
+    let kind = HeaderValue::from_static(kind);
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
+}
+
+/// The response that refuses a request, with the body that a binding has for it.
+pub(super) fn refusal(status: StatusCode, fault: &Fault, body: String) -> Response {
+    let mut response = json(JSON, body);
+    *response.status_mut() = status;
+    mark(&mut response, fault);
+    if status == StatusCode::UNAUTHORIZED {
+        let how = HeaderValue::from_static("Bearer realm=\"jackfield\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, how);
+    }
+    response
+}
+
+/// The response to a method of HTTP that a path does not take.
+pub(super) fn wrong_method(method: &Method, path: &str, methods: &[Method]) -> Response {
+    let methods: Vec<&str> = methods.iter().map(Method::as_str).collect();
+    let allowed = methods.join(", ");
+    let mut out = String::new();
+    let mut object = ObjectWriter::open(&mut out);
+    object.object("error", |error| {
+        let text = format!("{path} takes {allowed}, got {method}");
+        let status = StatusCode::METHOD_NOT_ALLOWED.as_u16();
+        error
+            .number("code", status.into())
+            .text("status", "UNIMPLEMENTED")
+            .text("message", text.as_str());
+    });
+    object.close();
+    let mut response = json(JSON, out);
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    if let Ok(allowed) = HeaderValue::from_str(&allowed) {
+        response.headers_mut().insert(header::ALLOW, allowed);
+    }
+    response
+}
+
+/// Says that a response is a refusal, and whose mistake it is.
+pub(super) fn mark(response: &mut Response, fault: &Fault) {
+    let counts = match fault.kind {
+        Kind::Parse
+        | Kind::InvalidRequest
+        | Kind::MethodNotFound
+        | Kind::InvalidParams
+        | Kind::ContentType
+        | Kind::ExtensionRequired
+        | Kind::VersionNotSupported
+        | Kind::TooLarge
+        | Kind::Conflict => true,
+        Kind::Internal
+        | Kind::TaskNotFound
+        | Kind::TaskNotCancelable
+        | Kind::PushNotSupported
+        | Kind::Unsupported
+        | Kind::InvalidAgentResponse
+        | Kind::NoExtendedCard
+        | Kind::Unauthenticated
+        | Kind::AgentNotFound
+        | Kind::Busy
+        | Kind::Unavailable => false,
+    };
+    response.extensions_mut().insert(Refused { counts });
+}
+
+/// The status of a fault in a binding where HTTP has a say.
+pub(super) fn status(number: u16) -> StatusCode {
+    StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// A stream of a task, each element written by the binding. A reader that hangs up changes nothing at the task.
+pub(super) fn events(
+    a2a: &A2a,
+    updates: Updates,
+    write: impl Fn(&Item) -> String + Send + 'static,
+) -> Response {
+    struct Telling<W> {
+        updates: Updates,
+        write: W,
+        _counted: Connected,
+    }
+    let telling = Telling {
+        updates,
+        write,
+        _counted: a2a.hub.metrics().connection(DOOR),
+    };
+    let frames = stream::unfold(telling, |mut telling| async move {
+        let Update { id, item } = telling.updates.next().await?;
+        let frame = SseFrame::data((telling.write)(&item));
+        let frame = match id {
+            Some(id) => frame.with_id(id),
+            None => frame,
+        };
+        Some((frame, telling))
+    });
+    SseBody::new(frames)
+        .with_keepalive(a2a.hub.limits().keepalive.0.min(KEEPALIVE))
+        .into_response()
+}
+
+/// A stream of one event, which says why there is none.
+pub(super) fn refused_stream(fault: &Fault, body: String) -> Response {
+    let frame = stream::iter([SseFrame::data(body)]);
+    let mut response = SseBody::new(frame).into_response();
+    mark(&mut response, fault);
+    response
+}

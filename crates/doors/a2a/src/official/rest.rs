@@ -1,0 +1,297 @@
+//! The REST binding: version 1.0 below an agent's address, version 0.3 below `/v1` there.
+//!
+//! Version 0.3 has two forms. Its published clients speak the JSON of its gRPC messages, other programs that of its
+//! JSON-RPC: both are read, and who sends the second is answered in it.
+
+use std::sync::Arc;
+
+use axum::{
+    body::{Body, Bytes},
+    response::Response,
+};
+use http::{Method, request::Parts};
+use jackfield_wire::{
+    a2a::official::{
+        Version,
+        error::{Fault, Kind},
+        model::{PushParams, TaskParams},
+    },
+    json::{self, Members},
+};
+use serde_json::value::RawValue;
+
+use super::{
+    Visit, agno,
+    ask::{Answer, Ask},
+    negotiate::{self, JSON, Query},
+    place::{Found, Place},
+    reply,
+    shape::Shape,
+};
+use crate::A2a;
+
+/// The form of 0.3 that JSON-RPC has.
+const OLD: Shape = Shape::Plain(Version::V03);
+
+/// Answers one request.
+pub(super) async fn serve(
+    a2a: Arc<A2a>,
+    agent: Option<&str>,
+    found: Found,
+    head: Parts,
+    body: Body,
+) -> Response {
+    let version = found.version;
+    let methods = found.place.methods();
+    if !methods.contains(&head.method) {
+        return reply::wrong_method(&head.method, head.uri.path(), methods);
+    }
+    let visit = match Visit::new(a2a.clone(), agent, version, head.headers.clone()) {
+        // Nothing is read of strangers.
+        Err(fault) if fault.kind == Kind::Unauthenticated => return refused(version, &fault),
+        visit => visit,
+    };
+    let body = if head.method == Method::POST {
+        negotiate::read_body(&a2a, &head.headers, body).await
+    } else {
+        Ok(Bytes::new())
+    };
+    let body = match body {
+        Ok(body) => body,
+        Err(fault) => return refused(version, &fault),
+    };
+    if let Some(operation) = agno::operation(&found.place, version, &body) {
+        return agno::serve(visit, operation, &body).await;
+    }
+    let asked = visit.and_then(|visit| {
+        let query = Query::of(&head.uri)?;
+        check_version(version, negotiate::version(&head.headers, &query)?)?;
+        let (ask, shape) = read(found, &head.method, &query, &body, &a2a)?;
+        Ok((visit, ask, shape))
+    });
+    let (visit, ask, shape) = match asked {
+        Ok(asked) => asked,
+        Err(fault) => return refused(version, &fault),
+    };
+    match visit.answer(ask).await {
+        Ok(Answer::Stream(updates)) => reply::events(&a2a, *updates, move |item| {
+            let mut out = String::new();
+            shape.write_item(item, &mut out);
+            out
+        }),
+        Ok(answer) => {
+            let mut out = String::new();
+            shape.write(&answer, &mut out);
+            let kind = match version {
+                Version::V03 => JSON,
+                Version::V10 => negotiate::answer_type(&head.headers),
+            };
+            reply::json(kind, out)
+        }
+        Err(fault) => refused(version, &fault),
+    }
+}
+
+/// The path says the version; the header may say it too, but no other.
+fn check_version(version: Version, said: Option<Version>) -> Result<(), Fault> {
+    let text = match (said, version) {
+        (Some(Version::V10), Version::V03) => {
+            "below /v1 is version 0.3; version 1.0 is at the same address without it"
+        }
+        (Some(Version::V03), Version::V10) => "this is version 1.0; version 0.3 is below /v1",
+        (Some(Version::V03 | Version::V10) | None, _) => return Ok(()),
+    };
+    Err(Fault::new(Kind::VersionNotSupported, text))
+}
+
+/// What is asked, and in which form the answer is wanted.
+fn read(
+    found: Found,
+    method: &Method,
+    query: &Query,
+    body: &[u8],
+    a2a: &A2a,
+) -> Result<(Ask, Shape), Fault> {
+    let Found {
+        version,
+        tenant,
+        place,
+    } = found;
+    let max_depth = a2a.hub.limits().json_depth;
+    let body = parse(body)?;
+    let pairs = query.pairs();
+    let mut shape = Shape::rest(version);
+    let ask = match place {
+        Place::Send | Place::Stream => {
+            let mut params = version.read_send(body, max_depth)?;
+            params.tenant = tenant.or(params.tenant);
+            if version == Version::V03 {
+                shape = shape_of_send(body);
+            }
+            if shape == Shape::Proto03 && has_configuration(body) {
+                // In this form what is not said is false, and its writers leave that out.
+                let blocking = &mut params.configuration.return_immediately;
+                *blocking = blocking.or(Some(true));
+            }
+            match place {
+                Place::Stream => Ask::Stream(params),
+                _ => Ask::Send(params),
+            }
+        }
+        Place::Tasks => {
+            let mut params = version.list_from_query(pairs)?;
+            params.tenant = tenant.or(params.tenant);
+            Ask::List(params)
+        }
+        Place::Task(id) => {
+            let mut params = version.get_from_query(&id, pairs)?;
+            params.tenant = tenant.or(params.tenant);
+            Ask::Get(params)
+        }
+        Place::Cancel(id) => Ask::Cancel(task(version, &id, tenant, body, max_depth)?),
+        Place::Subscribe(id) => Ask::Subscribe(task(version, &id, tenant, body, max_depth)?),
+        Place::Pushes(task) if *method == Method::POST => {
+            if version == Version::V03 {
+                shape = shape_of_push(body);
+            }
+            Ask::CreatePush(version.push_from_body(&task, body, max_depth)?)
+        }
+        Place::Pushes(task) => {
+            let mut params = version.push_list_from_query(&task, pairs)?;
+            params.tenant = tenant.or(params.tenant);
+            Ask::ListPush(params)
+        }
+        Place::Push(task_id, id) => {
+            let params = PushParams {
+                tenant: tenant.or_else(|| query.get("tenant")),
+                task_id,
+                id: Some(id),
+            };
+            if *method == Method::DELETE {
+                Ask::DeletePush(params)
+            } else {
+                Ask::GetPush(params)
+            }
+        }
+        Place::ExtendedCard => Ask::ExtendedCard(tenant.or_else(|| query.get("tenant"))),
+        Place::AgnoGet | Place::AgnoCancel => {
+            let text = "this address takes the envelope of JSON-RPC";
+            return Err(Fault::new(Kind::InvalidRequest, text));
+        }
+    };
+    Ok((ask, shape))
+}
+
+fn parse(body: &[u8]) -> Result<Option<&RawValue>, Fault> {
+    if body.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let parsed = serde_json::from_slice(body).map(Some);
+    parsed.map_err(|error| Fault::new(Kind::Parse, format!("the body is not JSON: {error}")))
+}
+
+fn task(
+    version: Version,
+    id: &str,
+    tenant: Option<String>,
+    body: Option<&RawValue>,
+    max_depth: usize,
+) -> Result<TaskParams, Fault> {
+    let params = version.task_from_body(id, body, max_depth)?;
+    Ok(TaskParams {
+        tenant: tenant.or(params.tenant),
+        ..params
+    })
+}
+
+/// The form of a body of 0.3 that asks for work: that of JSON-RPC says what kind everything is, and has its own roles.
+fn shape_of_send(body: Option<&RawValue>) -> Shape {
+    let body = body.and_then(Members::of);
+    let message = body.and_then(|body| Members::of(body.get("message")?));
+    let Some(message) = message else {
+        return Shape::Proto03;
+    };
+    let role = message.text("role");
+    let has_kind = |part: &&RawValue| Members::of(part).is_some_and(|it| it.get("kind").is_some());
+    let parts = message.get("parts").and_then(json::elements);
+    let is_plain = message.get("kind").is_some()
+        || matches!(role.as_deref(), Some("user" | "agent"))
+        || parts.is_some_and(|parts| parts.iter().any(has_kind));
+    if is_plain && message.get("content").is_none() {
+        OLD
+    } else {
+        Shape::Proto03
+    }
+}
+
+/// The form of a body of 0.3 with a push config: that of gRPC names things by their paths.
+fn shape_of_push(body: Option<&RawValue>) -> Shape {
+    let body = body.and_then(Members::of).unwrap_or_default();
+    let names = ["parent", "config", "name"];
+    if names.iter().any(|name| body.get(name).is_some()) {
+        Shape::Proto03
+    } else {
+        OLD
+    }
+}
+
+fn has_configuration(body: Option<&RawValue>) -> bool {
+    let body = body.and_then(Members::of);
+    body.is_some_and(|body| body.get("configuration").is_some())
+}
+
+fn refused(version: Version, fault: &Fault) -> Response {
+    let status = reply::status(fault.http_status(version));
+    reply::refusal(status, fault, fault.rest_body(version))
+}
+
+/// There is nothing at a path below an agent's address.
+pub(super) fn nothing_here(path: &str) -> Response {
+    let text = format!("there is nothing at {path}");
+    refused(Version::V10, &Fault::new(Kind::MethodNotFound, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> &RawValue {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_body_of_0_3_is_answered_in_its_own_form() {
+        for (body, shape) in [
+            (
+                r#"{"message":{"role":"ROLE_USER","content":[{"text":"a"}]}}"#,
+                Shape::Proto03,
+            ),
+            (
+                r#"{"message":{"role":1,"parts":[{"text":"a"}]}}"#,
+                Shape::Proto03,
+            ),
+            (r#"{"message":{"role":"user","parts":[{"text":"a"}]}}"#, OLD),
+            (r#"{"message":{"parts":[{"kind":"text","text":"a"}]}}"#, OLD),
+            (r#"{"message":{"kind":"message"}}"#, OLD),
+            (
+                r#"{"message":{"role":"user","content":[{"text":"a"}]}}"#,
+                Shape::Proto03,
+            ),
+            (r#"{"message":{}}"#, Shape::Proto03),
+            ("[]", Shape::Proto03),
+        ] {
+            assert_eq!(shape_of_send(Some(raw(body))), shape, "{body}");
+        }
+        assert_eq!(shape_of_send(None), Shape::Proto03);
+        for (body, shape) in [
+            (r#"{"parent":"tasks/t","config":{}}"#, Shape::Proto03),
+            (
+                r#"{"name":"tasks/t/pushNotificationConfigs/c"}"#,
+                Shape::Proto03,
+            ),
+            (r#"{"taskId":"t","pushNotificationConfig":{}}"#, OLD),
+        ] {
+            assert_eq!(shape_of_push(Some(raw(body))), shape, "{body}");
+        }
+    }
+}

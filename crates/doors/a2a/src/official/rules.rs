@@ -1,0 +1,137 @@
+//! What an agent says of itself has to fit what is asked of it: the media types that it takes, the extensions that it
+//! insists on. An agent that says nothing takes everything.
+
+use http::HeaderMap;
+use jackfield_core::agent::Extension;
+use jackfield_wire::a2a::official::{
+    error::{Fault, Kind},
+    model::{Content, Part},
+};
+
+/// Where a caller declares the extensions that it knows: version 1.0, and version 0.3.
+const EXTENSIONS: [&str; 2] = ["a2a-extensions", "x-a2a-extensions"];
+
+/// Refuses parts of media types that the agent does not take. A part that does not say what it is is taken.
+pub(super) fn check_modes(modes: &[String], parts: &[Part]) -> Result<(), Fault> {
+    if modes.is_empty() {
+        return Ok(());
+    }
+    for (place, part) in parts.iter().enumerate() {
+        let Some(kind) = part.media_type.as_deref().filter(|kind| !kind.is_empty()) else {
+            continue;
+        };
+        if !modes.iter().any(|mode| covers(mode, kind, part)) {
+            let why = format!(
+                "content type {kind} is not supported by this agent; it takes {}",
+                modes.join(", ")
+            );
+            return Err(Fault {
+                violations: vec![(format!("message.parts[{place}]"), why.clone())],
+                ..Fault::new(Kind::ContentType, why)
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a mode of a card covers a part of this media type. Cards of older programs say `text`, `file` or `data`.
+fn covers(mode: &str, kind: &str, part: &Part) -> bool {
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    match mode {
+        "*" | "*/*" => true,
+        "text" => matches!(part.content, Content::Text(_)) || kind.starts_with("text/"),
+        "file" => matches!(part.content, Content::Bytes(_) | Content::Url(_)),
+        "data" => matches!(part.content, Content::Data(_)),
+        _ => match mode.strip_suffix("/*") {
+            Some(family) => kind
+                .split_once('/')
+                .is_some_and(|(of, _)| of.eq_ignore_ascii_case(family)),
+            None => kind.eq_ignore_ascii_case(mode),
+        },
+    }
+}
+
+/// Refuses callers that do not declare what the agent insists on.
+pub(super) fn check_extensions(known: &[Extension], headers: &HeaderMap) -> Result<(), Fault> {
+    let declared: Vec<&str> = EXTENSIONS
+        .iter()
+        .flat_map(|name| headers.get_all(*name))
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .collect();
+    let missing = known
+        .iter()
+        .find(|extension| extension.required && !declared.contains(&extension.uri.as_str()));
+    match missing {
+        None => Ok(()),
+        Some(extension) => {
+            let text = format!(
+                "this agent requires the extension {}; declare it in the header A2A-Extensions",
+                extension.uri
+            );
+            let fault = Fault::new(Kind::ExtensionRequired, text);
+            Err(fault.with("extension", extension.uri.clone()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn part(content: Content, media_type: &str) -> Part {
+        Part {
+            media_type: Some(media_type.into()),
+            ..Part::new(content)
+        }
+    }
+
+    #[test]
+    fn parts_are_taken_by_the_modes_of_the_card() {
+        let bytes = || Content::Bytes("aGk=".into());
+        for (mode, kind, taken) in [
+            ("text/plain", "text/plain; charset=utf-8", true),
+            ("text/*", "TEXT/markdown", true),
+            ("image/*", "text/plain", false),
+            ("*/*", "application/x-strange", true),
+            ("file", "application/x-strange", true),
+            ("text", "application/x-strange", false),
+            ("data", "application/json", false),
+        ] {
+            let result = check_modes(&[mode.into()], &[part(bytes(), kind)]);
+            assert_eq!(result.is_ok(), taken, "{mode} {kind}");
+        }
+        let strange = [part(bytes(), "application/x-strange")];
+        assert!(check_modes(&[], &strange).is_ok());
+        let fault = check_modes(&["text/plain".into()], &strange).unwrap_err();
+        assert_eq!(fault.kind, Kind::ContentType);
+        assert_eq!(fault.violations[0].0, "message.parts[0]");
+        assert!(check_modes(&["image/png".into()], &[Part::text("hi")]).is_ok());
+    }
+
+    #[test]
+    fn what_an_agent_insists_on_has_to_be_declared() {
+        let known = [
+            Extension {
+                uri: "urn:a".into(),
+                required: true,
+                ..Extension::default()
+            },
+            Extension {
+                uri: "urn:b".into(),
+                ..Extension::default()
+            },
+        ];
+        let mut headers = HeaderMap::new();
+        let fault = check_extensions(&known, &headers).unwrap_err();
+        assert_eq!(fault.kind, Kind::ExtensionRequired);
+        for name in EXTENSIONS {
+            headers.clear();
+            headers.insert(name, HeaderValue::from_static("urn:x, urn:a"));
+            assert_eq!(check_extensions(&known, &headers), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Saying something to an agent: a new task, another message of one that waits, or the answer to what its agent asked.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use jackfield_core::{
+    event::{Ask, AskKind},
+    failure::Reason,
+    hub::Request,
+    id::{AgentId, CallId, SessionId},
+    store::{StoreError, TaskRecord, TaskState},
+    task::{Cursor, Once, Task},
+};
+use jackfield_kit::trace;
+use jackfield_wire::{
+    a2a::official::{
+        Version,
+        error::{Fault, Kind},
+        model::{Item, Message, SendParams},
+    },
+    json::Members,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    failure::{fault_from, is_task_all_the_same, no_such_task, task_fault_from},
+    rules,
+    story::{Shown, Story},
+    teller::Teller,
+    translate::{answer_from, message_from, parent_from},
+    updates::{Until, Updates},
+    visit::Visit,
+};
+use crate::DOOR;
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// A turn that has begun.
+#[derive(Debug)]
+struct Turn {
+    task: Arc<Task>,
+    /// Where in the log it did; none if it is over: what was said before is only told again.
+    start: Option<u64>,
+}
+
+impl Turn {
+    fn of(task: Arc<Task>) -> Self {
+        let start = task.turn().map(|cursor| cursor.pos);
+        Self { task, start }
+    }
+}
+
+impl Visit {
+    /// Says something; the answer is the task when it is over or waits for the caller, or at once if that is wanted.
+    pub(crate) async fn send(&self, params: SendParams) -> Result<Item, Fault> {
+        let shown = Shown {
+            history: params.configuration.history_length,
+            artifacts: true,
+        };
+        let is_waited_for = !params.configuration.return_immediately.unwrap_or(false);
+        let turn = self.begin(params).await?;
+        let mut story = self.hear(&turn, is_waited_for).await?;
+        let record = turn.task.record();
+        story.at_present(&record);
+        Ok(match story.as_message() {
+            Some(message) => Item::Message(Box::new(message)),
+            None => Item::Task(Box::new(story.into_task(shown, Some(record.updated_at)))),
+        })
+    }
+
+    /// Says something, and follows the work.
+    pub(crate) async fn stream(&self, params: SendParams) -> Result<Updates, Fault> {
+        let shown = Shown {
+            history: params.configuration.history_length,
+            artifacts: true,
+        };
+        let turn = self.begin(params).await?;
+        let (record, present) = turn.task.snapshot();
+        let from = match turn.start {
+            // After what the caller just said.
+            Some(start) => Cursor {
+                epoch: record.epoch,
+                pos: start + 1,
+            },
+            None => present,
+        };
+        let story = self.gather(&turn.task, from.pos).await?;
+        let teller = Teller::after(&story);
+        let first = story.into_task(shown, Some(record.updated_at));
+        let mut updates = Updates::new(
+            self,
+            &turn.task,
+            from,
+            Item::Task(Box::new(first)),
+            teller,
+            Until::Turn,
+        );
+        if record.sent && turn.start.is_some() {
+            updates.work();
+        }
+        Ok(updates)
+    }
+
+    async fn begin(&self, params: SendParams) -> Result<Turn, Fault> {
+        match params.message.task_id.clone() {
+            Some(task) => self.go_on(&task, params).await,
+            None => self.start(params).await,
+        }
+    }
+
+    async fn start(&self, params: SendParams) -> Result<Turn, Fault> {
+        let target = self.target(params.tenant.as_deref())?;
+        let session = params.message.context_id.as_deref();
+        let session = session.map(SessionId::parse).transpose();
+        let session =
+            session.map_err(|error| Fault::field("message.contextId", error.to_string()))?;
+        let request = self.request(target, session, params).await?;
+        let task = match self.a2a.hub.start_task(request.clone()).await {
+            Ok(task) => task,
+            Err(failure) if is_task_all_the_same(&failure.reason) => {
+                let noted = self.a2a.hub.note_refused(request, failure).await;
+                noted.map_err(fault_from)?
+            }
+            Err(failure) => return Err(fault_from(failure)),
+        };
+        tracing::debug!(task = %task.id, "kept call");
+        Ok(Turn::of(task))
+    }
+
+    async fn go_on(&self, id: &str, params: SendParams) -> Result<Turn, Fault> {
+        let task = self.task(id, params.tenant.as_deref()).await?;
+        let record = task.record();
+        let context = params.message.context_id.as_deref();
+        if context.is_some_and(|context| context != record.session.as_str()) {
+            let why = "the task is in another conversation; leave this out";
+            return Err(Fault::field("message.contextId", why));
+        }
+        if let Some((call, ask)) = self.open_question(&task, &params.message) {
+            let target = record.agent.clone();
+            self.check(&target, &params)?;
+            let answer = answer_from(&ask, params.message);
+            // The answer stands here or later.
+            let start = Some(task.snapshot().1.pos);
+            let answered = self.a2a.hub.answer(&self.principal, call, &ask.id, answer);
+            answered.map_err(task_fault_from)?;
+            return Ok(Turn { task, start });
+        }
+        if record.state != TaskState::InputRequired {
+            let text = match record.state.is_final() {
+                true => {
+                    "is over and takes no further message; leave out the task's id to begin a new one"
+                }
+                false => "is being worked on and takes no message now; wait for it, or cancel it",
+            };
+            let text = format!("task {id} {text}");
+            return Err(Fault::new(Kind::Unsupported, text));
+        }
+        let request = self
+            .request(record.agent.clone(), Some(record.session.clone()), params)
+            .await?;
+        let task = self.a2a.hub.continue_task(request, &task).await;
+        let task = task.map_err(|failure| match failure.reason {
+            Reason::NotFound => no_such_task(),
+            Reason::Conflict => Fault::new(Kind::Unsupported, failure.text),
+            _ => fault_from(failure),
+        })?;
+        Ok(Turn::of(task))
+    }
+
+    /// What the agent of a task asked the caller and still waits for. One of several may be named in the metadata.
+    fn open_question(&self, task: &Task, message: &Message) -> Option<(CallId, Ask)> {
+        let call = task.call()?;
+        let to_caller = self.asks_caller(&call.target);
+        let mut asks = call.open_asks(&self.principal);
+        asks.retain(|ask| ask.kind == AskKind::Input || to_caller);
+        let members = message.metadata.as_ref().and_then(|raw| Members::of(raw));
+        let named = members.as_ref().and_then(|members| members.text("askId"));
+        if let Some(named) = named {
+            asks.retain(|ask| ask.id == *named);
+        }
+        let ask = asks.into_iter().next()?;
+        Some((call.id, ask))
+    }
+
+    /// What is asked of the hub.
+    async fn request(
+        &self,
+        target: AgentId,
+        session: Option<SessionId>,
+        params: SendParams,
+    ) -> Result<Request, Fault> {
+        self.check(&target, &params)?;
+        let once = self.once(&params)?;
+        let followers = match &params.configuration.push {
+            Some(push) => vec![self.follower(push).await?],
+            None => Vec::new(),
+        };
+        let parent = parent_from(params.message.metadata.as_ref())?;
+        let message = message_from(params.message);
+        let mut request = Request::new(self.principal.clone(), DOOR, target, message);
+        request.session = session;
+        request.parent = parent;
+        request.followers = followers;
+        request.once = once;
+        trace::follow(&mut request, &self.headers).map_err(fault_from)?;
+        Ok(request)
+    }
+
+    /// What the agent says of itself has to fit what is asked of it.
+    fn check(&self, target: &AgentId, params: &SendParams) -> Result<(), Fault> {
+        let entry = self.a2a.hub.find(&self.principal, target.as_str());
+        let profile = entry.map_err(fault_from)?.view().profile;
+        rules::check_modes(&profile.input_modes, &params.message.parts)?;
+        rules::check_extensions(&profile.extensions, &self.headers)
+    }
+
+    /// The key by which a repeated request is known.
+    fn once(&self, params: &SendParams) -> Result<Option<Once>, Fault> {
+        let Some(key) = idempotency_key(&self.headers)? else {
+            return Ok(None);
+        };
+        let mut written = String::new();
+        Version::V10.write_message(&params.message, &mut written);
+        Ok(Some(Once {
+            key,
+            digest: Sha256::digest(written.as_bytes()).into(),
+        }))
+    }
+
+    /// Hears a turn to its end, if that is wanted.
+    async fn hear(&self, turn: &Turn, is_waited_for: bool) -> Result<Story, Fault> {
+        let (record, present) = turn.task.snapshot();
+        if !is_waited_for {
+            return self.gather(&turn.task, present.pos).await;
+        }
+        let mut story = self.story(&record);
+        let mut subscription = turn.task.subscribe(None);
+        while let Some(item) = subscription.next().await.map_err(|error| broken(&error))? {
+            let next = story.take(item);
+            let is_new = turn.start.is_some_and(|start| next.pos > start);
+            if is_new && story.is_interrupted() {
+                break;
+            }
+        }
+        Ok(story)
+    }
+
+    /// Reads a task up to a place of its log.
+    pub(super) async fn gather(&self, task: &Arc<Task>, end: u64) -> Result<Story, Fault> {
+        let mut story = self.story(&task.record());
+        let mut subscription = task.subscribe(None);
+        let mut pos = 0;
+        while pos < end
+            && let Some(item) = subscription.next().await.map_err(|error| broken(&error))?
+        {
+            pos = story.take(item).pos;
+        }
+        Ok(story)
+    }
+
+    fn story(&self, record: &TaskRecord) -> Story {
+        let to_caller = self.asks_caller(&record.agent);
+        Story::new(record, to_caller, self.a2a.hub.limits().message.0)
+    }
+
+    /// Whether an agent's questions for approval go to its callers too.
+    fn asks_caller(&self, agent: &AgentId) -> bool {
+        let entry = self.a2a.hub.find(&self.principal, agent.as_str());
+        entry.is_ok_and(|entry| entry.settings().approvals_to_caller)
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Fault> {
+    let Some(value) = headers.get(IDEMPOTENCY_KEY) else {
+        return Ok(None);
+    };
+    let key = value.to_str().ok().map(str::trim);
+    let key = key.filter(|key| (1..=256).contains(&key.len()));
+    let key = key.ok_or_else(|| {
+        let why = "use 1 to 256 visible characters of ASCII";
+        Fault::field("Idempotency-Key", why)
+    })?;
+    Ok(Some(key.to_owned()))
+}
+
+/// The store failed.
+pub(super) fn broken(error: &StoreError) -> Fault {
+    tracing::error!(%error, "a task could not be read");
+    Fault::new(Kind::Internal, "the hub's store failed")
+}

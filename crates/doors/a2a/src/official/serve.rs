@@ -1,0 +1,120 @@
+//! The way in: whose address a request came to, and in which binding.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    response::{IntoResponse as _, Response},
+    routing::{any, post},
+};
+use http::{HeaderValue, Method, header};
+use percent_encoding::percent_decode_str;
+
+use super::{jsonrpc, place::Found, rest};
+use crate::{A2a, seed::Problem};
+
+/// What stands before an agent's id. Teams and workflows are agents like all others.
+pub(crate) const KINDS: [&str; 3] = ["agents", "teams", "workflows"];
+
+/// The addresses of agents, below a prefix, and of the hub itself, if that prefix leaves anything to others.
+pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
+    let skipped = prefix.matches('/').count();
+    let at_agent = any(async move |State(a2a): State<Arc<A2a>>, request: Request| {
+        at_agent(a2a, skipped, request).await
+    });
+    let mut routes = Router::new();
+    for kind in KINDS {
+        let base = format!("{prefix}/{kind}/{{id}}");
+        routes = routes
+            .route(&base, at_agent.clone())
+            .route(&format!("{base}/"), at_agent.clone())
+            .route(&format!("{base}/{{*rest}}"), at_agent.clone());
+    }
+    let known: Arc<str> = prefix.into();
+    let at_hub = async move |State(a2a): State<Arc<A2a>>, request: Request| {
+        at_hub(a2a, &known, request).await
+    };
+    if prefix.is_empty() {
+        // Only what is known is ours.
+        for path in [
+            "/message:send",
+            "/message:stream",
+            "/tasks",
+            "/tasks/{*rest}",
+            "/extendedAgentCard",
+            "/v1/message:send",
+            "/v1/message:stream",
+            "/v1/tasks",
+            "/v1/tasks/{*rest}",
+            "/v1/tasks:get",
+            "/v1/tasks:cancel",
+            "/v1/card",
+        ] {
+            routes = routes.route(path, any(at_hub.clone()));
+        }
+        return routes.route("/", post(at_hub));
+    }
+    routes
+        .route(prefix, any(at_hub.clone()))
+        .route(&format!("{prefix}/"), any(at_hub.clone()))
+        .route(&format!("{prefix}/{{*rest}}"), any(at_hub))
+}
+
+/// What programs of 0.3 ask for at the root, whatever the address they were given.
+pub(crate) fn root_routes() -> Router<Arc<A2a>> {
+    let card = async |State(a2a): State<Arc<A2a>>, request: Request| at_hub(a2a, "", request).await;
+    Router::new().route("/v1/card", any(card))
+}
+
+async fn at_agent(a2a: Arc<A2a>, skipped: usize, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let mut segments = path.split('/').skip(1 + skipped + 1);
+    let agent = segments.next().unwrap_or_default();
+    // What cannot be decoded is no id either.
+    let agent = percent_decode_str(agent).decode_utf8_lossy();
+    let segments: Vec<&str> = segments.collect();
+    if is_base(&segments) {
+        if head.method != Method::POST {
+            return only_post(&head.method, &path);
+        }
+        return jsonrpc::serve(a2a, Some(&agent), head, body).await;
+    }
+    let found = Found::of(&segments);
+    let found = found.filter(|found| found.tenant.as_deref().is_none_or(|it| it == agent));
+    match found {
+        Some(found) => rest::serve(a2a, Some(&agent), found, head, body).await,
+        None => rest::nothing_here(&path),
+    }
+}
+
+/// The hub's own address serves all agents: the request names one, or the hub has a default.
+async fn at_hub(a2a: Arc<A2a>, prefix: &str, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let skipped = prefix.matches('/').count();
+    let segments: Vec<&str> = path.split('/').skip(1 + skipped).collect();
+    if is_base(&segments) {
+        if head.method != Method::POST {
+            return only_post(&head.method, &path);
+        }
+        return jsonrpc::serve(a2a, None, head, body).await;
+    }
+    match Found::of(&segments) {
+        Some(found) => rest::serve(a2a, None, found, head, body).await,
+        None => Problem::nothing_here(&path, prefix).into_response(),
+    }
+}
+
+/// Whether this is the address itself, with a slash at its end or not.
+fn is_base(segments: &[&str]) -> bool {
+    matches!(segments, [] | [""])
+}
+
+fn only_post(method: &Method, path: &str) -> Response {
+    let mut response = Problem::wrong_method(method, path).into_response();
+    let allow = HeaderValue::from_static("POST");
+    response.headers_mut().insert(header::ALLOW, allow);
+    response
+}

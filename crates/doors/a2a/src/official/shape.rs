@@ -1,0 +1,57 @@
+//! The forms in which answers are written: one for each version, and another of 0.3 for its REST clients.
+
+use jackfield_wire::a2a::official::{Version, model::Item, v03_proto};
+
+use super::ask::Answer;
+
+/// A form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The JSON of a version.
+    Plain(Version),
+    /// The JSON of 0.3's gRPC messages, as its REST clients speak it.
+    Proto03,
+}
+
+impl Shape {
+    /// How the REST clients of a version speak.
+    pub(super) fn rest(version: Version) -> Self {
+        match version {
+            Version::V03 => Self::Proto03,
+            Version::V10 => Self::Plain(version),
+        }
+    }
+
+    /// Appends an element of a stream.
+    pub(super) fn write_item(self, item: &Item, out: &mut String) {
+        match self {
+            Self::Plain(version) => version.write_item(item, out),
+            Self::Proto03 => v03_proto::write_item(item, out),
+        }
+    }
+
+    /// Appends an answer; of a stream there is nothing to append.
+    pub(super) fn write(self, answer: &Answer, out: &mut String) {
+        match (answer, self) {
+            (Answer::Sent(item), Self::Plain(version)) => version.write_sent(item, out),
+            (Answer::Sent(item), Self::Proto03) => v03_proto::write_item(item, out),
+            (Answer::Task(task), Self::Plain(version)) => version.write_task(task, out),
+            (Answer::Task(task), Self::Proto03) => v03_proto::write_task(task, out),
+            (Answer::Page(page), Self::Plain(version)) => version.write_page(page, out),
+            // The messages of gRPC know no pages of tasks.
+            (Answer::Page(page), Self::Proto03) => Version::V03.write_page(page, out),
+            (Answer::Push(config), Self::Plain(version)) => version.write_push(config, out),
+            (Answer::Push(config), Self::Proto03) => v03_proto::write_push(config, out),
+            // All that a task can have fit one page.
+            (Answer::Pushes(configs), Self::Plain(version)) => {
+                version.write_pushes(configs, "", out);
+            }
+            (Answer::Pushes(configs), Self::Proto03) => v03_proto::write_pushes(configs, out),
+            (Answer::Card(card), _) => out.push_str(card),
+            (Answer::Deleted | Answer::Stream(_), Self::Plain(version)) => {
+                version.write_nothing(out);
+            }
+            (Answer::Deleted | Answer::Stream(_), Self::Proto03) => out.push_str("{}"),
+        }
+    }
+}

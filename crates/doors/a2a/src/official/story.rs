@@ -1,0 +1,410 @@
+//! What a task's log adds up to: the task as it stands at some place of the log.
+
+use jackfield_core::{
+    event::{self, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event},
+    failure::Failure,
+    store::{LogItem, TaskRecord, TaskState},
+    task::{Cursor, TaskItem},
+};
+use jackfield_wire::a2a::official::model::{
+    Artifact, Content, Extra, Message, Part, Role, State, Status, Task,
+};
+use jiff::Timestamp;
+
+use super::{
+    failure::state_of_failure,
+    translate::{answer_to, artifact_to, file_to, message_to, metadata},
+};
+
+/// The names of a task, as its caller knows them.
+#[derive(Debug, Clone)]
+pub(super) struct Names {
+    pub(super) task: String,
+    pub(super) context: String,
+}
+
+impl Names {
+    /// Of a task.
+    pub(super) fn of(record: &TaskRecord) -> Self {
+        Self {
+            task: record.id.to_string(),
+            context: record.session.to_string(),
+        }
+    }
+
+    /// A message of the agent's. Its id says where it stands in the task, so that all readers see the same one.
+    pub(super) fn said(&self, place: &str, parts: Vec<Part>) -> Message {
+        Message {
+            context_id: Some(self.context.clone()),
+            task_id: Some(self.task.clone()),
+            ..Message::new(format!("{}-{place}", self.task), Role::Agent, parts)
+        }
+    }
+
+    /// Why a turn failed.
+    pub(super) fn failed(&self, turn: usize, failure: &Failure) -> Message {
+        let parts = vec![Part::text(failure.text.clone())];
+        Message {
+            metadata: metadata([("failure", Some(failure.reason.name()))]),
+            ..self.said(&numbered("end", turn), parts)
+        }
+    }
+
+    /// A question of the agent's.
+    pub(super) fn asked(&self, ask: &Ask) -> Message {
+        let mut parts = vec![Part::text(ask.text.clone())];
+        let details = ask.schema.as_ref().or(ask.arguments.as_ref());
+        parts.extend(details.map(|json| Part::new(Content::Data(json.raw().to_owned()))));
+        let kind = match ask.kind {
+            AskKind::Input => "input",
+            AskKind::Approval => "approval",
+        };
+        Message {
+            metadata: metadata([
+                ("kind", Some(kind)),
+                ("askId", Some(&ask.id)),
+                ("toolName", ask.tool_name.as_deref()),
+                ("toolCallId", ask.tool_call_id.as_deref()),
+            ]),
+            ..self.said(&format!("ask-{}", ask.id), parts)
+        }
+    }
+}
+
+/// The artifact of the words of a turn, and of the files that came with its end. The first turn is 1.
+pub(super) fn reply_id(turn: usize) -> String {
+    numbered("reply", turn)
+}
+
+/// Whether this is the artifact of the words of some turn.
+pub(super) fn is_reply(id: &str) -> bool {
+    let turn = id.strip_prefix("reply");
+    turn.is_some_and(|turn| turn.is_empty() || turn.starts_with('-'))
+}
+
+/// See [`reply_id`].
+pub(super) fn attachments_id(turn: usize) -> String {
+    numbered("attachments", turn)
+}
+
+fn numbered(name: &str, turn: usize) -> String {
+    if turn <= 1 {
+        name.to_owned()
+    } else {
+        format!("{name}-{turn}")
+    }
+}
+
+/// A time as the protocol writes it.
+pub(super) fn written(time: Timestamp) -> String {
+    format!("{time:.3}")
+}
+
+/// Where a task stands, by what the core says.
+pub(super) fn state_from(record: &TaskRecord) -> State {
+    match (record.state, &record.failure) {
+        (TaskState::Failed, Some(failure)) => state_of_failure(&failure.reason),
+        (state, _) => state_of(state),
+    }
+}
+
+fn state_of(state: TaskState) -> State {
+    match state {
+        TaskState::Submitted => State::Submitted,
+        TaskState::Working => State::Working,
+        TaskState::InputRequired => State::InputRequired,
+        TaskState::Completed => State::Completed,
+        TaskState::Failed => State::Failed,
+        TaskState::Cancelled => State::Canceled,
+        TaskState::Rejected => State::Rejected,
+    }
+}
+
+/// Where a finished turn leaves its task.
+pub(super) fn state_after(end: &End) -> State {
+    match end {
+        End::Done(done) => match done.state {
+            DoneState::Completed => State::Completed,
+            DoneState::InputRequired if done.needs_auth => State::AuthRequired,
+            DoneState::InputRequired => State::InputRequired,
+            DoneState::Rejected => State::Rejected,
+        },
+        End::Failed(failure) => state_of_failure(&failure.reason),
+        End::Cancelled => State::Canceled,
+    }
+}
+
+/// A task at some place of its log.
+#[derive(Debug)]
+pub(super) struct Story {
+    pub(super) names: Names,
+    /// Whether questions for approval go to the caller too.
+    pub(super) approvals_to_caller: bool,
+    /// How many bytes more it may hold.
+    room: usize,
+    is_cut: bool,
+    pub(super) turn: usize,
+    /// The words of this turn.
+    pub(super) words: String,
+    history: Vec<Message>,
+    artifacts: Vec<Artifact>,
+    pub(super) state: State,
+    message: Option<Message>,
+    /// The open questions to the caller.
+    pub(super) asks: Vec<String>,
+    /// How the last turn ended, if none is open.
+    is_message: bool,
+}
+
+impl Story {
+    /// Nothing yet; at most about so many bytes.
+    pub(super) fn new(record: &TaskRecord, approvals_to_caller: bool, room: usize) -> Self {
+        Self {
+            names: Names::of(record),
+            approvals_to_caller,
+            room,
+            is_cut: false,
+            turn: 0,
+            words: String::new(),
+            history: Vec::new(),
+            artifacts: Vec::new(),
+            state: State::Submitted,
+            message: None,
+            asks: Vec::new(),
+            is_message: false,
+        }
+    }
+
+    /// Brings it up to date with the record, which knows more than the log: whether the agent has the message, and how a
+    /// task stands whose log is not kept.
+    pub(super) fn at_present(&mut self, record: &TaskRecord) {
+        if self.turn == 0 {
+            self.state = state_from(record);
+            let failure = record.failure.as_ref();
+            self.message = failure.map(|failure| self.names.failed(0, failure));
+        } else if self.state == State::Submitted && record.state == TaskState::Working {
+            self.state = State::Working;
+        }
+    }
+
+    /// Whether the agent waits for the caller.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.state.is_interrupted()
+    }
+
+    /// Takes what a reader of the log gets; says where it goes on.
+    pub(super) fn take(&mut self, item: TaskItem) -> Cursor {
+        match item {
+            TaskItem::Row { next, item } => {
+                self.add(item);
+                next
+            }
+            TaskItem::Gap { next } => {
+                self.is_cut = true;
+                next
+            }
+        }
+    }
+
+    /// Adds what the log says next.
+    pub(super) fn add(&mut self, item: LogItem) {
+        let weight = item.weight();
+        if weight > self.room && !matches!(item, LogItem::End(_)) {
+            self.is_cut = true;
+            return;
+        }
+        self.room = self.room.saturating_sub(weight);
+        match item {
+            LogItem::Message(message) => self.begin(message),
+            LogItem::Event(Event::Chunk(chunk)) => self.chunk(&chunk),
+            LogItem::Event(Event::Artifact(artifact)) => {
+                self.work();
+                self.artifact(artifact);
+            }
+            LogItem::Event(Event::Ask(ask)) => {
+                if ask.kind == AskKind::Input || self.approvals_to_caller {
+                    let message = self.names.asked(&ask);
+                    self.history.push(message.clone());
+                    self.message = Some(message);
+                    self.state = State::InputRequired;
+                    self.asks.push(ask.id);
+                }
+            }
+            LogItem::Answer(ask, answer) => {
+                let message = answer_to(answer, format!("{}-answer-{ask}", self.names.task));
+                self.history.push(self.in_task(message));
+                self.asks.retain(|open| *open != ask);
+                if self.asks.is_empty() {
+                    self.work();
+                }
+            }
+            LogItem::End(end) => self.end(end),
+        }
+    }
+
+    fn in_task(&self, message: Message) -> Message {
+        Message {
+            context_id: Some(self.names.context.clone()),
+            task_id: Some(self.names.task.clone()),
+            ..message
+        }
+    }
+
+    fn begin(&mut self, message: event::Message) {
+        self.turn += 1;
+        self.words.clear();
+        self.asks.clear();
+        self.is_message = false;
+        self.message = None;
+        self.state = State::Submitted;
+        let id = format!("{}-message-{}", self.names.task, self.turn);
+        let message = self.in_task(message_to(message, id));
+        self.history.push(message);
+    }
+
+    fn work(&mut self) {
+        self.state = State::Working;
+        self.message = None;
+    }
+
+    fn chunk(&mut self, chunk: &Chunk) {
+        if self.asks.is_empty() {
+            self.work();
+        }
+        if chunk.kind == ChunkKind::Text {
+            self.words.push_str(&chunk.text);
+        }
+    }
+
+    fn artifact(&mut self, new: event::Artifact) {
+        let append = new.append;
+        let new = artifact_to(new);
+        match self.artifacts.iter_mut().find(|had| had.id == new.id) {
+            None => self.artifacts.push(new),
+            Some(had) if append => had.parts.extend(new.parts),
+            Some(had) => *had = new,
+        }
+    }
+
+    fn end(&mut self, end: End) {
+        self.asks.clear();
+        self.state = state_after(&end);
+        self.message = None;
+        match end {
+            End::Done(done) => self.done(*done),
+            End::Failed(failure) => {
+                self.keep_words();
+                self.message = Some(self.names.failed(self.turn, &failure));
+            }
+            End::Cancelled => drop(self.keep_words()),
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        self.is_message = done.is_message;
+        if self.words.is_empty() {
+            self.words = done.result.unwrap_or_default();
+        }
+        let words = self.keep_words();
+        if !done.attachments.is_empty() {
+            self.artifacts.push(Artifact {
+                name: Some("attachments".to_owned()),
+                parts: done.attachments.into_iter().map(file_to).collect(),
+                ..bare(attachments_id(self.turn))
+            });
+        }
+        // What it waits for, or why it would not, is its last word.
+        if self.state != State::Completed {
+            self.message = words;
+        }
+    }
+
+    /// The words of the turn become its artifact, and the agent's part of the history.
+    fn keep_words(&mut self) -> Option<Message> {
+        let words = std::mem::take(&mut self.words);
+        if words.is_empty() {
+            return None;
+        }
+        let reply = Artifact {
+            name: Some("reply".to_owned()),
+            parts: vec![Part::text(words.clone())],
+            ..bare(reply_id(self.turn))
+        };
+        self.artifacts.push(reply);
+        let place = reply_id(self.turn);
+        let message = self.names.said(&place, vec![Part::text(words)]);
+        self.history.push(message.clone());
+        Some(message)
+    }
+
+    /// Something that was made, as far as it is there.
+    pub(super) fn made(&self, id: &str) -> Option<&Artifact> {
+        self.artifacts.iter().find(|artifact| artifact.id == id)
+    }
+
+    /// The answer as a message, if that is what the agent gave instead of work.
+    pub(super) fn as_message(&self) -> Option<Message> {
+        if !self.is_message {
+            return None;
+        }
+        let last = self.history.last();
+        last.filter(|message| message.role == Role::Agent)
+            .map(|message| Message {
+                task_id: None,
+                ..message.clone()
+            })
+    }
+
+    /// The task, with the last messages and, if wanted, what was made.
+    pub(super) fn into_task(mut self, shown: Shown, since: Option<Timestamp>) -> Task {
+        // While the agent still speaks, its words so far are an artifact already.
+        if !self.words.is_empty() {
+            let reply = Artifact {
+                name: Some("reply".to_owned()),
+                parts: vec![Part::text(std::mem::take(&mut self.words))],
+                ..bare(reply_id(self.turn))
+            };
+            self.artifacts.push(reply);
+        }
+        let kept = shown.history.unwrap_or(usize::MAX).min(self.history.len());
+        self.history.drain(..self.history.len() - kept);
+        if !shown.artifacts {
+            self.artifacts.clear();
+        }
+        Task {
+            status: Status {
+                message: self.message,
+                timestamp: since.map(written),
+                ..Status::new(self.state)
+            },
+            artifacts: self.artifacts,
+            history: self.history,
+            metadata: metadata([("truncated", self.is_cut.then_some("true"))]),
+            extra: Extra::new(),
+            id: self.names.task,
+            context_id: self.names.context,
+        }
+    }
+}
+
+/// How much of a task is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown {
+    /// How many of the last messages; all if not said.
+    pub(super) history: Option<usize>,
+    /// Whether what was made.
+    pub(super) artifacts: bool,
+}
+
+/// An artifact that has only an id.
+pub(super) fn bare(id: String) -> Artifact {
+    Artifact {
+        id,
+        name: None,
+        description: None,
+        parts: Vec::new(),
+        metadata: None,
+        extensions: Vec::new(),
+        extra: Extra::new(),
+    }
+}

@@ -1,0 +1,228 @@
+//! What a stream tells of a task: each thing that its log says, as the protocol's updates. All tellers of a task tell the
+//! same: nothing in an update depends on who listens, or when.
+
+use jackfield_core::{
+    event::{Artifact, AskKind, Chunk, ChunkKind, Done, End, Event},
+    store::LogItem,
+};
+use jackfield_wire::a2a::official::model::{
+    self, ArtifactUpdate, Extra, Item, Message, Part, Raw, State, Status, StatusUpdate,
+};
+
+use super::{
+    story::{Names, Story, attachments_id, bare, reply_id, state_after},
+    translate::{artifact_to, file_to, metadata},
+};
+
+/// How much of what an agent says is repeated with the question that it ends with.
+const QUESTION: usize = 64 << 10;
+
+/// Tells of a task from some place of its log on.
+#[derive(Debug)]
+pub(super) struct Teller {
+    names: Names,
+    approvals_to_caller: bool,
+    turn: usize,
+    /// Whether the agent has said something in this turn.
+    has_begun: bool,
+    /// What it has said, as much as a question may have.
+    words: String,
+    /// What was told last.
+    state: State,
+    /// The open questions to the caller.
+    asks: Vec<String>,
+}
+
+impl Teller {
+    /// Goes on where a story ends.
+    pub(super) fn after(story: &Story) -> Self {
+        let mut teller = Self {
+            names: story.names.clone(),
+            approvals_to_caller: story.approvals_to_caller,
+            turn: story.turn,
+            has_begun: !story.words.is_empty(),
+            words: String::new(),
+            state: story.state,
+            asks: story.asks.clone(),
+        };
+        teller.remember(&story.words);
+        teller
+    }
+
+    /// Where the task stands, by what was told.
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    /// What the log says next, at this position.
+    pub(super) fn tell(&mut self, pos: u64, item: LogItem, out: &mut Vec<Item>) {
+        match item {
+            LogItem::Message(_) => self.begin(),
+            LogItem::Event(Event::Chunk(chunk)) => self.chunk(pos, chunk, out),
+            LogItem::Event(Event::Artifact(artifact)) => self.artifact(artifact, out),
+            LogItem::Event(Event::Ask(ask)) => {
+                if ask.kind == AskKind::Input || self.approvals_to_caller {
+                    let asked = self.names.asked(&ask);
+                    self.asks.push(ask.id);
+                    out.push(self.status(State::InputRequired, Some(asked), None));
+                } else {
+                    let text = format!("waiting for approval by the agent's owner: {}", ask.text);
+                    let said = self.names.said(&pos.to_string(), vec![Part::text(text)]);
+                    let kind = metadata([("kind", Some(ChunkKind::Status.name()))]);
+                    out.push(self.status(State::Working, Some(said), kind));
+                }
+            }
+            LogItem::Answer(ask, _) => {
+                self.asks.retain(|open| *open != ask);
+                if self.asks.is_empty() {
+                    self.work(out);
+                }
+            }
+            LogItem::End(end) => self.end(end, out),
+        }
+    }
+
+    /// The agent has the message: what follows is work.
+    pub(super) fn work(&mut self, out: &mut Vec<Item>) {
+        if self.state != State::Working && self.asks.is_empty() {
+            out.push(self.status(State::Working, None, None));
+        }
+    }
+
+    fn begin(&mut self) {
+        self.turn += 1;
+        self.has_begun = false;
+        self.words.clear();
+        self.asks.clear();
+        self.state = State::Submitted;
+    }
+
+    fn remember(&mut self, words: &str) {
+        let room = QUESTION.saturating_sub(self.words.len());
+        self.words
+            .push_str(&words[..words.floor_char_boundary(room)]);
+    }
+
+    fn chunk(&mut self, pos: u64, chunk: Chunk, out: &mut Vec<Item>) {
+        if chunk.kind != ChunkKind::Text {
+            let kind = metadata([
+                ("kind", Some(chunk.kind.name())),
+                ("toolName", chunk.tool_name.as_deref()),
+                ("toolCallId", chunk.tool_call_id.as_deref()),
+            ]);
+            let said = self
+                .names
+                .said(&pos.to_string(), vec![Part::text(chunk.text)]);
+            out.push(self.status(State::Working, Some(said), kind));
+            return;
+        }
+        self.work(out);
+        if chunk.text.is_empty() {
+            return;
+        }
+        self.remember(&chunk.text);
+        self.say(chunk.text, false, out);
+    }
+
+    /// A piece of the reply.
+    fn say(&mut self, text: String, is_last: bool, out: &mut Vec<Item>) {
+        let artifact = model::Artifact {
+            name: Some("reply".to_owned()),
+            parts: vec![Part::text(text)],
+            ..bare(reply_id(self.turn))
+        };
+        let append = std::mem::replace(&mut self.has_begun, true);
+        out.push(self.made(artifact, append, is_last));
+    }
+
+    fn artifact(&mut self, artifact: Artifact, out: &mut Vec<Item>) {
+        self.work(out);
+        let (append, last) = (artifact.append, artifact.last);
+        out.push(self.made(artifact_to(artifact), append, last));
+    }
+
+    fn end(&mut self, end: End, out: &mut Vec<Item>) {
+        // Every reader sees that it was worked on, however fast that was.
+        if matches!(end, End::Done(_)) {
+            self.work(out);
+        }
+        self.asks.clear();
+        let state = state_after(&end);
+        let (message, said) = match end {
+            End::Done(done) => self.done(*done, state, out),
+            End::Failed(failure) => {
+                self.finish_reply(out);
+                (Some(self.names.failed(self.turn, &failure)), None)
+            }
+            End::Cancelled => {
+                self.finish_reply(out);
+                (None, None)
+            }
+        };
+        out.push(self.status(state, message, said));
+    }
+
+    fn done(
+        &mut self,
+        done: Done,
+        state: State,
+        out: &mut Vec<Item>,
+    ) -> (Option<Message>, Option<Raw>) {
+        match done.result.filter(|result| !result.is_empty()) {
+            Some(result) if !self.has_begun => {
+                self.remember(&result);
+                self.say(result, true, out);
+            }
+            _ => self.finish_reply(out),
+        }
+        if !done.attachments.is_empty() {
+            let artifact = model::Artifact {
+                name: Some("attachments".to_owned()),
+                parts: done.attachments.into_iter().map(file_to).collect(),
+                ..bare(attachments_id(self.turn))
+            };
+            out.push(self.made(artifact, false, true));
+        }
+        let is_last_word = state != State::Completed && !self.words.is_empty();
+        let message = is_last_word.then(|| {
+            let parts = vec![Part::text(self.words.clone())];
+            self.names.said(&reply_id(self.turn), parts)
+        });
+        let stop_reason = done.stop_reason.as_deref();
+        (message, metadata([("stopReason", stop_reason)]))
+    }
+
+    /// Which piece of a reply is the last one is known only when it is over.
+    fn finish_reply(&mut self, out: &mut Vec<Item>) {
+        if self.has_begun {
+            self.say(String::new(), true, out);
+        }
+    }
+
+    fn made(&self, artifact: model::Artifact, append: bool, last_chunk: bool) -> Item {
+        Item::Artifact(Box::new(ArtifactUpdate {
+            task_id: self.names.task.clone(),
+            context_id: self.names.context.clone(),
+            artifact,
+            append,
+            last_chunk,
+            metadata: None,
+            extra: Extra::new(),
+        }))
+    }
+
+    fn status(&mut self, state: State, message: Option<Message>, metadata: Option<Raw>) -> Item {
+        self.state = state;
+        Item::Status(Box::new(StatusUpdate {
+            task_id: self.names.task.clone(),
+            context_id: self.names.context.clone(),
+            status: Status {
+                message,
+                ..Status::new(state)
+            },
+            is_final: state.is_terminal() || state.is_interrupted(),
+            metadata,
+            extra: Extra::new(),
+        }))
+    }
+}

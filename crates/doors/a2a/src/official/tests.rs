@@ -1,0 +1,273 @@
+//! What a stream tells adds up to what the task shows, from wherever one begins to listen.
+
+use jackfield_core::{
+    event::{
+        self, Answer, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, File, FileSource,
+    },
+    failure::{Failure, Reason},
+    id::{AgentId, CallId, RequestId, SessionId, TaskId},
+    store::{LogItem, TaskRecord, TaskState},
+};
+use jackfield_wire::a2a::official::model::{Artifact, Content, Item, Role, State, Task};
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use super::{
+    story::{Shown, Story},
+    teller::Teller,
+};
+
+const ALL: Shown = Shown {
+    history: None,
+    artifacts: true,
+};
+
+fn record() -> TaskRecord {
+    let call = CallId::new();
+    TaskRecord {
+        id: TaskId::from(call),
+        call,
+        principal: "ann".into(),
+        caller: "ann".into(),
+        door: "a2a".into(),
+        agent: AgentId::parse("bob").unwrap(),
+        session: SessionId::parse("talk").unwrap(),
+        request: RequestId::parse("r").unwrap(),
+        state: TaskState::Working,
+        sent: true,
+        epoch: 0,
+        log_end: 0,
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
+        wait_until: None,
+        failure: None,
+        callback: None,
+        unread: None,
+        followers: Vec::new(),
+        once: None,
+    }
+}
+
+fn story_of(items: &[LogItem]) -> Story {
+    let mut story = Story::new(&record(), false, usize::MAX);
+    items.iter().cloned().for_each(|item| story.add(item));
+    story
+}
+
+fn message(text: &str) -> LogItem {
+    LogItem::Message(event::Message::text(text))
+}
+
+fn chunk(kind: ChunkKind, text: &str) -> LogItem {
+    LogItem::Event(Event::Chunk(Chunk {
+        kind,
+        ..Chunk::text(text)
+    }))
+}
+
+fn text(text: &str) -> LogItem {
+    chunk(ChunkKind::Text, text)
+}
+
+fn ask(kind: AskKind) -> LogItem {
+    LogItem::Event(Event::Ask(Ask {
+        id: "q".into(),
+        kind,
+        text: "which?".into(),
+        tool_name: None,
+        tool_call_id: None,
+        arguments: None,
+        schema: None,
+    }))
+}
+
+fn done(done: Done) -> LogItem {
+    LogItem::End(End::Done(Box::new(done)))
+}
+
+/// The words of all text parts.
+fn words(artifact: &Artifact) -> String {
+    let texts = artifact.parts.iter().map(|part| match &part.content {
+        Content::Text(text) => text.clone(),
+        Content::Bytes(bytes) => format!("<{bytes}>"),
+        Content::Url(url) => format!("<{url}>"),
+        Content::Data(data) => format!("<{data}>"),
+    });
+    texts.collect()
+}
+
+/// What a reader of a stream knows in the end, who begins with a task.
+fn listen(mut task: Task, items: Vec<Item>) -> (State, Vec<(String, String)>) {
+    for item in items {
+        match item {
+            Item::Status(update) => task.status = update.status,
+            Item::Artifact(update) => {
+                let had = task
+                    .artifacts
+                    .iter_mut()
+                    .find(|had| had.id == update.artifact.id);
+                match had {
+                    Some(had) if update.append => had.parts.extend(update.artifact.parts),
+                    Some(had) => *had = update.artifact,
+                    None => {
+                        assert!(!update.append, "nothing is appended to what nobody has");
+                        task.artifacts.push(update.artifact);
+                    }
+                }
+            }
+            Item::Task(_) | Item::Message(_) => panic!("a task comes once"),
+        }
+    }
+    let mut made: Vec<_> = task
+        .artifacts
+        .iter()
+        .map(|artifact| (artifact.id.clone(), words(artifact)))
+        .collect();
+    made.sort();
+    (task.status.state, made)
+}
+
+/// Any log of one turn after another.
+fn log() -> impl Strategy<Value = Vec<LogItem>> {
+    let event = prop_oneof![
+        "[a-z ]{0,8}".prop_map(|words| text(&words)),
+        "[a-z]{1,4}".prop_map(|words| chunk(ChunkKind::Thinking, &words)),
+        ("[ab]", "[a-z]{1,4}", any::<bool>()).prop_map(|(id, words, last)| {
+            LogItem::Event(Event::Artifact(event::Artifact {
+                id: format!("made-{id}"),
+                parts: vec![event::Part::Text(words)],
+                last,
+                ..event::Artifact::default()
+            }))
+        }),
+        Just(ask(AskKind::Approval)),
+    ];
+    let end = prop_oneof![
+        Just(End::Cancelled),
+        Just(End::Failed(Failure::new(Reason::Timeout, "late"))),
+        (
+            prop_oneof![
+                Just(DoneState::Completed),
+                Just(DoneState::InputRequired),
+                Just(DoneState::Rejected)
+            ],
+            proptest::option::of("[a-z]{1,6}")
+        )
+            .prop_map(|(state, result)| End::Done(Box::new(Done {
+                state,
+                result,
+                ..Done::default()
+            }))),
+    ];
+    let turn = (proptest::collection::vec(event, 0..8), end).prop_map(|(events, end)| {
+        let mut turn = vec![message("hi")];
+        turn.extend(events);
+        turn.push(LogItem::End(end));
+        turn
+    });
+    proptest::collection::vec(turn, 1..4).prop_map(|turns| turns.concat())
+}
+
+proptest! {
+    #[test]
+    fn a_stream_adds_up_to_the_task_from_wherever_one_begins(log in log(), begin in any::<prop::sample::Index>()) {
+        let begin = begin.index(log.len()) + 1;
+        let story = story_of(&log[..begin]);
+        let mut teller = Teller::after(&story);
+        let mut told = Vec::new();
+        for (pos, item) in log[begin..].iter().enumerate() {
+            teller.tell(pos as u64, item.clone(), &mut told);
+        }
+        let heard = listen(story.into_task(ALL, None), told);
+        let shown = listen(story_of(&log).into_task(ALL, None), Vec::new());
+        prop_assert_eq!(heard, shown);
+    }
+}
+
+#[test]
+fn the_reply_is_an_artifact_and_the_agents_word_in_the_history() {
+    let task = story_of(&[
+        message("hi"),
+        text("he"),
+        text("llo"),
+        done(Done::default()),
+    ]);
+    let task = task.into_task(ALL, None);
+    assert_eq!(task.status.state, State::Completed);
+    assert!(task.status.message.is_none());
+    assert_eq!(
+        task.artifacts.iter().map(words).collect::<Vec<_>>(),
+        ["hello"]
+    );
+    let roles: Vec<_> = task.history.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Agent]);
+}
+
+#[test]
+fn files_that_come_with_the_end_are_an_artifact_of_their_own() {
+    let end = Done {
+        attachments: vec![File {
+            name: Some("a.txt".into()),
+            mime: None,
+            source: FileSource::Bytes("aGk=".into()),
+        }],
+        ..Done::default()
+    };
+    let task = story_of(&[message("hi"), done(end)]).into_task(ALL, None);
+    assert_eq!(task.artifacts.len(), 1);
+    assert_eq!(
+        task.artifacts[0].parts[0].filename.as_deref(),
+        Some("a.txt")
+    );
+}
+
+#[test]
+fn a_question_is_the_status_and_part_of_the_history_until_it_is_answered() {
+    let mut log = vec![message("book"), ask(AskKind::Input)];
+    let task = story_of(&log).into_task(ALL, None);
+    assert_eq!(task.status.state, State::InputRequired);
+    assert!(task.status.message.is_some());
+    let answer = Answer {
+        content: Some("Rome".into()),
+        ..Answer::default()
+    };
+    log.push(LogItem::Answer("q".into(), answer));
+    let task = story_of(&log).into_task(ALL, None);
+    assert_eq!(task.status.state, State::Working);
+    let roles: Vec<_> = task.history.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Agent, Role::User]);
+}
+
+#[test]
+fn an_approval_that_is_the_owners_to_give_leaves_the_task_working() {
+    let task = story_of(&[message("hi"), text("x"), ask(AskKind::Approval)]);
+    assert_eq!(task.into_task(ALL, None).status.state, State::Working);
+}
+
+#[test]
+fn the_last_messages_are_shown_as_many_as_are_wanted() {
+    let log = [message("a"), text("b"), done(Done::default())];
+    for (wanted, shown) in [(None, 2), (Some(0), 0), (Some(1), 1), (Some(9), 2)] {
+        let how = Shown {
+            history: wanted,
+            artifacts: false,
+        };
+        let task = story_of(&log).into_task(how, None);
+        assert_eq!((task.history.len(), task.artifacts.len()), (shown, 0));
+    }
+}
+
+#[test]
+fn a_task_that_is_larger_than_may_be_shown_says_so_and_still_has_its_end() {
+    let mut story = Story::new(&record(), false, 400);
+    for item in [
+        message("hi"),
+        text(&"x".repeat(1000)),
+        done(Done::default()),
+    ] {
+        story.add(item);
+    }
+    let task = story.into_task(ALL, None);
+    assert_eq!(task.status.state, State::Completed);
+    assert!(task.metadata.unwrap().get().contains("truncated"));
+}

@@ -1,0 +1,372 @@
+//! Pure functions between the wire's model and the core's events. No sockets, no hub.
+//!
+//! What the core has no place for (media types of texts, metadata of parts, extensions, unknown fields) is kept in the
+//! `extra` of the message or artifact and comes out again when it is shown to anybody of this protocol.
+
+use jackfield_core::{
+    event::{self, Ask, AskKind, Json},
+    hub::Parent,
+    id::CallId,
+};
+use jackfield_wire::{
+    a2a::official::{
+        error::Fault,
+        model::{Artifact, Content, Extra, Message, Part, Raw, Role},
+    },
+    json::{self, Members},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The member of `metadata` that names the call on whose behalf this one is made.
+const PARENT: &str = "jackfield_call";
+
+/// What is kept of a message or artifact beside what the core knows of.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Kept {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Raw>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    extensions: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reference_task_ids: Vec<String>,
+    #[serde(skip_serializing_if = "Extra::is_empty")]
+    fields: Extra,
+    /// By their places.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<(usize, KeptPart)>,
+}
+
+/// What is kept of a part beside what the core knows of.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct KeptPart {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filename: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Raw>,
+    #[serde(skip_serializing_if = "Extra::is_empty")]
+    fields: Extra,
+}
+
+impl Kept {
+    fn is_empty(&self) -> bool {
+        self.description.is_none()
+            && self.metadata.is_none()
+            && self.extensions.is_empty()
+            && self.reference_task_ids.is_empty()
+            && self.fields.is_empty()
+            && self.parts.is_empty()
+    }
+
+    fn into_json(self) -> Option<Json> {
+        if self.is_empty() {
+            return None;
+        }
+        Json::of(&self).ok()
+    }
+
+    /// What was kept; nothing of what another door put there.
+    fn of(extra: Option<&Json>) -> Self {
+        extra
+            .and_then(|json| serde_json::from_str(json.get()).ok())
+            .unwrap_or_default()
+    }
+
+    fn take_part(&mut self, place: usize) -> KeptPart {
+        let found = self.parts.iter().position(|(at, _)| *at == place);
+        found.map_or_else(KeptPart::default, |at| self.parts.swap_remove(at).1)
+    }
+}
+
+/// What the agent is told.
+pub(super) fn message_from(message: Message) -> event::Message {
+    let mut kept = Kept {
+        extensions: message.extensions,
+        reference_task_ids: message.reference_task_ids,
+        fields: message.extra,
+        ..Kept::default()
+    };
+    let parts = parts_from(message.parts, &mut kept);
+    event::Message {
+        id: Some(message.id),
+        parts,
+        metadata: message.metadata.map(Json::from),
+        extra: kept.into_json(),
+    }
+}
+
+/// What a caller says to a question.
+pub(super) fn answer_from(ask: &Ask, message: Message) -> event::Answer {
+    let parts = parts_from(message.parts, &mut Kept::default());
+    let words = event::Message {
+        parts: parts.clone(),
+        ..event::Message::default()
+    }
+    .words();
+    let others: Vec<_> = parts
+        .into_iter()
+        .filter(|part| !matches!(part, event::Part::Text(_)))
+        .collect();
+    event::Answer {
+        approved: match ask.kind {
+            AskKind::Approval => Some(is_yes(&words, &others)),
+            AskKind::Input => None,
+        },
+        reason: None,
+        content: Some(words).filter(|words| !words.is_empty()),
+        parts: others,
+    }
+}
+
+/// Whether an answer gives leave: a word that says so, or data with `approved`.
+fn is_yes(words: &str, parts: &[event::Part]) -> bool {
+    const YES: [&str; 7] = ["yes", "y", "ok", "approve", "approved", "allow", "true"];
+    let said = parts.iter().find_map(|part| match part {
+        event::Part::Data(data) => Members::of(data.raw())?.get("approved").map(RawValue::get),
+        event::Part::Text(_) | event::Part::File(_) => None,
+    });
+    match said {
+        Some(said) => said == "true",
+        None => {
+            let word = words
+                .trim()
+                .trim_end_matches(['.', '!'])
+                .to_ascii_lowercase();
+            YES.contains(&word.as_str())
+        }
+    }
+}
+
+/// The call on whose behalf a message is sent, if its metadata name it.
+pub(super) fn parent_from(metadata: Option<&Raw>) -> Result<Parent, Fault> {
+    let members = metadata.and_then(|raw| Members::of(raw));
+    let Some(raw) = members.as_ref().and_then(|members| members.get(PARENT)) else {
+        return Ok(Parent::Unsaid);
+    };
+    let id = json::str_of(raw).and_then(|id| CallId::parse(&id));
+    let id = id.ok_or_else(|| {
+        Fault::field(
+            "message.metadata.jackfield_call",
+            "this is not the id of a call",
+        )
+    });
+    id.map(Parent::Call)
+}
+
+fn parts_from(parts: Vec<Part>, kept: &mut Kept) -> Vec<event::Part> {
+    let mut out = Vec::with_capacity(parts.len());
+    for (place, part) in parts.into_iter().enumerate() {
+        let (content, rest) = part_from(part);
+        out.push(content);
+        if let Some(rest) = rest {
+            kept.parts.push((place, rest));
+        }
+    }
+    out
+}
+
+fn part_from(part: Part) -> (event::Part, Option<KeptPart>) {
+    let Part {
+        content,
+        mut media_type,
+        mut filename,
+        metadata,
+        extra: fields,
+    } = part;
+    let content = match content {
+        Content::Text(text) => event::Part::Text(text),
+        Content::Data(data) => event::Part::Data(data.into()),
+        Content::Bytes(bytes) => event::Part::File(event::File {
+            name: filename.take(),
+            mime: media_type.take(),
+            source: event::FileSource::Bytes(bytes.into()),
+        }),
+        Content::Url(url) => {
+            event::Part::File(event::File::at(url, filename.take(), media_type.take()))
+        }
+    };
+    let is_more =
+        media_type.is_some() || filename.is_some() || metadata.is_some() || !fields.is_empty();
+    let rest = is_more.then_some(KeptPart {
+        media_type,
+        filename,
+        metadata,
+        fields,
+    });
+    (content, rest)
+}
+
+/// What a caller said, as its protocol shows it.
+pub(super) fn message_to(message: event::Message, fallback_id: String) -> Message {
+    let mut kept = Kept::of(message.extra.as_ref());
+    let parts = parts_to(message.parts, &mut kept);
+    Message {
+        metadata: message.metadata.map(|json| json.raw().to_owned()),
+        extensions: kept.extensions,
+        reference_task_ids: kept.reference_task_ids,
+        extra: kept.fields,
+        ..Message::new(message.id.unwrap_or(fallback_id), Role::User, parts)
+    }
+}
+
+/// What a caller answered.
+pub(super) fn answer_to(answer: event::Answer, id: String) -> Message {
+    let mut words = answer.content.or(answer.reason);
+    if words.is_none() {
+        let verdict = answer.approved.map(|yes| if yes { "yes" } else { "no" });
+        words = verdict.map(str::to_owned);
+    }
+    let mut parts: Vec<Part> = words.map(Part::text).into_iter().collect();
+    parts.extend(parts_to(answer.parts, &mut Kept::default()));
+    Message::new(id, Role::User, parts)
+}
+
+/// Something that an agent made.
+pub(super) fn artifact_to(artifact: event::Artifact) -> Artifact {
+    let mut kept = Kept::of(artifact.extra.as_ref());
+    let parts = parts_to(artifact.parts, &mut kept);
+    Artifact {
+        id: artifact.id,
+        name: artifact.name,
+        description: kept.description,
+        parts,
+        metadata: kept.metadata,
+        extensions: kept.extensions,
+        extra: kept.fields,
+    }
+}
+
+fn parts_to(parts: Vec<event::Part>, kept: &mut Kept) -> Vec<Part> {
+    let parts = parts.into_iter().enumerate();
+    parts
+        .map(|(place, part)| part_to(part, kept.take_part(place)))
+        .collect()
+}
+
+fn part_to(part: event::Part, kept: KeptPart) -> Part {
+    let part = match part {
+        event::Part::Text(text) => Part::text(text),
+        event::Part::Data(json) => Part::new(Content::Data(json.raw().to_owned())),
+        event::Part::File(file) => file_to(file),
+    };
+    Part {
+        media_type: part.media_type.or(kept.media_type),
+        filename: part.filename.or(kept.filename),
+        metadata: kept.metadata,
+        extra: kept.fields,
+        ..part
+    }
+}
+
+/// A file.
+pub(super) fn file_to(file: event::File) -> Part {
+    let content = match file.source {
+        event::FileSource::Bytes(bytes) => Content::Bytes(bytes.to_string()),
+        event::FileSource::Uri(uri) => Content::Url(uri),
+    };
+    Part {
+        media_type: file.mime,
+        filename: file.name,
+        ..Part::new(content)
+    }
+}
+
+/// An object of texts, for metadata. Absent ones are left out; nothing if all are.
+pub(super) fn metadata<const N: usize>(members: [(&str, Option<&str>); N]) -> Option<Raw> {
+    let mut out = String::new();
+    let mut object = json::ObjectWriter::open(&mut out);
+    let mut is_empty = true;
+    for (name, value) in members {
+        is_empty &= value.is_none();
+        object.maybe_text(name, value);
+    }
+    object.close();
+    if is_empty {
+        return None;
+    }
+    RawValue::from_string(out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_wire::a2a::official::Version;
+
+    use super::*;
+
+    fn raw(text: &str) -> Raw {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn extra(name: &str, value: &str) -> Extra {
+        Extra {
+            version: Some(Version::V10),
+            fields: vec![(name.into(), raw(value))],
+        }
+    }
+
+    #[test]
+    fn what_the_core_has_no_place_for_comes_out_again() {
+        let part = Part {
+            media_type: Some("text/markdown".into()),
+            metadata: Some(raw(r#"{"a":1}"#)),
+            extra: extra("later", "[2]"),
+            ..Part::text("*hi*")
+        };
+        let file = Part {
+            media_type: Some("image/png".into()),
+            filename: Some("p.png".into()),
+            ..Part::new(Content::Bytes("aGk=".into()))
+        };
+        let said = Message {
+            metadata: Some(raw(r#"{"m":true}"#)),
+            extensions: vec!["urn:x".into()],
+            reference_task_ids: vec!["t".into()],
+            extra: extra("new", "null"),
+            ..Message::new("m-1", Role::User, vec![part, file])
+        };
+        let core = message_from(said.clone());
+        assert_eq!(core.words(), "*hi*");
+        // As the store would give it back.
+        let core = serde_json::from_str(&serde_json::to_string(&core).unwrap()).unwrap();
+        let shown = message_to(core, "other".into());
+        assert_eq!(format!("{shown:?}"), format!("{said:?}"));
+    }
+
+    #[test]
+    fn a_plain_message_keeps_nothing_besides() {
+        let core = message_from(Message::new("m", Role::User, vec![Part::text("hi")]));
+        assert!(core.extra.is_none() && core.metadata.is_none());
+    }
+
+    #[test]
+    fn an_approval_is_a_word_or_data() {
+        let ask = |kind| Ask {
+            id: "q".into(),
+            kind,
+            text: "may I?".into(),
+            tool_name: None,
+            tool_call_id: None,
+            arguments: None,
+            schema: None,
+        };
+        let answer = |kind, parts| answer_from(&ask(kind), Message::new("m", Role::User, parts));
+        for (said, approved) in [("Yes.", true), ("approve", true), ("rather not", false)] {
+            let heard = answer(AskKind::Approval, vec![Part::text(said)]);
+            assert_eq!(heard.approved, Some(approved), "{said}");
+        }
+        let data = Part::new(Content::Data(raw(r#"{"approved":true}"#)));
+        let heard = answer(AskKind::Approval, vec![Part::text("well"), data]);
+        assert_eq!(heard.approved, Some(true));
+        let heard = answer(AskKind::Input, vec![Part::text("yes")]);
+        assert_eq!(
+            (heard.approved, heard.content.as_deref()),
+            (None, Some("yes"))
+        );
+    }
+}

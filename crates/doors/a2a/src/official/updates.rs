@@ -1,0 +1,150 @@
+//! A stream: first the task as it stands, then what its log says from there on, until the task is over or, where the
+//! caller asked something of it, waits for the caller.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use jackfield_core::{
+    principal::Principal,
+    store::{LogItem, StoreError},
+    task::{Cursor, Subscription, Task, TaskItem},
+};
+use jackfield_wire::a2a::official::model::{Item, State};
+
+use super::{story::written, teller::Teller, visit::Visit};
+use crate::A2a;
+
+/// One element of a stream.
+#[derive(Debug)]
+pub(crate) struct Update {
+    /// Where a reader that comes back goes on; only the last of what one event of the agent became has it, so that
+    /// nothing is lost between two.
+    pub(crate) id: Option<String>,
+    /// What is told.
+    pub(crate) item: Item,
+}
+
+/// When a stream is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// When the task is over, or waits for the caller.
+    Turn,
+    /// When the task is over, however many turns it takes.
+    End,
+}
+
+/// A stream. Dropping it changes nothing at the task.
+#[derive(Debug)]
+pub(crate) struct Updates {
+    a2a: Arc<A2a>,
+    principal: Principal,
+    subscription: Subscription,
+    teller: Teller,
+    until: Until,
+    cursor: Cursor,
+    ready: VecDeque<Update>,
+    is_over: bool,
+}
+
+impl Updates {
+    /// From a place of the log on; `first` is the task as it stood there.
+    pub(super) fn new(
+        visit: &Visit,
+        task: &Arc<Task>,
+        after: Cursor,
+        first: Item,
+        teller: Teller,
+        until: Until,
+    ) -> Self {
+        let first = Update {
+            id: Some(after.to_string()),
+            item: first,
+        };
+        Self {
+            subscription: task.subscribe(Some(after)),
+            a2a: visit.a2a.clone(),
+            principal: visit.principal.clone(),
+            teller,
+            until,
+            cursor: after,
+            ready: VecDeque::from([first]),
+            is_over: false,
+        }
+    }
+
+    /// The agent has the message already: says so before anything else comes.
+    pub(super) fn work(&mut self) {
+        let mut items = Vec::new();
+        self.teller.work(&mut items);
+        let updates = items.into_iter().map(|item| Update { id: None, item });
+        self.ready.extend(updates);
+    }
+
+    /// The next element; none once the stream is over. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Option<Update> {
+        loop {
+            if let Some(update) = self.ready.pop_front() {
+                return Some(update);
+            }
+            if self.is_over {
+                return None;
+            }
+            match self.subscription.next().await {
+                Ok(Some(TaskItem::Row { next, item })) => self.tell(next, item),
+                // What is gone is gone: a caller that wants all of it looks at the task.
+                Ok(Some(TaskItem::Gap { next })) => self.cursor = next,
+                Ok(None) => self.turn_is_over().await,
+                Err(error) => self.broken(&error),
+            }
+        }
+    }
+
+    fn tell(&mut self, next: Cursor, item: LogItem) {
+        let pos = self.cursor.pos;
+        self.cursor = next;
+        let mut items = Vec::new();
+        self.teller.tell(pos, item, &mut items);
+        let state = self.teller.state();
+        if state.is_terminal() {
+            self.stamp(&mut items, state);
+        }
+        let last = items.len().saturating_sub(1);
+        let updates = items.into_iter().enumerate().map(|(at, item)| Update {
+            id: (at == last).then(|| next.to_string()),
+            item,
+        });
+        self.ready.extend(updates);
+        self.is_over |=
+            state.is_terminal() || (self.until == Until::Turn && state.is_interrupted());
+    }
+
+    /// A task that is over says since when: that is the same for all readers.
+    fn stamp(&self, items: &mut [Item], state: State) {
+        let record = self.subscription.task().record();
+        if let Some(Item::Status(update)) = items.last_mut()
+            && update.status.state == state
+            && record.state.is_final()
+        {
+            update.status.timestamp = Some(written(record.updated_at));
+        }
+    }
+
+    /// A turn is over; the task may go on.
+    async fn turn_is_over(&mut self) {
+        let id = self.subscription.task().id;
+        if self.until == Until::Turn || self.teller.state().is_terminal() {
+            self.is_over = true;
+            return;
+        }
+        let tasks = self.a2a.hub.tasks();
+        match tasks.next_turn(&self.principal, id, self.cursor).await {
+            Ok(task) => self.subscription = task.subscribe(Some(self.cursor)),
+            // It is not kept any more, or the hub stops.
+            Err(_) => self.is_over = true,
+        }
+    }
+
+    fn broken(&mut self, error: &StoreError) {
+        tracing::error!(task = %self.subscription.task().id, %error, "a stream broke off");
+        self.is_over = true;
+    }
+}

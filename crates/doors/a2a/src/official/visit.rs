@@ -1,0 +1,100 @@
+//! One request: who asks, of which agent, in which version, and what its headers say besides.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use jackfield_core::{failure::Reason, hub::Wanted, id::AgentId, principal::Principal};
+use jackfield_wire::a2a::official::{
+    Version,
+    error::{Fault, Kind},
+};
+
+use super::failure::fault_from;
+use crate::A2a;
+
+/// One request. The operations are its methods, each in the file of its kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Visit {
+    pub(crate) a2a: Arc<A2a>,
+    /// Who asks.
+    pub(crate) principal: Principal,
+    /// The agent that the address names; none at the address of the hub itself.
+    pub(crate) agent: Option<AgentId>,
+    /// The version that is spoken.
+    pub(crate) version: Version,
+    /// The headers, or gRPC's metadata.
+    pub(crate) headers: HeaderMap,
+}
+
+impl Visit {
+    /// A visit to the agent that the address names, or to the hub itself. The caller must be able to see that agent.
+    pub(crate) fn new(
+        a2a: Arc<A2a>,
+        agent: Option<&str>,
+        version: Version,
+        headers: HeaderMap,
+    ) -> Result<Self, Fault> {
+        let principal = a2a.gatekeeper.admit_headers(&headers);
+        let principal = principal.map_err(fault_from)?;
+        let agent = agent.map(|id| known(&a2a, &principal, id)).transpose()?;
+        Ok(Self {
+            a2a,
+            principal,
+            agent,
+            version,
+            headers,
+        })
+    }
+
+    /// Whom a message is for: the agent of the address, else the one that `tenant` names, else the hub's default one,
+    /// else the only one that the caller can reach.
+    pub(crate) fn target(&self, tenant: Option<&str>) -> Result<AgentId, Fault> {
+        if let Some(agent) = &self.agent {
+            return Ok(agent.clone());
+        }
+        if let Some(tenant) = tenant.filter(|tenant| !tenant.is_empty()) {
+            return known(&self.a2a, &self.principal, tenant);
+        }
+        if let Some(default) = &self.a2a.default_agent {
+            return known(&self.a2a, &self.principal, default.as_str());
+        }
+        let wanted = Wanted {
+            online: true,
+            ..Wanted::default()
+        };
+        let mut agents = self.a2a.hub.discover(&self.principal, &wanted);
+        match agents.len() {
+            1 => Ok(agents.remove(0).id),
+            0 => Err(Fault::new(
+                Kind::AgentNotFound,
+                "no agent is attached to this hub that you may call",
+            )),
+            _ => Err(Fault::field(
+                "tenant",
+                "this address serves many agents: name one here, or use its own address from its card",
+            )),
+        }
+    }
+}
+
+impl Visit {
+    /// The card for callers who proved who they are, as JSON of the version that is spoken.
+    pub(crate) fn extended_card(&self, tenant: Option<&str>) -> Result<String, Fault> {
+        let agent = self.target(tenant)?;
+        let card = self
+            .a2a
+            .extended_card_json(&self.principal, &agent, self.version);
+        card.map_err(|failure| match failure.reason {
+            // The agent is there, or it would have been missed before.
+            Reason::NotFound => Fault::new(Kind::NoExtendedCard, failure.text),
+            _ => fault_from(failure),
+        })
+    }
+}
+
+/// Foreign and unknown agents look the same, and so does what cannot be an id at all.
+fn known(a2a: &A2a, principal: &Principal, id: &str) -> Result<AgentId, Fault> {
+    let parsed = AgentId::parse(id).ok();
+    let found = parsed.filter(|id| a2a.hub.find(principal, id.as_str()).is_ok());
+    found.ok_or_else(|| Fault::new(Kind::AgentNotFound, format!("agent '{id}' not found")))
+}

@@ -1,0 +1,11 @@
+//! The official protocol as its callers meet it: raw requests to a real server, and an agent whose part the test plays.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod addresses;
+mod agno;
+mod callers;
+mod harness;
+mod operations;
+mod push;
+mod refusals;

@@ -1,0 +1,81 @@
+//! Who is notified of a task: made, seen and dropped in every binding.
+
+use serde_json::{Value, json};
+
+use crate::{
+    callers::{ALL, Binding, Caller},
+    harness::{Running, answered},
+};
+
+const URL: &str = "https://93.184.215.14/hook";
+
+/// The config in an answer, which is wrapped in 0.3.
+fn config(binding: Binding, named: &Value) -> &Value {
+    if binding.is_new() {
+        named
+    } else {
+        &named["pushNotificationConfig"]
+    }
+}
+
+#[tokio::test]
+async fn a_push_config_is_made_seen_listed_and_deleted() {
+    for binding in ALL {
+        let hub = Running::start().await;
+        let mut agent = hub.attach("echo");
+        let caller = Caller::new(&hub, binding);
+        let (task, ()) = tokio::join!(
+            caller.begun(caller.send("hello")),
+            answered(&mut agent, "hi")
+        );
+        let made = caller.ok(caller.create_push(&task, URL)).await;
+        let made = binding.result(&made);
+        assert_eq!(config(binding, &made)["url"], URL, "{made}");
+        assert_eq!(config(binding, &made)["id"], "c-1");
+        match binding {
+            Binding::Rpc10 | Binding::Rest10 | Binding::Rpc03 => {
+                assert_eq!(made["taskId"], *task);
+            }
+            Binding::Rest03 => {
+                let name = format!("tasks/{task}/pushNotificationConfigs/c-1");
+                assert_eq!(made["name"], name);
+            }
+        }
+        let seen = caller.ok(caller.push(false, &task, "c-1")).await;
+        assert_eq!(binding.result(&seen), made);
+        let list = binding.result(&caller.ok(caller.list_push(&task)).await);
+        let wanted = match binding {
+            Binding::Rpc03 => json!([made]),
+            Binding::Rpc10 | Binding::Rest10 | Binding::Rest03 => json!({"configs": [made]}),
+        };
+        assert_eq!(list, wanted);
+        for _ in 0..2 {
+            let gone = caller.ok(caller.push(true, &task, "c-1")).await;
+            let nothing = match binding {
+                Binding::Rpc03 => Value::Null,
+                Binding::Rpc10 | Binding::Rest10 | Binding::Rest03 => json!({}),
+            };
+            assert_eq!(binding.result(&gone), nothing);
+        }
+        let (_, _, reason) = caller.refused(caller.push(false, &task, "c-1")).await;
+        assert_eq!(reason, "TASK_NOT_FOUND");
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_notified_at_private_addresses() {
+    for binding in ALL {
+        let hub = Running::start().await;
+        let mut agent = hub.attach("echo");
+        let caller = Caller::new(&hub, binding);
+        let (task, ()) = tokio::join!(
+            caller.begun(caller.send("hello")),
+            answered(&mut agent, "hi")
+        );
+        for url in ["http://127.0.0.1:9/hook", "ftp://example.com", "nonsense"] {
+            let (status, _, reason) = caller.refused(caller.create_push(&task, url)).await;
+            assert_eq!(reason, "INVALID_PARAMS", "{binding:?} {url}");
+            assert_eq!(status, if binding.is_rpc() { 200 } else { 400 });
+        }
+    }
+}

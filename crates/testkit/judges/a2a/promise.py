@@ -1,0 +1,96 @@
+"""What the Python judges of the A2A door share: their arguments, how they tell, and a receiver of push notifications.
+
+The agents that they are given behave by the text of a message:
+
+    hello    streams "Hello, " and "world"
+    count    streams "1 " to "10 ", waits for a message `release` to the same agent, streams "11 " to "20 "
+    release  lets all waiting `count` go on
+    work     streams until it is cancelled
+    ask      asks "Which colour?", then streams "You said: " and the answer
+"""
+
+import argparse
+import json
+import queue
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+from jwt import PyJWKSet
+
+# How long is waited for what must come. Long, since it only matters when something is broken.
+SOON = 20
+HELLO = "Hello, world"
+COUNT = "".join(f"{number} " for number in range(1, 21))
+NOBODY = "00000000-0000-4000-8000-000000000000"
+QUESTION = "Which colour?"
+ANSWER = "You said: blue"
+
+
+class Broken(Exception):
+    """A promise that was not kept."""
+
+
+def arguments(transports):
+    """The agents to call, those among them that can ask, and the transports."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--agents", action="append", default=[], metavar="URL")
+    parser.add_argument("--asking", action="append", default=[], metavar="URL", help="agents that can ask")
+    parser.add_argument("--transports", action="append", required=True, choices=transports)
+    return parser.parse_args()
+
+
+def step(name):
+    print(f"  {name}", flush=True)
+
+
+def check(is_kept, promise, came):
+    if not is_kept:
+        raise Broken(f"{promise}\n  got {came!r}")
+
+
+def same(came, expected, promise):
+    if came != expected:
+        raise Broken(f"{promise}\n  expected {expected!r}\n  got      {came!r}")
+
+
+def connections():
+    """HTTP of its own. Without certificates, which take long to load and are of no use on loopback."""
+    return httpx.AsyncClient(timeout=SOON, verify=False)
+
+
+def published_key(kid, jku):
+    """The key that a hub signs its cards with."""
+    return PyJWKSet.from_dict(httpx.get(jku, timeout=SOON, verify=False).json())[kid]
+
+
+class Receiver:
+    """A server that is told of a task: puts (headers, body) of each notification into its queue."""
+
+    def __init__(self):
+        told = self.told = queue.Queue()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                told.put((self.headers, json.loads(body)))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/told"
+        # Looks every 10 ms whether it shall end.
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def next(self):
+        try:
+            return self.told.get(timeout=SOON)
+        except queue.Empty:
+            raise Broken("the receiver is told of the task\n  got nothing") from None
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()

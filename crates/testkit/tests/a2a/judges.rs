@@ -1,0 +1,184 @@
+//! Outside judges: published A2A clients of other authors call agents of every door. `cargo xtask test` prepares them;
+//! without them these tests only say so.
+
+mod behaviour;
+mod frames;
+mod handlers;
+
+use std::{ffi::OsString, path::Path, process::Command, sync::Arc};
+
+use jackfield_sdk::{Address, InProcess};
+use jackfield_testkit::{TestHub, judge};
+use serde_json::json;
+use tokio::{
+    sync::{Semaphore, oneshot},
+    task::JoinSet,
+};
+
+use frames::Dialect;
+
+/// A hub with an agent of every kind.
+struct Cast {
+    hub: TestHub,
+    /// Those that cannot ask.
+    agents: Vec<&'static str>,
+    asking: Vec<&'static str>,
+    _in_process: InProcess,
+    _working: JoinSet<()>,
+}
+
+impl Cast {
+    async fn start() -> Self {
+        // The judges are told of tasks on this machine.
+        let hub = TestHub::start_with(|config| config.allow_private_outbound = true).await;
+        let mut working = JoinSet::new();
+        let releases = || Arc::new(Semaphore::new(0));
+
+        let extensions = ["resume", "artifacts", "input", "meta"];
+        let first = hub.bridge_as("bridge-1", json!({"bridge_version": "1"}));
+        for (line, dialect) in [
+            (hub.agora("agora").await, Dialect::Agora),
+            (first.await, Dialect::Bridge),
+            (hub.bridge("bridge-2").await, Dialect::Bridge),
+            (
+                hub.bridge_with("bridge-extended", &extensions).await,
+                Dialect::Numbered,
+            ),
+        ] {
+            working.spawn(frames::run(line, dialect, releases()));
+        }
+
+        let attached = handlers::waiting("sdk", releases());
+        let attached = attached.hub(Address::new(&hub.url("")).unwrap());
+        let (ready, is_ready) = oneshot::channel();
+        let mut ready = Some(ready);
+        working.spawn(async move {
+            let told = move || {
+                if let Some(ready) = ready.take() {
+                    ready.send(()).ok();
+                }
+            };
+            attached.run_with(told).await.ok();
+        });
+        is_ready.await.unwrap();
+        let in_process = handlers::ending("in-process", releases());
+        let in_process = in_process.attach_to(hub.hub()).unwrap();
+
+        Self {
+            hub,
+            agents: vec!["bridge-1", "bridge-2"],
+            asking: vec!["agora", "bridge-extended", "sdk", "in-process"],
+            _in_process: in_process,
+            _working: working,
+        }
+    }
+
+    /// What a judge is told: the transports, and the agents.
+    fn arguments(&self, transports: &[&str]) -> Vec<String> {
+        let url = |id: &&str| self.hub.url(&format!("/a2a/agents/{id}"));
+        let transports = transports
+            .iter()
+            .map(|name| ("--transports", (*name).to_owned()));
+        let agents = self.agents.iter().map(|id| ("--agents", url(id)));
+        let asking = self.asking.iter().map(|id| ("--asking", url(id)));
+        transports
+            .chain(agents)
+            .chain(asking)
+            .flat_map(|(name, value)| [name.to_owned(), value])
+            .collect()
+    }
+}
+
+async fn judged(
+    variable: &str,
+    script: &str,
+    transports: &[&str],
+    program: impl FnOnce(OsString) -> Command,
+) {
+    let cast = Cast::start().await;
+    let arguments = cast.arguments(transports);
+    let command = |value, script: &Path| {
+        let mut command = program(value);
+        command.arg(script).args(arguments);
+        command
+    };
+    judge(variable, &format!("a2a/{script}"), command).await;
+}
+
+fn python(python: OsString) -> Command {
+    let mut python = Command::new(python);
+    // It would put what it compiled beside the scripts.
+    python.env("PYTHONDONTWRITEBYTECODE", "1");
+    python
+}
+
+fn node(modules: OsString) -> Command {
+    let mut node = Command::new("node");
+    node.env("NODE_PATH", modules);
+    node
+}
+
+#[tokio::test]
+async fn the_python_client_of_version_1_0_calls_agents_of_every_door() {
+    let transports = ["JSONRPC", "HTTP+JSON"];
+    judged(
+        "JACKFIELD_JUDGE_A2A_PYTHON_1",
+        "py_v1.py",
+        &transports,
+        python,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_python_client_of_version_1_0_calls_agents_of_every_door_by_grpc() {
+    judged(
+        "JACKFIELD_JUDGE_A2A_PYTHON_1",
+        "py_v1.py",
+        &["GRPC"],
+        python,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_python_client_of_version_0_3_calls_agents_of_every_door() {
+    let transports = ["JSONRPC", "HTTP+JSON"];
+    judged(
+        "JACKFIELD_JUDGE_A2A_PYTHON_03",
+        "py_v03.py",
+        &transports,
+        python,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_client_of_agno_calls_agents_of_every_door() {
+    let transports = ["rest", "json-rpc"];
+    judged(
+        "JACKFIELD_JUDGE_A2A_PYTHON_03",
+        "agno_client.py",
+        &transports,
+        python,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_javascript_client_of_version_1_0_calls_agents_of_every_door() {
+    let transports = ["JSONRPC", "HTTP+JSON"];
+    judged("JACKFIELD_JUDGE_A2A_NODE_1", "js_v1.cjs", &transports, node).await;
+}
+
+#[tokio::test]
+async fn the_javascript_client_of_version_0_3_calls_agents_of_every_door() {
+    let transports = ["JSONRPC", "HTTP+JSON"];
+    judged(
+        "JACKFIELD_JUDGE_A2A_NODE_03",
+        "js_v03.cjs",
+        &transports,
+        node,
+    )
+    .await;
+}

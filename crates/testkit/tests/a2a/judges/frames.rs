@@ -1,0 +1,162 @@
+//! Agents of Agora and of the bridge that write their frames by hand.
+
+use std::collections::HashMap;
+
+use jackfield_testkit::Raw;
+use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc,
+    task::{AbortHandle, JoinSet},
+};
+
+use super::behaviour::{Mouth, Releases, answer};
+
+/// How an agent writes its frames.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Dialect {
+    Agora,
+    Bridge,
+    /// Of the bridge, with numbers in its frames, as the extension `resume` wants them.
+    Numbered,
+}
+
+/// What a frame of the hub brings.
+enum Heard {
+    Message(String),
+    Answer(String),
+    Cancel,
+    Nothing,
+}
+
+impl Dialect {
+    fn heard(self, frame: &Value) -> Heard {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match (self, frame["type"].as_str().unwrap_or_default()) {
+            (_, "cancel") => Heard::Cancel,
+            (Self::Agora, "message") if frame["payload"]["action"] == "answer" => {
+                Heard::Answer(text(&frame["payload"]["body"]["content"]))
+            }
+            (Self::Agora, "message") => Heard::Message(text(&frame["payload"]["body"]["question"])),
+            (_, "message") => Heard::Message(text(&frame["content"])),
+            (_, "answer") => Heard::Answer(text(&frame["content"])),
+            _ => Heard::Nothing,
+        }
+    }
+
+    /// What names the call in the frames of both sides.
+    fn call_of(self, frame: &Value) -> String {
+        let id = match self {
+            Self::Agora => &frame["from"],
+            Self::Bridge | Self::Numbered => &frame["request_id"],
+        };
+        id.as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// One call that an agent works on.
+struct Work {
+    dialect: Dialect,
+    message: Value,
+    said: u64,
+    frames: mpsc::Sender<Value>,
+    answers: mpsc::Receiver<String>,
+}
+
+impl Work {
+    async fn send(&mut self, mut frame: Value) {
+        let call = self.dialect.call_of(&self.message);
+        match self.dialect {
+            Dialect::Agora => frame["to"] = call.into(),
+            Dialect::Bridge | Dialect::Numbered => {
+                frame["request_id"] = call.into();
+                frame["session_id"] = self.message["session_id"].clone();
+            }
+        }
+        self.said += 1;
+        if let Dialect::Numbered = self.dialect {
+            frame["seq"] = self.said.into();
+        }
+        // The agent may be gone.
+        self.frames.send(frame).await.ok();
+    }
+
+    async fn finish(&mut self) {
+        let end = match self.dialect {
+            Dialect::Agora => json!({"type": "reply_end", "stream_id": "s"}),
+            Dialect::Bridge | Dialect::Numbered => json!({"type": "done"}),
+        };
+        self.send(end).await;
+    }
+}
+
+impl Mouth for Work {
+    async fn say(&mut self, text: &str) {
+        let chunk = match self.dialect {
+            Dialect::Agora => json!({"type": "reply_chunk", "stream_id": "s", "chunk": text}),
+            Dialect::Bridge | Dialect::Numbered => json!({"type": "chunk", "delta": text}),
+        };
+        self.send(chunk).await;
+    }
+
+    async fn ask(&mut self, question: &str) -> Option<String> {
+        let ask = match self.dialect {
+            Dialect::Agora => {
+                json!({"type": "reply", "payload": {"input_required": {"id": "q", "text": question}}})
+            }
+            Dialect::Bridge | Dialect::Numbered => {
+                json!({"type": "ask", "ask_id": "q", "kind": "input", "text": question})
+            }
+        };
+        self.send(ask).await;
+        self.answers.recv().await
+    }
+}
+
+/// Answers whatever comes, several calls at once, until the connection ends.
+pub(super) async fn run(mut line: Raw, dialect: Dialect, releases: Releases) {
+    let mut working = JoinSet::new();
+    let mut calls: HashMap<String, (AbortHandle, mpsc::Sender<String>)> = HashMap::new();
+    let (frames, mut written) = mpsc::channel(16);
+    loop {
+        let text = tokio::select! {
+            Some(frame) = written.recv() => {
+                let frame: Value = frame;
+                line.maybe_send_text(&frame.to_string()).await;
+                continue;
+            }
+            text = line.wait_text() => text,
+        };
+        let Some(text) = text else { return };
+        let frame: Value = serde_json::from_str(&text).unwrap();
+        let call = dialect.call_of(&frame);
+        match dialect.heard(&frame) {
+            Heard::Message(text) => {
+                let (answered, answers) = mpsc::channel(1);
+                let mut work = Work {
+                    dialect,
+                    message: frame,
+                    said: 0,
+                    frames: frames.clone(),
+                    answers,
+                };
+                let releases = releases.clone();
+                let task = working.spawn(async move {
+                    answer(&text, &mut work, &releases).await;
+                    work.finish().await;
+                });
+                calls.insert(call, (task, answered));
+            }
+            Heard::Answer(text) => {
+                if let Some((_, answered)) = calls.get(&call) {
+                    answered.send(text).await.ok();
+                }
+            }
+            Heard::Cancel => {
+                if let Some((task, _)) = calls.remove(&call) {
+                    task.abort();
+                }
+            }
+            Heard::Nothing => {}
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The official protocol, in its versions 0.3 and 1.0.
+//!
+//! One [`model`] stands for both: what is read of either version becomes it (`read`), and it is written in either
+//! (`write`), where what a version cannot say is folded. Fields that neither knows travel along as [`model::Extra`] and
+//! come out again in the version that they came in.
+//!
+//! - [`method`] the operations and their names
+//! - [`rpc`] the JSON-RPC envelope
+//! - [`error`] what goes wrong, with its codes in every binding
+//! - [`time`] points in time
+//! - [`v03_proto`] how REST of 0.3 looks
+
+mod base64;
+pub mod error;
+mod fields;
+pub mod method;
+pub mod model;
+mod names;
+mod read;
+pub mod rpc;
+#[cfg(test)]
+mod tests;
+pub mod time;
+pub mod v03_proto;
+mod write;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A version of the protocol, as far as it is negotiated: major and minor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Version {
+    /// 0.3
+    #[serde(rename = "0.3")]
+    V03,
+    /// 1.0
+    #[serde(rename = "1.0")]
+    V10,
+}
+
+impl Version {
+    /// The header, and the query parameter, that names it.
+    pub const HEADER: &'static str = "A2A-Version";
+
+    /// Its name: major and minor.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V03 => "0.3",
+            Self::V10 => "1.0",
+        }
+    }
+
+    /// Reads a name; a patch number after it does not matter.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut numbers = name.trim().split('.');
+        let (major, minor, patch) = (numbers.next()?, numbers.next()?, numbers.next());
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if numbers.next().is_some() || !patch.is_none_or(is_number) {
+            return None;
+        }
+        match (major, minor) {
+            ("0", "3") => Some(Self::V03),
+            ("1", "0") => Some(Self::V10),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

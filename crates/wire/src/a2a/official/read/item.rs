@@ -1,0 +1,184 @@
+//! Tasks, and what streams carry.
+
+use serde_json::value::RawValue;
+
+use super::super::{
+    Version,
+    error::Fault,
+    fields::{Fields, Wrong, number},
+    model::{Artifact, ArtifactUpdate, Item, Message, Part, State, Status, StatusUpdate, Task},
+    time,
+};
+use crate::json;
+
+impl Version {
+    /// Reads what a stream carries, or what answers a plain send. In 0.3 its kind tells what it is, in 1.0 and in REST of
+    /// 0.3 the name of the only member; where neither does, its fields do.
+    pub fn read_item(self, raw: &RawValue) -> Result<Item, Fault> {
+        Ok(Item::read(self, raw)?)
+    }
+}
+
+impl Item {
+    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+        let fields = Fields::of(raw)?;
+        let task = |raw| Task::read(version, raw).map(|task| Item::Task(task.into()));
+        let message = |raw| Message::read(version, raw).map(|said| Item::Message(said.into()));
+        let status = |raw| StatusUpdate::read(version, raw).map(|it| Item::Status(it.into()));
+        let artifact = |raw| ArtifactUpdate::read(version, raw).map(|it| Item::Artifact(it.into()));
+
+        let kind = fields.raw("kind")?.and_then(json::str_of);
+        match kind.as_deref() {
+            Some("task") => return task(raw),
+            Some("message") => return message(raw),
+            Some("status-update") => return status(raw),
+            Some("artifact-update") => return artifact(raw),
+            _ => {}
+        }
+        let mut found = fields.read("task", task)?;
+        for other in [
+            fields.read("message", message)?,
+            // What REST of 0.3 may call it.
+            fields.read("msg", message)?,
+            fields.read("statusUpdate", status)?,
+            fields.read("artifactUpdate", artifact)?,
+        ] {
+            if found.is_some() && other.is_some() {
+                return Err(Wrong::here("must hold just one thing"));
+            }
+            found = found.or(other);
+        }
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        if fields.raw("artifact")?.is_some() {
+            artifact(raw)
+        } else if fields.raw("messageId")?.is_some() {
+            message(raw)
+        } else if fields.raw("status")?.is_some() && fields.raw("taskId")?.is_some() {
+            status(raw)
+        } else if fields.raw("status")?.is_some() {
+            task(raw)
+        } else {
+            Err(Wrong::here("must be a task, a message or an update"))
+        }
+    }
+}
+
+impl Task {
+    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+        const KNOWN: [&str; 7] = [
+            "kind",
+            "id",
+            "contextId",
+            "status",
+            "artifacts",
+            "history",
+            "metadata",
+        ];
+        let fields = Fields::of(raw)?;
+        Ok(Self {
+            id: fields.require_word("id")?,
+            context_id: fields.text("contextId")?.unwrap_or_default(),
+            status: fields.require("status", |raw| Status::read(version, raw))?,
+            artifacts: fields.list("artifacts", |raw| Artifact::read(version, raw))?,
+            history: fields.list("history", |raw| Message::read(version, raw))?,
+            metadata: fields.metadata("metadata")?,
+            extra: fields.extra(version, &KNOWN),
+        })
+    }
+}
+
+impl Status {
+    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+        const KNOWN: [&str; 4] = ["state", "message", "update", "timestamp"];
+        let fields = Fields::of(raw)?;
+        let said = |raw| Message::read(version, raw);
+        let mut message = fields.read("message", said)?;
+        if message.is_none() && version == Version::V03 {
+            // What REST of 0.3 may call it.
+            message = fields.read("update", said)?;
+        }
+        let timestamp = fields.word("timestamp")?;
+        Ok(Self {
+            state: fields.read("state", state)?.unwrap_or(State::Unknown),
+            message,
+            // A time that nobody can read says nothing.
+            timestamp: timestamp.and_then(|text| time::to_utc(&text)),
+            extra: fields.extra(version, &KNOWN),
+        })
+    }
+}
+
+/// The state of a name or number.
+pub(super) fn state(raw: &RawValue) -> Result<State, Wrong> {
+    let state = match json::str_of(raw) {
+        Some(name) => State::from_name(&name),
+        None => number(raw).and_then(State::from_number),
+    };
+    state.ok_or_else(|| Wrong::here("must be the name of a state"))
+}
+
+impl Artifact {
+    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+        const KNOWN: [&str; 6] = [
+            "artifactId",
+            "name",
+            "description",
+            "parts",
+            "metadata",
+            "extensions",
+        ];
+        let fields = Fields::of(raw)?;
+        Ok(Self {
+            id: fields.require_word("artifactId")?,
+            name: fields.word("name")?,
+            description: fields.word("description")?,
+            parts: fields.list("parts", |raw| Part::read(version, raw))?,
+            metadata: fields.metadata("metadata")?,
+            extensions: fields.texts("extensions")?,
+            extra: fields.extra(version, &KNOWN),
+        })
+    }
+}
+
+impl StatusUpdate {
+    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+        const KNOWN: [&str; 6] = ["kind", "taskId", "contextId", "status", "final", "metadata"];
+        let fields = Fields::of(raw)?;
+        let status = fields.require("status", |raw| Status::read(version, raw))?;
+        let says_final = fields.flag("final")?;
+        Ok(Self {
+            task_id: fields.require_word("taskId")?,
+            context_id: fields.text("contextId")?.unwrap_or_default(),
+            is_final: says_final.unwrap_or_else(|| status.state.is_terminal()),
+            status,
+            metadata: fields.metadata("metadata")?,
+            extra: fields.extra(version, &KNOWN),
+        })
+    }
+}
+
+impl ArtifactUpdate {
+    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+        const KNOWN: [&str; 7] = [
+            "kind",
+            "taskId",
+            "contextId",
+            "artifact",
+            "append",
+            "lastChunk",
+            "metadata",
+        ];
+        let fields = Fields::of(raw)?;
+        Ok(Self {
+            task_id: fields.require_word("taskId")?,
+            context_id: fields.text("contextId")?.unwrap_or_default(),
+            artifact: fields.require("artifact", |raw| Artifact::read(version, raw))?,
+            append: fields.flag("append")?.unwrap_or(false),
+            last_chunk: fields.flag("lastChunk")?.unwrap_or(false),
+            metadata: fields.metadata("metadata")?,
+            extra: fields.extra(version, &KNOWN),
+        })
+    }
+}

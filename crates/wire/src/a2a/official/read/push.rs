@@ -1,0 +1,150 @@
+//! Push configs, and the params of the operations on them.
+
+use serde_json::value::RawValue;
+
+use super::super::{
+    Version,
+    error::Fault,
+    fields::{Fields, Wrong},
+    model::{Authentication, PushConfig, PushListParams, PushParams},
+};
+
+/// The fields of a push config, in both versions.
+const KNOWN: [&str; 7] = [
+    "tenant",
+    "id",
+    "taskId",
+    "url",
+    "token",
+    "authentication",
+    "name",
+];
+
+impl Version {
+    /// Reads the params that have somebody notified.
+    pub fn read_push(
+        self,
+        params: Option<&RawValue>,
+        max_depth: usize,
+    ) -> Result<PushConfig, Fault> {
+        let fields = Fields::of_params(params, max_depth)?;
+        let task = fields.require_word("taskId")?;
+        Ok(PushConfig::read(self, &fields, task)?)
+    }
+
+    /// The same where the task is named in the address.
+    pub fn push_from_body(
+        self,
+        task: &str,
+        body: Option<&RawValue>,
+        max_depth: usize,
+    ) -> Result<PushConfig, Fault> {
+        let fields = Fields::of_params(body, max_depth)?;
+        let task = task.to_owned();
+        let Some(inner) = fields.object("config")?.filter(|_| self == Self::V03) else {
+            return Ok(PushConfig::read(self, &fields, task)?);
+        };
+        // What callers of REST in 0.3 put around it.
+        let config = PushConfig::read(self, &inner, task);
+        let mut config = config.map_err(|wrong| wrong.within("config"))?;
+        if config.id.is_none() {
+            config.id = fields.word("configId")?;
+        }
+        Ok(config)
+    }
+
+    /// Reads the params that name a push config.
+    pub fn read_push_params(
+        self,
+        params: Option<&RawValue>,
+        max_depth: usize,
+    ) -> Result<PushParams, Fault> {
+        let fields = Fields::of_params(params, max_depth)?;
+        let (task_id, id) = match self {
+            Self::V03 => (
+                fields.require_word("id")?,
+                fields.word("pushNotificationConfigId")?,
+            ),
+            Self::V10 => (
+                fields.require_word("taskId")?,
+                Some(fields.require_word("id")?),
+            ),
+        };
+        Ok(PushParams {
+            tenant: fields.word("tenant")?,
+            task_id,
+            id,
+        })
+    }
+
+    /// Reads the params that ask for the push configs of a task.
+    pub fn read_push_list(
+        self,
+        params: Option<&RawValue>,
+        max_depth: usize,
+    ) -> Result<PushListParams, Fault> {
+        let fields = Fields::of_params(params, max_depth)?;
+        let task = match self {
+            Self::V03 => "id",
+            Self::V10 => "taskId",
+        };
+        Ok(PushListParams {
+            tenant: fields.word("tenant")?,
+            task_id: fields.require_word(task)?,
+            page_size: fields.count("pageSize")?.filter(|size| *size > 0),
+            page_token: fields.word("pageToken")?,
+        })
+    }
+}
+
+impl PushConfig {
+    /// Reads the config of a task.
+    fn read(version: Version, fields: &Fields<'_>, task: String) -> Result<Self, Wrong> {
+        const NESTED: &str = "pushNotificationConfig";
+        let config = match version {
+            // Some callers leave out what is around it.
+            Version::V03 if fields.raw("url")?.is_none() => {
+                fields.require(NESTED, |raw| Self::read_inner(version, raw))?
+            }
+            Version::V03 | Version::V10 => Self::read_flat(version, fields)?,
+        };
+        Ok(Self {
+            task_id: Some(task),
+            ..config
+        })
+    }
+
+    /// Reads a config that stands in a field of something.
+    pub(super) fn read_inner(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+        Self::read_flat(version, &Fields::of(raw)?)
+    }
+
+    fn read_flat(version: Version, fields: &Fields<'_>) -> Result<Self, Wrong> {
+        Ok(Self {
+            id: fields.word("id")?,
+            task_id: fields.word("taskId")?,
+            url: fields.require_word("url")?,
+            token: fields.word("token")?,
+            authentication: fields
+                .read("authentication", Authentication::read)?
+                .flatten(),
+            extra: fields.extra(version, &KNOWN),
+        })
+    }
+}
+
+impl Authentication {
+    /// Reads it; an empty one is as good as none.
+    fn read(raw: &RawValue) -> Result<Option<Self>, Wrong> {
+        let fields = Fields::of(raw)?;
+        let mut schemes = fields.texts("schemes")?;
+        schemes.extend(fields.word("scheme")?);
+        let credentials = fields.word("credentials")?;
+        Ok(
+            (!schemes.is_empty() || credentials.is_some()).then_some(Self {
+                schemes,
+                credentials,
+            }),
+        )
+    }
+}

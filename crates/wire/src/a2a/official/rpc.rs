@@ -1,0 +1,145 @@
+//! The envelope of JSON-RPC: one request in, one response out.
+//!
+//! A request without an id is answered like any other, with the id `null`: callers of this protocol have no notifications.
+//! Params are not looked at here, since the method comes first: `read_*` refuse what is no object.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::{
+    Version,
+    error::{Fault, Kind},
+    model::Raw,
+};
+use crate::json::{self, Members, ObjectWriter};
+
+/// The only version of JSON-RPC.
+const VERSION: &str = "2.0";
+
+/// The id of a request, as it was written.
+#[derive(Debug, Clone, Default)]
+pub enum Id {
+    /// None was given, or none could be read.
+    #[default]
+    Null,
+    /// A string or a number.
+    Given(Raw),
+}
+
+impl Id {
+    /// Takes an id over; `None` if it is neither a string nor a number nor `null`.
+    fn of(raw: &RawValue) -> Option<Self> {
+        match raw.get().as_bytes() {
+            b"null" => Some(Self::Null),
+            [b'"' | b'-' | b'0'..=b'9', ..] => Some(Self::Given(raw.to_owned())),
+            _ => None,
+        }
+    }
+
+    /// It as JSON.
+    pub fn as_json(&self) -> &str {
+        match self {
+            Self::Null => "null",
+            Self::Given(raw) => raw.get(),
+        }
+    }
+}
+
+/// A request.
+#[derive(Debug, Clone)]
+pub struct Call<'a> {
+    /// Its id.
+    pub id: Id,
+    /// What is asked.
+    pub method: Cow<'a, str>,
+    /// With what.
+    pub params: Option<&'a RawValue>,
+}
+
+impl<'a> Call<'a> {
+    /// Reads a body. With the error comes the id, as far as it could be read.
+    pub fn read(body: &'a [u8]) -> Result<Self, (Id, Fault)> {
+        let members = match serde_json::from_slice::<Members<'a>>(body) {
+            Ok(members) => members,
+            Err(error) => return Err((Id::Null, unreadable(body, &error))),
+        };
+        let id = member(&members, "id").and_then(|id| match id {
+            None => Ok(Id::Null),
+            Some(raw) => Id::of(raw).ok_or_else(|| invalid("id must be a string or a number")),
+        });
+        let id = id.map_err(|fault| (Id::Null, fault))?;
+        match Self::parts(&members) {
+            Ok((method, params)) => Ok(Self { id, method, params }),
+            Err(fault) => Err((id, fault)),
+        }
+    }
+
+    fn parts(members: &Members<'a>) -> Result<(Cow<'a, str>, Option<&'a RawValue>), Fault> {
+        let version = member(members, "jsonrpc")?.and_then(json::str_of);
+        if version.as_deref() != Some(VERSION) {
+            return Err(invalid("jsonrpc must be \"2.0\""));
+        }
+        let method = member(members, "method")?.and_then(json::str_of);
+        let method = method.ok_or_else(|| invalid("method must be a string"))?;
+        let params = member(members, "params")?.filter(|params| !json::is_null(params));
+        Ok((method, params))
+    }
+}
+
+/// The value of a member, which may be given only once.
+fn member<'a>(members: &Members<'a>, name: &str) -> Result<Option<&'a RawValue>, Fault> {
+    let mut found = members.iter().filter(|member| member.name == name);
+    let value = found.next().map(|member| member.value);
+    match found.next() {
+        Some(_) => Err(invalid(&format!("{name} is given twice"))),
+        None => Ok(value),
+    }
+}
+
+fn invalid(why: &str) -> Fault {
+    Fault::new(Kind::InvalidRequest, format!("invalid request: {why}"))
+}
+
+/// What is wrong with a body that is no object.
+#[cold]
+fn unreadable(body: &[u8], error: &serde_json::Error) -> Fault {
+    // The parser stopped at the first byte that cannot begin an object; what follows it may be no JSON at all.
+    match serde_json::from_slice::<&RawValue>(body) {
+        Ok(raw) if json::is_array(raw) => {
+            invalid("batches are not supported, send one request at a time")
+        }
+        Ok(_) => invalid("it must be an object"),
+        Err(_) => Fault::new(Kind::Parse, format!("the body is not JSON: {error}")),
+    }
+}
+
+/// The response to a request, whose result `fill` appends.
+pub fn write_result(id: &Id, fill: impl FnOnce(&mut String)) -> String {
+    let mut out = opening(id);
+    out.push_str(",\"result\":");
+    fill(&mut out);
+    out.push('}');
+    out
+}
+
+/// The response to a request that went wrong.
+pub fn write_error(version: Version, id: &Id, fault: &Fault) -> String {
+    let mut out = opening(id);
+    out.push_str(",\"error\":");
+    let mut object = ObjectWriter::open(&mut out);
+    fault.put_rpc(version, &mut object);
+    object.close();
+    out.push('}');
+    out
+}
+
+/// The start of a response, up to its id.
+fn opening(id: &Id) -> String {
+    /// Room for most answers.
+    const CAPACITY: usize = 1024;
+    let mut out = String::with_capacity(CAPACITY);
+    out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
+    out.push_str(id.as_json());
+    out
+}

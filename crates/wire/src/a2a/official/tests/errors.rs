@@ -1,0 +1,258 @@
+//! The codes of every error in every binding.
+
+use super::*;
+
+/// Kind; code in JSON-RPC; status over HTTP in 0.3 and 1.0; number and name in gRPC; name in REST; reason.
+type Row = (
+    Kind,
+    i64,
+    u16,
+    u16,
+    i32,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+const ROWS: [Row; 20] = [
+    (
+        Kind::Parse,
+        -32700,
+        400,
+        400,
+        3,
+        "INVALID_ARGUMENT",
+        "INVALID_ARGUMENT",
+        "PARSE",
+    ),
+    (
+        Kind::InvalidRequest,
+        -32600,
+        400,
+        400,
+        3,
+        "INVALID_ARGUMENT",
+        "INVALID_ARGUMENT",
+        "INVALID_REQUEST",
+    ),
+    (
+        Kind::MethodNotFound,
+        -32601,
+        404,
+        404,
+        12,
+        "UNIMPLEMENTED",
+        "NOT_FOUND",
+        "METHOD_NOT_FOUND",
+    ),
+    (
+        Kind::InvalidParams,
+        -32602,
+        400,
+        400,
+        3,
+        "INVALID_ARGUMENT",
+        "INVALID_ARGUMENT",
+        "INVALID_PARAMS",
+    ),
+    (
+        Kind::Internal,
+        -32603,
+        500,
+        500,
+        13,
+        "INTERNAL",
+        "INTERNAL",
+        "INTERNAL",
+    ),
+    (
+        Kind::TaskNotFound,
+        -32001,
+        404,
+        404,
+        5,
+        "NOT_FOUND",
+        "NOT_FOUND",
+        "TASK_NOT_FOUND",
+    ),
+    (
+        Kind::TaskNotCancelable,
+        -32002,
+        409,
+        400,
+        9,
+        "FAILED_PRECONDITION",
+        "FAILED_PRECONDITION",
+        "TASK_NOT_CANCELABLE",
+    ),
+    (
+        Kind::PushNotSupported,
+        -32003,
+        501,
+        400,
+        9,
+        "FAILED_PRECONDITION",
+        "FAILED_PRECONDITION",
+        "PUSH_NOTIFICATION_NOT_SUPPORTED",
+    ),
+    (
+        Kind::Unsupported,
+        -32004,
+        501,
+        400,
+        9,
+        "FAILED_PRECONDITION",
+        "FAILED_PRECONDITION",
+        "UNSUPPORTED_OPERATION",
+    ),
+    (
+        Kind::ContentType,
+        -32005,
+        415,
+        400,
+        3,
+        "INVALID_ARGUMENT",
+        "INVALID_ARGUMENT",
+        "CONTENT_TYPE_NOT_SUPPORTED",
+    ),
+    (
+        Kind::InvalidAgentResponse,
+        -32006,
+        502,
+        500,
+        13,
+        "INTERNAL",
+        "INTERNAL",
+        "INVALID_AGENT_RESPONSE",
+    ),
+    (
+        Kind::NoExtendedCard,
+        -32007,
+        404,
+        400,
+        9,
+        "FAILED_PRECONDITION",
+        "FAILED_PRECONDITION",
+        "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+    ),
+    (
+        Kind::ExtensionRequired,
+        -32008,
+        400,
+        400,
+        9,
+        "FAILED_PRECONDITION",
+        "FAILED_PRECONDITION",
+        "EXTENSION_SUPPORT_REQUIRED",
+    ),
+    (
+        Kind::VersionNotSupported,
+        -32009,
+        400,
+        400,
+        9,
+        "FAILED_PRECONDITION",
+        "FAILED_PRECONDITION",
+        "VERSION_NOT_SUPPORTED",
+    ),
+    (
+        Kind::Unauthenticated,
+        -32000,
+        401,
+        401,
+        16,
+        "UNAUTHENTICATED",
+        "UNAUTHENTICATED",
+        "UNAUTHENTICATED",
+    ),
+    (
+        Kind::AgentNotFound,
+        -32000,
+        404,
+        404,
+        5,
+        "NOT_FOUND",
+        "NOT_FOUND",
+        "AGENT_NOT_FOUND",
+    ),
+    (
+        Kind::TooLarge,
+        -32602,
+        413,
+        413,
+        8,
+        "RESOURCE_EXHAUSTED",
+        "RESOURCE_EXHAUSTED",
+        "TOO_LARGE",
+    ),
+    (
+        Kind::Busy,
+        -32000,
+        429,
+        429,
+        8,
+        "RESOURCE_EXHAUSTED",
+        "RESOURCE_EXHAUSTED",
+        "BUSY",
+    ),
+    (
+        Kind::Unavailable,
+        -32603,
+        503,
+        503,
+        14,
+        "UNAVAILABLE",
+        "UNAVAILABLE",
+        "UNAVAILABLE",
+    ),
+    (
+        Kind::Conflict,
+        -32600,
+        409,
+        409,
+        10,
+        "ABORTED",
+        "ABORTED",
+        "CONFLICT",
+    ),
+];
+
+#[test]
+fn every_error_has_its_code_in_every_binding() {
+    for (kind, code, old, new, number, name, status, reason) in ROWS {
+        let fault = Fault::new(kind, "x");
+        assert_eq!(fault.code(), code, "{kind:?}");
+        assert_eq!(fault.http_status(Version::V03), old, "{kind:?}");
+        assert_eq!(fault.http_status(Version::V10), new, "{kind:?}");
+        let grpc = fault.grpc_code();
+        assert_eq!((grpc.number(), grpc.name()), (number, name), "{kind:?}");
+        assert_eq!(
+            (fault.status_name(), fault.reason()),
+            (status, reason),
+            "{kind:?}"
+        );
+    }
+}
+
+#[test]
+fn a_rest_body_is_that_of_the_version() {
+    let fault = Fault::new(Kind::TaskNotFound, "task 't' not found").with("taskId", "t");
+    assert_eq!(
+        fault.rest_body(Version::V10),
+        r#"{"error":{"code":404,"status":"NOT_FOUND","message":"task 't' not found","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{"taskId":"t"}}]}}"#
+    );
+    assert_eq!(
+        fault.rest_body(Version::V03),
+        r#"{"code":-32001,"message":"task 't' not found","data":{"reason":"TASK_NOT_FOUND","taskId":"t"}}"#
+    );
+}
+
+#[test]
+fn several_violations_are_all_told() {
+    let mut fault = Fault::field("a", "x");
+    fault.violations.push(("b".into(), "y".into()));
+    assert_eq!(
+        fault.rest_body(Version::V03),
+        r#"{"code":-32602,"message":"invalid params: a: x","data":{"reason":"INVALID_PARAMS","fieldViolations":[{"field":"a","description":"x"},{"field":"b","description":"y"}]}}"#
+    );
+}
