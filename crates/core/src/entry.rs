@@ -18,7 +18,10 @@ use std::{
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Notify, SetOnce},
+    time::Instant,
+};
 
 use self::{quota::Quota, state::State};
 use crate::{
@@ -47,6 +50,8 @@ pub struct Entry {
     shared: Arc<Shared>,
     /// A kept call reached its turn and wants to be written down as sent.
     pub(crate) placed: Notify,
+    /// Set once the agent is forgotten, under the lock.
+    retired: SetOnce<()>,
 }
 
 /// What a caller may know of an agent.
@@ -92,7 +97,6 @@ impl Entry {
             replaced: VecDeque::new(),
             held: None,
             quota: Quota::default(),
-            is_gone: false,
         };
         Self {
             id: record.id,
@@ -102,7 +106,18 @@ impl Entry {
             state: Mutex::new(state),
             shared,
             placed: Notify::new(),
+            retired: SetOnce::new(),
         }
+    }
+
+    /// Whether the agent was forgotten: whoever still finds its place here comes too late.
+    pub fn is_retired(&self) -> bool {
+        self.retired.initialized()
+    }
+
+    /// Resolves when the agent is forgotten.
+    pub async fn retired(&self) {
+        self.retired.wait().await;
     }
 
     /// Whose it is.
@@ -208,7 +223,7 @@ impl Entry {
         let mut undelivered = Vec::new();
         let call = {
             let mut state = self.state.lock();
-            if state.is_gone {
+            if self.is_retired() {
                 return Err(Failure::no_such_agent(self.id.as_str()));
             }
             let taken_up = draft.taken_up.is_some();

@@ -76,6 +76,9 @@ pub struct Chunk {
     /// Which tool call this belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
+    /// What only the door it came through can read, as in [`Message::extra`]. Pieces that differ in it are not joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Json>,
 }
 
 impl Chunk {
@@ -109,6 +112,7 @@ impl Chunk {
             )
             && self.tool_call_id == next.tool_call_id
             && self.tool_name == next.tool_name
+            && self.extra == next.extra
     }
 }
 
@@ -352,7 +356,8 @@ impl Item for Event {
         ITEM_OVERHEAD
             + match self {
                 Self::Chunk(chunk) => {
-                    chunk.text.len() + len(&chunk.tool_name) + len(&chunk.tool_call_id)
+                    let tool = len(&chunk.tool_name) + len(&chunk.tool_call_id);
+                    chunk.text.len() + tool + json_len(&chunk.extra)
                 }
                 Self::Artifact(artifact) => {
                     let parts: usize = artifact.parts.iter().map(Part::weight).sum();

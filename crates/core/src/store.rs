@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 pub use self::log::{LogItem, LogRow};
 use crate::{
     agent::{Profile, Settings, Share},
-    event::{Answer, Ask, Event, Message},
+    event::{Answer, Ask, Event, Json, Message},
     failure::Failure,
     id::{AgentId, CallId, CallbackId, Owner, RequestId, SessionId, TaskId, TokenId},
     outbox::{Callback, Follower, NewCallback, OutboxRow, Settled},
@@ -93,6 +93,21 @@ pub struct AgentRecord {
     pub registered_at: Timestamp,
     /// SHA-256 of the token with which its last connection may be resumed: see [`crate::resume`].
     pub resume: Option<[u8; 32]>,
+}
+
+/// An agent that the hub dials, as the operator described it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RemoteRecord {
+    /// The agent's id.
+    pub id: AgentId,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Which door dials it.
+    pub door: String,
+    /// What that door needs to know: no secrets.
+    pub spec: Json,
+    /// When it was added.
+    pub added_at: Timestamp,
 }
 
 /// A token as it is kept: never the token itself.
@@ -331,8 +346,13 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>>;
     /// Writes an agent, new or changed; synced to disk, since it says who owns the id.
     fn save_agent(&self, record: AgentRecord) -> Receipt;
-    /// Forgets an agent and who owned it.
+    /// Forgets an agent, who owned it, and how it is dialled.
     fn remove_agent(&self, id: AgentId) -> Receipt;
+
+    /// All agents that are dialled, by id, at start.
+    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>>;
+    /// Writes how an agent is dialled, anew or changed; synced to disk. [`Store::remove_agent`] forgets it.
+    fn save_remote(&self, record: RemoteRecord) -> Receipt;
 
     /// All tokens, at start.
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>>;

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use axum::Router;
-use jackfield_a2a::A2a;
+use jackfield_a2a::{A2a, Remotes};
 use jackfield_agora::Agora;
 use jackfield_bridge::Bridge;
 use jackfield_core::{hub::Hub, id::Owner, principal::Scopes, token::Lookup};
@@ -20,7 +20,11 @@ use jackfield_own::OwnState;
 use jackfield_store::{SqliteStore, secrets};
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::{callbacks, cards, config::Config, files, platform, ws};
+use crate::{
+    callbacks, cards,
+    config::{Config, RemoteConfig},
+    files, platform, ws,
+};
 
 /// How long open connections are given once all calls have ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -79,9 +83,19 @@ pub async fn start(config: &Config) -> Result<Running> {
         .with_cards(cards::cards(config, addr)?)
         .with_default_agent(config.a2a.default_agent.clone())
         .with_outbound(outbound.clone());
+    let remotes = Remotes::start(
+        hub.clone(),
+        store.clone(),
+        outbound.clone(),
+        tasks.clone(),
+        config.agents.iter().map(RemoteConfig::remote).collect(),
+    )
+    .await
+    .context("cannot start the remote agents")?;
     let doors = Doors {
         bridge: bridge.clone(),
         a2a: Arc::new(a2a),
+        remotes,
     };
     let router = router(config, addr, &hub, &gatekeeper, &tasks, &doors)?;
     Courier::new(hub.clone(), outbound, key)
@@ -138,6 +152,7 @@ async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<()> {
 struct Doors {
     bridge: Arc<Bridge>,
     a2a: Arc<A2a>,
+    remotes: Remotes,
 }
 
 fn router(
@@ -168,9 +183,14 @@ fn router(
         version: env!("CARGO_PKG_VERSION"),
         stop: tasks.stop_token().clone(),
     });
+    let remotes = doors.remotes.clone();
+    let (remotes, remotes_api) =
+        jackfield_a2a::remotes_router(hub.clone(), gatekeeper.clone(), remotes);
     api.merge(relay_api);
+    api.merge(remotes_api);
     let api = jackfield_own::openapi_route(gatekeeper.clone(), api);
-    let doors = sockets.merge(relay).merge(a2a).merge(own).merge(api);
+    let doors = sockets.merge(relay).merge(a2a).merge(own).merge(remotes);
+    let doors = doors.merge(api);
     Ok(doors.layer(Guard::new(rules)))
 }
 

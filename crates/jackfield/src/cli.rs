@@ -37,6 +37,8 @@ enum Command {
     Watch(cmd::watch::Watch),
     /// Calls that the hub keeps: ls, show, wait, cancel, answer, resend
     Task(cmd::task::Task),
+    /// Let the hub dial an A2A server: it becomes an agent
+    Add(Box<cmd::add::Add>),
     /// Let others see and call an agent
     Share(cmd::share::Share),
     /// Forget an agent
@@ -62,6 +64,7 @@ impl Command {
             Self::Call(call) => call.run().await,
             Self::Watch(watch) => watch.run().await,
             Self::Task(task) => task.run().await,
+            Self::Add(add) => add.run().await,
             Self::Share(share) => share.run().await,
             Self::Rm(rm) => rm.run().await,
             Self::Token(token) => token.run().await,

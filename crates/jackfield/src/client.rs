@@ -159,11 +159,22 @@ pub(crate) async fn ask(
     path: &str,
     body: Option<&Value>,
 ) -> Result<Value, Error> {
-    match tokio::time::timeout(PATIENCE, hub.request(method, path, body)).await {
+    ask_within(PATIENCE, hub, method, path, body).await
+}
+
+/// Asks a hub for JSON, where it may take its time.
+pub(crate) async fn ask_within(
+    patience: Duration,
+    hub: &Hub,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value, Error> {
+    match tokio::time::timeout(patience, hub.request(method, path, body)).await {
         Ok(answer) => answer,
         Err(_) => Err(Error::Failed {
             code: "timeout".to_owned(),
-            message: format!("the hub did not answer within {} s", PATIENCE.as_secs()),
+            message: format!("the hub did not answer within {} s", patience.as_secs()),
         }),
     }
 }

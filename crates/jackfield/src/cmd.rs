@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod add;
 pub(crate) mod backup;
 pub(crate) mod call;
 pub(crate) mod completions;

@@ -1,7 +1,10 @@
 //! The hub's configuration: flags over environment over `jackfield.toml` over defaults. Unknown keys are errors, so
 //! that a misspelt one is not silent.
 
+mod remote;
+
 use std::{
+    collections::HashSet,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
@@ -10,6 +13,8 @@ use anyhow::{Context, Result, bail};
 use jackfield_bridge::Secret;
 use jackfield_core::{id::AgentId, limits::Limits};
 use serde::{Deserialize, Serialize};
+
+pub use self::remote::RemoteConfig;
 
 /// Where the hub listens unless told otherwise: this machine only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
@@ -85,6 +90,9 @@ pub struct Config {
     pub a2a: A2aConfig,
     /// The limits.
     pub limits: Limits,
+    /// Servers that the hub dials, each an agent of the owner `local`.
+    #[serde(rename = "agent", skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<RemoteConfig>,
 }
 
 impl Default for Config {
@@ -105,6 +113,7 @@ impl Default for Config {
             tls: None,
             a2a: A2aConfig::default(),
             limits: Limits::default(),
+            agents: Vec::new(),
         }
     }
 }
@@ -187,6 +196,13 @@ impl Config {
         for (key, url) in urls.chain(origins.map(named("callback_trusted_origins"))) {
             check_url(key, url)?;
         }
+        let mut ids = HashSet::new();
+        for agent in &self.agents {
+            agent.check()?;
+            if !ids.insert(&agent.id) {
+                bail!("two [[agent]] have the id {}; each needs its own", agent.id);
+            }
+        }
         let limits = &self.limits;
         if limits.pipe_low.0 >= limits.pipe_full.0 || limits.pipe_full.0 >= limits.pipe_overrun.0 {
             bail!(
@@ -259,9 +275,23 @@ mod tests {
             toml::from_str(&toml::to_string(&Config::default()).unwrap()).unwrap();
         let limits = config["limits"].as_table().unwrap();
         for key in config.keys().chain(limits.keys()).chain(
-            ["public_url", "callback_base", "tls", "cert", "key"]
-                .map(String::from)
-                .iter(),
+            [
+                "public_url",
+                "callback_base",
+                "tls",
+                "cert",
+                "key",
+                "[[agent]]",
+                "headers_env",
+                "headers_file",
+                "bearer_env",
+                "bearer_file",
+                "oauth",
+                "share",
+                "timeout",
+            ]
+            .map(String::from)
+            .iter(),
         ) {
             assert!(text.contains(key), "{key} is not in the example file");
         }
@@ -281,6 +311,53 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("duration"), "{error}");
+    }
+
+    #[test]
+    fn the_remotes_of_the_example_are_as_shown() {
+        let text = include_str!("../../../jackfield.example.toml");
+        let shown = text.lines().skip_while(|line| *line != "# [[agent]]");
+        let shown = shown.map(|line| line.trim_start_matches("# "));
+        let shown: String = shown.map(|line| format!("{line}\n")).collect();
+        let config = Config::parse(&shown).unwrap();
+        config.check().unwrap();
+        assert_eq!(config.agents.len(), 2, "{shown}");
+    }
+
+    #[test]
+    fn remotes_that_cannot_be_meant_are_refused_by_name() {
+        let refused = |text: &str| {
+            let parsed = Config::parse(text).and_then(|config| config.check());
+            format!("{:#}", parsed.unwrap_err())
+        };
+        let url = "url = \"https://a.example\"";
+        for (text, why) in [
+            (format!("[[agent]]\n{url}"), "id"),
+            (format!("[[agent]]\nid = \"a b\"\n{url}"), "a b"),
+            (
+                "[[agent]]\nid = \"far\"\nurl = \"a.example\"".to_owned(),
+                "far",
+            ),
+            (
+                format!("[[agent]]\nid = \"far\"\n{url}\ntoken = \"s3cret\""),
+                "token",
+            ),
+            (
+                format!("[[agent]]\nid = \"far\"\n{url}\nbearer_env = \"A\"\nbearer_file = \"b\""),
+                "bearer_file",
+            ),
+            (
+                format!("[[agent]]\nid = \"far\"\n{url}\n[[agent]]\nid = \"far\"\n{url}"),
+                "two",
+            ),
+            (
+                format!("[[agent]]\nid = \"far\"\n{url}\ntimeout = \"0s\""),
+                "timeout",
+            ),
+        ] {
+            let error = refused(&text);
+            assert!(error.contains(why), "{text}: {error}");
+        }
     }
 
     #[test]

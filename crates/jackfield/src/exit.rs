@@ -38,6 +38,7 @@ impl From<Code> for ExitCode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
     Agent,
+    Remote,
     Task,
     Token,
 }
@@ -145,12 +146,18 @@ const TOKEN: &str = "an admin makes a token with: jackfield token create; show i
 
 fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
     match (reason, about) {
-        (Reason::NotFound, About::Agent) => (Code::Missing, "jackfield ls shows who is here"),
+        (Reason::NotFound, About::Agent | About::Remote) => {
+            (Code::Missing, "jackfield ls shows who is here")
+        }
         (Reason::NotFound | Reason::SessionUnknown, About::Task) => {
             (Code::Missing, "jackfield task ls shows your tasks")
         }
         (Reason::NotFound, About::Token) => (Code::Missing, "jackfield token ls shows them"),
         (Reason::SessionUnknown, _) => (Code::Missing, "call without -c and --session"),
+        (Reason::Offline, About::Remote) => (
+            Code::Missing,
+            "is the URL right, and does the server run? --keep adds it all the same",
+        ),
         (Reason::Offline, _) => (
             Code::Missing,
             "jackfield ls shows who is online; jackfield call --wait-online 8h waits for it",
@@ -183,6 +190,10 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
         (Reason::Conflict, About::Task) => {
             (Code::Failed, "jackfield task show TASK tells its state")
         }
+        (Reason::Conflict, About::Remote) => (
+            Code::Failed,
+            "--as ID chooses another id; jackfield rm ID removes that agent",
+        ),
         (Reason::Conflict, _) => (Code::Failed, "jackfield ls shows how things stand"),
         (Reason::SlowReader, _) => (Code::Failed, "read faster, or let it be kept with --detach"),
         (Reason::Internal, _) => (

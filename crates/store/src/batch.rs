@@ -6,7 +6,7 @@ use std::collections::{HashMap, hash_map::Entry};
 use jackfield_core::{
     id::{AgentId, CallbackId, TaskId},
     outbox::{NewCallback, Settled},
-    store::{AgentRecord, LogItem, LogRow, TaskRecord, TokenRecord},
+    store::{AgentRecord, LogItem, LogRow, RemoteRecord, TaskRecord, TokenRecord},
 };
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -17,6 +17,7 @@ use crate::{
     fault::Fault,
     outbox,
     queue::Reply,
+    remotes,
     tail::{Tail, Tails},
     tasks, tokens,
 };
@@ -36,6 +37,7 @@ pub(crate) struct Write {
 pub(crate) enum Op {
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
+    SaveRemote(Box<RemoteRecord>),
     SaveToken(Box<TokenRecord>),
     SaveTask {
         record: Box<TaskRecord>,
@@ -65,6 +67,7 @@ impl Op {
         match self {
             Self::SaveAgent(_)
             | Self::RemoveAgent(_)
+            | Self::SaveRemote(_)
             | Self::SaveToken(_)
             | Self::SettleCallback { .. }
             | Self::DropLane { .. } => true,
@@ -80,6 +83,7 @@ impl Op {
             | Self::SaveToken(_)
             | Self::SettleCallback { .. }
             | Self::DropLane { .. } => OP_OVERHEAD,
+            Self::SaveRemote(record) => OP_OVERHEAD + record.spec.get().len(),
             Self::SaveAgent(record) => {
                 let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
                 let skills = record.profile.skills.iter();
@@ -139,7 +143,11 @@ impl Batch<'_> {
     fn add(&mut self, op: &Op) -> Result<(), Fault> {
         match op {
             Op::SaveAgent(record) => agents::save(self.conn, record),
-            Op::RemoveAgent(id) => agents::remove(self.conn, id),
+            Op::RemoveAgent(id) => {
+                remotes::remove(self.conn, id)?;
+                agents::remove(self.conn, id)
+            }
+            Op::SaveRemote(record) => remotes::save(self.conn, record),
             Op::SaveToken(record) => tokens::save(self.conn, record),
             Op::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
             Op::DropLane { task, lane } => outbox::drop_lane(self.conn, *task, lane),

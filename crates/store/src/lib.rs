@@ -1,4 +1,4 @@
-//! Jackfield's SQLite store: tokens, profiles, tasks, their event log and their callbacks, in `jackfield.db` of a data
+//! Jackfield's SQLite store: tokens, profiles, remotes, tasks, their event log and their callbacks, in `jackfield.db` of a data
 //! directory; beside it the hub's own secrets.
 //!
 //! The walk of a write: [`SqliteStore`] puts it into `queue.rs`; the thread of `writer.rs` takes what waits there as one
@@ -16,6 +16,7 @@ mod open;
 mod outbox;
 mod queue;
 mod reader;
+mod remotes;
 mod schema;
 pub mod secrets;
 mod tail;
@@ -36,8 +37,8 @@ use jackfield_core::{
     id::{AgentId, CallbackId, TaskId},
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, Reopened, Store, TaskFilter,
-        TaskRecord, TokenRecord,
+        AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, RemoteRecord, Reopened, Store,
+        TaskFilter, TaskRecord, TokenRecord,
     },
 };
 use jiff::Timestamp;
@@ -153,6 +154,16 @@ impl Store for SqliteStore {
 
     fn remove_agent(&self, id: AgentId) -> Receipt {
         self.write(Op::RemoveAgent(id))
+    }
+
+    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Remotes(reply));
+        receipt
+    }
+
+    fn save_remote(&self, record: RemoteRecord) -> Receipt {
+        self.write(Op::SaveRemote(Box::new(record)))
     }
 
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {

@@ -17,8 +17,8 @@ use jackfield_core::{
     id::{CallbackId, TaskId},
     outbox::OutboxRow,
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, StoreError, TaskFilter, TaskRecord,
-        TokenRecord,
+        AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, StoreError, TaskFilter,
+        TaskRecord, TokenRecord,
     },
 };
 use jiff::Timestamp;
@@ -30,7 +30,7 @@ use crate::{
     fault::Fault,
     log, outbox,
     queue::{Queue, Reply},
-    tasks, tokens,
+    remotes, tasks, tokens,
 };
 
 /// How many reads may wait. Each is asked for by somebody who waits for it, and answers are bounded one by one.
@@ -40,6 +40,7 @@ const READS: usize = 1 << 14;
 #[derive(Debug)]
 pub(crate) enum Read {
     Agents(Reply<Vec<AgentRecord>>),
+    Remotes(Reply<Vec<RemoteRecord>>),
     Tokens(Reply<Vec<TokenRecord>>),
     Task(TaskId, Reply<Option<TaskRecord>>),
     Tasks(TaskFilter, Reply<Vec<TaskRecord>>),
@@ -64,6 +65,7 @@ impl Read {
     fn answer(self, conn: &Connection) {
         match self {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
+            Self::Remotes(reply) => send(reply, || remotes::load(conn)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
             Self::Tasks(filter, reply) => send(reply, || tasks::list(conn, &filter)),
@@ -87,6 +89,7 @@ impl Read {
         // Whoever asked may be gone.
         match self {
             Self::Agents(reply) => drop(reply.send(Err(error))),
+            Self::Remotes(reply) => drop(reply.send(Err(error))),
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),
             Self::Tasks(_, reply) => drop(reply.send(Err(error))),

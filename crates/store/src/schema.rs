@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -125,6 +125,17 @@ const V5: &str = "
     ALTER TABLE outbox ADD COLUMN lane TEXT;
     ALTER TABLE outbox ADD COLUMN pos INTEGER; -- in the task's log
     CREATE INDEX outbox_lanes ON outbox (lane, id) WHERE state = 'pending' AND lane IS NOT NULL;
+";
+
+/// Agents that the hub dials. None of them goes by itself when its agent is written anew, as a reference would have it.
+const V6: &str = "
+    CREATE TABLE remotes (
+        id       TEXT PRIMARY KEY NOT NULL,
+        owner    TEXT NOT NULL,
+        door     TEXT NOT NULL,
+        spec     TEXT NOT NULL, -- JSON, without any secrets
+        added_at TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// The version of a database; 0 is an empty one.

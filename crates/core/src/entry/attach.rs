@@ -38,7 +38,7 @@ impl Entry {
         let mut undelivered = Vec::new();
         let (taken, old) = {
             let mut state = self.state.lock();
-            if state.is_gone {
+            if self.is_retired() {
                 let text = format!("agent {} was removed just now; register again", self.id);
                 return Err(Failure::new(Reason::Conflict, text));
             }
@@ -154,7 +154,8 @@ impl Entry {
     pub(crate) fn retire(&self) {
         let (link, lost) = {
             let mut state = self.state.lock();
-            state.is_gone = true;
+            // It may have been forgotten before.
+            self.retired.set(()).ok();
             state.grace = None;
             self.generation.fetch_add(1, Ordering::AcqRel);
             let lost: Vec<_> = state.open.values().cloned().collect();

@@ -45,8 +45,6 @@ pub(super) struct State {
     pub(super) replaced: VecDeque<Instant>,
     pub(super) held: Option<Instant>,
     pub(super) quota: Quota,
-    /// The agent was forgotten: whoever still finds its place here comes too late.
-    pub(super) is_gone: bool,
 }
 
 /// A session at an agent that takes one call of it at a time.

@@ -115,12 +115,49 @@ impl Hub {
         if self.is_stopping() {
             return Err(stopping());
         }
-        if !principal.may_register(id) {
-            let text =
-                format!("this token may not register agent {id}: it needs a scope like agent:{id}");
-            return Err(Failure::new(Reason::Unauthorized, text));
-        }
         let (entry, is_new) = self.claim(principal, id, &profile, link.door())?;
+        self.hold(entry, is_new, profile, link, coming)
+    }
+
+    /// Takes an id for an agent that the hub reaches by itself, before it does: the agent is listed, and calls may wait
+    /// for it. The receipt is for what had to be written.
+    pub fn reserve(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        profile: &Profile,
+        door: &'static str,
+    ) -> Result<(Arc<Entry>, Option<Receipt>), Failure> {
+        if self.is_stopping() {
+            return Err(stopping());
+        }
+        let (entry, is_new) = self.claim(principal, id, profile, door)?;
+        let saved = is_new.then(|| self.0.store.save_agent(entry.record()));
+        Ok((entry, saved))
+    }
+
+    /// Attaches an agent at the place that was reserved for it. If that was given up meanwhile, no new one is made.
+    pub fn attach_at(
+        &self,
+        entry: &Arc<Entry>,
+        profile: Profile,
+        link: Arc<dyn Link>,
+    ) -> Result<Attached, Failure> {
+        if self.is_stopping() {
+            return Err(stopping());
+        }
+        self.hold(entry.clone(), false, profile, link, Coming::Anew)
+    }
+
+    /// Gives an agent's place to a connection.
+    fn hold(
+        &self,
+        entry: Arc<Entry>,
+        is_new: bool,
+        profile: Profile,
+        link: Arc<dyn Link>,
+        coming: Coming,
+    ) -> Result<Attached, Failure> {
         let taken = entry.take(&link, profile, coming)?;
         // `stop` has told all links that it found; it may have missed this one.
         if self.is_stopping() {
@@ -152,6 +189,11 @@ impl Hub {
         profile: &Profile,
         door: &'static str,
     ) -> Result<(Arc<Entry>, bool), Failure> {
+        if !principal.may_register(id) {
+            let text =
+                format!("this token may not register agent {id}: it needs a scope like agent:{id}");
+            return Err(Failure::new(Reason::Unauthorized, text));
+        }
         let taken = || {
             Failure::new(
                 Reason::Unauthorized,

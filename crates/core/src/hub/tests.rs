@@ -20,6 +20,7 @@ mod order;
 mod readers;
 mod refused;
 mod replace;
+mod reserve;
 mod restart;
 mod resumable;
 mod resume;

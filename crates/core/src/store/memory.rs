@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 
 use self::outbox::Outbox;
 use super::{
-    AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, Reopened, Store, StoreError, TaskFilter,
-    TaskOrder, TaskRecord, TokenRecord,
+    AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, RemoteRecord, Reopened, Store,
+    StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord,
 };
 use crate::{
     id::{AgentId, CallbackId, TaskId, TokenId},
@@ -26,6 +26,7 @@ pub struct MemoryStore(Mutex<Inner>);
 #[derive(Debug, Clone, Default)]
 struct Inner {
     agents: BTreeMap<AgentId, AgentRecord>,
+    remotes: BTreeMap<AgentId, RemoteRecord>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     tasks: BTreeMap<TaskId, Task>,
     outbox: Outbox,
@@ -137,7 +138,18 @@ impl Store for MemoryStore {
     }
 
     fn remove_agent(&self, id: AgentId) -> Receipt {
-        self.0.lock().agents.remove(&id);
+        let mut inner = self.0.lock();
+        inner.agents.remove(&id);
+        inner.remotes.remove(&id);
+        Receipt::ready(Ok(()))
+    }
+
+    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
+        Receipt::ready(Ok(self.0.lock().remotes.values().cloned().collect()))
+    }
+
+    fn save_remote(&self, record: RemoteRecord) -> Receipt {
+        self.0.lock().remotes.insert(record.id.clone(), record);
         Receipt::ready(Ok(()))
     }
 

@@ -6,17 +6,20 @@
 //!
 //! - `door.rs` the routes, and what their handlers share
 //! - `card.rs` and `card/` the cards of agents
+//! - `dial.rs` and `dial/` servers elsewhere, which the hub dials
 //! - `official.rs` and `official/` the official versions, in all their bindings
 //! - `seed.rs` and `seed/` the dialect: `serve.rs` a request becomes a call, `send.rs` and `stream.rs` its two answers,
 //!   `listen.rs` and `gather.rs` what an answer is made of, `translate.rs` pure functions between wire and core,
 //!   `failure.rs` the codes
 
 mod card;
+mod dial;
 mod door;
 mod official;
 mod seed;
 
 pub use self::card::{BadCardKey, CardKey, Cards};
+pub use self::dial::{Auth, OAuth, RemoteSpec, Remotes, Source, StartError, remotes_router};
 pub use self::door::{A2a, router, router_at};
 
 /// The door's name, for people and metrics.

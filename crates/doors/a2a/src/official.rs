@@ -31,7 +31,7 @@ mod shape;
 mod story;
 mod tasks;
 mod teller;
-mod translate;
+pub(crate) mod translate;
 mod updates;
 mod visit;
 

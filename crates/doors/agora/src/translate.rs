@@ -219,6 +219,7 @@ pub(crate) fn chunk_from_relay(relay: &Relay<'_>) -> Chunk {
         text: relay.chunk_text().map(String::from).unwrap_or_default(),
         tool_name: relay.tool_name().map(String::from),
         tool_call_id: relay.tool_call_id().map(String::from),
+        extra: None,
     }
 }
 

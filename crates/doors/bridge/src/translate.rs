@@ -83,6 +83,7 @@ pub(crate) fn event_from_chunk(chunk: &uplink::Chunk<'_>) -> Event {
         text: chunk.delta.decode().into_owned(),
         tool_name: chunk.tool_name.as_deref().map(str::to_owned),
         tool_call_id: chunk.tool_call_id.as_deref().map(str::to_owned),
+        extra: None,
     })
 }
 

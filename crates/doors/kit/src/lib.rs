@@ -7,6 +7,7 @@ pub mod auth;
 pub mod body;
 pub mod guard;
 pub mod io;
+pub mod json;
 pub mod line;
 pub mod mailbox;
 pub mod outbound;

@@ -1,5 +1,6 @@
 //! The one way out: every HTTP request that the hub makes to an address it did not choose itself goes through here
-//! (DESIGN 5.11). No redirects, no proxies from the environment, a limit on time and on the size of the answer.
+//! (DESIGN 5.11). No redirects, no proxies from the environment, a limit on time and on the size of the answer; only
+//! what is [`Outbound::open`]ed lasts as long as whoever reads it wants.
 //!
 //! A host is looked up once, every address found is judged, and the connection goes to a judged one: between the look
 //! and the connect there is no second answer that could lead elsewhere. Origins that the operator typed are trusted.
@@ -15,22 +16,28 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
+use http::{HeaderMap, Method, StatusCode, header::RETRY_AFTER};
 use reqwest::{
-    Client, Response,
+    Client, RequestBuilder, Response,
     dns::{Addrs, Name, Resolving},
     redirect,
 };
 
 pub use self::address::is_public;
+pub use self::opened::{BodyError, Opened};
 pub use reqwest::Url;
 
 mod address;
+mod opened;
 #[cfg(test)]
 mod tests;
 
-/// How long a request may take in all (DESIGN 5.11).
+/// How long a request may take in all (DESIGN 5.11), and the way to a server in any case.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a connection is kept for the next request. Common servers close theirs after five seconds, and a request that
+/// meets the closing is lost.
+const IDLE: Duration = Duration::from_secs(3);
 
 /// How long the host of a URL that is only to be judged may be looked up: somebody waits for the answer.
 const LOOKUP: Duration = Duration::from_secs(3);
@@ -55,6 +62,19 @@ pub struct Answer {
     /// When to come again, if it said so in seconds.
     pub retry_after: Option<Duration>,
     /// The body, or as much of it as is read.
+    pub body: Bytes,
+    /// Whether that is all of the body.
+    pub is_whole: bool,
+}
+
+/// What was fetched.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, or as much of it as was wanted.
     pub body: Bytes,
     /// Whether that is all of the body.
     pub is_whole: bool,
@@ -212,6 +232,72 @@ impl Outbound {
         headers: HeaderMap,
         body: impl Into<Bytes>,
     ) -> Result<Answer, OutboundError> {
+        let (request, origin) = self.request(Method::POST, url, headers)?;
+        let request = request.body(body.into()).timeout(TIMEOUT);
+        let mut response = request.send().await.map_err(|error| why(origin, &error))?;
+        let (body, is_whole) = read(&mut response, MAX_ANSWER).await;
+        Ok(Answer {
+            status: response.status(),
+            retry_after: retry_after(response.headers()),
+            body,
+            is_whole,
+        })
+    }
+
+    /// Gets what is there, up to `max` bytes of it.
+    pub async fn fetch(
+        &self,
+        url: &str,
+        headers: HeaderMap,
+        max: usize,
+    ) -> Result<Fetched, OutboundError> {
+        let (request, origin) = self.request(Method::GET, url, headers)?;
+        let request = request.timeout(TIMEOUT);
+        let mut response = request.send().await.map_err(|error| why(origin, &error))?;
+        let (body, is_whole) = read(&mut response, max).await;
+        Ok(Fetched {
+            status: response.status(),
+            headers: std::mem::take(response.headers_mut()),
+            body,
+            is_whole,
+        })
+    }
+
+    /// Makes a request whose answer is read bit by bit, for as long as it comes. Its head must come within `head`; with
+    /// none, whoever waits has a clock of their own.
+    pub async fn open(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        body: impl Into<Bytes>,
+        head: Option<Duration>,
+    ) -> Result<Opened, OutboundError> {
+        let (request, origin) = self.request(method, url, headers)?;
+        let body = body.into();
+        let request = if body.is_empty() {
+            request
+        } else {
+            request.body(body)
+        };
+        let response = match head {
+            None => request.send().await,
+            Some(head) => match tokio::time::timeout(head, request.send()).await {
+                Ok(sent) => sent,
+                Err(_) => return Err(late(origin, head)),
+            },
+        };
+        let response = response.map_err(|error| why(origin, &error))?;
+        Ok(Opened::new(response))
+    }
+
+    /// A request, by the client that may make it, and the origin that it goes to.
+    fn request(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+    ) -> Result<(RequestBuilder, String), OutboundError> {
         let url = self.check(url)?;
         let origin = origin_of(&url);
         let client = if self.trusts(&url) {
@@ -219,9 +305,7 @@ impl Outbound {
         } else {
             &self.guarded
         };
-        let request = client.post(url).headers(headers).body(body.into());
-        let response = request.send().await.map_err(|error| why(origin, &error))?;
-        Ok(read(response).await)
+        Ok((client.request(method, url).headers(headers), origin))
     }
 
     fn may_be_private(&self, url: &Url) -> bool {
@@ -235,7 +319,8 @@ impl Outbound {
 
 fn client(resolver: Arc<dyn Resolver>, judges: bool) -> Result<Client, OutboundError> {
     Client::builder()
-        .timeout(TIMEOUT)
+        .connect_timeout(TIMEOUT)
+        .pool_idle_timeout(IDLE)
         .redirect(redirect::Policy::none())
         // A proxy would look up names by itself, and where the hub does not see.
         .no_proxy()
@@ -329,25 +414,30 @@ fn why(origin: String, error: &reqwest::Error) -> OutboundError {
         last = Some(error.to_string());
         cause = error.source();
     }
-    let why = if error.is_timeout() {
-        format!("no answer within {} seconds", TIMEOUT.as_secs())
-    } else {
-        last.unwrap_or_else(|| "the request could not be made".to_owned())
-    };
+    if error.is_timeout() {
+        return late(origin, TIMEOUT);
+    }
+    let why = last.unwrap_or_else(|| "the request could not be made".to_owned());
     OutboundError::Unreachable { origin, why }
 }
 
-/// Reads an answer up to its limit. What breaks off is not whole, but the status was said.
-async fn read(mut response: Response) -> Answer {
-    let retry_after = response.headers().get(RETRY_AFTER);
-    let retry_after = retry_after
-        .and_then(|value| value.to_str().ok()?.trim().parse().ok())
-        .map(Duration::from_secs);
+fn late(origin: String, limit: Duration) -> OutboundError {
+    let why = format!("no answer within {} seconds", limit.as_secs());
+    OutboundError::Unreachable { origin, why }
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse();
+    seconds.ok().map(Duration::from_secs)
+}
+
+/// Reads a body up to a limit, and whether that is all of it. What breaks off is not whole, but the status was said.
+async fn read(response: &mut Response, max: usize) -> (Bytes, bool) {
     let mut body = BytesMut::new();
     let is_whole = loop {
         match response.chunk().await {
             Ok(Some(chunk)) => {
-                let room = MAX_ANSWER - body.len();
+                let room = max - body.len();
                 body.extend_from_slice(&chunk[..chunk.len().min(room)]);
                 if chunk.len() > room {
                     break false;
@@ -357,10 +447,5 @@ async fn read(mut response: Response) -> Answer {
             Err(_) => break false,
         }
     };
-    Answer {
-        status: response.status(),
-        retry_after,
-        body: body.freeze(),
-        is_whole,
-    }
+    (body.freeze(), is_whole)
 }

@@ -14,7 +14,6 @@ mod extract;
 mod failure;
 mod files;
 mod health;
-mod json;
 mod stream;
 mod tasks;
 mod tokens;

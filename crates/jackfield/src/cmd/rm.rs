@@ -8,6 +8,7 @@ use http::Method;
 use jackfield_sdk::encode;
 use serde_json::json;
 
+use super::show::remote;
 use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
@@ -41,6 +42,10 @@ impl Rm {
             );
         }
         let path = format!("/v1/agents/{}", encode(&self.agent));
+        let agent = client::get(&hub, &path, About::Agent).await?;
+        let comes_back = remote(&hub, &agent)
+            .await
+            .is_some_and(|it| it["configured"] == true);
         client::ask(&hub, Method::DELETE, &path, None)
             .await
             .about(About::Agent)?;
@@ -48,6 +53,11 @@ impl Rm {
             output::json(&json!({ "id": self.agent, "forgotten": true }))?;
         } else {
             output::chat(&format!("{} is forgotten", self.agent));
+        }
+        if comes_back {
+            output::chat(
+                "it stands in the hub's configuration file, and comes back when the hub is restarted",
+            );
         }
         Ok(Code::Ok.into())
     }

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use jackfield_sdk::encode;
+use http::Method;
+use jackfield_sdk::{Hub, encode};
 use serde_json::Value;
 
 use super::ls::skills;
@@ -29,13 +30,64 @@ impl Show {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let hub = self.client.connect()?;
         let path = format!("/v1/agents/{}", encode(&self.agent));
-        let agent = client::get(&hub, &path, About::Agent).await?;
+        let mut agent = client::get(&hub, &path, About::Agent).await?;
+        let remote = remote(&hub, &agent).await;
         if self.client.json {
+            if let (Some(remote), Some(agent)) = (remote, agent.as_object_mut()) {
+                agent.insert("remote".to_owned(), remote);
+            }
             output::json(&agent)?;
         } else {
-            output::facts(&facts(&agent))?;
+            let mut facts = facts(&agent);
+            facts.extend(remote.iter().flat_map(remote_facts));
+            output::facts(&facts)?;
         }
         Ok(Code::Ok.into())
+    }
+}
+
+/// How the hub dials an agent; nothing if it does not, or if that is not ours to know.
+pub(super) async fn remote(hub: &Hub, agent: &Value) -> Option<Value> {
+    if agent["door"] != "a2a" {
+        return None;
+    }
+    let path = format!("/v1/remotes/{}", encode(text(agent, "id")));
+    client::ask(hub, Method::GET, &path, None).await.ok()
+}
+
+/// What there is to know of a server that the hub dials.
+pub(super) fn remote_facts(remote: &Value) -> Vec<(&'static str, String)> {
+    let card = &remote["card"];
+    let state = format!("{} since {}", text(remote, "state"), time(remote, "since"));
+    let mut facts = vec![("dialled", state), ("url", text(remote, "url").to_owned())];
+    if card.is_object() {
+        let streams = if card["streams"] == true {
+            "streaming"
+        } else {
+            "no streaming"
+        };
+        let (version, binding) = (text(card, "version"), text(card, "binding"));
+        facts.push(("called at", text(card, "called_at").to_owned()));
+        facts.push(("speaks", format!("A2A {version}, {binding}, {streams}")));
+        facts.push(("signature", signature(&card["signature"])));
+        let warnings = card["warnings"].as_array().into_iter().flatten();
+        facts.extend(warnings.map(|warning| ("warning", plain(warning))));
+    }
+    if remote["error"].is_object() {
+        let error = &remote["error"];
+        let error = format!("{} ({})", text(error, "message"), time(error, "at"));
+        facts.push(("last error", error));
+    }
+    facts
+}
+
+fn signature(signature: &Value) -> String {
+    let of = |key: &str| text(signature, key);
+    match of("state") {
+        "none" => "none".to_owned(),
+        "verified" => format!("valid, by key {:?} of {}", of("kid"), of("jku")),
+        "bad" => format!("WRONG: {}", of("why")),
+        state => format!("{state}: {}", of("why")),
     }
 }
 

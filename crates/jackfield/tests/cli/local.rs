@@ -36,6 +36,7 @@ async fn every_command_has_an_example() {
         "task cancel",
         "task answer",
         "task resend",
+        "add",
         "share",
         "rm",
         "token create",

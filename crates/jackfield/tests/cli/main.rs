@@ -7,6 +7,7 @@ mod calls;
 mod codes;
 mod local;
 mod readme;
+mod remotes;
 mod run;
 mod serve;
 mod survives;

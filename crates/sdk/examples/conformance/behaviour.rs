@@ -7,8 +7,15 @@ use jackfield_sdk::{Agent, Artifact, File, HandlerError, Message, Reply, Skill};
 use serde_json::json;
 use tokio::time::sleep;
 
-/// As long as the v1.0 kit waits for a stream, which is twice as long for a stream that is taken up again.
-const A_STREAM: Duration = Duration::from_secs(2);
+/// As long as the kits wait for a stream, which is twice as long for a stream that is taken up again. The variable is
+/// theirs.
+fn a_stream() -> Duration {
+    let said = std::env::var("TCK_STREAMING_TIMEOUT").ok();
+    let seconds = said.and_then(|text| text.parse().ok());
+    let said = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    said.unwrap_or(Duration::from_secs(2))
+}
+
 /// Long enough for the v0.3 kit to cancel a task while it is worked on.
 const A_WHILE: Duration = Duration::from_secs(3);
 
@@ -31,10 +38,12 @@ enum Behaviour {
     Echo,
     /// Ends without a word.
     Nothing,
-    /// Works this long, then says these words.
-    Work(Duration, &'static str),
+    /// Works as long as so many streams, then says these words.
+    Work(u32, &'static str),
     /// Works this long, then waits for another message of the same task.
     Ask(Duration),
+    /// Works as long as two streams, then waits for another message of the same task.
+    AskLate,
     /// Waits for credentials.
     Authenticate,
     /// Will not do it.
@@ -57,7 +66,7 @@ const V1: &[(&str, Behaviour)] = &[
     ("tck-complete-task", Behaviour::Say("Hello from TCK")),
     (
         "tck-delayed-complete",
-        Behaviour::Work(A_STREAM, "Done after delay"),
+        Behaviour::Work(1, "Done after delay"),
     ),
     (
         "tck-artifact-text",
@@ -88,16 +97,13 @@ const V1: &[(&str, Behaviour)] = &[
     ),
     (
         "test-resubscribe-message-id",
-        Behaviour::Work(A_STREAM.saturating_mul(2), "Done after delay"),
+        Behaviour::Work(2, "Done after delay"),
     ),
     ("", Behaviour::Echo),
 ];
 
 const V03: &[(&str, Behaviour)] = &[
-    (
-        "test-resubscribe-message-id",
-        Behaviour::Ask(A_STREAM.saturating_mul(2)),
-    ),
+    ("test-resubscribe-message-id", Behaviour::AskLate),
     ("", Behaviour::Ask(A_WHILE)),
 ];
 
@@ -121,15 +127,12 @@ impl Behaviour {
             Self::Say(words) => reply.text(words).await?,
             Self::Echo => reply.text(message.text).await?,
             Self::Nothing => {}
-            Self::Work(time, words) => {
-                sleep(time).await;
+            Self::Work(streams, words) => {
+                sleep(a_stream() * streams).await;
                 reply.text(words).await?;
             }
-            Self::Ask(time) => {
-                sleep(time).await;
-                reply.text("What next?").await?;
-                reply.input_required();
-            }
+            Self::Ask(time) => ask(time, &reply).await?,
+            Self::AskLate => ask(a_stream() * 2, &reply).await?,
             Self::Authenticate => {
                 reply.text("Who are you?").await?;
                 reply.auth_required();
@@ -163,6 +166,13 @@ impl Behaviour {
         }
         Ok(())
     }
+}
+
+async fn ask(after: Duration, reply: &Reply) -> Result<(), HandlerError> {
+    sleep(after).await;
+    reply.text("What next?").await?;
+    reply.input_required();
+    Ok(())
 }
 
 /// The agent, with all that its card wants.

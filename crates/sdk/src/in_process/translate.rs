@@ -83,6 +83,7 @@ pub(super) fn chunk(chunk: agent::Chunk) -> event::Chunk {
         text: chunk.text,
         tool_name: chunk.tool_name,
         tool_call_id: chunk.tool_call_id,
+        extra: None,
     }
 }
 

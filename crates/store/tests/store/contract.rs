@@ -10,7 +10,7 @@ mod outbox;
 mod pages;
 
 use jackfield_core::{
-    event::{Answer, ChunkKind, End, Event},
+    event::{Answer, ChunkKind, End, Event, Json},
     failure::{Failure, Reason},
     id::TaskId,
     store::{
@@ -38,8 +38,8 @@ use pages::{
 };
 
 use crate::records::{
-    agent, callback, chunk, find, message, row, save, sqlite, task, text, time, token, whole_log,
-    words,
+    agent, callback, chunk, find, message, remote, row, save, sqlite, task, text, time, token,
+    whole_log, words,
 };
 use many::{
     an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for, filters_choose_tasks,
@@ -69,6 +69,7 @@ macro_rules! on_every_store {
 
 on_every_store! {
     agents_read_back_and_removed_ones_are_gone
+    remotes_read_back_and_go_with_their_agent
     tokens_read_back_and_may_change
     a_task_reads_back_as_written_and_may_change
     an_append_moves_the_end_and_not_the_time
@@ -113,6 +114,21 @@ fn agents_read_back_and_removed_ones_are_gone(store: &dyn Store) {
     store.save_agent(b.clone()).wait().unwrap();
     store.remove_agent(a.id).wait().unwrap();
     assert_eq!(store.load_agents().wait().unwrap(), [b]);
+}
+
+fn remotes_read_back_and_go_with_their_agent(store: &dyn Store) {
+    let (a, mut b) = (remote("a"), remote("b"));
+    store.save_remote(b.clone()).wait().unwrap();
+    store.save_remote(a.clone()).wait().unwrap();
+    store.save_agent(agent("a")).wait().unwrap();
+    assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
+    b.spec = Json::parse(r#"{"url": "https://b.example/2"}"#).unwrap();
+    store.save_remote(b.clone()).wait().unwrap();
+    // An agent that is written again, as whenever its profile changes, is still dialled.
+    store.save_agent(agent("a")).wait().unwrap();
+    assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
+    store.remove_agent(a.id).wait().unwrap();
+    assert_eq!(store.load_remotes().wait().unwrap(), [b]);
 }
 
 fn tokens_read_back_and_may_change(store: &dyn Store) {

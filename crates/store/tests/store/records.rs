@@ -6,7 +6,8 @@ use jackfield_core::{
     id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId, TokenId},
     outbox::{Callback, NewCallback, OutboxRow},
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, Store, TaskRecord, TaskState, TokenRecord,
+        AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, Store, TaskRecord, TaskState,
+        TokenRecord,
     },
 };
 use jackfield_store::SqliteStore;
@@ -37,6 +38,16 @@ pub(crate) fn agent(id: &str) -> AgentRecord {
         },
         registered_at: time(0),
         resume: Some([7; 32]),
+    }
+}
+
+pub(crate) fn remote(id: &str) -> RemoteRecord {
+    RemoteRecord {
+        id: AgentId::parse(id).unwrap(),
+        owner: Owner::parse("ann").unwrap(),
+        door: "a2a".into(),
+        spec: Json::parse(r#"{"url": "https://agents.example/\u00fc"}"#).unwrap(),
+        added_at: time(3),
     }
 }
 

@@ -10,7 +10,7 @@ const {
   ClientFactory, ClientFactoryOptions, JsonRpcTransport, RestTransport, TaskNotCancelableError, TaskNotFoundError,
 } = require("@a2a-js/sdk/client");
 const {
-  ANSWER, COUNT, HELLO, NOBODY, QUESTION, all, check, fails, options, run, same, step,
+  ANSWER, COUNT, FILES, HELLO, NOBODY, QUESTION, all, check, fails, options, run, same, step,
 } = require("./promise.cjs");
 
 const TRANSPORTS = { JSONRPC: JsonRpcTransport, "HTTP+JSON": RestTransport };
@@ -172,6 +172,22 @@ async function asked(client) {
   step("input required: sent and streamed, goes on with the same task");
 }
 
+async function filed(client) {
+  for (const bytes of FILES) {
+    const sent = params("file");
+    sent.message.parts.push({ kind: "file", file: { bytes: bytes.toString("base64"), mimeType: "a/b", name: "f" } });
+    const task = await client.sendMessage(sent);
+    const parts = task.artifacts.flatMap((artifact) => artifact.parts);
+    const text = words(parts.filter((part) => part.kind === "text"));
+    same(text, bytes.toString("hex"), "the agent gets the bytes of a file");
+    const files = parts.filter((part) => part.kind === "file").map((part) => Buffer.from(part.file.bytes, "base64"));
+    same(files, [Buffer.from(bytes).reverse()], "the caller gets the bytes of a file");
+    const asked = task.history[0].parts[1].file.bytes;
+    same(asked, bytes.toString("base64"), "the history has the bytes of a file");
+  }
+  step("files: their bytes reach the agent, and the caller");
+}
+
 async function refused(client) {
   const nobody = { id: NOBODY };
   await fails(client.getTask(nobody), TaskNotFoundError, "an unknown task is not found");
@@ -184,7 +200,7 @@ async function refused(client) {
 }
 
 run(async () => {
-  const { agents, asking, transports } = options();
+  const { agents, asking, filing, transports } = options();
   for (const base of [...agents, ...asking]) {
     console.log(base);
     for (const transport of transports) {
@@ -197,6 +213,7 @@ run(async () => {
         await promise(client);
       }
       if (asking.includes(base)) await asked(client);
+      if (filing.includes(base)) await filed(client);
     }
   }
 });

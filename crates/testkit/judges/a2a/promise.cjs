@@ -6,12 +6,14 @@ exports.HELLO = "Hello, world";
 exports.COUNT = Array.from({ length: 20 }, (_, index) => `${index + 1} `).join("");
 exports.QUESTION = "Which colour?";
 exports.ANSWER = "You said: blue";
+// What files hold: bytes that are no text, and a text that is base64 itself.
+exports.FILES = [Buffer.from([255, 216, 255, 224]), Buffer.from("aGVsbG8x")];
 exports.NOBODY = "00000000-0000-4000-8000-000000000000";
 
-/** The agents to call, those among them that can ask, and the transports. */
+/** The agents to call, those among them that can ask or get files, and the transports. */
 exports.options = () => {
   const list = { type: "string", multiple: true, default: [] };
-  return parseArgs({ options: { agents: list, asking: list, transports: list } }).values;
+  return parseArgs({ options: { agents: list, asking: list, filing: list, transports: list } }).values;
 };
 
 exports.step = (name) => console.log(`  ${name}`);

@@ -7,6 +7,7 @@ The agents that they are given behave by the text of a message:
     release  lets all waiting `count` go on
     work     streams until it is cancelled
     ask      asks "Which colour?", then streams "You said: " and the answer
+    file     says the bytes of the file in the message, in hex, and gives a file with the same bytes backwards
 """
 
 import argparse
@@ -25,6 +26,8 @@ COUNT = "".join(f"{number} " for number in range(1, 21))
 NOBODY = "00000000-0000-4000-8000-000000000000"
 QUESTION = "Which colour?"
 ANSWER = "You said: blue"
+# What files hold: bytes that are no text, and a text that is base64 itself.
+FILES = [bytes([255, 216, 255, 224]), b"aGVsbG8x"]
 
 
 class Broken(Exception):
@@ -32,10 +35,11 @@ class Broken(Exception):
 
 
 def arguments(transports):
-    """The agents to call, those among them that can ask, and the transports."""
+    """The agents to call, those among them that can ask or get files, and the transports."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--agents", action="append", default=[], metavar="URL")
     parser.add_argument("--asking", action="append", default=[], metavar="URL", help="agents that can ask")
+    parser.add_argument("--filing", action="append", default=[], metavar="URL", help="those that get files")
     parser.add_argument("--transports", action="append", required=True, choices=transports)
     return parser.parse_args()
 

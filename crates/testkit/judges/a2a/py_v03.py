@@ -7,12 +7,15 @@ line per promise; exit code 1 with what came otherwise. The hub must be on loopb
 """
 
 import asyncio
+import base64
 import contextlib
 import uuid
 
 from a2a.client import A2ACardResolver, A2AClientHTTPError, ClientCallContext, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientJSONRPCError
 from a2a.types import (
+    FilePart,
+    FileWithBytes,
     GetTaskPushNotificationConfigParams,
     Message,
     Part,
@@ -32,6 +35,7 @@ from a2a.utils.signing import SignatureVerificationError, create_signature_verif
 from promise import (
     ANSWER,
     COUNT,
+    FILES,
     HELLO,
     NOBODY,
     QUESTION,
@@ -51,11 +55,15 @@ NOT_FOUND = (-32001, [404])
 NOT_CANCELABLE = (-32002, [400, 409])
 
 
-def message(text, task=None):
+def message(text, task=None, file=None):
+    parts = [TextPart(text=text)]
+    if file is not None:
+        file = base64.b64encode(file).decode()
+        parts.append(FilePart(file=FileWithBytes(bytes=file, mime_type="a/b", name="f")))
     return Message(
         message_id=str(uuid.uuid4()),
         role=Role.user,
-        parts=[Part(root=TextPart(text=text))],
+        parts=[Part(root=part) for part in parts],
         task_id=task and task.id,
         context_id=task and task.context_id,
     )
@@ -99,9 +107,9 @@ class Agent:
             config = ClientConfig(httpx_client=http, supported_transports=[self.transport], **config)
             yield ClientFactory(config).create(self.card)
 
-    async def send(self, *args, **config):
+    async def send(self, text, task=None, file=None, **config):
         async with self.line(streaming=False, **config) as client:
-            answers = [answer async for answer in client.send_message(message(*args))]
+            answers = [answer async for answer in client.send_message(message(text, task, file))]
         same(len(answers), 1, "a message that is sent has one answer")
         check(isinstance(answers[0], tuple), "the answer is a task", answers[0])
         return answers[0][0]
@@ -305,6 +313,19 @@ async def asked(agent):
     step("input required: sent and streamed, goes on with the same task")
 
 
+async def filed(agent):
+    for held in FILES:
+        task = await agent.send("file", file=held)
+        parts = [part.root for artifact in task.artifacts for part in artifact.parts]
+        text = "".join(part.text for part in parts if isinstance(part, TextPart))
+        same(text, held.hex(), "the agent gets the bytes of a file")
+        files = [base64.b64decode(part.file.bytes) for part in parts if isinstance(part, FilePart)]
+        same(files, [held[::-1]], "the caller gets the bytes of a file")
+        asked = task.history[0].parts[1].root.file.bytes
+        same(base64.b64decode(asked), held, "the history has the bytes of a file")
+    step("files: their bytes reach the agent, and the caller")
+
+
 async def refused(agent):
     async def resubscribe():
         async with agent.line() as client:
@@ -350,6 +371,8 @@ async def judge(options):
                 await promise(agent)
             if base in options.asking:
                 await asked(agent)
+            if base in options.filing:
+                await filed(agent)
 
 
 if __name__ == "__main__":

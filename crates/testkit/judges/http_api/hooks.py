@@ -19,6 +19,10 @@ TURN = itertools.count()
 NUMBER = itertools.count()
 # Tasks that may still be open after the test case that they were made for.
 MADE = []
+# Remotes that were added for a test case, or by one.
+ADDED = []
+# The hub dials itself: an agent of its own is a server like any other, and nobody outside is ever called.
+SERVER = DATA["url"] + "/a2a/agents/echo"
 
 
 def ask(method, path, body=None):
@@ -69,6 +73,12 @@ def token():
     return ask("POST", "/v1/tokens", body)["id"]
 
 
+def remote():
+    id = ask("POST", "/v1/remotes", {"url": SERVER})["id"]
+    ADDED.append(id)
+    return id
+
+
 def link():
     """A new link to a file: what stands in its path, and its query."""
     status = "/api/task-status?agent_id=echo&request_id=told"
@@ -91,6 +101,9 @@ PATHS = {
     "POST /v1/calls/{id}/cancel": lambda: call("sleeper", "hello"),
     "POST /v1/calls/{id}/resend": given_up,
     "DELETE /v1/tokens/{id}": token,
+    "GET /v1/remotes/{id}": remote,
+    "GET /v1/remotes/{id}/card": remote,
+    "DELETE /v1/remotes/{id}": remote,
     "GET /api/agents/{id}/status": lambda: "echo",
     "POST /api/rtc-signal/{id}": lambda: "echo",
 }
@@ -113,6 +126,10 @@ def before_call(context, case, **kwargs):
     # Nobody outside is ever called.
     if isinstance(body.get("callback_url"), str):
         body |= {"callback_url": "/callback", "mode": "async"}
+    if operation == "POST /v1/remotes" and isinstance(body.get("url"), str):
+        body["url"] = SERVER
+        # There is nothing to read secrets from.
+        body.pop("auth", None)
     is_helped = next(TURN) % 2 == 0
     if operation in PATHS and "id" in path and (is_helped or is_spared(operation, path["id"])):
         path["id"] = PATHS[operation]()
@@ -132,6 +149,10 @@ def before_call(context, case, **kwargs):
 def after_call(context, case, response):
     line = [case.operation.label, response.request.method, response.status_code]
     print(json.dumps(line), file=TALLY, flush=True)
+    if case.operation.label == "POST /v1/remotes" and response.status_code == 201:
+        ADDED.append(response.json()["id"])
+    while ADDED:
+        requests.delete(f"{DATA['url']}/v1/remotes/{ADDED.pop()}", timeout=20)
     while MADE:
         # It may have ended, which is as good.
         requests.post(f"{DATA['url']}/v1/calls/{MADE.pop()}/cancel", timeout=20)

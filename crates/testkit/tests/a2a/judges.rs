@@ -1,9 +1,10 @@
-//! Outside judges: published A2A clients of other authors call agents of every door. `cargo xtask test` prepares them;
-//! without them these tests only say so.
+//! Outside judges: published A2A clients of other authors call agents of every door. `cargo xtask test` prepares those
+//! in other languages; without them their tests only say so.
 
 mod behaviour;
 mod frames;
 mod handlers;
+mod rust;
 
 use std::{ffi::OsString, path::Path, process::Command, sync::Arc};
 
@@ -23,6 +24,8 @@ struct Cast {
     /// Those that cannot ask.
     agents: Vec<&'static str>,
     asking: Vec<&'static str>,
+    /// Those among all that get the bytes of files.
+    filing: Vec<&'static str>,
     _in_process: InProcess,
     _working: JoinSet<()>,
 }
@@ -68,22 +71,29 @@ impl Cast {
             hub,
             agents: vec!["bridge-1", "bridge-2"],
             asking: vec!["agora", "bridge-extended", "sdk", "in-process"],
+            filing: vec!["sdk", "in-process"],
             _in_process: in_process,
             _working: working,
         }
     }
 
+    /// Where an agent is called.
+    fn url(&self, id: &str) -> String {
+        self.hub.url(&format!("/a2a/agents/{id}"))
+    }
+
     /// What a judge is told: the transports, and the agents.
     fn arguments(&self, transports: &[&str]) -> Vec<String> {
-        let url = |id: &&str| self.hub.url(&format!("/a2a/agents/{id}"));
         let transports = transports
             .iter()
             .map(|name| ("--transports", (*name).to_owned()));
-        let agents = self.agents.iter().map(|id| ("--agents", url(id)));
-        let asking = self.asking.iter().map(|id| ("--asking", url(id)));
+        let agents = self.agents.iter().map(|id| ("--agents", self.url(id)));
+        let asking = self.asking.iter().map(|id| ("--asking", self.url(id)));
+        let filing = self.filing.iter().map(|id| ("--filing", self.url(id)));
         transports
             .chain(agents)
             .chain(asking)
+            .chain(filing)
             .flat_map(|(name, value)| [name.to_owned(), value])
             .collect()
     }

@@ -1,6 +1,9 @@
 //! The card of an agent: who it is, what it can do and where it is called. Written for readers of both generations of
-//! the official protocol, or of one; `signature.rs` has what is signed of it and how that is written.
+//! the official protocol, or of one; `signature.rs` has what is signed of it and how that is written. Cards that others
+//! wrote are read by `read.rs`, and what may be signed of those is in `forms.rs`.
 
+mod forms;
+mod read;
 mod signature;
 #[cfg(test)]
 mod tests;
@@ -8,6 +11,8 @@ mod write;
 
 use serde_json::value::RawValue;
 
+pub use self::forms::forms;
+pub use self::read::{BadCard, ForeignCard, ForeignSkill, Generation, Offer};
 pub use self::signature::{Header, PublicKey, Signature};
 use super::official::Version;
 
@@ -58,6 +63,13 @@ impl Binding {
             Self::HttpJson => "HTTP+JSON",
             Self::Grpc => "GRPC",
         }
+    }
+
+    /// Reads a name, in whichever case.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::JsonRpc, Self::HttpJson, Self::Grpc];
+        all.into_iter()
+            .find(|binding| binding.name().eq_ignore_ascii_case(name.trim()))
     }
 }
 

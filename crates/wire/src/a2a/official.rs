@@ -12,12 +12,13 @@
 
 mod base64;
 pub mod error;
-mod fields;
+pub(in crate::a2a) mod fields;
 pub mod method;
 pub mod model;
 mod names;
 mod read;
 pub mod rpc;
+mod shape;
 #[cfg(test)]
 mod tests;
 pub mod time;

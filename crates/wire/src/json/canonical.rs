@@ -15,7 +15,8 @@ pub enum Empty {
     Dropped,
 }
 
-/// The canonical form of a value; `None` if it is no JSON, nests too deep or holds a number that no double can hold.
+/// The canonical form of a value; `None` if it is no JSON, nests too deep, names a member twice (readers disagree on which
+/// holds) or has a number that no double can hold.
 pub fn canonical(value: &str, empty: Empty) -> Option<String> {
     if depth_exceeds(value.trim_ascii(), MAX_DEPTH) {
         return None;
@@ -61,6 +62,9 @@ fn push_object(out: &mut String, raw: &RawValue, empty: Empty) -> Option<bool> {
     let members: Members<'_> = serde_json::from_str(raw.get()).ok()?;
     let mut sorted: Vec<_> = members.iter().collect();
     sorted.sort_by(|a, b| by_utf16(&a.name, &b.name));
+    if sorted.windows(2).any(|pair| pair[0].name == pair[1].name) {
+        return None;
+    }
     let mut is_first = true;
     out.push('{');
     for member in sorted {
@@ -242,8 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_or_too_deep_has_no_canonical_form() {
-        for bad in ["", "{", "[1,]", "{\"a\":01}"] {
+    fn what_is_no_value_or_ambiguous_or_too_deep_has_no_canonical_form() {
+        let twice = r#"[{"a":1,"b":2,"\u0061":""}]"#;
+        for bad in ["", "{", "[1,]", "{\"a\":01}", twice] {
             assert_eq!(kept(bad), None, "{bad}");
         }
         let deep = |depth| "[".repeat(depth) + &"]".repeat(depth);

@@ -7,7 +7,8 @@ use crate::{
     id::{CallbackId, TaskId},
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, Reopened, TaskFilter, TaskRecord, TokenRecord,
+        AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, Reopened, TaskFilter,
+        TaskRecord, TokenRecord,
     },
 };
 
@@ -131,6 +132,12 @@ impl Store for SlowStore {
     }
     fn remove_agent(&self, id: AgentId) -> Receipt {
         self.inner.remove_agent(id)
+    }
+    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
+        self.inner.load_remotes()
+    }
+    fn save_remote(&self, record: RemoteRecord) -> Receipt {
+        self.inner.save_remote(record)
     }
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
         self.inner.load_tokens()

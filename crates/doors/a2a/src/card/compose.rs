@@ -1,5 +1,7 @@
 //! Pure functions from what the hub knows of its agents to their cards.
 
+use std::collections::HashSet;
+
 use jackfield_core::{agent, entry::AgentView};
 use jackfield_wire::{
     a2a::{
@@ -55,7 +57,12 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
         version: said(profile.version.as_deref())
             .unwrap_or(VERSION)
             .to_owned(),
-        interfaces: interfaces(site, view.id.as_str()),
+        // An id has only characters that may stand in a path.
+        interfaces: interfaces(
+            site,
+            &format!("{}/agents/{}", site.base(), view.id),
+            Some(view.id.as_str()),
+        ),
         extensions: known.collect(),
         input_modes: modes(&profile.input_modes, &ANY_INPUT),
         output_modes: modes(&profile.output_modes, &ANY_OUTPUT),
@@ -115,14 +122,9 @@ pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card 
              {base}/agents/ID, where its own card is."
         ),
         version: VERSION.to_owned(),
-        interfaces: vec![Interface {
-            url: base,
-            binding: Binding::JsonRpc,
-            version: Version::V10,
-            tenant: None,
-        }],
-        input_modes: modes(&[], &ANY_INPUT),
-        output_modes: modes(&[], &ANY_OUTPUT),
+        interfaces: interfaces(site, &base, None),
+        input_modes: all_modes(agents, &ANY_INPUT, |profile| &profile.input_modes),
+        output_modes: all_modes(agents, &ANY_OUTPUT, |profile| &profile.output_modes),
         skills,
         ..blank(site, terms)
     }
@@ -151,12 +153,10 @@ fn blank(site: &Site, terms: Terms) -> Card {
     }
 }
 
-/// Where an agent is called: the newest version first, since readers take the first that they understand.
-fn interfaces(site: &Site, id: &str) -> Vec<Interface> {
-    // An id has only characters that may stand in a path.
-    let url = format!("{}/agents/{id}", site.base());
+/// Where an agent or the hub is called: the newest version first, since readers take the first that they understand.
+fn interfaces(site: &Site, url: &str, agent: Option<&str>) -> Vec<Interface> {
     let at = |binding, version| Interface {
-        url: url.clone(),
+        url: url.to_owned(),
         binding,
         version,
         tenant: None,
@@ -170,7 +170,7 @@ fn interfaces(site: &Site, id: &str) -> Vec<Interface> {
         url: target.clone(),
         binding: Binding::Grpc,
         version: Version::V10,
-        tenant: Some(id.to_owned()),
+        tenant: agent.map(str::to_owned),
     }));
     interfaces.push(at(Binding::JsonRpc, Version::V03));
     interfaces.push(at(Binding::HttpJson, Version::V03));
@@ -222,6 +222,21 @@ fn modes(said: &[String], otherwise: &[&str]) -> Vec<String> {
         return otherwise.iter().map(ToString::to_string).collect();
     }
     said
+}
+
+/// What the hub takes or gives: anything, and what its agents say by name, since some readers look for words only.
+fn all_modes(
+    agents: &[AgentView],
+    any: &[&str],
+    of: impl Fn(&agent::Profile) -> &[String],
+) -> Vec<String> {
+    let mut known: HashSet<&str> = any.iter().copied().collect();
+    let said = agents.iter().flat_map(|view| of(&view.profile));
+    let new = said.filter(|mode| !mode.is_empty() && known.insert(mode.as_str()));
+    any.iter()
+        .map(ToString::to_string)
+        .chain(new.cloned())
+        .collect()
 }
 
 /// A text that says something.

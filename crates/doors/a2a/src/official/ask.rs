@@ -6,8 +6,8 @@ use jackfield_wire::a2a::official::{
     error::{Fault, Kind},
     method::Operation,
     model::{
-        GetParams, Item, ListParams, Page, PushConfig, PushListParams, PushParams, SendParams,
-        Task, TaskParams,
+        GetParams, Item, ListParams, Page, PushConfig, PushCreateParams, PushListParams,
+        PushParams, SendParams, Task, TaskParams,
     },
 };
 use serde_json::value::RawValue;
@@ -26,7 +26,7 @@ pub(super) enum Ask {
     List(ListParams),
     Cancel(TaskParams),
     Subscribe(TaskParams),
-    CreatePush(PushConfig),
+    CreatePush(PushCreateParams),
     GetPush(PushParams),
     ListPush(PushListParams),
     DeletePush(PushParams),
@@ -85,7 +85,7 @@ impl Visit {
                 let after = last_event(&self.headers);
                 Answer::Stream(Box::new(self.subscribe(params, after).await?))
             }
-            Ask::CreatePush(config) => Answer::Push(self.create_push(config).await?),
+            Ask::CreatePush(params) => Answer::Push(self.create_push(params).await?),
             Ask::GetPush(params) => Answer::Push(self.get_push(params).await?),
             Ask::ListPush(params) => Answer::Pushes(self.list_push(params).await?),
             Ask::DeletePush(params) => {

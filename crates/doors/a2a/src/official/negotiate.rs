@@ -9,6 +9,7 @@ use jackfield_kit::body;
 use jackfield_wire::a2a::official::{
     Version,
     error::{Fault, Kind},
+    v03_proto::FileBytes,
 };
 
 use super::failure::fault_from;
@@ -20,6 +21,8 @@ pub(super) const JSON: &str = "application/json";
 pub(super) const A2A_JSON: &str = "application/a2a+json";
 /// What a stream is.
 const EVENT_STREAM: &str = "text/event-stream";
+/// How the requests of the published Python client begin to say who sends them.
+const PYTHON_CLIENT: &[u8] = b"python-httpx";
 
 /// The names and values of a query.
 #[derive(Debug)]
@@ -69,6 +72,17 @@ pub(super) fn version(headers: &HeaderMap, query: &Query) -> Result<Option<Versi
         let text = format!("version '{said}' is not spoken here; use 1.0 or 0.3");
         Fault::new(Kind::VersionNotSupported, text).with("supportedVersions", "1.0, 0.3")
     })
+}
+
+/// How often a client of REST in 0.3 puts bytes into base64: it is known by the HTTP library that it makes use of.
+pub(super) fn file_bytes(headers: &HeaderMap) -> FileBytes {
+    let agent = headers.get(header::USER_AGENT);
+    let is_python = agent.is_some_and(|agent| agent.as_bytes().starts_with(PYTHON_CLIENT));
+    if is_python {
+        FileBytes::Twice
+    } else {
+        FileBytes::Once
+    }
 }
 
 /// Reads a body, which may be empty. One that is not must be JSON by its type.
@@ -146,6 +160,16 @@ mod tests {
         assert_eq!(read(&new, &query), Some(Version::V10));
         let refused = version(&with("a2a-version", "99.0"), &none).unwrap_err();
         assert_eq!(refused.kind, Kind::VersionNotSupported);
+    }
+
+    #[test]
+    fn only_the_python_client_puts_bytes_into_base64_twice() {
+        let told = |agent| file_bytes(&with("user-agent", agent));
+        assert_eq!(told("python-httpx/0.28.1"), FileBytes::Twice);
+        for other in ["node", "python-requests/2.32", "not python-httpx"] {
+            assert_eq!(told(other), FileBytes::Once, "{other}");
+        }
+        assert_eq!(file_bytes(&HeaderMap::new()), FileBytes::Once);
     }
 
     #[test]

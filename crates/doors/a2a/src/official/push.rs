@@ -11,7 +11,7 @@ use jackfield_core::{
 use jackfield_wire::a2a::official::{
     Version,
     error::{Fault, Kind},
-    model::{Authentication, Extra, PushConfig, PushListParams, PushParams},
+    model::{Authentication, Extra, PushConfig, PushCreateParams, PushListParams, PushParams},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -84,10 +84,11 @@ impl Visit {
     }
 
     /// Has somebody told of a task from now on.
-    pub(crate) async fn create_push(&self, config: PushConfig) -> Result<PushConfig, Fault> {
+    pub(crate) async fn create_push(&self, params: PushCreateParams) -> Result<PushConfig, Fault> {
+        let PushCreateParams { tenant, config } = params;
         let id = config.task_id.as_deref();
         let id = id.ok_or_else(|| Fault::field("taskId", "name the task"))?;
-        let task = self.task(id, None).await?;
+        let task = self.task(id, tenant.as_deref()).await?;
         let follower = self.follower(&config).await?;
         let shown = shown(task.id.to_string(), &follower);
         let tasks = self.a2a.hub.tasks();

@@ -127,8 +127,13 @@ pub(super) fn events(
         Some((frame, telling))
     });
     SseBody::new(frames)
-        .with_keepalive(a2a.hub.limits().keepalive.0.min(KEEPALIVE))
+        .with_keepalive(keepalive(a2a))
         .into_response()
+}
+
+/// How long a stream may be silent.
+pub(super) fn keepalive(a2a: &A2a) -> Duration {
+    a2a.hub.limits().keepalive.0.min(KEEPALIVE)
 }
 
 /// A stream of one event, which says why there is none.

@@ -66,7 +66,7 @@ pub(super) async fn serve(
     let asked = visit.and_then(|visit| {
         let query = Query::of(&head.uri)?;
         check_version(version, negotiate::version(&head.headers, &query)?)?;
-        let (ask, shape) = read(found, &head.method, &query, &body, &a2a)?;
+        let (ask, shape) = read(found, &head, &query, &body, &a2a)?;
         Ok((visit, ask, shape))
     });
     let (visit, ask, shape) = match asked {
@@ -107,7 +107,7 @@ fn check_version(version: Version, said: Option<Version>) -> Result<(), Fault> {
 /// What is asked, and in which form the answer is wanted.
 fn read(
     found: Found,
-    method: &Method,
+    head: &Parts,
     query: &Query,
     body: &[u8],
     a2a: &A2a,
@@ -120,15 +120,16 @@ fn read(
     let max_depth = a2a.hub.limits().json_depth;
     let body = parse(body)?;
     let pairs = query.pairs();
-    let mut shape = Shape::rest(version);
+    let given = Shape::rest(version, negotiate::file_bytes(&head.headers));
+    let mut shape = given;
     let ask = match place {
         Place::Send | Place::Stream => {
-            let mut params = version.read_send(body, max_depth)?;
+            let mut params = given.read_send(body, max_depth)?;
             params.tenant = tenant.or(params.tenant);
             if version == Version::V03 {
-                shape = shape_of_send(body);
+                shape = shape_of_send(body, given);
             }
-            if shape == Shape::Proto03 && has_configuration(body) {
+            if matches!(shape, Shape::Proto03(_)) && has_configuration(body) {
                 // In this form what is not said is false, and its writers leave that out.
                 let blocking = &mut params.configuration.return_immediately;
                 *blocking = blocking.or(Some(true));
@@ -150,11 +151,13 @@ fn read(
         }
         Place::Cancel(id) => Ask::Cancel(task(version, &id, tenant, body, max_depth)?),
         Place::Subscribe(id) => Ask::Subscribe(task(version, &id, tenant, body, max_depth)?),
-        Place::Pushes(task) if *method == Method::POST => {
+        Place::Pushes(task) if head.method == Method::POST => {
             if version == Version::V03 {
-                shape = shape_of_push(body);
+                shape = shape_of_push(body, given);
             }
-            Ask::CreatePush(version.push_from_body(&task, body, max_depth)?)
+            let mut params = version.push_from_body(&task, body, max_depth)?;
+            params.tenant = tenant.or(params.tenant);
+            Ask::CreatePush(params)
         }
         Place::Pushes(task) => {
             let mut params = version.push_list_from_query(&task, pairs)?;
@@ -167,7 +170,7 @@ fn read(
                 task_id,
                 id: Some(id),
             };
-            if *method == Method::DELETE {
+            if head.method == Method::DELETE {
                 Ask::DeletePush(params)
             } else {
                 Ask::GetPush(params)
@@ -205,11 +208,11 @@ fn task(
 }
 
 /// The form of a body of 0.3 that asks for work: that of JSON-RPC says what kind everything is, and has its own roles.
-fn shape_of_send(body: Option<&RawValue>) -> Shape {
+fn shape_of_send(body: Option<&RawValue>, proto: Shape) -> Shape {
     let body = body.and_then(Members::of);
     let message = body.and_then(|body| Members::of(body.get("message")?));
     let Some(message) = message else {
-        return Shape::Proto03;
+        return proto;
     };
     let role = message.text("role");
     let has_kind = |part: &&RawValue| Members::of(part).is_some_and(|it| it.get("kind").is_some());
@@ -220,16 +223,16 @@ fn shape_of_send(body: Option<&RawValue>) -> Shape {
     if is_plain && message.get("content").is_none() {
         OLD
     } else {
-        Shape::Proto03
+        proto
     }
 }
 
 /// The form of a body of 0.3 with a push config: that of gRPC names things by their paths.
-fn shape_of_push(body: Option<&RawValue>) -> Shape {
+fn shape_of_push(body: Option<&RawValue>, proto: Shape) -> Shape {
     let body = body.and_then(Members::of).unwrap_or_default();
     let names = ["parent", "config", "name"];
     if names.iter().any(|name| body.get(name).is_some()) {
-        Shape::Proto03
+        proto
     } else {
         OLD
     }
@@ -253,7 +256,11 @@ pub(super) fn nothing_here(path: &str) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use jackfield_wire::a2a::official::v03_proto::FileBytes;
+
     use super::*;
+
+    const PROTO: Shape = Shape::Proto03(FileBytes::Once);
 
     fn raw(text: &str) -> &RawValue {
         serde_json::from_str(text).unwrap()
@@ -264,34 +271,28 @@ mod tests {
         for (body, shape) in [
             (
                 r#"{"message":{"role":"ROLE_USER","content":[{"text":"a"}]}}"#,
-                Shape::Proto03,
+                PROTO,
             ),
-            (
-                r#"{"message":{"role":1,"parts":[{"text":"a"}]}}"#,
-                Shape::Proto03,
-            ),
+            (r#"{"message":{"role":1,"parts":[{"text":"a"}]}}"#, PROTO),
             (r#"{"message":{"role":"user","parts":[{"text":"a"}]}}"#, OLD),
             (r#"{"message":{"parts":[{"kind":"text","text":"a"}]}}"#, OLD),
             (r#"{"message":{"kind":"message"}}"#, OLD),
             (
                 r#"{"message":{"role":"user","content":[{"text":"a"}]}}"#,
-                Shape::Proto03,
+                PROTO,
             ),
-            (r#"{"message":{}}"#, Shape::Proto03),
-            ("[]", Shape::Proto03),
+            (r#"{"message":{}}"#, PROTO),
+            ("[]", PROTO),
         ] {
-            assert_eq!(shape_of_send(Some(raw(body))), shape, "{body}");
+            assert_eq!(shape_of_send(Some(raw(body)), PROTO), shape, "{body}");
         }
-        assert_eq!(shape_of_send(None), Shape::Proto03);
+        assert_eq!(shape_of_send(None, PROTO), PROTO);
         for (body, shape) in [
-            (r#"{"parent":"tasks/t","config":{}}"#, Shape::Proto03),
-            (
-                r#"{"name":"tasks/t/pushNotificationConfigs/c"}"#,
-                Shape::Proto03,
-            ),
+            (r#"{"parent":"tasks/t","config":{}}"#, PROTO),
+            (r#"{"name":"tasks/t/pushNotificationConfigs/c"}"#, PROTO),
             (r#"{"taskId":"t","pushNotificationConfig":{}}"#, OLD),
         ] {
-            assert_eq!(shape_of_push(Some(raw(body))), shape, "{body}");
+            assert_eq!(shape_of_push(Some(raw(body)), PROTO), shape, "{body}");
         }
     }
 }

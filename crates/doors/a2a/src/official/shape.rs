@@ -1,6 +1,12 @@
-//! The forms in which answers are written: one for each version, and another of 0.3 for its REST clients.
+//! The forms in which things are read and written: one for each version, and another of 0.3 for its REST clients.
 
-use jackfield_wire::a2a::official::{Version, model::Item, v03_proto};
+use jackfield_wire::a2a::official::{
+    Version,
+    error::Fault,
+    model::{Item, SendParams},
+    v03_proto::{self, FileBytes},
+};
+use serde_json::value::RawValue;
 
 use super::ask::Answer;
 
@@ -10,15 +16,27 @@ pub(super) enum Shape {
     /// The JSON of a version.
     Plain(Version),
     /// The JSON of 0.3's gRPC messages, as its REST clients speak it.
-    Proto03,
+    Proto03(FileBytes),
 }
 
 impl Shape {
     /// How the REST clients of a version speak.
-    pub(super) fn rest(version: Version) -> Self {
+    pub(super) fn rest(version: Version, files: FileBytes) -> Self {
         match version {
-            Version::V03 => Self::Proto03,
+            Version::V03 => Self::Proto03(files),
             Version::V10 => Self::Plain(version),
+        }
+    }
+
+    /// Reads the params of a send, plain or streaming.
+    pub(super) fn read_send(
+        self,
+        params: Option<&RawValue>,
+        max_depth: usize,
+    ) -> Result<SendParams, Fault> {
+        match self {
+            Self::Plain(version) => version.read_send(params, max_depth),
+            Self::Proto03(files) => v03_proto::read_send(files, params, max_depth),
         }
     }
 
@@ -26,7 +44,7 @@ impl Shape {
     pub(super) fn write_item(self, item: &Item, out: &mut String) {
         match self {
             Self::Plain(version) => version.write_item(item, out),
-            Self::Proto03 => v03_proto::write_item(item, out),
+            Self::Proto03(files) => v03_proto::write_item(files, item, out),
         }
     }
 
@@ -34,24 +52,24 @@ impl Shape {
     pub(super) fn write(self, answer: &Answer, out: &mut String) {
         match (answer, self) {
             (Answer::Sent(item), Self::Plain(version)) => version.write_sent(item, out),
-            (Answer::Sent(item), Self::Proto03) => v03_proto::write_item(item, out),
+            (Answer::Sent(item), Self::Proto03(files)) => v03_proto::write_item(files, item, out),
             (Answer::Task(task), Self::Plain(version)) => version.write_task(task, out),
-            (Answer::Task(task), Self::Proto03) => v03_proto::write_task(task, out),
+            (Answer::Task(task), Self::Proto03(files)) => v03_proto::write_task(files, task, out),
             (Answer::Page(page), Self::Plain(version)) => version.write_page(page, out),
             // The messages of gRPC know no pages of tasks.
-            (Answer::Page(page), Self::Proto03) => Version::V03.write_page(page, out),
+            (Answer::Page(page), Self::Proto03(_)) => Version::V03.write_page(page, out),
             (Answer::Push(config), Self::Plain(version)) => version.write_push(config, out),
-            (Answer::Push(config), Self::Proto03) => v03_proto::write_push(config, out),
+            (Answer::Push(config), Self::Proto03(_)) => v03_proto::write_push(config, out),
             // All that a task can have fit one page.
             (Answer::Pushes(configs), Self::Plain(version)) => {
                 version.write_pushes(configs, "", out);
             }
-            (Answer::Pushes(configs), Self::Proto03) => v03_proto::write_pushes(configs, out),
+            (Answer::Pushes(configs), Self::Proto03(_)) => v03_proto::write_pushes(configs, out),
             (Answer::Card(card), _) => out.push_str(card),
             (Answer::Deleted | Answer::Stream(_), Self::Plain(version)) => {
                 version.write_nothing(out);
             }
-            (Answer::Deleted | Answer::Stream(_), Self::Proto03) => out.push_str("{}"),
+            (Answer::Deleted | Answer::Stream(_), Self::Proto03(_)) => out.push_str("{}"),
         }
     }
 }

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::{
     failure::state_of_failure,
-    translate::{answer_to, artifact_to, file_to, message_to, metadata},
+    translate::{answer_to, artifact_to, file_to, message_to, metadata, voice_of},
 };
 
 /// The names of a task, as its caller knows them.
@@ -74,6 +74,14 @@ impl Names {
 /// The artifact of the words of a turn, and of the files that came with its end. The first turn is 1.
 pub(super) fn reply_id(turn: usize) -> String {
     numbered("reply", turn)
+}
+
+/// The artifact of the words of a turn, without its parts.
+pub(super) fn reply(turn: usize) -> Artifact {
+    Artifact {
+        name: Some("reply".to_owned()),
+        ..bare(reply_id(turn))
+    }
 }
 
 /// Whether this is the artifact of the words of some turn.
@@ -146,6 +154,8 @@ pub(super) struct Story {
     pub(super) turn: usize,
     /// The words of this turn.
     pub(super) words: String,
+    /// The artifacts that they belong to, without their parts.
+    pub(super) voices: Vec<Artifact>,
     history: Vec<Message>,
     artifacts: Vec<Artifact>,
     pub(super) state: State,
@@ -166,6 +176,7 @@ impl Story {
             is_cut: false,
             turn: 0,
             words: String::new(),
+            voices: Vec::new(),
             history: Vec::new(),
             artifacts: Vec::new(),
             state: State::Submitted,
@@ -253,12 +264,18 @@ impl Story {
     fn begin(&mut self, message: event::Message) {
         self.turn += 1;
         self.words.clear();
+        self.voices.clear();
         self.asks.clear();
         self.is_message = false;
         self.message = None;
         self.state = State::Submitted;
         let id = format!("{}-message-{}", self.names.task, self.turn);
-        let message = self.in_task(message_to(message, id));
+        let mut message = self.in_task(message_to(message, id));
+        // What nobody here knows is for agents of this protocol; strict readers of the task would stumble over it.
+        message.extra = Extra::new();
+        for part in &mut message.parts {
+            part.extra = Extra::new();
+        }
         self.history.push(message);
     }
 
@@ -272,7 +289,39 @@ impl Story {
             self.work();
         }
         if chunk.kind == ChunkKind::Text {
-            self.words.push_str(&chunk.text);
+            let voice = voice_of(chunk).unwrap_or_else(|| reply(self.turn));
+            self.say(voice, &chunk.text);
+        }
+    }
+
+    /// Words of an artifact that grows. The first of a turn begin it anew.
+    fn say(&mut self, voice: Artifact, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.words.push_str(text);
+        if !self.voices.iter().any(|had| had.id == voice.id) {
+            self.voices.push(voice.clone());
+            self.put(Artifact {
+                parts: vec![Part::text(text)],
+                ..voice
+            });
+            return;
+        }
+        let Some(had) = self.artifacts.iter_mut().find(|had| had.id == voice.id) else {
+            return;
+        };
+        match had.parts.last_mut().map(|part| &mut part.content) {
+            Some(Content::Text(last)) => last.push_str(text),
+            _ => had.parts.push(Part::text(text)),
+        }
+    }
+
+    /// Puts an artifact in the place of the one of its name, if there is one.
+    fn put(&mut self, new: Artifact) {
+        match self.artifacts.iter_mut().find(|had| had.id == new.id) {
+            Some(had) => *had = new,
+            None => self.artifacts.push(new),
         }
     }
 
@@ -280,9 +329,8 @@ impl Story {
         let append = new.append;
         let new = artifact_to(new);
         match self.artifacts.iter_mut().find(|had| had.id == new.id) {
-            None => self.artifacts.push(new),
             Some(had) if append => had.parts.extend(new.parts),
-            Some(had) => *had = new,
+            _ => self.put(new),
         }
     }
 
@@ -303,7 +351,8 @@ impl Story {
     fn done(&mut self, done: Done) {
         self.is_message = done.is_message;
         if self.words.is_empty() {
-            self.words = done.result.unwrap_or_default();
+            let result = done.result.unwrap_or_default();
+            self.say(reply(self.turn), &result);
         }
         let words = self.keep_words();
         if !done.attachments.is_empty() {
@@ -319,18 +368,12 @@ impl Story {
         }
     }
 
-    /// The words of the turn become its artifact, and the agent's part of the history.
+    /// The words of the turn become the agent's part of the history.
     fn keep_words(&mut self) -> Option<Message> {
         let words = std::mem::take(&mut self.words);
         if words.is_empty() {
             return None;
         }
-        let reply = Artifact {
-            name: Some("reply".to_owned()),
-            parts: vec![Part::text(words.clone())],
-            ..bare(reply_id(self.turn))
-        };
-        self.artifacts.push(reply);
         let place = reply_id(self.turn);
         let message = self.names.said(&place, vec![Part::text(words)]);
         self.history.push(message.clone());
@@ -357,15 +400,6 @@ impl Story {
 
     /// The task, with the last messages and, if wanted, what was made.
     pub(super) fn into_task(mut self, shown: Shown, since: Option<Timestamp>) -> Task {
-        // While the agent still speaks, its words so far are an artifact already.
-        if !self.words.is_empty() {
-            let reply = Artifact {
-                name: Some("reply".to_owned()),
-                parts: vec![Part::text(std::mem::take(&mut self.words))],
-                ..bare(reply_id(self.turn))
-            };
-            self.artifacts.push(reply);
-        }
         let kept = shown.history.unwrap_or(usize::MAX).min(self.history.len());
         self.history.drain(..self.history.len() - kept);
         if !shown.artifacts {

@@ -10,8 +10,8 @@ use jackfield_wire::a2a::official::model::{
 };
 
 use super::{
-    story::{Names, Story, attachments_id, bare, reply_id, state_after},
-    translate::{artifact_to, file_to, metadata},
+    story::{Names, Story, attachments_id, bare, reply, reply_id, state_after},
+    translate::{artifact_to, file_to, metadata, voice_of},
 };
 
 /// How much of what an agent says is repeated with the question that it ends with.
@@ -23,8 +23,8 @@ pub(super) struct Teller {
     names: Names,
     approvals_to_caller: bool,
     turn: usize,
-    /// Whether the agent has said something in this turn.
-    has_begun: bool,
+    /// The artifacts that the agent's words of this turn belong to, without their parts.
+    voices: Vec<model::Artifact>,
     /// What it has said, as much as a question may have.
     words: String,
     /// What was told last.
@@ -40,7 +40,7 @@ impl Teller {
             names: story.names.clone(),
             approvals_to_caller: story.approvals_to_caller,
             turn: story.turn,
-            has_begun: !story.words.is_empty(),
+            voices: story.voices.clone(),
             words: String::new(),
             state: story.state,
             asks: story.asks.clone(),
@@ -91,7 +91,7 @@ impl Teller {
 
     fn begin(&mut self) {
         self.turn += 1;
-        self.has_begun = false;
+        self.voices.clear();
         self.words.clear();
         self.asks.clear();
         self.state = State::Submitted;
@@ -120,18 +120,21 @@ impl Teller {
         if chunk.text.is_empty() {
             return;
         }
-        self.remember(&chunk.text);
-        self.say(chunk.text, false, out);
+        let voice = voice_of(&chunk).unwrap_or_else(|| reply(self.turn));
+        self.say(voice, chunk.text, false, out);
     }
 
-    /// A piece of the reply.
-    fn say(&mut self, text: String, is_last: bool, out: &mut Vec<Item>) {
+    /// A piece of an artifact of words.
+    fn say(&mut self, voice: model::Artifact, text: String, is_last: bool, out: &mut Vec<Item>) {
+        self.remember(&text);
+        let append = self.voices.iter().any(|had| had.id == voice.id);
+        if !append {
+            self.voices.push(voice.clone());
+        }
         let artifact = model::Artifact {
-            name: Some("reply".to_owned()),
             parts: vec![Part::text(text)],
-            ..bare(reply_id(self.turn))
+            ..voice
         };
-        let append = std::mem::replace(&mut self.has_begun, true);
         out.push(self.made(artifact, append, is_last));
     }
 
@@ -169,10 +172,7 @@ impl Teller {
         out: &mut Vec<Item>,
     ) -> (Option<Message>, Option<Raw>) {
         match done.result.filter(|result| !result.is_empty()) {
-            Some(result) if !self.has_begun => {
-                self.remember(&result);
-                self.say(result, true, out);
-            }
+            Some(result) if self.voices.is_empty() => self.say(reply(self.turn), result, true, out),
             _ => self.finish_reply(out),
         }
         if !done.attachments.is_empty() {
@@ -194,8 +194,8 @@ impl Teller {
 
     /// Which piece of a reply is the last one is known only when it is over.
     fn finish_reply(&mut self, out: &mut Vec<Item>) {
-        if self.has_begun {
-            self.say(String::new(), true, out);
+        for voice in self.voices.clone() {
+            self.say(voice, String::new(), true, out);
         }
     }
 

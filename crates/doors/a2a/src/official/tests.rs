@@ -271,3 +271,36 @@ fn a_task_that_is_larger_than_may_be_shown_says_so_and_still_has_its_end() {
     assert_eq!(task.status.state, State::Completed);
     assert!(task.metadata.unwrap().get().contains("truncated"));
 }
+
+#[test]
+fn words_that_belong_to_an_artifact_of_their_own_are_told_and_shown_under_its_name() {
+    let piece = |artifact: &str, text: &str| {
+        let extra = format!(r#"{{"artifact":"{artifact}","name":"Report"}}"#);
+        LogItem::Event(Event::Chunk(Chunk {
+            extra: Some(event::Json::parse(&extra).unwrap()),
+            ..Chunk::text(text)
+        }))
+    };
+    let log = [
+        message("hi"),
+        piece("a", "one "),
+        piece("b", "other"),
+        piece("a", "two"),
+        done(Done::default()),
+    ];
+    let shown = story_of(&log).into_task(ALL, None);
+    let made: Vec<_> = shown
+        .artifacts
+        .iter()
+        .map(|artifact| (artifact.id.as_str(), words(artifact)))
+        .collect();
+    assert_eq!(made, [("a", "one two".into()), ("b", "other".into())]);
+    assert_eq!(shown.artifacts[0].name.as_deref(), Some("Report"));
+    let mut teller = Teller::after(&story_of(&log[..1]));
+    let mut told = Vec::new();
+    for item in &log[1..] {
+        teller.tell(0, item.clone(), &mut told);
+    }
+    let heard = listen(story_of(&log[..1]).into_task(ALL, None), told);
+    assert_eq!(heard, listen(shown, Vec::new()));
+}

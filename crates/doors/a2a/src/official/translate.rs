@@ -18,6 +18,8 @@ use jackfield_wire::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::story::is_reply;
+
 /// The member of `metadata` that names the call on whose behalf this one is made.
 const PARENT: &str = "jackfield_call";
 
@@ -203,7 +205,7 @@ fn part_from(part: Part) -> (event::Part, Option<KeptPart>) {
 }
 
 /// What a caller said, as its protocol shows it.
-pub(super) fn message_to(message: event::Message, fallback_id: String) -> Message {
+pub(crate) fn message_to(message: event::Message, fallback_id: String) -> Message {
     let mut kept = Kept::of(message.extra.as_ref());
     let parts = parts_to(message.parts, &mut kept);
     Message {
@@ -216,7 +218,7 @@ pub(super) fn message_to(message: event::Message, fallback_id: String) -> Messag
 }
 
 /// What a caller answered.
-pub(super) fn answer_to(answer: event::Answer, id: String) -> Message {
+pub(crate) fn answer_to(answer: event::Answer, id: String) -> Message {
     let mut words = answer.content.or(answer.reason);
     if words.is_none() {
         let verdict = answer.approved.map(|yes| if yes { "yes" } else { "no" });
@@ -225,6 +227,71 @@ pub(super) fn answer_to(answer: event::Answer, id: String) -> Message {
     let mut parts: Vec<Part> = words.map(Part::text).into_iter().collect();
     parts.extend(parts_to(answer.parts, &mut Kept::default()));
     Message::new(id, Role::User, parts)
+}
+
+/// The artifact, without its parts, that an agent of this protocol gave a piece of its words in.
+#[derive(Debug, Serialize, Deserialize)]
+struct Voice {
+    artifact: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(default, skip_serializing_if = "Kept::is_empty")]
+    kept: Kept,
+}
+
+/// The artifact, without its parts, that a piece of an agent's words belongs to, if it said so.
+pub(crate) fn voice_of(chunk: &event::Chunk) -> Option<Artifact> {
+    let voice: Voice = serde_json::from_str(chunk.extra.as_ref()?.get()).ok()?;
+    Some(Artifact {
+        id: voice.artifact,
+        name: voice.name,
+        description: voice.kept.description,
+        parts: Vec::new(),
+        metadata: voice.kept.metadata,
+        extensions: voice.kept.extensions,
+        extra: voice.kept.fields,
+    })
+}
+
+/// A piece of an agent's words, given in an artifact of this protocol. The one that another hub makes of words is no
+/// artifact.
+pub(crate) fn chunk_of(text: String, artifact: &Artifact) -> event::Chunk {
+    let voice = Voice {
+        artifact: artifact.id.clone(),
+        name: artifact.name.clone(),
+        kept: Kept {
+            description: artifact.description.clone(),
+            metadata: artifact.metadata.clone(),
+            extensions: artifact.extensions.clone(),
+            fields: artifact.extra.clone(),
+            ..Kept::default()
+        },
+    };
+    let is_reply = is_reply(&voice.artifact) && voice.kept.is_empty();
+    event::Chunk {
+        extra: Json::of(&voice).ok().filter(|_| !is_reply),
+        ..event::Chunk::text(text)
+    }
+}
+
+/// Something that an agent of this protocol made, or a piece of it.
+pub(crate) fn artifact_from(artifact: Artifact, append: bool, last: bool) -> event::Artifact {
+    let mut kept = Kept {
+        description: artifact.description,
+        metadata: artifact.metadata,
+        extensions: artifact.extensions,
+        fields: artifact.extra,
+        ..Kept::default()
+    };
+    let parts = parts_from(artifact.parts, &mut kept);
+    event::Artifact {
+        id: artifact.id,
+        name: artifact.name,
+        parts,
+        append,
+        last,
+        extra: kept.into_json(),
+    }
 }
 
 /// Something that an agent made.

@@ -186,6 +186,9 @@ async fn grpc_is_named_by_host_and_port_and_the_agent_is_its_tenant() {
         "tenant": "echo",
     });
     assert_eq!(card["supportedInterfaces"][2], expected);
+    // At the hub's own address the request names the agent, or none.
+    let own = &hub.card(HUB).await["supportedInterfaces"][2];
+    assert_eq!((&own["url"], own.get("tenant")), (&expected["url"], None));
     assert_eq!(card.get("signatures"), None, "no key, no signature");
 }
 
@@ -204,15 +207,51 @@ async fn the_hubs_card_has_an_agent_for_every_skill() {
         let url = format!("{SITE}/a2a");
         assert_eq!(
             card["supportedInterfaces"],
-            json!([{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}])
+            json!([
+                {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+                {"url": url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+                {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
+                {"url": url, "protocolBinding": "HTTP+JSON", "protocolVersion": "0.3"},
+            ])
         );
         assert_eq!(card["url"], url.as_str());
+        assert_eq!(
+            card["additionalInterfaces"],
+            json!([{"url": url, "transport": "JSONRPC"}, {"url": url, "transport": "HTTP+JSON"}])
+        );
         assert_eq!(
             card["skills"][0],
             json!({"id": "echo", "name": "Echo", "description": "Says it again.", "tags": ["agent", "agno"]})
         );
         assert_eq!(card["skills"][1]["id"], "quiet");
     }
+}
+
+#[tokio::test]
+async fn the_hubs_card_has_the_modes_of_all_its_agents() {
+    let hub = Running::start().await;
+    let _agent = hub.attach(
+        "drawer",
+        Profile {
+            input_modes: vec!["text/plain".into(), "image/png".into()],
+            output_modes: vec!["file".into(), "application/json".into()],
+            ..Profile::default()
+        },
+    );
+    let card = hub.card(HUB).await;
+    assert_eq!(
+        card["defaultInputModes"],
+        json!(["text/plain", "application/json", "*/*", "image/png"])
+    );
+    assert_eq!(
+        card["defaultOutputModes"],
+        json!([
+            "text/plain",
+            "application/json",
+            "application/octet-stream",
+            "file"
+        ])
+    );
 }
 
 #[tokio::test]

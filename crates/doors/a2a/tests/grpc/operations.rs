@@ -5,8 +5,9 @@ use jackfield_core::{
     limits::Limits,
 };
 use serde_json::json;
+use tonic::Code;
 
-use crate::harness::{Running, answer, begun, said, wrong_fields};
+use crate::harness::{Running, answer, begun, refused, said, wrong_fields};
 
 #[tokio::test]
 async fn a_message_is_answered_by_the_task_when_it_is_over() {
@@ -203,6 +204,21 @@ async fn a_push_config_is_made_seen_listed_and_deleted() {
     let private = json!({"taskId": task, "url": "http://127.0.0.1:1/hook"});
     let refused = client.create_task_push_notification_config(private);
     assert_eq!(wrong_fields(refused.await), ["url"]);
+}
+
+#[tokio::test]
+async fn a_push_config_is_for_a_task_of_the_tenant() {
+    let running = Running::start().await;
+    let _echo = running.attach("echo");
+    let _other = running.attach("other");
+    let mut client = running.client().await;
+    let task = client.send_message(begun("hello")).await.unwrap()["task"]["id"].clone();
+    let config = |tenant: &str| json!({"tenant": tenant, "id": "p", "taskId": task, "url": "https://93.184.215.14/hook"});
+    let foreign = client.create_task_push_notification_config(config("other"));
+    let expected = (Code::NotFound, "TASK_NOT_FOUND".to_owned());
+    assert_eq!(refused(foreign.await), expected);
+    let made = client.create_task_push_notification_config(config("echo"));
+    assert_eq!(made.await.unwrap()["id"], "p");
 }
 
 #[tokio::test]

@@ -224,6 +224,24 @@ async fn in_the_form_of_grpc_what_is_not_said_does_not_wait() {
 }
 
 #[tokio::test]
+async fn a_body_of_0_3_may_be_flat_and_leave_out_the_role() {
+    let hub = Running::start().await;
+    let mut agent = hub.attach("echo");
+    let path = format!("{ECHO}/v1/message:send");
+    let message = r#"{"message_id":"m-1","content":[{"text":"hi"}]}"#;
+    let body = format!(r#"{{"message":{message},"blocking":false}}"#);
+    let (status, answer) = hub.post(&path, body).await;
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["task"]["history"][0]["role"], "ROLE_USER");
+    answered(&mut agent, "ok").await;
+    let body = format!(r#"{{"message":{message},"history_length":1}}"#);
+    let ((_, answer), ()) = tokio::join!(hub.post(&path, body), answered(&mut agent, "ok"));
+    let task = &answer["task"];
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(task["history"].as_array().unwrap().len(), 1, "{task}");
+}
+
+#[tokio::test]
 async fn the_root_asks_for_credentials_where_programs_of_0_3_look_for_the_card() {
     let hub = Running::start().await;
     let _agent = hub.attach("echo");

@@ -77,12 +77,14 @@ async fn a_stream_ends_with_the_task_and_its_words_are_messages() {
         text: "now".into(),
         tool_name: Some("clock".into()),
         tool_call_id: Some("t-1".into()),
+        extra: None,
     }));
     serving.push(Event::Chunk(Chunk {
         kind: ChunkKind::Thinking,
         text: "hm".into(),
         tool_name: None,
         tool_call_id: None,
+        extra: None,
     }));
     answer(serving, "noon");
     let told = all_of(&mut stream).await;

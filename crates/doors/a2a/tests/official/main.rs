@@ -5,7 +5,9 @@
 mod addresses;
 mod agno;
 mod callers;
+mod files;
 mod harness;
 mod operations;
 mod push;
 mod refusals;
+mod silence;

@@ -63,6 +63,69 @@ async fn a_push_config_is_made_seen_listed_and_deleted() {
 }
 
 #[tokio::test]
+async fn at_the_hubs_address_a_config_is_for_a_task_of_the_agent_that_it_names() {
+    let hub = Running::start().await;
+    let mut agent = hub.attach("echo");
+    let _other = hub.attach("other");
+    let caller = Caller::new(&hub, Binding::Rpc10);
+    let (task, ()) = tokio::join!(
+        caller.begun(caller.send("hello")),
+        answered(&mut agent, "hi")
+    );
+    let configs = format!("tasks/{task}/pushNotificationConfigs");
+    let flat = format!(r#""taskId":"{task}","url":"{URL}""#);
+    let nested = format!(r#""taskId":"{task}","pushNotificationConfig":{{"url":"{URL}"}}"#);
+    let call = |method: &str, tenant: &str, params: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"r-1","method":"{method}","params":{{"tenant":"{tenant}",{params}}}}}"#
+        )
+    };
+    let requests = |tenant: &str| {
+        let new = call("CreateTaskPushNotificationConfig", tenant, &flat);
+        let old = call("tasks/pushNotificationConfig/set", tenant, &nested);
+        let body = |params: &str| format!(r#"{{"tenant":"{tenant}",{params}}}"#);
+        [
+            (Binding::Rpc10, hub.request("/a2a", new)),
+            (Binding::Rpc03, hub.request("/a2a", old)),
+            (
+                Binding::Rest10,
+                hub.request(&format!("/a2a/{configs}"), body(&flat)),
+            ),
+            (
+                Binding::Rest03,
+                hub.request(&format!("/a2a/v1/{configs}"), body(&nested)),
+            ),
+            (
+                Binding::Rest10,
+                hub.request(&format!("/a2a/{tenant}/{configs}"), format!("{{{flat}}}")),
+            ),
+        ]
+    };
+    for (binding, request) in requests("other") {
+        let caller = Caller::new(&hub, binding);
+        let (_, _, reason) = caller.refused(request).await;
+        assert_eq!(reason, "TASK_NOT_FOUND", "{binding:?}");
+    }
+    let none = listed(&caller, &task).await;
+    assert!(none.is_empty(), "{none:?}");
+    for (binding, request) in requests("echo") {
+        let caller = Caller::new(&hub, binding);
+        let made = binding.result(&caller.ok(request).await);
+        let config = made.get("pushNotificationConfig").unwrap_or(&made);
+        assert_eq!(config["url"], URL, "{binding:?}");
+        assert!(!made.to_string().contains("tenant"), "{made}");
+    }
+}
+
+/// The configs of a task, in 1.0.
+async fn listed(caller: &Caller<'_>, task: &str) -> Vec<Value> {
+    let list = caller
+        .binding
+        .result(&caller.ok(caller.list_push(task)).await);
+    list["configs"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
 async fn nobody_is_notified_at_private_addresses() {
     for binding in ALL {
         let hub = Running::start().await;

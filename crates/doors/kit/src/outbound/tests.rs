@@ -1,8 +1,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use axum::{Router, routing::post};
+use axum::{
+    Router,
+    body::Body,
+    routing::{get, post},
+};
+use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{net::TcpListener, sync::Notify, task::JoinSet};
 
 use super::*;
 
@@ -35,10 +40,17 @@ impl Resolver for Scripted {
     }
 }
 
+/// What is there to be fetched.
+const CARD: &str = "0123456789";
+
 /// A server that answers every post in some way, and counts them.
 struct Target {
     port: u16,
     posts: Arc<AtomicUsize>,
+    /// Lets what is slow go on.
+    go: Arc<Notify>,
+    /// What is never answered was asked for.
+    asked: Arc<Notify>,
     _server: JoinSet<()>,
 }
 
@@ -52,7 +64,28 @@ impl Target {
             counted.fetch_add(1, Ordering::Relaxed);
         };
         let (here, there) = (count.clone(), count);
+        let (go, asked) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (slow, never) = (go.clone(), asked.clone());
         let app = Router::new()
+            .route("/card", get(|| async { ([("etag", "1")], CARD) }))
+            .route(
+                "/slow",
+                get(async move || {
+                    let begun = stream::once(async { Ok::<_, io::Error>("begun") });
+                    let done = stream::once(async move {
+                        slow.notified().await;
+                        Ok("done")
+                    });
+                    Body::from_stream(begun.chain(done))
+                }),
+            )
+            .route(
+                "/never",
+                get(async move || {
+                    never.notify_one();
+                    std::future::pending::<()>().await;
+                }),
+            )
             .route(
                 "/plain",
                 post(move |body: String| async move {
@@ -77,6 +110,8 @@ impl Target {
         Self {
             port,
             posts,
+            go,
+            asked,
             _server: server,
         }
     }
@@ -123,6 +158,83 @@ async fn redirects_are_answers_and_are_not_followed() {
     let answer = outbound.post(&url, HeaderMap::new(), "").await.unwrap();
     assert_eq!(answer.status, StatusCode::TEMPORARY_REDIRECT);
     assert_eq!(target.posts(), 1);
+}
+
+#[tokio::test]
+async fn what_is_fetched_is_as_large_as_was_wanted_and_no_larger() {
+    let target = Target::start().await;
+    let outbound = Outbound::new(&private()).unwrap();
+    let url = target.url("127.0.0.1", "/card");
+    for (max, is_whole) in [(CARD.len(), true), (CARD.len() - 1, false), (0, false)] {
+        let fetched = outbound.fetch(&url, HeaderMap::new(), max).await.unwrap();
+        assert_eq!(fetched.status, StatusCode::OK);
+        assert_eq!(fetched.headers["etag"], "1");
+        assert_eq!(fetched.body, CARD[..max]);
+        assert_eq!(fetched.is_whole, is_whole, "{max}");
+    }
+    let strict = Outbound::new(&OutboundRules::default()).unwrap();
+    let error = strict.fetch(&url, HeaderMap::new(), 9).await.unwrap_err();
+    assert!(error.is_refusal(), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_opened_is_read_bit_by_bit_by_the_same_rules() {
+    let target = Target::start().await;
+    let outbound = Outbound::new(&private()).unwrap();
+    let open = async |path: &str, method| {
+        let url = target.url("127.0.0.1", path);
+        let opened = outbound
+            .open(method, &url, HeaderMap::new(), "hi", None)
+            .await;
+        opened.unwrap()
+    };
+    let mut opened = open("/plain", Method::POST).await;
+    assert_eq!(opened.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(opened.headers()["retry-after"], "7");
+    assert_eq!(opened.next().await.unwrap().unwrap(), "hi");
+    assert!(opened.next().await.unwrap().is_none());
+    let moved = open("/elsewhere", Method::POST).await;
+    assert_eq!(moved.status(), StatusCode::TEMPORARY_REDIRECT);
+    let card = open("/card", Method::GET).await;
+    assert_eq!(card.whole(CARD.len()).await.unwrap(), CARD);
+    let card = open("/card", Method::GET).await.whole(CARD.len() - 1).await;
+    assert!(matches!(card, Err(BodyError::TooLarge { .. })), "{card:?}");
+
+    let strict = Outbound::new(&OutboundRules::default()).unwrap();
+    let url = target.url("127.0.0.1", "/plain");
+    let refused = strict
+        .open(Method::POST, &url, HeaderMap::new(), "", None)
+        .await;
+    assert!(refused.unwrap_err().is_refusal());
+}
+
+#[tokio::test]
+async fn only_the_head_of_what_is_opened_has_a_limit_on_its_time() {
+    let target = Target::start().await;
+    let outbound = Outbound::new(&private()).unwrap();
+    let limit = Some(Duration::from_secs(30));
+    let url = target.url("127.0.0.1", "/slow");
+    let opened = outbound
+        .open(Method::GET, &url, HeaderMap::new(), "", limit)
+        .await;
+    let mut opened = opened.unwrap();
+    assert_eq!(opened.next().await.unwrap().unwrap(), "begun");
+    // Far longer than any request may take that is not opened.
+    tokio::time::pause();
+    tokio::time::advance(TIMEOUT * 1000).await;
+    tokio::time::resume();
+    target.go.notify_one();
+    assert_eq!(opened.next().await.unwrap().unwrap(), "done");
+
+    let url = target.url("127.0.0.1", "/never");
+    let asked = outbound.open(Method::GET, &url, HeaderMap::new(), "", limit);
+    let (opened, ()) = tokio::join!(asked, async {
+        target.asked.notified().await;
+        tokio::time::pause();
+    });
+    let error = opened.unwrap_err();
+    assert!(!error.is_refusal(), "{error}");
+    assert!(error.to_string().contains("30 seconds"), "{error}");
 }
 
 #[tokio::test]

@@ -20,6 +20,14 @@ pub(super) trait Mouth {
 
     /// Asks the caller; nothing if the answer will come as a message of its own.
     async fn ask(&mut self, question: &str) -> Option<String>;
+
+    /// The bytes of the file in the message, where its protocol brings them.
+    fn file(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Hands over a file, where its protocol can.
+    async fn give(&mut self, _: Vec<u8>) {}
 }
 
 /// Answers a message. Who calls it drops it when the call is cancelled.
@@ -48,6 +56,13 @@ pub(super) async fn answer(text: &str, mouth: &mut impl Mouth, releases: &Semaph
             if let Some(answer) = mouth.ask("Which colour?").await {
                 mouth.say(&format!("You said: {answer}")).await;
             }
+        }
+        "file" => {
+            let mut bytes = mouth.file().unwrap_or_default().to_vec();
+            let shown: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            mouth.say(&shown).await;
+            bytes.reverse();
+            mouth.give(bytes).await;
         }
         other => mouth.say(&format!("You said: {other}")).await,
     }

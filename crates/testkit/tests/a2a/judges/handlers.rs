@@ -1,56 +1,76 @@
 //! Agents of the SDK: attached to the hub over the network, and in its process.
 
-use jackfield_sdk::{Agent, Reply};
+use jackfield_sdk::{Agent, File, FileSource, Message, Reply};
 
 use super::behaviour::{Mouth, Releases, answer};
 
-/// Waits for the answers to its questions.
-struct Waiting(Reply);
+/// How an agent asks.
+#[derive(Debug, Clone, Copy)]
+enum Asking {
+    /// Waits for the answers to its questions.
+    Waiting,
+    /// Ends its turn with a question.
+    Ending,
+}
 
-impl Mouth for Waiting {
+/// One call that an agent works on.
+struct Work {
+    asking: Asking,
+    message: Message,
+    reply: Reply,
+}
+
+impl Mouth for Work {
     async fn say(&mut self, text: &str) {
         // The call may be over.
-        self.0.text(text).await.ok();
+        self.reply.text(text).await.ok();
     }
 
     async fn ask(&mut self, question: &str) -> Option<String> {
-        Some(self.0.ask(question).await.ok()?.text)
+        match self.asking {
+            Asking::Waiting => Some(self.reply.ask(question).await.ok()?.text),
+            Asking::Ending => {
+                self.say(question).await;
+                self.reply.input_required();
+                None
+            }
+        }
+    }
+
+    fn file(&self) -> Option<&[u8]> {
+        match &self.message.attachments().next()?.source {
+            FileSource::Bytes(bytes) => Some(bytes),
+            FileSource::Uri(_) => None,
+        }
+    }
+
+    async fn give(&mut self, bytes: Vec<u8>) {
+        self.reply.attach(File::bytes(bytes)).await.ok();
     }
 }
 
-/// Ends its turn with a question.
-struct Ending(Reply);
-
-impl Mouth for Ending {
-    async fn say(&mut self, text: &str) {
-        self.0.text(text).await.ok();
-    }
-
-    async fn ask(&mut self, question: &str) -> Option<String> {
-        self.say(question).await;
-        self.0.input_required();
-        None
-    }
+fn agent(id: &str, asking: Asking, releases: Releases) -> Agent {
+    Agent::new(id).on_message(move |message, reply| {
+        let releases = releases.clone();
+        async move {
+            let text = message.text.clone();
+            let mut work = Work {
+                asking,
+                message,
+                reply,
+            };
+            answer(&text, &mut work, &releases).await;
+            Ok(())
+        }
+    })
 }
 
 /// An agent that asks while it works.
 pub(super) fn waiting(id: &str, releases: Releases) -> Agent {
-    Agent::new(id).on_message(move |message, reply| {
-        let releases = releases.clone();
-        async move {
-            answer(&message.text, &mut Waiting(reply), &releases).await;
-            Ok(())
-        }
-    })
+    agent(id, Asking::Waiting, releases)
 }
 
 /// An agent that asks by ending its turn.
 pub(super) fn ending(id: &str, releases: Releases) -> Agent {
-    Agent::new(id).on_message(move |message, reply| {
-        let releases = releases.clone();
-        async move {
-            answer(&message.text, &mut Ending(reply), &releases).await;
-            Ok(())
-        }
-    })
+    agent(id, Asking::Ending, releases)
 }

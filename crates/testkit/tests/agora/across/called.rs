@@ -140,6 +140,7 @@ async fn a_streamed_reply_keeps_its_kinds() {
         text: String::new(),
         tool_name: Some("calc".to_owned()),
         tool_call_id: Some("t".to_owned()),
+        extra: None,
     });
     let text: String = events
         .iter()

@@ -53,6 +53,7 @@ async fn a_streamed_answer_keeps_its_kinds_and_tool_ids() {
                 text: text.to_owned(),
                 tool_name: Some("calc".to_owned()),
                 tool_call_id: Some("t-1".to_owned()),
+                extra: None,
             })
         };
         for event in [

@@ -2,6 +2,7 @@
 
 mod body;
 mod grpc;
+mod read;
 
 use super::Version;
 pub use grpc::GrpcCode;

@@ -59,7 +59,7 @@ impl From<Wrong> for Fault {
 }
 
 /// Why a field that must be there is missed.
-const REQUIRED: &str = "is required";
+pub(super) const REQUIRED: &str = "is required";
 
 /// The fields of one object.
 #[derive(Debug, Default)]
@@ -202,7 +202,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Whether a name is this one, in either spelling.
-pub(super) fn is_name(given: &str, name: &str) -> bool {
+pub(in crate::a2a) fn is_name(given: &str, name: &str) -> bool {
     if given == name {
         return true;
     }

@@ -387,6 +387,15 @@ pub struct Page {
     pub total_size: usize,
 }
 
+/// Has somebody notified.
+#[derive(Debug, Clone)]
+pub struct PushCreateParams {
+    /// Whom, where one address serves many.
+    pub tenant: Option<String>,
+    /// Who is notified, and of which task.
+    pub config: PushConfig,
+}
+
 /// Names a push config: for get and delete.
 #[derive(Debug, Clone)]
 pub struct PushParams {

@@ -1,4 +1,4 @@
-//! The envelope of JSON-RPC: one request in, one response out.
+//! The envelope of JSON-RPC: one request, one response, read and written from either side.
 //!
 //! A request without an id is answered like any other, with the id `null`: callers of this protocol have no notifications.
 //! Params are not looked at here, since the method comes first: `read_*` refuse what is no object.
@@ -10,12 +10,16 @@ use serde_json::value::RawValue;
 use super::{
     Version,
     error::{Fault, Kind},
+    fields::number,
     model::Raw,
 };
-use crate::json::{self, Members, ObjectWriter};
+use crate::json::{self, Members, ObjectWriter, push_string};
 
 /// The only version of JSON-RPC.
 const VERSION: &str = "2.0";
+
+/// Room for most requests and answers.
+const CAPACITY: usize = 1024;
 
 /// The id of a request, as it was written.
 #[derive(Debug, Clone, Default)]
@@ -87,6 +91,66 @@ impl<'a> Call<'a> {
     }
 }
 
+/// A request, whose params `fill` appends.
+pub fn write_call(id: &str, method: &str, fill: impl FnOnce(&mut String)) -> String {
+    let mut out = String::with_capacity(CAPACITY);
+    out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
+    push_string(&mut out, id);
+    out.push_str(",\"method\":");
+    push_string(&mut out, method);
+    out.push_str(",\"params\":");
+    fill(&mut out);
+    out.push('}');
+    out
+}
+
+/// What answers a request.
+#[derive(Debug, Clone)]
+pub struct Response<'a> {
+    /// The id of the request.
+    pub id: Id,
+    /// What came of it, or what went wrong.
+    pub outcome: Result<&'a RawValue, Fault>,
+}
+
+impl<'a> Response<'a> {
+    /// Reads a body; the error says why it is no response.
+    pub fn read(body: &'a [u8]) -> Result<Self, String> {
+        let members = serde_json::from_slice::<Members<'a>>(body);
+        let members = members.map_err(|error| format!("it is no JSON object: {error}"))?;
+        if members.text("jsonrpc").as_deref() != Some(VERSION) {
+            return Err("it is no response of JSON-RPC 2.0".to_owned());
+        }
+        let id = match members.get("id") {
+            None => Id::Null,
+            Some(raw) => Id::of(raw).ok_or("its id is neither a string nor a number")?,
+        };
+        let outcome = match (members.get("error"), members.get("result")) {
+            (Some(error), _) => Err(fault_of(error)?),
+            (None, Some(result)) => Ok(result),
+            (None, None) => return Err("it has neither a result nor an error".to_owned()),
+        };
+        Ok(Self { id, outcome })
+    }
+
+    /// Whether it answers the request of this id. A server that could not read a request cannot name it.
+    pub fn answers(&self, id: &str) -> bool {
+        match &self.id {
+            Id::Null => self.outcome.is_err(),
+            Id::Given(raw) => json::str_of(raw).is_some_and(|given| given == id),
+        }
+    }
+}
+
+/// What the error of a response says.
+fn fault_of(error: &RawValue) -> Result<Fault, String> {
+    let members = Members::of(error).ok_or("its error is no object")?;
+    let code = members.get("code").and_then(number);
+    let message = members.text("message").unwrap_or_default();
+    let code = code.ok_or("its error has no code")?;
+    Ok(Fault::from_rpc(code, message, members.get("data")))
+}
+
 /// The value of a member, which may be given only once.
 fn member<'a>(members: &Members<'a>, name: &str) -> Result<Option<&'a RawValue>, Fault> {
     let mut found = members.iter().filter(|member| member.name == name);
@@ -136,8 +200,6 @@ pub fn write_error(version: Version, id: &Id, fault: &Fault) -> String {
 
 /// The start of a response, up to its id.
 fn opening(id: &Id) -> String {
-    /// Room for most answers.
-    const CAPACITY: usize = 1024;
     let mut out = String::with_capacity(CAPACITY);
     out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
     out.push_str(id.as_json());

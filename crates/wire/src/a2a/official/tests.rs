@@ -6,6 +6,7 @@ mod params;
 mod parts;
 mod properties;
 mod push;
+mod requests;
 mod rpc;
 
 use serde_json::value::RawValue;

@@ -1,10 +1,11 @@
-//! Writing: the result of every operation, and what streams carry.
+//! Writing: the result of every operation, what streams carry, and what a client asks.
 //!
 //! Output is strict: the names of the version and no others, enums by name, times in UTC.
 
 mod item;
 mod message;
 mod push;
+mod request;
 
 use super::{
     Version,
@@ -15,25 +16,7 @@ use super::{
 /// libraries know it by this name.
 pub(super) const DATA_WRAPPED: &str = "data_part_compat";
 
-/// How a version looks in a binding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// 0.3: everything has a kind.
-    V03,
-    /// 0.3 in REST: the JSON form of its messages for gRPC, which has other names.
-    V03Proto,
-    /// 1.0, everywhere.
-    V10,
-}
-
 impl Version {
-    fn shape(self) -> Shape {
-        match self {
-            Self::V03 => Shape::V03,
-            Self::V10 => Shape::V10,
-        }
-    }
-
     /// Appends what a stream carries.
     pub fn write_item(self, item: &Item, out: &mut String) {
         self.shape().write_item(item, out);
@@ -75,14 +58,5 @@ impl Version {
             Self::V03 => "null",
             Self::V10 => "{}",
         });
-    }
-}
-
-impl Shape {
-    fn version(self) -> Version {
-        match self {
-            Self::V03 | Self::V03Proto => Version::V03,
-            Self::V10 => Version::V10,
-        }
     }
 }

@@ -21,12 +21,12 @@ use serde_json::value::RawValue;
 
 use crate::{
     DOOR,
-    official::{Updates, Visit, story::is_reply},
+    official::{Updates, Visit, reply, story::is_reply},
 };
 
 /// The response that streams a task.
 pub(super) fn respond(visit: Visit, id: Id, updates: Updates) -> Response {
-    let keepalive = visit.a2a.hub.limits().keepalive.0;
+    let keepalive = reply::keepalive(&visit.a2a);
     let telling = Telling {
         _counted: visit.a2a.hub.metrics().connection(DOOR),
         visit,

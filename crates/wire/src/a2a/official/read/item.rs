@@ -7,6 +7,7 @@ use super::super::{
     error::Fault,
     fields::{Fields, Wrong, number},
     model::{Artifact, ArtifactUpdate, Item, Message, Part, State, Status, StatusUpdate, Task},
+    shape::Shape,
     time,
 };
 use crate::json;
@@ -15,17 +16,17 @@ impl Version {
     /// Reads what a stream carries, or what answers a plain send. In 0.3 its kind tells what it is, in 1.0 and in REST of
     /// 0.3 the name of the only member; where neither does, its fields do.
     pub fn read_item(self, raw: &RawValue) -> Result<Item, Fault> {
-        Ok(Item::read(self, raw)?)
+        Ok(Item::read(self.shape(), raw)?)
     }
 }
 
 impl Item {
-    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+    pub(in crate::a2a::official) fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
         let fields = Fields::of(raw)?;
-        let task = |raw| Task::read(version, raw).map(|task| Item::Task(task.into()));
-        let message = |raw| Message::read(version, raw).map(|said| Item::Message(said.into()));
-        let status = |raw| StatusUpdate::read(version, raw).map(|it| Item::Status(it.into()));
-        let artifact = |raw| ArtifactUpdate::read(version, raw).map(|it| Item::Artifact(it.into()));
+        let task = |raw| Task::read(shape, raw).map(|task| Item::Task(task.into()));
+        let message = |raw| Message::read_said(shape, raw).map(|said| Item::Message(said.into()));
+        let status = |raw| StatusUpdate::read(shape, raw).map(|it| Item::Status(it.into()));
+        let artifact = |raw| ArtifactUpdate::read(shape, raw).map(|it| Item::Artifact(it.into()));
 
         let kind = fields.raw("kind")?.and_then(json::str_of);
         match kind.as_deref() {
@@ -66,7 +67,7 @@ impl Item {
 }
 
 impl Task {
-    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
         const KNOWN: [&str; 7] = [
             "kind",
             "id",
@@ -80,22 +81,26 @@ impl Task {
         Ok(Self {
             id: fields.require_word("id")?,
             context_id: fields.text("contextId")?.unwrap_or_default(),
-            status: fields.require("status", |raw| Status::read(version, raw))?,
-            artifacts: fields.list("artifacts", |raw| Artifact::read(version, raw))?,
-            history: fields.list("history", |raw| Message::read(version, raw))?,
+            status: fields.require("status", |raw| Status::read(shape, raw))?,
+            artifacts: fields.list("artifacts", |raw| Artifact::read(shape, raw))?,
+            history: fields.list("history", |raw| Message::read_said(shape, raw))?,
             metadata: fields.metadata("metadata")?,
-            extra: fields.extra(version, &KNOWN),
+            extra: fields.extra(shape.version(), &KNOWN),
         })
     }
 }
 
 impl Status {
-    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
         const KNOWN: [&str; 4] = ["state", "message", "update", "timestamp"];
+        if json::is_string(raw) {
+            // The dialect of Agno Go says no more than the state.
+            return state(raw).map(Self::new);
+        }
         let fields = Fields::of(raw)?;
-        let said = |raw| Message::read(version, raw);
+        let said = |raw| Message::read_said(shape, raw);
         let mut message = fields.read("message", said)?;
-        if message.is_none() && version == Version::V03 {
+        if message.is_none() && shape.version() == Version::V03 {
             // What REST of 0.3 may call it.
             message = fields.read("update", said)?;
         }
@@ -105,7 +110,7 @@ impl Status {
             message,
             // A time that nobody can read says nothing.
             timestamp: timestamp.and_then(|text| time::to_utc(&text)),
-            extra: fields.extra(version, &KNOWN),
+            extra: fields.extra(shape.version(), &KNOWN),
         })
     }
 }
@@ -120,7 +125,7 @@ pub(super) fn state(raw: &RawValue) -> Result<State, Wrong> {
 }
 
 impl Artifact {
-    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
         const KNOWN: [&str; 6] = [
             "artifactId",
             "name",
@@ -134,19 +139,19 @@ impl Artifact {
             id: fields.require_word("artifactId")?,
             name: fields.word("name")?,
             description: fields.word("description")?,
-            parts: fields.list("parts", |raw| Part::read(version, raw))?,
+            parts: fields.list("parts", |raw| Part::read(shape, raw))?,
             metadata: fields.metadata("metadata")?,
             extensions: fields.texts("extensions")?,
-            extra: fields.extra(version, &KNOWN),
+            extra: fields.extra(shape.version(), &KNOWN),
         })
     }
 }
 
 impl StatusUpdate {
-    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
         const KNOWN: [&str; 6] = ["kind", "taskId", "contextId", "status", "final", "metadata"];
         let fields = Fields::of(raw)?;
-        let status = fields.require("status", |raw| Status::read(version, raw))?;
+        let status = fields.require("status", |raw| Status::read(shape, raw))?;
         let says_final = fields.flag("final")?;
         Ok(Self {
             task_id: fields.require_word("taskId")?,
@@ -154,13 +159,13 @@ impl StatusUpdate {
             is_final: says_final.unwrap_or_else(|| status.state.is_terminal()),
             status,
             metadata: fields.metadata("metadata")?,
-            extra: fields.extra(version, &KNOWN),
+            extra: fields.extra(shape.version(), &KNOWN),
         })
     }
 }
 
 impl ArtifactUpdate {
-    fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
         const KNOWN: [&str; 7] = [
             "kind",
             "taskId",
@@ -174,11 +179,11 @@ impl ArtifactUpdate {
         Ok(Self {
             task_id: fields.require_word("taskId")?,
             context_id: fields.text("contextId")?.unwrap_or_default(),
-            artifact: fields.require("artifact", |raw| Artifact::read(version, raw))?,
+            artifact: fields.require("artifact", |raw| Artifact::read(shape, raw))?,
             append: fields.flag("append")?.unwrap_or(false),
             last_chunk: fields.flag("lastChunk")?.unwrap_or(false),
             metadata: fields.metadata("metadata")?,
-            extra: fields.extra(version, &KNOWN),
+            extra: fields.extra(shape.version(), &KNOWN),
         })
     }
 }

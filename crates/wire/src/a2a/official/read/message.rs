@@ -5,8 +5,9 @@ use serde_json::value::RawValue;
 use super::super::{
     Version,
     error::Fault,
-    fields::{Fields, Wrong, number},
+    fields::{Fields, REQUIRED, Wrong, number},
     model::{Message, Part, Role},
+    shape::Shape,
 };
 use crate::{a2a::seed::MAX_PARTS, json};
 
@@ -27,29 +28,42 @@ const KNOWN: [&str; 10] = [
 impl Version {
     /// Reads a message.
     pub fn read_message(self, raw: &RawValue) -> Result<Message, Fault> {
-        Ok(Message::read(self, raw)?)
+        Ok(Message::read(self.shape(), raw)?)
     }
 }
 
 impl Message {
-    pub(super) fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+    /// Reads what a caller says: there must be something in it.
+    pub(super) fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
         let fields = Fields::of(raw)?;
-        let id = fields.require_word("messageId")?;
-        let role = fields.require("role", role)?;
-        // REST of 0.3 calls them content.
-        let has_content = version == Version::V03 && fields.raw("parts")?.is_none();
-        let name = if has_content && fields.raw("content")?.is_some() {
-            "content"
-        } else {
-            "parts"
-        };
-        let list = fields.require(name, |raw| {
-            json::elements(raw).ok_or_else(|| Wrong::here("must be a list"))
-        })?;
-        if list.is_empty() {
-            return Err(Wrong::at(name, "must not be empty"));
+        // One version of the conformance kit leaves the role out in REST.
+        let message = Self::of_fields(shape, &fields, shape.is_proto().then_some(Role::User))?;
+        if message.parts.is_empty() {
+            let name = parts_name(shape, &fields)?;
+            let why = match fields.raw(name)? {
+                None => REQUIRED,
+                Some(_) => "must not be empty",
+            };
+            return Err(Wrong::at(name, why));
         }
-        if list.len() > MAX_PARTS {
+        Ok(message)
+    }
+
+    /// Reads what a server says: some say nothing, and leave out what goes without saying.
+    pub(super) fn read_said(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
+        Self::of_fields(shape, &Fields::of(raw)?, Some(Role::Agent))
+    }
+
+    fn of_fields(shape: Shape, fields: &Fields<'_>, usual: Option<Role>) -> Result<Self, Wrong> {
+        let id = fields.require_word("messageId")?;
+        let role = fields.read("role", role)?.or(usual);
+        let role = role.ok_or_else(|| Wrong::at("role", REQUIRED))?;
+        let name = parts_name(shape, fields)?;
+        let count = fields.read(name, |raw| {
+            let list = json::elements(raw).ok_or_else(|| Wrong::here("must be a list"))?;
+            Ok(list.len())
+        })?;
+        if count.is_some_and(|count| count > MAX_PARTS) {
             let why = format!("must not be more than {MAX_PARTS}");
             return Err(Wrong::at(name, why));
         }
@@ -58,13 +72,22 @@ impl Message {
             context_id: fields.word("contextId")?,
             task_id: fields.word("taskId")?,
             role,
-            parts: fields.list(name, |raw| Part::read(version, raw))?,
+            parts: fields.list(name, |raw| Part::read(shape, raw))?,
             metadata: fields.metadata("metadata")?,
             extensions: fields.texts("extensions")?,
             reference_task_ids: fields.texts("referenceTaskIds")?,
-            extra: fields.extra(version, &KNOWN),
+            extra: fields.extra(shape.version(), &KNOWN),
         })
     }
+}
+
+/// What the parts are called. REST of 0.3 calls them content.
+fn parts_name(shape: Shape, fields: &Fields<'_>) -> Result<&'static str, Wrong> {
+    let may_be_content = shape.version() == Version::V03 && fields.raw("parts")?.is_none();
+    if may_be_content && fields.raw("content")?.is_some() {
+        return Ok("content");
+    }
+    Ok("parts")
 }
 
 fn role(raw: &RawValue) -> Result<Role, Wrong> {

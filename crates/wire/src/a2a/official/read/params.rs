@@ -11,6 +11,7 @@ use super::{
             Configuration, GetParams, ListParams, Message, PushConfig, SendParams, State,
             TaskParams,
         },
+        shape::Shape,
         time,
     },
     item::state,
@@ -26,22 +27,7 @@ impl Version {
         params: Option<&RawValue>,
         max_depth: usize,
     ) -> Result<SendParams, Fault> {
-        let fields = Fields::of_params(params, max_depth)?;
-        let message = |raw| Message::read(self, raw);
-        // What REST of 0.3 may call it.
-        let has_request = self == Self::V03 && fields.raw("message")?.is_none();
-        let message = if has_request && fields.raw("request")?.is_some() {
-            fields.require("request", message)?
-        } else {
-            fields.require("message", message)?
-        };
-        let configuration = fields.read("configuration", |raw| Configuration::read(self, raw))?;
-        Ok(SendParams {
-            tenant: fields.word("tenant")?,
-            message,
-            configuration: configuration.unwrap_or_default(),
-            metadata: fields.metadata("metadata")?,
-        })
+        SendParams::read(self.shape(), params, max_depth)
     }
 
     /// Reads the params of a look at a task.
@@ -120,7 +106,52 @@ impl Version {
     }
 }
 
+impl SendParams {
+    pub(in crate::a2a::official) fn read(
+        shape: Shape,
+        params: Option<&RawValue>,
+        max_depth: usize,
+    ) -> Result<Self, Fault> {
+        let version = shape.version();
+        let fields = Fields::of_params(params, max_depth)?;
+        let message = |raw| Message::read(shape, raw);
+        // What REST of 0.3 may call it.
+        let has_request = version == Version::V03 && fields.raw("message")?.is_none();
+        let message = if has_request && fields.raw("request")?.is_some() {
+            fields.require("request", message)?
+        } else {
+            fields.require("message", message)?
+        };
+        let configuration = |raw| Configuration::read(version, raw);
+        let mut configuration = fields
+            .read("configuration", configuration)?
+            .unwrap_or_default();
+        if shape.is_proto() {
+            configuration.add_outer(&fields)?;
+        }
+        Ok(Self {
+            tenant: fields.word("tenant")?,
+            message,
+            configuration,
+            metadata: fields.metadata("metadata")?,
+        })
+    }
+}
+
 impl Configuration {
+    /// Takes what one version of the conformance kit writes beside the message in REST instead of in here.
+    fn add_outer(&mut self, outer: &Fields<'_>) -> Result<(), Wrong> {
+        let modes = outer.texts("acceptedOutputModes")?;
+        if self.accepted_output_modes.is_empty() {
+            self.accepted_output_modes = modes;
+        }
+        let history_length = outer.count("historyLength")?;
+        self.history_length = self.history_length.or(history_length);
+        let return_immediately = outer.flag("blocking")?.map(|blocking| !blocking);
+        self.return_immediately = self.return_immediately.or(return_immediately);
+        Ok(())
+    }
+
     fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
         let fields = Fields::of(raw)?;
         let push = |name| fields.read(name, |raw| PushConfig::read_inner(version, raw));

@@ -8,6 +8,8 @@ use super::super::{
     Version, base64,
     fields::{Fields, Wrong, own, text},
     model::{Content, Extra, Part, Raw},
+    shape::Shape,
+    v03_proto::FileBytes,
     write::DATA_WRAPPED,
 };
 use crate::json::{self, Member, Members, ObjectWriter};
@@ -40,7 +42,8 @@ const NOT_ONE: &str = "must hold exactly one of text, file and data";
 const NOT_ONE_NEW: &str = "must hold exactly one of text, raw, url and data";
 
 impl Part {
-    pub(super) fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
+    pub(super) fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
+        let version = shape.version();
         let fields = Fields::of(raw)?;
         let kind = match version {
             Version::V03 => fields.text("kind")?,
@@ -64,7 +67,7 @@ impl Part {
             part.add(Content::Url(url));
         }
         if let Some(file) = fields.object("file")? {
-            let file = part.add_file(version, &file);
+            let file = part.add_file(shape, &file);
             file.map_err(|wrong| wrong.within("file"))?;
         }
         match fields.given("data")? {
@@ -93,10 +96,14 @@ impl Draft {
         self.contents.push(content);
     }
 
-    fn add_file(&mut self, version: Version, file: &Fields<'_>) -> Result<(), Wrong> {
+    fn add_file(&mut self, shape: Shape, file: &Fields<'_>) -> Result<(), Wrong> {
+        let with_bytes = match shape {
+            Shape::V03Proto(FileBytes::Twice) => twice,
+            Shape::V03Proto(FileBytes::Once) | Shape::V03 | Shape::V10 => bytes,
+        };
         let bytes = [
             file.read("bytes", bytes)?,
-            file.read("fileWithBytes", twice)?,
+            file.read("fileWithBytes", with_bytes)?,
         ];
         for bytes in bytes.into_iter().flatten() {
             self.add(Content::Bytes(bytes));
@@ -111,6 +118,7 @@ impl Draft {
         }
         self.media_type = file.word("mimeType")?.or(self.media_type.take());
         self.filename = file.word("name")?.or(self.filename.take());
+        let version = shape.version();
         let unknown = file.extra(version, &KNOWN_IN_FILE);
         if !unknown.fields.is_empty() {
             let mut out = String::new();
@@ -223,9 +231,9 @@ fn bytes(raw: &RawValue) -> Result<String, Wrong> {
     base64::normal(text(raw)?).ok_or_else(|| Wrong::here("must be base64"))
 }
 
-/// The bytes of a file in REST of 0.3, where the official libraries write base64 twice.
+/// Bytes in base64, in base64 again. What can only have been written once is taken as that.
 fn twice(raw: &RawValue) -> Result<String, Wrong> {
     let outer = bytes(raw)?;
-    let inner = base64::decode(&outer).filter(|inner| !inner.is_empty());
-    Ok(inner.and_then(base64::normal).unwrap_or(outer))
+    let inner = base64::decode(&outer).and_then(base64::normal);
+    Ok(inner.unwrap_or(outer))
 }

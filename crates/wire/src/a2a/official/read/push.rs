@@ -6,7 +6,7 @@ use super::super::{
     Version,
     error::Fault,
     fields::{Fields, Wrong},
-    model::{Authentication, PushConfig, PushListParams, PushParams},
+    model::{Authentication, PushConfig, PushCreateParams, PushListParams, PushParams},
 };
 
 /// The fields of a push config, in both versions.
@@ -26,10 +26,13 @@ impl Version {
         self,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<PushConfig, Fault> {
+    ) -> Result<PushCreateParams, Fault> {
         let fields = Fields::of_params(params, max_depth)?;
         let task = fields.require_word("taskId")?;
-        Ok(PushConfig::read(self, &fields, task)?)
+        Ok(PushCreateParams {
+            tenant: fields.word("tenant")?,
+            config: PushConfig::read(self, &fields, task)?,
+        })
     }
 
     /// The same where the task is named in the address.
@@ -38,11 +41,13 @@ impl Version {
         task: &str,
         body: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<PushConfig, Fault> {
+    ) -> Result<PushCreateParams, Fault> {
         let fields = Fields::of_params(body, max_depth)?;
+        let tenant = fields.word("tenant")?;
         let task = task.to_owned();
         let Some(inner) = fields.object("config")?.filter(|_| self == Self::V03) else {
-            return Ok(PushConfig::read(self, &fields, task)?);
+            let config = PushConfig::read(self, &fields, task)?;
+            return Ok(PushCreateParams { tenant, config });
         };
         // What callers of REST in 0.3 put around it.
         let config = PushConfig::read(self, &inner, task);
@@ -50,7 +55,7 @@ impl Version {
         if config.id.is_none() {
             config.id = fields.word("configId")?;
         }
-        Ok(config)
+        Ok(PushCreateParams { tenant, config })
     }
 
     /// Reads the params that name a push config.

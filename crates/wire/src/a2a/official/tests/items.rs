@@ -3,7 +3,7 @@
 use super::*;
 use crate::a2a::official::{
     model::{Item, Page, State, Task},
-    v03_proto,
+    v03_proto::{self, FileBytes},
 };
 
 const TASK_03: &str = r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"canceled","message":{"kind":"message","messageId":"m2","role":"agent","parts":[{"kind":"text","text":"done"}]},"timestamp":"2026-11-16T10:00:00.123Z"},"artifacts":[{"artifactId":"a","name":"n","description":"d","parts":[{"kind":"data","data":{"k":1}}],"metadata":{"x":1},"extensions":["urn:e"]}],"history":[{"kind":"message","messageId":"m1","contextId":"c","taskId":"t","role":"user","parts":[{"kind":"text","text":"go"}]}],"metadata":{"y":2}}"#;
@@ -33,7 +33,7 @@ fn a_task_looks_as_each_version_has_it() {
         assert_eq!(item(Version::V03, &read), TASK_03);
         assert_eq!(item(Version::V10, &read), wrapped(TASK_10));
         assert_eq!(
-            written(|out| v03_proto::write_item(&read, out)),
+            written(|out| v03_proto::write_item(FileBytes::Once, &read, out)),
             wrapped(TASK_REST)
         );
         assert_eq!(
@@ -43,7 +43,10 @@ fn a_task_looks_as_each_version_has_it() {
         let Item::Task(task) = read else { panic!() };
         assert_eq!(written(|out| Version::V03.write_task(&task, out)), TASK_03);
         assert_eq!(written(|out| Version::V10.write_task(&task, out)), TASK_10);
-        assert_eq!(written(|out| v03_proto::write_task(&task, out)), TASK_REST);
+        assert_eq!(
+            written(|out| v03_proto::write_task(FileBytes::Once, &task, out)),
+            TASK_REST
+        );
     }
 }
 
@@ -54,7 +57,7 @@ fn updates_look_as_each_version_has_them() {
         assert_eq!(item(Version::V03, &read), STATUS_03);
         assert_eq!(item(Version::V10, &read), STATUS_10);
         assert_eq!(
-            written(|out| v03_proto::write_item(&read, out)),
+            written(|out| v03_proto::write_item(FileBytes::Once, &read, out)),
             STATUS_REST
         );
     }
@@ -63,7 +66,7 @@ fn updates_look_as_each_version_has_them() {
         assert_eq!(item(Version::V03, &read), ARTIFACT_03);
         assert_eq!(item(Version::V10, &read), ARTIFACT_10);
         assert_eq!(
-            written(|out| v03_proto::write_item(&read, out)),
+            written(|out| v03_proto::write_item(FileBytes::Once, &read, out)),
             ARTIFACT_10
         );
     }

@@ -1,7 +1,10 @@
 //! What callers ask, and how they are told that they ask it wrong.
 
 use super::*;
-use crate::a2a::official::model::{Role, State};
+use crate::a2a::official::{
+    model::{Role, State},
+    v03_proto::{self, FileBytes},
+};
 
 const SEND_03: &str = r#"{
   "message": {
@@ -100,6 +103,39 @@ fn a_send_is_read_alike_in_every_spelling() {
                 }
             )
         );
+    }
+}
+
+#[test]
+fn a_send_by_rest_of_the_old_version_may_be_flat_and_without_a_role() {
+    let read = |json| v03_proto::read_send(FileBytes::Once, Some(raw(json)), MAX_DEPTH);
+    let send = read(
+        r#"{"message":{"message_id":"m","parts":[{"text":"a"}]},"blocking":false,"history_length":2,"accepted_output_modes":["text/plain"]}"#,
+    )
+    .unwrap();
+    assert_eq!(send.message.role, Role::User);
+    let configuration = send.configuration;
+    assert_eq!(configuration.return_immediately, Some(true));
+    assert_eq!(configuration.history_length, Some(2));
+    assert_eq!(configuration.accepted_output_modes, ["text/plain"]);
+
+    // What stands where it belongs is what counts.
+    let send = read(
+        r#"{"message":{"message_id":"m","role":"ROLE_AGENT","parts":[{"text":"a"}]},"blocking":false,"historyLength":2,"acceptedOutputModes":["a/b"],"configuration":{"blocking":true,"historyLength":0,"acceptedOutputModes":["c/d"]}}"#,
+    )
+    .unwrap();
+    assert_eq!(send.message.role, Role::Agent);
+    let configuration = send.configuration;
+    assert_eq!(configuration.return_immediately, Some(false));
+    assert_eq!(configuration.history_length, Some(0));
+    assert_eq!(configuration.accepted_output_modes, ["c/d"]);
+
+    let fault = read(r#"{"message":{"message_id":"m","parts":[{"text":"a"}]},"historyLength":-1}"#);
+    assert_eq!(field(&fault.unwrap_err()), "historyLength");
+    let plain = raw(r#"{"message":{"messageId":"m","parts":[{"text":"a"}]}}"#);
+    for version in BOTH {
+        let fault = version.read_send(Some(plain), MAX_DEPTH).unwrap_err();
+        assert_eq!(field(&fault), "message.role");
     }
 }
 

@@ -1,7 +1,10 @@
 //! Parts: the same in both versions, and what one of them cannot say.
 
 use super::*;
-use crate::a2a::official::{model::Item, v03_proto};
+use crate::a2a::official::{
+    model::Item,
+    v03_proto::{self, FileBytes},
+};
 
 /// The parts that `version` makes of a message.
 fn parts(version: Version, message: &Message) -> String {
@@ -49,12 +52,12 @@ fn both_versions_say_the_same_of_every_part() {
 
 #[test]
 fn rest_of_the_old_version_has_its_own_names() {
+    let files = FileBytes::Once;
     for (json, expected) in [
         (r#"[{"text":"hi"}]"#, r#"[{"text":"hi"}]"#),
-        // The official libraries write base64 twice.
         (
             r#"[{"raw":"aGk="}]"#,
-            r#"[{"file":{"fileWithBytes":"YUdrPQ=="}}]"#,
+            r#"[{"file":{"fileWithBytes":"aGk="}}]"#,
         ),
         (
             r#"[{"url":"https://e.x/a","mediaType":"a/b","filename":"a"}]"#,
@@ -68,22 +71,65 @@ fn rest_of_the_old_version_has_its_own_names() {
     ] {
         let message = message_of(Version::V10, json).unwrap();
         let item = Item::Message(Box::new(message));
-        let out = written(|out| v03_proto::write_item(&item, out));
+        let out = written(|out| v03_proto::write_item(files, &item, out));
         let start = r#"{"message":{"messageId":"m","role":"ROLE_USER","content":"#;
         assert_eq!(out, format!("{start}{expected}}}}}"));
-        let Item::Message(message) = Version::V03.read_item(raw(&out)).unwrap() else {
+        let Item::Message(message) = v03_proto::read_item(files, raw(&out)).unwrap() else {
             panic!("{out}");
         };
         assert_eq!(parts(Version::V10, &message), json);
     }
 }
 
+/// A file in a request of REST in 0.3, as its bytes are in 1.0.
+fn bytes_of_rest(files: FileBytes, bytes: &str) -> String {
+    let json = format!(
+        r#"{{"message":{{"message_id":"m","content":[{{"file":{{"file_with_bytes":"{bytes}"}}}}]}}}}"#
+    );
+    let params = v03_proto::read_send(files, Some(raw(&json)), MAX_DEPTH).unwrap();
+    let parts = parts(Version::V10, &params.message);
+    let bytes = parts.strip_prefix(r#"[{"raw":""#).unwrap();
+    bytes.strip_suffix(r#""}]"#).unwrap().to_owned()
+}
+
 #[test]
-fn bytes_that_were_written_once_are_taken_as_well() {
-    let json = r#"[{"file":{"file_with_bytes":"/9j/4A==","mime_type":"image/jpeg"}}]"#;
-    let message = message_of(Version::V03, json).unwrap();
-    let expected = r#"[{"raw":"/9j/4A==","mediaType":"image/jpeg"}]"#;
-    assert_eq!(parts(Version::V10, &message), expected);
+fn bytes_are_put_into_base64_as_often_as_the_client_does() {
+    for (bytes, twice) in [
+        ("aGk=", "YUdrPQ=="),
+        // These are no text.
+        ("/9j/4A==", "LzlqLzRBPT0="),
+        // This is a text that is base64 itself, and the base64 of it.
+        ("aGVsbG8x", "YUdWc2JHOHg="),
+        ("YUdrPQ==", "WVVkclBRPT0="),
+        ("", ""),
+    ] {
+        let message = message_of(Version::V10, &format!(r#"[{{"raw":"{bytes}"}}]"#)).unwrap();
+        let item = Item::Message(Box::new(message));
+        for (files, expected) in [(FileBytes::Once, bytes), (FileBytes::Twice, twice)] {
+            let out = written(|out| v03_proto::write_item(files, &item, out));
+            let file = format!(r#""content":[{{"file":{{"fileWithBytes":"{expected}"}}}}]"#);
+            assert!(out.contains(&file), "{files:?}: {out}");
+            assert_eq!(bytes_of_rest(files, expected), bytes, "{files:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_have_been_put_into_base64_twice_was_so_once() {
+    assert_eq!(bytes_of_rest(FileBytes::Twice, "/9j/4A=="), "/9j/4A==");
+    assert_eq!(bytes_of_rest(FileBytes::Twice, "aGkh"), "aGkh");
+}
+
+#[test]
+fn bytes_under_the_name_of_json_rpc_are_in_base64_once_for_everybody() {
+    let json = raw(
+        r#"{"message":{"messageId":"m","parts":[{"kind":"file","file":{"bytes":"YUdrPQ=="}}]}}"#,
+    );
+    for files in [FileBytes::Once, FileBytes::Twice] {
+        let params = v03_proto::read_send(files, Some(json), MAX_DEPTH).unwrap();
+        let expected = r#"[{"raw":"YUdrPQ=="}]"#;
+        assert_eq!(parts(Version::V10, &params.message), expected);
+    }
 }
 
 #[test]

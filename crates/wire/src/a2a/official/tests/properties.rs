@@ -6,11 +6,11 @@ use super::*;
 use crate::{
     a2a::official::{
         model::{
-            Artifact, ArtifactUpdate, Content, Extra, Item, Part, Raw, Role, State, Status,
-            StatusUpdate, Task,
+            Artifact, ArtifactUpdate, Configuration, Content, Extra, Item, Part, PushConfig, Raw,
+            Role, SendParams, State, Status, StatusUpdate, Task,
         },
-        rpc::Call,
-        v03_proto,
+        rpc::{Call, Response},
+        v03_proto::{self, FileBytes},
     },
     json::push_string,
 };
@@ -262,6 +262,43 @@ fn item() -> impl Strategy<Value = Item> {
     ]
 }
 
+fn configuration() -> impl Strategy<Value = Configuration> {
+    let push =
+        (option::of(word()), word(), option::of(word())).prop_map(|(id, url, token)| PushConfig {
+            id,
+            task_id: None,
+            url,
+            token,
+            authentication: None,
+            extra: Extra::new(),
+        });
+    (
+        vec(any::<String>(), 0..3),
+        option::of(0usize..9),
+        option::of(any::<bool>()),
+        option::of(push),
+    )
+        .prop_map(
+            |(accepted_output_modes, history_length, return_immediately, push)| Configuration {
+                accepted_output_modes,
+                history_length,
+                return_immediately,
+                push,
+            },
+        )
+}
+
+fn send_params() -> impl Strategy<Value = SendParams> {
+    (option::of(word()), message(), configuration(), metadata()).prop_map(
+        |(tenant, message, configuration, metadata)| SendParams {
+            tenant,
+            message,
+            configuration,
+            metadata,
+        },
+    )
+}
+
 /// Reads what `version` may say to anybody, and writes what comes of it.
 fn read_everything(version: Version, raw: &RawValue) {
     let params = Some(raw);
@@ -283,7 +320,12 @@ fn read_everything(version: Version, raw: &RawValue) {
         for version in BOTH {
             written(|out| version.write_item(&item, out));
         }
-        written(|out| v03_proto::write_item(&item, out));
+    }
+    for files in [FileBytes::Once, FileBytes::Twice] {
+        v03_proto::read_send(files, params, MAX_DEPTH).ok();
+        if let Ok(item) = v03_proto::read_item(files, raw) {
+            written(|out| v03_proto::write_item(files, &item, out));
+        }
     }
 }
 
@@ -315,15 +357,46 @@ proptest! {
     fn nothing_is_lost_that_both_versions_can_say(item in item()) {
         let new = written(|out| Version::V10.write_item(&item, out));
         let old = written(|out| Version::V03.write_item(&item, out));
-        let rest = written(|out| v03_proto::write_item(&item, out));
-        for (version, json) in [(Version::V10, &new), (Version::V03, &old), (Version::V03, &rest)] {
-            let read = version.read_item(raw(json)).unwrap();
-            prop_assert_eq!(&written(|out| Version::V10.write_item(&read, out)), &new);
-            if version == Version::V03 {
+        let read = Version::V10.read_item(raw(&new)).unwrap();
+        prop_assert_eq!(&written(|out| Version::V10.write_item(&read, out)), &new);
+        for files in [FileBytes::Once, FileBytes::Twice] {
+            let rest = written(|out| v03_proto::write_item(files, &item, out));
+            for read in [
+                Version::V03.read_item(raw(&old)).unwrap(),
+                v03_proto::read_item(files, raw(&rest)).unwrap(),
+            ] {
+                prop_assert_eq!(&written(|out| Version::V10.write_item(&read, out)), &new);
                 prop_assert_eq!(&written(|out| Version::V03.write_item(&read, out)), &old);
-                prop_assert_eq!(&written(|out| v03_proto::write_item(&read, out)), &rest);
+                let again = written(|out| v03_proto::write_item(files, &read, out));
+                prop_assert_eq!(&again, &rest);
             }
         }
+    }
+
+    #[test]
+    fn what_a_client_asks_is_read_as_it_was_meant(params in send_params()) {
+        let new = written(|out| Version::V10.write_send_params(&params, out));
+        let read = Version::V10.read_send(Some(raw(&new)), MAX_DEPTH).unwrap();
+        prop_assert_eq!(&written(|out| Version::V10.write_send_params(&read, out)), &new);
+        let tenant = params.tenant.clone();
+        let same = |read: &SendParams| {
+            let read = SendParams { tenant: tenant.clone(), ..read.clone() };
+            written(|out| Version::V10.write_send_params(&read, out))
+        };
+        let old = written(|out| Version::V03.write_send_params(&params, out));
+        prop_assert_eq!(&same(&Version::V03.read_send(Some(raw(&old)), MAX_DEPTH).unwrap()), &new);
+        for files in [FileBytes::Once, FileBytes::Twice] {
+            let rest = written(|out| v03_proto::write_send_params(files, &params, out));
+            prop_assert_eq!(&same(&v03_proto::read_send(files, Some(raw(&rest)), MAX_DEPTH).unwrap()), &new);
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_of_answers_panic(body in any::<Vec<u8>>(), json in json(), status in any::<u16>()) {
+        Response::read(&body).ok();
+        Response::read(json.as_bytes()).ok();
+        Response::read(format!(r#"{{"jsonrpc":"2.0","id":1,"error":{json}}}"#).as_bytes()).ok();
+        Fault::from_rest(status, raw(&json));
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn a_config_looks_as_each_version_has_it() {
         old.push_from_body("t", Some(raw(CREATE_REST)), MAX_DEPTH),
         new.push_from_body("t", Some(raw(FLAT)), MAX_DEPTH),
     ] {
-        let config = config.unwrap();
+        let config = config.unwrap().config;
         assert_eq!(written(|out| old.write_push(&config, out)), NESTED);
         assert_eq!(written(|out| new.write_push(&config, out)), FLAT);
         assert_eq!(written(|out| v03_proto::write_push(&config, out)), NAMED);
@@ -47,10 +47,32 @@ fn a_config_looks_as_each_version_has_it() {
 }
 
 #[test]
+fn a_config_is_for_the_agent_that_the_request_names() {
+    let named = |json: &str| json.replacen('{', r#"{"tenant":"x","#, 1);
+    let (old, new) = (Version::V03, Version::V10);
+    for (version, json) in [(old, NESTED), (new, FLAT), (old, CREATE_REST)] {
+        let read = |json: &str| {
+            let params = version.push_from_body("t", Some(raw(json)), MAX_DEPTH);
+            params.unwrap()
+        };
+        assert_eq!(read(json).tenant, None);
+        let params = read(&named(json));
+        assert_eq!(params.tenant.as_deref(), Some("x"));
+        let out = written(|out| version.write_push(&params.config, out));
+        assert!(!out.contains("tenant"), "{out}");
+    }
+    for (version, json) in [(old, NESTED), (new, FLAT)] {
+        let params = version.read_push(Some(raw(&named(json))), MAX_DEPTH);
+        assert_eq!(params.unwrap().tenant.as_deref(), Some("x"));
+    }
+}
+
+#[test]
 fn the_least_of_a_config_is_where_to() {
     let json = r#"{"taskId":"t","url":"u","token":"","authentication":{}}"#;
     for version in BOTH {
-        let config = version.read_push(Some(raw(json)), MAX_DEPTH).unwrap();
+        let params = version.read_push(Some(raw(json)), MAX_DEPTH).unwrap();
+        let config = params.config;
         assert!(config.id.is_none() && config.token.is_none());
         assert!(config.authentication.is_none());
     }

@@ -5,9 +5,9 @@ use super::{
         Version,
         model::{Artifact, ArtifactUpdate, Item, Page, State, Status, StatusUpdate, Task},
         names::OLD_CANCELED,
+        shape::Shape,
         time,
     },
-    Shape,
     message::put_texts,
 };
 use crate::json::ObjectWriter;
@@ -101,8 +101,8 @@ impl Shape {
     fn state(self, state: State) -> &'static str {
         match self {
             Self::V03 => state.name(Version::V03),
-            Self::V03Proto if state == State::Canceled => OLD_CANCELED,
-            Self::V03Proto | Self::V10 => state.name(Version::V10),
+            Self::V03Proto(_) if state == State::Canceled => OLD_CANCELED,
+            Self::V03Proto(_) | Self::V10 => state.name(Version::V10),
         }
     }
 

@@ -8,8 +8,10 @@ use super::{
     super::{
         Version, base64,
         model::{Content, Extra, Message, Part, Role},
+        shape::Shape,
+        v03_proto::FileBytes,
     },
-    DATA_WRAPPED, Shape,
+    DATA_WRAPPED,
 };
 use crate::json::{Member, Members, ObjectWriter};
 
@@ -32,12 +34,12 @@ impl Shape {
             .text("role", self.role(message.role));
         let parts = match self {
             Self::V03 | Self::V10 => "parts",
-            Self::V03Proto => "content",
+            Self::V03Proto(_) => "content",
         };
         self.put_parts(parts, &message.parts, object);
         object.maybe_raw("metadata", message.metadata.as_deref());
         put_texts("extensions", &message.extensions, object);
-        if self != Self::V03Proto {
+        if !self.is_proto() {
             put_texts("referenceTaskIds", &message.reference_task_ids, object);
         }
         self.put_extra(&message.extra, object);
@@ -46,7 +48,7 @@ impl Shape {
     fn role(self, role: Role) -> &'static str {
         role.name(match self {
             Self::V03 => Version::V03,
-            Self::V03Proto | Self::V10 => Version::V10,
+            Self::V03Proto(_) | Self::V10 => Version::V10,
         })
     }
 
@@ -54,7 +56,7 @@ impl Shape {
         object.list(name, parts, |out, part| {
             let mut object = ObjectWriter::open(out);
             match self {
-                Self::V03 | Self::V03Proto => self.put_old_part(part, &mut object),
+                Self::V03 | Self::V03Proto(_) => self.put_old_part(part, &mut object),
                 Self::V10 => put_part(part, &mut object),
             }
             self.put_extra(&part.extra, &mut object);
@@ -72,16 +74,17 @@ impl Shape {
                 object.text("text", text.as_str());
             }
             Content::Bytes(bytes) => self.put_file(part, object, |file| {
-                if self == Self::V03Proto {
-                    // The official libraries take the base64 for the bytes.
-                    file.text("fileWithBytes", base64::encode(bytes).as_str());
-                } else {
-                    file.text("bytes", bytes.as_str());
-                }
+                match self {
+                    Self::V03 | Self::V10 => file.text("bytes", bytes.as_str()),
+                    Self::V03Proto(FileBytes::Once) => file.text("fileWithBytes", bytes.as_str()),
+                    Self::V03Proto(FileBytes::Twice) => {
+                        file.text("fileWithBytes", base64::encode(bytes).as_str())
+                    }
+                };
             }),
             Content::Url(url) => self.put_file(part, object, |file| {
                 let name = match self {
-                    Self::V03Proto => "fileWithUri",
+                    Self::V03Proto(_) => "fileWithUri",
                     Self::V03 | Self::V10 => "uri",
                 };
                 file.text(name, url.as_str());
@@ -129,7 +132,7 @@ impl Shape {
     /// Fields that are not known here, if they are of the version that is written.
     pub(super) fn put_extra(self, extra: &Extra, object: &mut ObjectWriter<'_>) {
         // The readers of REST in 0.3 take nothing that they do not know.
-        if self == Self::V03Proto || extra.version != Some(self.version()) {
+        if self.is_proto() || extra.version != Some(self.version()) {
             return;
         }
         for (name, value) in &extra.fields {

@@ -1,6 +1,6 @@
 //! Push configs.
 
-use super::{super::model::PushConfig, Shape};
+use super::super::{model::PushConfig, shape::Shape};
 use crate::json::ObjectWriter;
 
 impl Shape {
@@ -17,7 +17,7 @@ impl Shape {
                         self.put_push(config, inner);
                     });
             }
-            Self::V03Proto => {
+            Self::V03Proto(_) => {
                 let id = config.id.as_deref().unwrap_or_default();
                 let name = format!("tasks/{task}/pushNotificationConfigs/{id}");
                 object
@@ -65,7 +65,7 @@ impl Shape {
         object.close();
     }
 
-    fn put_push(self, config: &PushConfig, object: &mut ObjectWriter<'_>) {
+    pub(super) fn put_push(self, config: &PushConfig, object: &mut ObjectWriter<'_>) {
         object
             .text("url", config.url.as_str())
             .maybe_text("token", config.token.as_deref());

@@ -6,7 +6,8 @@ use jackfield_wire::a2a::official::{
     error::Fault,
     model::{
         Authentication, Configuration, Content, Extra, GetParams, ListParams, Message, Part,
-        PushConfig, PushListParams, PushParams, Raw, Role, SendParams, State, TaskParams,
+        PushConfig, PushCreateParams, PushListParams, PushParams, Raw, Role, SendParams, State,
+        TaskParams,
     },
 };
 use jiff::Timestamp;
@@ -174,11 +175,13 @@ pub(in crate::official::grpc) fn subscribe(
 /// Reads who is to be notified of a task.
 pub(in crate::official::grpc) fn push(
     given: proto::TaskPushNotificationConfig,
-) -> Result<PushConfig, Fault> {
+) -> Result<PushCreateParams, Fault> {
     if given.task_id.is_empty() {
         return Err(missing("taskId"));
     }
-    push_at("", given)
+    let tenant = word(given.tenant.clone());
+    let config = push_at("", given)?;
+    Ok(PushCreateParams { tenant, config })
 }
 
 fn push_at(path: &str, given: proto::TaskPushNotificationConfig) -> Result<PushConfig, Fault> {

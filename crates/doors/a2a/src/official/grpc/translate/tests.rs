@@ -85,7 +85,7 @@ proptest! {
             from_json(|out| Version::V10.write_push(&config, out));
         let bytes = write::push(config.clone());
         prop_assert_eq!(generated::<protojson::TaskPushNotificationConfig>(&bytes), json);
-        let back = read::push(bytes).unwrap();
+        let back = read::push(bytes).unwrap().config;
         prop_assert_eq!(format!("{back:?}"), format!("{config:?}"));
         let json: Pushes = from_json(|out| {
             Version::V10.write_pushes(std::slice::from_ref(&config), "", out);
@@ -221,7 +221,7 @@ fn the_other_requests_are_read_and_refused_as_in_json() {
 #[test]
 fn the_requests_about_push_configs_are_read_and_refused_as_in_json() {
     for asked in [
-        json!({"id": "p", "taskId": "t", "url": "https://a.example/"}),
+        json!({"tenant": "echo", "id": "p", "taskId": "t", "url": "https://a.example/"}),
         json!({"taskId": "t", "url": "https://a.example/", "authentication": {"scheme": "Basic"}}),
         json!({"url": "https://a.example/"}),
         json!({"taskId": "t"}),

@@ -1,12 +1,13 @@
-//! Looks at JSON text without building values: how deep it nests, and which field a parser's error is about. Serde's
-//! own limit does not count what is passed on as raw JSON, its errors name a line and not a field, and it takes a list
-//! for an object, which [`Object`] does not.
+//! Bodies of JSON, read strictly. The text is looked at without building values: how deep it nests, and which field a
+//! parser's error is about. Serde's own limit does not count what is passed on as raw JSON, its errors name a line and
+//! not a field, and it takes a list for an object, which [`Object`] does not.
 
 use std::{fmt, marker::PhantomData};
 
+use jackfield_core::failure::{Failure, Reason};
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
 /// Something that is written as an object and not as the list of its fields.
@@ -29,6 +30,24 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
+/// Reads a body that is one object and nests at most `depth` levels; a refusal names the field.
+pub fn parse<T: DeserializeOwned>(text: &[u8], depth: usize) -> Result<T, Failure> {
+    if is_deeper_than(text, depth) {
+        let text = format!("the body nests deeper than {depth} levels; flatten it");
+        return Err(Failure::new(Reason::Invalid, text));
+    }
+    let parsed = serde_json::from_slice::<Object<T>>(text);
+    parsed.map(|object| object.0).map_err(|error| {
+        let field = field_at(text, error.line(), error.column());
+        let text = if field.is_empty() {
+            format!("the body is not what this route takes: {error}")
+        } else {
+            format!("field {field:?} of the body: {error}")
+        };
+        Failure::new(Reason::Invalid, text)
+    })
+}
+
 /// A path of keys and indexes, such as `parts[0].file`.
 #[derive(Debug, Default)]
 struct Walk {
@@ -45,7 +64,7 @@ enum Place {
 }
 
 /// Whether the text nests deeper than `max`. What is not JSON is left for the parser to refuse.
-pub(crate) fn is_deeper_than(text: &[u8], max: usize) -> bool {
+fn is_deeper_than(text: &[u8], max: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for byte in text {
         if in_string {
@@ -73,7 +92,7 @@ pub(crate) fn is_deeper_than(text: &[u8], max: usize) -> bool {
 }
 
 /// Which field the byte at a line and column (both from 1) belongs to; empty at the top.
-pub(crate) fn field_at(text: &[u8], line: usize, column: usize) -> String {
+fn field_at(text: &[u8], line: usize, column: usize) -> String {
     let start: usize = text
         .split_inclusive(|byte| *byte == b'\n')
         .take(line.saturating_sub(1))
@@ -217,5 +236,28 @@ mod tests {
             field_at(&text[..end], 1, end);
             is_deeper_than(&text[..end], 64);
         }
+    }
+
+    #[test]
+    fn a_bad_body_is_refused_by_field_and_line() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Wanted {
+            #[serde(rename = "name")]
+            _name: String,
+        }
+        let refused = parse::<Wanted>(b"{\"name\":\n 5}", 64).unwrap_err();
+        assert!(refused.text.contains("\"name\"") && refused.text.contains("line 2"));
+        assert!(
+            parse::<Wanted>(b"[\"x\"]", 64).is_err(),
+            "a list is no object"
+        );
+        let deep = format!("{{\"x\":{}1{}}}", "[".repeat(64), "]".repeat(64));
+        assert!(
+            parse::<serde::de::IgnoredAny>(deep.as_bytes(), 64)
+                .unwrap_err()
+                .text
+                .contains("64")
+        );
+        assert!(parse::<serde::de::IgnoredAny>(deep.as_bytes(), 65).is_ok());
     }
 }

@@ -1,0 +1,88 @@
+//! Which context of the server each conversation with a remote is.
+
+use std::collections::HashMap;
+
+use jackfield_core::id::SessionId;
+use parking_lot::Mutex;
+
+/// How many conversations are remembered; the one that was quiet for longest is forgotten for a new one.
+const MOST: usize = 4096;
+/// How long the name of a context may be, in bytes. One that is longer is not remembered: servers make them of UUIDs.
+const LONGEST: usize = 1024;
+
+/// The contexts of a remote's conversations.
+#[derive(Debug, Default)]
+pub(super) struct Contexts(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    known: HashMap<SessionId, Context>,
+    /// Rises with every use.
+    now: u64,
+}
+
+#[derive(Debug)]
+struct Context {
+    name: String,
+    used: u64,
+}
+
+impl Contexts {
+    /// The context of a conversation.
+    pub(super) fn get(&self, session: &SessionId) -> Option<String> {
+        let mut inner = self.0.lock();
+        inner.now += 1;
+        let now = inner.now;
+        let context = inner.known.get_mut(session)?;
+        context.used = now;
+        Some(context.name.clone())
+    }
+
+    /// Remembers the context of a conversation.
+    pub(super) fn put(&self, session: &SessionId, name: String) {
+        if name.is_empty() || name.len() > LONGEST {
+            return;
+        }
+        let mut inner = self.0.lock();
+        inner.now += 1;
+        let used = inner.now;
+        if inner.known.len() >= MOST && !inner.known.contains_key(session) {
+            let quiet = inner.known.iter().min_by_key(|(_, context)| context.used);
+            if let Some(session) = quiet.map(|(session, _)| session.clone()) {
+                inner.known.remove(&session);
+            }
+        }
+        inner.known.insert(session.clone(), Context { name, used });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(number: usize) -> SessionId {
+        SessionId::parse(&format!("s{number}")).unwrap()
+    }
+
+    #[test]
+    fn the_conversation_that_was_quiet_for_longest_is_forgotten_first() {
+        let contexts = Contexts::default();
+        for number in 0..MOST {
+            contexts.put(&session(number), format!("c{number}"));
+        }
+        assert_eq!(contexts.get(&session(0)).as_deref(), Some("c0"));
+        contexts.put(&session(MOST), "new".to_owned());
+        assert_eq!(contexts.get(&session(1)), None);
+        assert_eq!(contexts.get(&session(0)).as_deref(), Some("c0"));
+        contexts.put(&session(0), "changed".to_owned());
+        assert_eq!(contexts.get(&session(0)).as_deref(), Some("changed"));
+        assert_eq!(contexts.get(&session(MOST)).as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn a_name_without_measure_is_not_remembered() {
+        let contexts = Contexts::default();
+        contexts.put(&session(0), "x".repeat(LONGEST + 1));
+        assert_eq!(contexts.get(&session(0)), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! What a remote is shown with each request. Secrets are read from where they are each time, so that a changed one counts
+//! at once; only a token that was fetched is kept, until it runs out or is refused.
+//!
+//! Nothing secret is in errors, logs or debug output.
+
+mod oauth;
+#[cfg(test)]
+mod tests;
+
+use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
+use jackfield_kit::outbound::Outbound;
+
+use self::oauth::Tokens;
+use super::spec::{Auth, Source};
+
+/// The most bytes of a secret. Whatever is larger is another file than was meant.
+const MAX_SECRET: u64 = 64 << 10;
+
+/// What a remote is shown.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    bearer: Option<Source>,
+    headers: Vec<(HeaderName, Source)>,
+    tokens: Option<Tokens>,
+}
+
+impl Credentials {
+    /// What the operator named; the error says what is wrong with it. Nothing is read yet.
+    pub(crate) fn new(auth: &Auth, outbound: Outbound) -> Result<Self, String> {
+        let mut headers = Vec::new();
+        for (name, source) in &auth.headers {
+            let parsed = HeaderName::try_from(name.as_str());
+            let parsed = parsed.map_err(|_| format!("{name:?} is no name of a header"))?;
+            headers.push((parsed, source.clone()));
+        }
+        let ways = [
+            auth.bearer.is_some(),
+            auth.oauth.is_some(),
+            headers.iter().any(|(name, _)| *name == AUTHORIZATION),
+        ];
+        if ways.into_iter().filter(|is_used| *is_used).count() > 1 {
+            let why = "give one of bearer, oauth and the header Authorization: they are one header";
+            return Err(why.to_owned());
+        }
+        let oauth = auth.oauth.clone();
+        let tokens = oauth
+            .map(|oauth| Tokens::new(oauth, outbound))
+            .transpose()?;
+        Ok(Self {
+            bearer: auth.bearer.clone(),
+            headers,
+            tokens,
+        })
+    }
+
+    /// Nothing at all.
+    pub(crate) fn none() -> Self {
+        Self {
+            bearer: None,
+            headers: Vec::new(),
+            tokens: None,
+        }
+    }
+
+    /// Adds them to a request; the error says which are not there.
+    pub(crate) async fn apply(&self, headers: &mut HeaderMap) -> Result<(), String> {
+        if let Some(source) = &self.bearer {
+            let token = read(source).await?;
+            headers.insert(AUTHORIZATION, bearer(&token).ok_or_else(|| unfit(source))?);
+        }
+        for (name, source) in &self.headers {
+            let value = read(source).await?;
+            headers.insert(name.clone(), secret(&value).ok_or_else(|| unfit(source))?);
+        }
+        if let Some(tokens) = &self.tokens {
+            headers.insert(AUTHORIZATION, tokens.current().await?);
+        }
+        Ok(())
+    }
+
+    /// The server refused them: a token that was fetched is fetched anew.
+    pub(crate) fn refused(&self) {
+        if let Some(tokens) = &self.tokens {
+            tokens.forget();
+        }
+    }
+}
+
+fn bearer(token: &str) -> Option<HeaderValue> {
+    secret(&format!("Bearer {token}"))
+}
+
+/// A header that nobody prints.
+fn secret(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn unfit(source: &Source) -> String {
+    format!("what is in {} does not fit into a header", named(source))
+}
+
+/// A source, for people.
+fn named(source: &Source) -> String {
+    match source {
+        Source::Env(name) => format!("the environment variable {name}"),
+        Source::File(path) => format!("the file {}", path.display()),
+    }
+}
+
+/// The secret that is in a source, without the white space around it.
+async fn read(source: &Source) -> Result<String, String> {
+    let text = match source {
+        Source::Env(name) => match std::env::var(name) {
+            Ok(text) => text,
+            Err(error) => return Err(format!("{}: {error}", named(source))),
+        },
+        Source::File(path) => {
+            let path = path.clone();
+            // A file may be on a disk that is slow, or be none at all.
+            let reading = tokio::task::spawn_blocking(move || {
+                let text = std::fs::File::open(path)?;
+                std::io::read_to_string(std::io::Read::take(text, MAX_SECRET))
+            });
+            let text = reading
+                .await
+                .unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
+            text.map_err(|error| format!("cannot read {}: {error}", named(source)))?
+        }
+    };
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("{} is empty", named(source)));
+    }
+    Ok(text.to_owned())
+}

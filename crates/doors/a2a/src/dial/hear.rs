@@ -1,0 +1,437 @@
+//! What a remote's answers are to the core: each item of its stream, in whichever version it came, becomes events, a
+//! question or the end. After a cut the remote shows the task as it stands: only what was not passed on yet is.
+
+use jackfield_core::{
+    event::{self, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Json},
+    failure::{Failure, Reason},
+};
+use jackfield_wire::{
+    a2a::official::model::{
+        Artifact, ArtifactUpdate, Content, Extra, Item, Message, Part, Raw, Role, State, Status,
+        StatusUpdate, Task,
+    },
+    json::Members,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::official::translate::{artifact_from, chunk_of};
+
+/// What something that the remote said is to the core.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Heard {
+    /// Something for the caller.
+    Say(Event),
+    /// The remote waits for its caller.
+    Ask(Ask),
+    /// The turn is over. Nothing comes after it.
+    End(End),
+}
+
+/// What was passed on of an artifact.
+#[derive(Debug, Default)]
+struct Passed {
+    id: String,
+    /// As words of the reply; otherwise as an artifact.
+    is_words: bool,
+    /// How many bytes of its words, and what they were.
+    length: usize,
+    hash: Sha256,
+    /// How many of its parts, where it is no words.
+    parts: usize,
+}
+
+impl Passed {
+    fn say(&mut self, text: &str) {
+        self.length += text.len();
+        self.hash.update(text);
+    }
+
+    /// What of a text was not passed on, if it begins with what was.
+    fn rest<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let (before, rest) = text.split_at_checked(self.length)?;
+        let is_same = Sha256::digest(before) == self.hash.clone().finalize();
+        is_same.then_some(rest)
+    }
+}
+
+/// Listens to a remote that works on one task.
+#[derive(Debug, Default)]
+pub(super) struct Hearing {
+    task: Option<String>,
+    context: Option<String>,
+    passed: Vec<Passed>,
+    /// Whether anything of the reply was passed on.
+    has_spoken: bool,
+    /// Whether the only thing that came is a message.
+    is_message: bool,
+    asks: usize,
+    is_waiting: bool,
+    is_over: bool,
+}
+
+impl Hearing {
+    /// The remote's id of the task, once it is known.
+    pub(super) fn task(&self) -> Option<&str> {
+        self.task.as_deref()
+    }
+
+    /// The remote's id of the conversation, once it is known.
+    pub(super) fn context(&self) -> Option<&str> {
+        self.context.as_deref()
+    }
+
+    /// The caller has answered.
+    pub(super) fn answered(&mut self) {
+        self.is_waiting = false;
+    }
+
+    /// The stream was closed in order. That is an end only if the remote speaks in messages.
+    pub(super) fn closed(&mut self) -> Option<End> {
+        let is_end = !self.is_over && self.is_message && self.task.is_none();
+        is_end.then(|| {
+            self.is_over = true;
+            End::Done(Box::new(Done {
+                is_message: true,
+                ..Done::default()
+            }))
+        })
+    }
+
+    /// What an item is. Nothing once the task is over.
+    pub(super) fn hear(&mut self, item: Item) -> Vec<Heard> {
+        let mut out = Vec::new();
+        if self.is_over {
+            return out;
+        }
+        match item {
+            Item::Task(task) => self.task_stands(*task, &mut out),
+            Item::Message(message) => self.message(*message, &mut out),
+            Item::Status(update) => self.status_update(*update, &mut out),
+            Item::Artifact(update) => self.artifact_update(*update, &mut out),
+        }
+        self.is_over = matches!(out.last(), Some(Heard::End(_)));
+        out
+    }
+
+    /// Notes whose item it is. One of another task ends the call: nobody could tell whose words they are.
+    fn is_ours(&mut self, task: &str, context: &str, out: &mut Vec<Heard>) -> bool {
+        if !context.is_empty() {
+            self.context = Some(context.to_owned());
+        }
+        if task.is_empty() {
+            return true;
+        }
+        let known = self.task.get_or_insert_with(|| task.to_owned());
+        if known == task {
+            return true;
+        }
+        let text = format!("the remote agent answered for task {task} instead of {known}");
+        out.push(garbled(text));
+        false
+    }
+
+    fn task_stands(&mut self, task: Task, out: &mut Vec<Heard>) {
+        if !self.is_ours(&task.id, &task.context_id, out) {
+            return;
+        }
+        let is_new = self.passed.is_empty() && !self.has_spoken;
+        for artifact in task.artifacts {
+            self.catch_up(artifact, out);
+        }
+        // Some say their reply only in the history.
+        if is_new && !self.has_spoken && task.status.state == State::Completed {
+            let last = task.history.into_iter().next_back();
+            if let Some(reply) = last.filter(|message| message.role == Role::Agent)
+                && task.status.message.is_none()
+            {
+                self.say_message(reply, ChunkKind::Text, out);
+            }
+        }
+        self.status(task.status, None, out);
+    }
+
+    /// Passes on what of an artifact was not passed on yet.
+    fn catch_up(&mut self, artifact: Artifact, out: &mut Vec<Heard>) {
+        let words = words_of(&artifact.parts);
+        let Some(at) = self.passed.iter().position(|had| had.id == artifact.id) else {
+            self.artifact(artifact, false, true, out);
+            return;
+        };
+        let had = &mut self.passed[at];
+        if !had.is_words {
+            let count = std::mem::replace(&mut had.parts, artifact.parts.len());
+            if count < artifact.parts.len() {
+                let parts = artifact.parts[count..].to_vec();
+                let more = Artifact { parts, ..artifact };
+                out.push(Heard::Say(Event::Artifact(made(more, true, true))));
+            }
+            return;
+        }
+        let rest = words.as_deref().and_then(|words| had.rest(words));
+        match rest {
+            Some("") => {}
+            Some(rest) => {
+                had.say(rest);
+                let chunk = chunk_of(rest.to_owned(), &artifact);
+                out.push(Heard::Say(Event::Chunk(chunk)));
+            }
+            // It has become something else meanwhile.
+            None => {
+                had.is_words = false;
+                had.parts = artifact.parts.len();
+                out.push(Heard::Say(Event::Artifact(made(artifact, false, true))));
+            }
+        }
+    }
+
+    fn artifact_update(&mut self, update: ArtifactUpdate, out: &mut Vec<Heard>) {
+        if !self.is_ours(&update.task_id, &update.context_id, out) {
+            return;
+        }
+        self.artifact(update.artifact, update.append, update.last_chunk, out);
+    }
+
+    /// Something was made, or a piece of it. Plain words are the reply, which callers of all doors see grow.
+    fn artifact(&mut self, artifact: Artifact, append: bool, last: bool, out: &mut Vec<Heard>) {
+        self.has_spoken = true;
+        let words = words_of(&artifact.parts);
+        let at = self.passed.iter().position(|had| had.id == artifact.id);
+        let (had, is_new) = match at {
+            Some(at) => (&mut self.passed[at], false),
+            None => {
+                self.passed.push(Passed {
+                    id: artifact.id.clone(),
+                    is_words: words.is_some(),
+                    ..Passed::default()
+                });
+                let last = self.passed.len() - 1;
+                (&mut self.passed[last], true)
+            }
+        };
+        match words {
+            Some(words) if had.is_words && (is_new || append) => {
+                if !words.is_empty() {
+                    had.say(&words);
+                    let chunk = chunk_of(words, &artifact);
+                    out.push(Heard::Say(Event::Chunk(chunk)));
+                }
+            }
+            // What takes the place of words, or follows them and is none, is told as what it is.
+            _ => {
+                let append = append && !is_new;
+                let before = if append { had.parts } else { 0 };
+                had.is_words = false;
+                had.parts = before + artifact.parts.len();
+                out.push(Heard::Say(Event::Artifact(made(artifact, append, last))));
+            }
+        }
+    }
+
+    /// A message: the whole answer, or a piece of it from those who stream in messages.
+    fn message(&mut self, message: Message, out: &mut Vec<Heard>) {
+        if let Some(context) = &message.context_id {
+            self.context = Some(context.clone());
+        }
+        if self.task.is_none() {
+            self.task = message.task_id.clone().filter(|id| !id.is_empty());
+        }
+        self.is_message = self.task.is_none();
+        let kind = match text_in(message.metadata.as_ref(), "agno_content_category").as_deref() {
+            Some("reasoning") => ChunkKind::Thinking,
+            _ => ChunkKind::Text,
+        };
+        self.say_message(message, kind, out);
+    }
+
+    fn say_message(&mut self, message: Message, kind: ChunkKind, out: &mut Vec<Heard>) {
+        let (words, others): (Vec<Part>, Vec<Part>) = message
+            .parts
+            .into_iter()
+            .partition(|part| matches!(part.content, Content::Text(_)));
+        let text: Vec<String> = words.into_iter().filter_map(text_of).collect();
+        let text = text.join("\n");
+        if !text.is_empty() {
+            self.has_spoken |= kind == ChunkKind::Text;
+            let chunk = Chunk {
+                kind,
+                ..Chunk::text(text)
+            };
+            out.push(Heard::Say(Event::Chunk(chunk)));
+        }
+        if !others.is_empty() {
+            self.has_spoken = true;
+            let artifact = Artifact {
+                id: message.id,
+                name: None,
+                description: None,
+                parts: others,
+                metadata: None,
+                extensions: Vec::new(),
+                extra: Extra::new(),
+            };
+            out.push(Heard::Say(Event::Artifact(made(artifact, false, true))));
+        }
+    }
+
+    fn status_update(&mut self, update: StatusUpdate, out: &mut Vec<Heard>) {
+        if self.is_ours(&update.task_id, &update.context_id, out) {
+            self.status(update.status, update.metadata.as_ref(), out);
+        }
+    }
+
+    fn status(&mut self, status: Status, metadata: Option<&Raw>, out: &mut Vec<Heard>) {
+        let Status { state, message, .. } = status;
+        match state {
+            State::Submitted | State::Working | State::Unknown => {
+                if let Some(message) = message {
+                    self.meanwhile(message, metadata, out);
+                }
+            }
+            State::InputRequired => self.ask(message, out),
+            State::AuthRequired => {
+                let result = message.map(words);
+                out.push(ended(Done {
+                    state: DoneState::InputRequired,
+                    needs_auth: true,
+                    result,
+                    ..Done::default()
+                }));
+            }
+            State::Completed => {
+                self.last_words(message, out);
+                out.push(ended(Done {
+                    stop_reason: text_in(metadata, "stopReason"),
+                    ..Done::default()
+                }));
+            }
+            State::Rejected => out.push(ended(Done {
+                state: DoneState::Rejected,
+                result: message.map(words),
+                ..Done::default()
+            })),
+            State::Failed => {
+                let said = message.as_ref().and_then(|said| said.metadata.as_ref());
+                let reason = text_in(said, "failure").unwrap_or_else(|| "failed".to_owned());
+                let text = message.map(words).filter(|text| !text.is_empty());
+                let text = text.unwrap_or_else(|| "the remote agent failed".to_owned());
+                let failure = Failure::new(Reason::from_name(&reason), text);
+                out.push(Heard::End(End::Failed(failure)));
+            }
+            State::Canceled => out.push(Heard::End(End::Cancelled)),
+        }
+    }
+
+    /// A word of an agent that works.
+    fn meanwhile(&mut self, message: Message, metadata: Option<&Raw>, out: &mut Vec<Heard>) {
+        let said = |name: &str| {
+            text_in(metadata, name).or_else(|| text_in(message.metadata.as_ref(), name))
+        };
+        let agno = said("agno_event_type");
+        let kind = match (said("kind"), agno.as_deref()) {
+            (Some(kind), _) => ChunkKind::from_name(&kind),
+            (None, Some("tool_call_started")) => Some(ChunkKind::ToolStart),
+            (None, Some("tool_call_completed")) => Some(ChunkKind::ToolResult),
+            _ => None,
+        };
+        let chunk = Chunk {
+            kind: kind.unwrap_or(ChunkKind::Status),
+            tool_name: said("toolName").or_else(|| said("tool_name")),
+            tool_call_id: said("toolCallId").or_else(|| said("tool_call_id")),
+            text: words(message),
+            extra: None,
+        };
+        let is_tool = matches!(
+            chunk.kind,
+            ChunkKind::ToolStart | ChunkKind::ToolInput | ChunkKind::ToolResult
+        );
+        if is_tool || !chunk.text.is_empty() {
+            out.push(Heard::Say(Event::Chunk(chunk)));
+        }
+    }
+
+    /// What comes with the end is the reply, if there was none; else it is said besides.
+    fn last_words(&mut self, message: Option<Message>, out: &mut Vec<Heard>) {
+        let Some(message) = message else { return };
+        let kind = match self.has_spoken {
+            false => ChunkKind::Text,
+            true => ChunkKind::Status,
+        };
+        self.say_message(message, kind, out);
+    }
+
+    fn ask(&mut self, message: Option<Message>, out: &mut Vec<Heard>) {
+        // The same question comes again with the task after a cut.
+        if std::mem::replace(&mut self.is_waiting, true) {
+            return;
+        }
+        self.asks += 1;
+        let schema = message.as_ref().and_then(|message| {
+            message.parts.iter().find_map(|part| match &part.content {
+                Content::Data(data) => Some(Json::from(data.clone())),
+                Content::Text(_) | Content::Bytes(_) | Content::Url(_) => None,
+            })
+        });
+        let text = message.map(words).filter(|text| !text.is_empty());
+        out.push(Heard::Ask(Ask {
+            id: format!("input-{}", self.asks),
+            kind: AskKind::Input,
+            text: text.unwrap_or_else(|| "the remote agent waits for input".to_owned()),
+            tool_name: None,
+            tool_call_id: None,
+            arguments: None,
+            schema,
+        }));
+    }
+}
+
+/// An answer that makes no sense.
+pub(super) fn garbled(text: impl Into<String>) -> Heard {
+    let reason = Reason::Agent("invalid_agent_response".to_owned());
+    Heard::End(End::Failed(Failure::new(reason, text.into())))
+}
+
+fn ended(done: Done) -> Heard {
+    Heard::End(End::Done(Box::new(done)))
+}
+
+fn made(artifact: Artifact, append: bool, last: bool) -> event::Artifact {
+    artifact_from(artifact, append, last)
+}
+
+/// The words of parts that are nothing else.
+fn words_of(parts: &[Part]) -> Option<String> {
+    let mut words = String::new();
+    for part in parts {
+        let is_plain = part.filename.is_none()
+            && part.metadata.is_none()
+            && part.extra.is_empty()
+            && matches!(part.media_type.as_deref(), None | Some("" | "text/plain"));
+        match &part.content {
+            Content::Text(text) if is_plain => words.push_str(text),
+            _ => return None,
+        }
+    }
+    Some(words)
+}
+
+fn text_of(part: Part) -> Option<String> {
+    match part.content {
+        Content::Text(text) => Some(text),
+        Content::Bytes(_) | Content::Url(_) | Content::Data(_) => None,
+    }
+}
+
+/// All words of a message.
+fn words(message: Message) -> String {
+    let texts: Vec<String> = message.parts.into_iter().filter_map(text_of).collect();
+    texts.join("\n")
+}
+
+/// A text among metadata.
+fn text_in(metadata: Option<&Raw>, name: &str) -> Option<String> {
+    let members = Members::of(metadata?)?;
+    members.text(name).map(|text| text.into_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,263 @@
+use jackfield_wire::a2a::official::Version;
+use serde_json::{json, value::RawValue};
+
+use super::*;
+
+/// What becomes of items, as they stand on the wire.
+fn heard(hearing: &mut Hearing, version: Version, items: &[serde_json::Value]) -> Vec<Heard> {
+    let mut out = Vec::new();
+    for item in items {
+        let raw = RawValue::from_string(item.to_string()).unwrap();
+        let item = version.read_item(&raw).unwrap();
+        out.extend(hearing.hear(item));
+    }
+    out
+}
+
+fn new(items: &[serde_json::Value]) -> Vec<Heard> {
+    heard(&mut Hearing::default(), Version::V10, items)
+}
+
+/// The words of the reply among what was heard.
+fn reply(heard: &[Heard]) -> String {
+    let words = heard.iter().map(|heard| match heard {
+        Heard::Say(Event::Chunk(chunk)) if chunk.kind == ChunkKind::Text => chunk.text.as_str(),
+        _ => "",
+    });
+    words.collect()
+}
+
+fn end(heard: &[Heard]) -> &End {
+    match heard.last() {
+        Some(Heard::End(end)) => end,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn task(state: &str, artifacts: &serde_json::Value) -> serde_json::Value {
+    json!({"task": {"id": "t", "contextId": "c", "status": {"state": state}, "artifacts": artifacts}})
+}
+
+fn status(state: &str) -> serde_json::Value {
+    json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": state}}})
+}
+
+fn said(id: &str, text: &str, append: bool) -> serde_json::Value {
+    let artifact = json!({"artifactId": id, "name": "Report", "parts": [{"text": text}]});
+    json!({"artifactUpdate": {"taskId": "t", "contextId": "c", "artifact": artifact, "append": append}})
+}
+
+#[test]
+fn pieces_of_a_text_artifact_are_the_reply_as_it_grows() {
+    let heard = new(&[
+        task("TASK_STATE_SUBMITTED", &json!([])),
+        said("a", "Hello, ", false),
+        said("a", "world", true),
+        status("TASK_STATE_COMPLETED"),
+    ]);
+    assert_eq!(reply(&heard), "Hello, world");
+    assert_eq!(*end(&heard), End::done());
+    let Heard::Say(Event::Chunk(chunk)) = &heard[0] else {
+        panic!("{heard:?}");
+    };
+    let voice = crate::official::translate::voice_of(chunk).unwrap();
+    assert_eq!(
+        (voice.id.as_str(), voice.name.as_deref()),
+        ("a", Some("Report"))
+    );
+}
+
+#[test]
+fn after_a_cut_only_what_is_new_is_passed_on() {
+    let mut hearing = Hearing::default();
+    let before = [
+        task("TASK_STATE_WORKING", &json!([])),
+        said("a", "one two ", false),
+    ];
+    let mut words = reply(&heard(&mut hearing, Version::V10, &before));
+    let artifacts =
+        json!([{"artifactId": "a", "parts": [{"text": "one "}, {"text": "two three "}]}]);
+    let after = [
+        task("TASK_STATE_WORKING", &artifacts),
+        said("a", "four", true),
+        task(
+            "TASK_STATE_COMPLETED",
+            &json!([{"artifactId": "a", "parts": [{"text": "one two three four"}]}]),
+        ),
+    ];
+    let rest = heard(&mut hearing, Version::V10, &after);
+    words += &reply(&rest);
+    assert_eq!(words, "one two three four");
+    assert_eq!(*end(&rest), End::done());
+}
+
+#[test]
+fn what_was_rewritten_meanwhile_is_told_whole() {
+    let mut hearing = Hearing::default();
+    heard(&mut hearing, Version::V10, &[said("a", "one", false)]);
+    let other = json!([{"artifactId": "a", "parts": [{"text": "two and more"}]}]);
+    let told = heard(
+        &mut hearing,
+        Version::V10,
+        &[task("TASK_STATE_WORKING", &other)],
+    );
+    let [Heard::Say(Event::Artifact(artifact))] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    assert!(!artifact.append && artifact.id == "a");
+}
+
+#[test]
+fn the_deltas_of_agno_are_one_reply_and_its_last_task_repeats_nothing() {
+    let delta = |text: &str, kind: &str| {
+        json!({"kind": "message", "messageId": "m", "role": "agent", "contextId": "c", "taskId": "t",
+               "parts": [{"kind": "text", "text": text}], "metadata": {"agno_content_category": kind}})
+    };
+    let update = |state: &str, last: bool| json!({"kind": "status-update", "taskId": "t", "contextId": "c", "final": last, "status": {"state": state}});
+    let mut hearing = Hearing::default();
+    let heard = heard(
+        &mut hearing,
+        Version::V03,
+        &[
+            update("working", false),
+            delta("hm", "reasoning"),
+            delta("Hello, ", "content"),
+            delta("world", "content"),
+            update("completed", true),
+            json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": "completed"},
+                   "history": [{"kind": "message", "messageId": "m", "role": "agent",
+                                "parts": [{"kind": "text", "text": "Hello, world"}]}]}),
+        ],
+    );
+    assert_eq!(reply(&heard), "Hello, world");
+    let ends = heard
+        .iter()
+        .filter(|it| matches!(it, Heard::End(_)))
+        .count();
+    assert_eq!((ends, end(&heard)), (1, &End::done()));
+}
+
+#[test]
+fn a_reply_that_stands_only_in_the_history_or_in_the_status_is_heard() {
+    let history = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
+        "history": [{"messageId": "u", "role": "ROLE_USER", "parts": [{"text": "hi"}]},
+                    {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "there"}]}]}});
+    assert_eq!(reply(&new(&[history])), "there");
+    let said = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "done"}]});
+    let status = json!({"task": {"id": "t", "contextId": "c",
+        "status": {"state": "TASK_STATE_COMPLETED", "message": said}}});
+    assert_eq!(reply(&new(&[status])), "done");
+}
+
+#[test]
+fn files_and_data_stay_artifacts_with_all_that_is_said_of_them() {
+    let artifact = json!({"artifactId": "f", "description": "a file", "metadata": {"k": 1}, "parts": [
+        {"raw": "aGk=", "filename": "a.txt", "mediaType": "text/plain", "metadata": {"p": 2}},
+        {"data": {"x": 1}}]});
+    let heard = new(&[task("TASK_STATE_WORKING", &json!([artifact]))]);
+    let [Heard::Say(Event::Artifact(made))] = heard.as_slice() else {
+        panic!("{heard:?}");
+    };
+    assert_eq!(made.parts.len(), 2);
+    let extra = made.extra.as_ref().unwrap().get();
+    assert!(
+        extra.contains("a file") && extra.contains(r#""p":2"#),
+        "{extra}"
+    );
+}
+
+#[test]
+fn input_required_is_a_question_once_and_the_answer_lets_it_ask_again() {
+    let ask = json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": {
+        "state": "TASK_STATE_INPUT_REQUIRED",
+        "message": {"messageId": "q", "role": "ROLE_AGENT", "parts": [{"text": "which?"}]}}}});
+    let mut hearing = Hearing::default();
+    let first = heard(&mut hearing, Version::V10, &[ask.clone(), ask.clone()]);
+    let [Heard::Ask(question)] = first.as_slice() else {
+        panic!("{first:?}");
+    };
+    assert_eq!(
+        (question.text.as_str(), hearing.is_waiting),
+        ("which?", true)
+    );
+    hearing.answered();
+    let second = heard(&mut hearing, Version::V10, &[ask]);
+    assert!(matches!(second.as_slice(), [Heard::Ask(again)] if again.id != question.id));
+}
+
+#[test]
+fn ends_are_what_the_remote_says() {
+    let said = |state: &str, failure: Option<&str>| {
+        let message = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "why"}],
+                             "metadata": {"failure": failure}});
+        new(&[json!({"statusUpdate": {"taskId": "t", "contextId": "c",
+                     "status": {"state": state, "message": message}}})])
+    };
+    let failed = |reason| End::Failed(Failure::new(reason, "why"));
+    let own = Reason::Agent("failed".into());
+    assert_eq!(*end(&said("TASK_STATE_FAILED", None)), failed(own));
+    assert_eq!(
+        *end(&said("TASK_STATE_FAILED", Some("timeout"))),
+        failed(Reason::Timeout)
+    );
+    assert_eq!(*end(&said("TASK_STATE_CANCELED", None)), End::Cancelled);
+    for (state, expected, needs_auth) in [
+        ("TASK_STATE_REJECTED", DoneState::Rejected, false),
+        ("TASK_STATE_AUTH_REQUIRED", DoneState::InputRequired, true),
+    ] {
+        let heard = said(state, None);
+        let End::Done(done) = end(&heard) else {
+            panic!("{heard:?}");
+        };
+        assert_eq!((done.state, done.needs_auth), (expected, needs_auth));
+        assert_eq!(done.result.as_deref(), Some("why"));
+    }
+}
+
+#[test]
+fn a_bare_message_is_the_answer_when_the_stream_closes() {
+    let mut hearing = Hearing::default();
+    let message =
+        json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}]}});
+    let said = heard(&mut hearing, Version::V10, &[message]);
+    assert_eq!(reply(&said), "hi");
+    assert!(matches!(hearing.closed(), Some(End::Done(done)) if done.is_message));
+    let mut other = Hearing::default();
+    heard(
+        &mut other,
+        Version::V10,
+        &[task("TASK_STATE_WORKING", &json!([]))],
+    );
+    assert_eq!(other.closed(), None);
+}
+
+#[test]
+fn what_comes_for_another_task_ends_the_call_and_what_comes_after_the_end_is_dropped() {
+    let mut hearing = Hearing::default();
+    let other = json!({"statusUpdate": {"taskId": "x", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}});
+    let told = heard(
+        &mut hearing,
+        Version::V10,
+        &[
+            task("TASK_STATE_WORKING", &json!([])),
+            other,
+            said("a", "late", false),
+        ],
+    );
+    assert!(matches!(told.as_slice(), [Heard::End(End::Failed(failure))]
+        if failure.reason == Reason::Agent("invalid_agent_response".into())));
+}
+
+#[test]
+fn words_in_between_keep_their_kind() {
+    let working = json!({"statusUpdate": {"taskId": "t", "contextId": "c", "metadata": {"kind": "tool_start", "toolName": "ls", "toolCallId": "1"},
+        "status": {"state": "TASK_STATE_WORKING", "message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": ""}]}}}});
+    let told = new(&[working]);
+    let [Heard::Say(Event::Chunk(chunk))] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    assert_eq!(
+        (chunk.kind, chunk.tool_name.as_deref()),
+        (ChunkKind::ToolStart, Some("ls"))
+    );
+}

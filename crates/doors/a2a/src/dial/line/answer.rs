@@ -1,0 +1,146 @@
+//! What an answer means.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use jackfield_wire::{
+    a2a::official::{
+        Version,
+        error::{Fault, Kind},
+        model::Item,
+        rpc::Response,
+        v03_proto,
+    },
+    json::{self, MAX_DEPTH},
+};
+use serde_json::value::RawValue;
+
+use super::{noted::Noted, request::Request, trouble::Trouble};
+use crate::dial::place::{Dialect, Place};
+
+/// How the answers to one request are read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    version: Version,
+    is_proto: bool,
+    /// Whether errors are those of a web framework.
+    is_agno: bool,
+    /// The id of the request, in JSON-RPC.
+    id: Option<String>,
+    names_task: bool,
+    noted: Arc<Noted>,
+}
+
+impl Reading {
+    pub(super) fn new(place: &Place, request: Request, noted: Arc<Noted>) -> Self {
+        Self {
+            version: place.version,
+            is_proto: Request::is_proto(place),
+            is_agno: place.dialect == Dialect::Agno,
+            id: request.id,
+            names_task: request.names_task,
+            noted,
+        }
+    }
+
+    /// What an answer means, or one event of a stream.
+    pub(super) fn item(&self, status: StatusCode, body: &[u8]) -> Result<Item, Trouble> {
+        let item = match &self.id {
+            Some(id) => self.result(id, body)?,
+            None => self.resource(status, body)?,
+        };
+        self.noted.item(&item);
+        Ok(item)
+    }
+
+    /// What an answer means whose status says no.
+    pub(super) fn refusal(&self, status: StatusCode, body: &[u8]) -> Trouble {
+        if let Some(id) = &self.id
+            && let Ok(response) = Response::read(body)
+            && response.answers(id)
+            && let Err(fault) = response.outcome
+        {
+            return Trouble::Refused(fault);
+        }
+        let speaks_http = self.id.is_none() || self.is_agno;
+        let raw = serde_json::from_slice::<&RawValue>(body).ok();
+        if speaks_http && let Some(fault) = raw.and_then(|raw| self.fault(status, raw)) {
+            return Trouble::Refused(fault);
+        }
+        let why = format!("{status} with {}", kind_of(body));
+        match status {
+            // Whoever stands in front of the server says that it is not there.
+            StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT => Trouble::Unreachable(why),
+            _ => Trouble::Garbled(why),
+        }
+    }
+
+    /// What a response of JSON-RPC holds.
+    fn result(&self, id: &str, body: &[u8]) -> Result<Item, Trouble> {
+        let response = Response::read(body);
+        let response = response.map_err(|why| {
+            let what = kind_of(body);
+            Trouble::Garbled(format!("the answer is {what}: {why}"))
+        })?;
+        if !response.answers(id) {
+            let why = "the answer bears the id of another request";
+            return Err(Trouble::Garbled(why.to_owned()));
+        }
+        let result = response.outcome.map_err(Trouble::Refused)?;
+        self.read(result).map_err(nonsense)
+    }
+
+    /// What a body of REST holds.
+    fn resource(&self, status: StatusCode, body: &[u8]) -> Result<Item, Trouble> {
+        let raw = serde_json::from_slice::<&RawValue>(body);
+        let raw = raw.map_err(|_| Trouble::Garbled(format!("the answer is {}", kind_of(body))))?;
+        self.read(raw).map_err(|fault| {
+            // A stream that has begun can tell of an error only in an event.
+            let said = self.fault(status, raw);
+            said.map_or_else(|| nonsense(fault), Trouble::Refused)
+        })
+    }
+
+    fn read(&self, raw: &RawValue) -> Result<Item, Fault> {
+        if json::depth_exceeds(raw.get(), MAX_DEPTH) {
+            let why = format!("is nested deeper than {MAX_DEPTH} levels");
+            return Err(Fault::field("result", why));
+        }
+        if self.is_proto {
+            v03_proto::read_item(self.noted.files(), raw)
+        } else {
+            self.version.read_item(raw)
+        }
+    }
+
+    /// The error that a body over HTTP tells of.
+    fn fault(&self, status: StatusCode, raw: &RawValue) -> Option<Fault> {
+        let mut fault = Fault::from_rest(status.as_u16(), raw)?;
+        if fault.kind == Kind::TaskNotFound && !self.names_task {
+            // The status alone cannot tell what is not there.
+            fault.kind = Kind::MethodNotFound;
+        }
+        Some(fault)
+    }
+}
+
+/// An answer in the right envelope that holds something else.
+fn nonsense(fault: Fault) -> Trouble {
+    let why = match fault.violations.first() {
+        Some((field, why)) => format!("{field} {why}"),
+        None => fault.message,
+    };
+    Trouble::Garbled(format!("the answer is neither a task nor a message: {why}"))
+}
+
+/// What a body seems to be. Its words are not repeated: they may hold what is not for everybody.
+fn kind_of(body: &[u8]) -> &'static str {
+    match body.trim_ascii_start().first() {
+        None => "nothing at all",
+        Some(b'<') => "a web page",
+        Some(b'{' | b'[') => "JSON of some other kind",
+        Some(_) => "no JSON",
+    }
+}

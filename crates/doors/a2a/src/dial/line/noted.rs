@@ -1,0 +1,95 @@
+//! What is learnt of a server while talking to it, where that decides how to go on.
+
+use std::collections::VecDeque;
+
+use http::{HeaderMap, header};
+use jackfield_wire::a2a::official::{model::Item, v03_proto::FileBytes};
+use parking_lot::Mutex;
+
+use super::request::Request;
+use crate::dial::place::{Dialect, Place};
+
+/// How many tasks are remembered. Only those matter that somebody still waits for.
+const TASKS: usize = 1024;
+
+/// What is known of a server.
+#[derive(Debug)]
+pub(super) struct Noted {
+    wants_contexts: bool,
+    is_proto: bool,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The conversations of tasks, the latest last.
+    contexts: VecDeque<(String, String)>,
+    files: Option<FileBytes>,
+}
+
+impl Noted {
+    pub(super) fn new(place: &Place) -> Self {
+        Self {
+            // Agno finds a task only where it knows the conversation.
+            wants_contexts: place.dialect == Dialect::Agno,
+            is_proto: Request::is_proto(place),
+            known: Mutex::default(),
+        }
+    }
+
+    /// Notes which conversation the task of an item is of.
+    pub(super) fn item(&self, item: &Item) {
+        if !self.wants_contexts {
+            return;
+        }
+        let (task, context) = match item {
+            Item::Task(task) => (&task.id, &task.context_id),
+            Item::Status(update) => (&update.task_id, &update.context_id),
+            Item::Artifact(update) => (&update.task_id, &update.context_id),
+            Item::Message(_) => return,
+        };
+        let contexts = &mut self.known.lock().contexts;
+        if context.is_empty() || contexts.iter().rev().any(|(known, _)| known == task) {
+            return;
+        }
+        if contexts.len() == TASKS {
+            contexts.pop_front();
+        }
+        contexts.push_back((task.clone(), context.clone()));
+    }
+
+    /// The conversation of a task.
+    pub(super) fn context_of(&self, task: &str) -> Option<String> {
+        let known = self.known.lock();
+        let mut contexts = known.contexts.iter().rev();
+        let found = contexts.find(|(known, _)| known == task);
+        found.map(|(_, context)| context.clone())
+    }
+
+    /// Notes what the head of an answer tells of the bytes of files: the servers of the Python library, which has a way of
+    /// its own, name one of the programs that run them.
+    pub(super) fn files_of(&self, headers: &HeaderMap) {
+        const PYTHON: [&str; 4] = ["uvicorn", "hypercorn", "daphne", "granian"];
+        if !self.is_proto {
+            return;
+        }
+        let server = headers.get(header::SERVER);
+        let server = server.and_then(|server| server.to_str().ok());
+        let is_python = server.is_some_and(|server| PYTHON.iter().any(|it| server.contains(it)));
+        let files = if is_python {
+            FileBytes::Twice
+        } else {
+            FileBytes::Once
+        };
+        self.known.lock().files = Some(files);
+    }
+
+    pub(super) fn knows_files(&self) -> bool {
+        self.known.lock().files.is_some()
+    }
+
+    /// How the bytes of files are written; as the specification has it if nothing else is known.
+    pub(super) fn files(&self) -> FileBytes {
+        self.known.lock().files.unwrap_or(FileBytes::Once)
+    }
+}

@@ -1,0 +1,260 @@
+//! What is asked of a server, and where.
+
+use axum::body::Bytes;
+use http::Method;
+use jackfield_kit::outbound::Url;
+use jackfield_wire::{
+    a2a::{
+        card::Binding,
+        official::{
+            Version,
+            error::{Fault, Kind},
+            method,
+            model::{GetParams, SendParams, TaskParams},
+            rpc,
+            v03_proto::{self, FileBytes},
+        },
+    },
+    json::ObjectWriter,
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use uuid::Uuid;
+
+use super::trouble::Trouble;
+use crate::dial::place::{Dialect, Place};
+
+/// What stands for itself in the path of a URL.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// What whole answers are written in.
+const JSON: &str = "application/json";
+
+/// What streams are written in; an error may come instead.
+const EVENTS: &str = "text/event-stream, application/json";
+
+/// What the hub asks of servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// Say something and get the answer.
+    Send,
+    /// Say something and follow the work.
+    Stream,
+    /// Look at a task.
+    Get,
+    /// Stop a task.
+    Cancel,
+    /// Follow a task that runs.
+    Subscribe,
+}
+
+/// One request.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) body: Bytes,
+    /// What answers are taken.
+    pub(super) accept: &'static str,
+    /// Its id, in JSON-RPC.
+    pub(super) id: Option<String>,
+    /// Whether it is about a task that the server should know.
+    pub(super) names_task: bool,
+}
+
+impl Request {
+    /// Whether a place speaks the JSON form of gRPC messages of 0.3.
+    pub(super) fn is_proto(place: &Place) -> bool {
+        place.binding == Binding::HttpJson && place.version == Version::V03
+    }
+
+    /// Says something.
+    pub(super) fn send(
+        place: &Place,
+        operation: Operation,
+        params: &SendParams,
+        files: FileBytes,
+    ) -> Result<Self, Trouble> {
+        let with_tenant;
+        let params = if params.tenant == place.tenant {
+            params
+        } else {
+            with_tenant = SendParams {
+                tenant: place.tenant.clone(),
+                ..params.clone()
+            };
+            &with_tenant
+        };
+        let names_task = params.message.task_id.is_some();
+        let write = |out: &mut String| {
+            if Self::is_proto(place) {
+                v03_proto::write_send_params(files, params, out);
+            } else {
+                place.version.write_send_params(params, out);
+            }
+        };
+        let request = Self::new(place, operation, None, write)?;
+        Ok(Self {
+            names_task,
+            ..request
+        })
+    }
+
+    /// Is about a task: get, cancel or subscribe.
+    pub(super) fn task(
+        place: &Place,
+        operation: Operation,
+        task: &str,
+        context: Option<&str>,
+    ) -> Result<Self, Trouble> {
+        let (tenant, id) = (place.tenant.clone(), task.to_owned());
+        let write = |out: &mut String| match (place.dialect, operation) {
+            (Dialect::Agno, _) => {
+                let mut object = ObjectWriter::open(out);
+                object.text("id", task).maybe_text("contextId", context);
+                object.close();
+            }
+            (Dialect::Official, Operation::Get) => {
+                let history_length = None;
+                let params = GetParams {
+                    tenant,
+                    id,
+                    history_length,
+                };
+                place.version.write_get_params(&params, out);
+            }
+            (Dialect::Official, _) => {
+                let metadata = None;
+                let params = TaskParams {
+                    tenant,
+                    id,
+                    metadata,
+                };
+                place.version.write_task_params(&params, out);
+            }
+        };
+        Self::new(place, operation, Some(task), write)
+    }
+
+    /// Asks for the card that REST shows to callers who proved who they are.
+    pub(super) fn card(place: &Place) -> Result<Self, Trouble> {
+        let mut url = parse(&place.url)?;
+        extend(&mut url, &prefix(place));
+        extend(&mut url, "/card");
+        Ok(Self {
+            method: Method::GET,
+            url,
+            body: Bytes::new(),
+            accept: JSON,
+            id: None,
+            names_task: false,
+        })
+    }
+
+    fn new(
+        place: &Place,
+        operation: Operation,
+        task: Option<&str>,
+        params: impl FnOnce(&mut String),
+    ) -> Result<Self, Trouble> {
+        let is_stream = matches!(operation, Operation::Stream | Operation::Subscribe);
+        let mut request = Self {
+            method: Method::POST,
+            url: parse(&place.url)?,
+            body: Bytes::new(),
+            accept: if is_stream { EVENTS } else { JSON },
+            id: None,
+            names_task: task.is_some(),
+        };
+        match (place.binding, place.dialect) {
+            (Binding::JsonRpc, dialect) => {
+                if dialect == Dialect::Agno {
+                    extend(&mut request.url, operation.agno()?);
+                }
+                let id = Uuid::new_v4().to_string();
+                let body = rpc::write_call(&id, operation.name(place.version), params);
+                request.body = body.into();
+                request.id = Some(id);
+            }
+            (Binding::HttpJson, _) => {
+                let (method, path) = operation.rest(task.unwrap_or_default());
+                extend(&mut request.url, &prefix(place));
+                extend(&mut request.url, &path);
+                if method == Method::POST {
+                    let mut body = String::new();
+                    params(&mut body);
+                    request.body = body.into();
+                }
+                request.method = method;
+            }
+            (Binding::Grpc, _) => {
+                let why = "it is called by gRPC, which the hub does not dial";
+                return Err(Trouble::Unreachable(why.to_owned()));
+            }
+        }
+        Ok(request)
+    }
+}
+
+fn parse(url: &str) -> Result<Url, Trouble> {
+    Url::parse(url).map_err(|error| Trouble::Unreachable(format!("its URL is no URL: {error}")))
+}
+
+/// Goes on below a URL; a query stays behind the path.
+fn extend(url: &mut Url, path: &str) {
+    let path = format!("{}{path}", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+}
+
+/// What comes before the paths of REST.
+fn prefix(place: &Place) -> String {
+    match (place.version, &place.tenant) {
+        (Version::V03, _) => "/v1".to_owned(),
+        (Version::V10, Some(tenant)) => format!("/{}", utf8_percent_encode(tenant, SEGMENT)),
+        (Version::V10, None) => String::new(),
+    }
+}
+
+impl Operation {
+    /// What JSON-RPC calls it.
+    fn name(self, version: Version) -> &'static str {
+        let operation = match self {
+            Self::Send => method::Operation::Send,
+            Self::Stream => method::Operation::Stream,
+            Self::Get => method::Operation::Get,
+            Self::Cancel => method::Operation::Cancel,
+            Self::Subscribe => method::Operation::Subscribe,
+        };
+        operation.name(version)
+    }
+
+    /// Where REST has it. A subscription is a POST in the words of the specification and a GET in its tables; all servers
+    /// know the GET.
+    fn rest(self, task: &str) -> (Method, String) {
+        let task = utf8_percent_encode(task, SEGMENT);
+        match self {
+            Self::Send => (Method::POST, "/message:send".to_owned()),
+            Self::Stream => (Method::POST, "/message:stream".to_owned()),
+            Self::Get => (Method::GET, format!("/tasks/{task}")),
+            Self::Cancel => (Method::POST, format!("/tasks/{task}:cancel")),
+            Self::Subscribe => (Method::GET, format!("/tasks/{task}:subscribe")),
+        }
+    }
+
+    /// Where Agno has it.
+    fn agno(self) -> Result<&'static str, Trouble> {
+        match self {
+            Self::Send => Ok("/v1/message:send"),
+            Self::Stream => Ok("/v1/message:stream"),
+            Self::Get => Ok("/v1/tasks:get"),
+            Self::Cancel => Ok("/v1/tasks:cancel"),
+            Self::Subscribe => {
+                let why = "Agno's servers have no way to follow a task again";
+                Err(Trouble::Refused(Fault::new(Kind::Unsupported, why)))
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A line and servers that say exact bytes: good ones in all versions and bindings, and bad ones of all kinds.
+
+mod bad;
+mod good;
+mod streams;
+
+use jackfield_kit::outbound::OutboundRules;
+use jackfield_wire::a2a::{
+    card::Binding,
+    official::{
+        error::Kind,
+        model::{Configuration, Message, Part, Role, State},
+    },
+};
+use tokio::sync::Notify;
+
+use super::*;
+use crate::dial::{
+    place::Dialect,
+    scripted::{Asked, Scripted, Step, answer, chunked_head, json, stream_head},
+    spec::{Auth, OAuth, Source},
+};
+
+const TASK_03: &str = r#"{"jsonrpc":"2.0","id":$ID,"result":{"kind":"task","id":"t","contextId":"c","status":{"state":"working"}}}"#;
+const TASK_10: &str = r#"{"jsonrpc":"2.0","id":$ID,"result":{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}}"#;
+
+fn place(url: &str, binding: Binding, version: Version) -> Place {
+    Place {
+        url: url.to_owned(),
+        binding,
+        dialect: Dialect::Official,
+        version,
+        tenant: None,
+        streams: true,
+    }
+}
+
+fn rpc(url: &str, version: Version) -> Place {
+    place(url, Binding::JsonRpc, version)
+}
+
+fn rest(url: &str, version: Version) -> Place {
+    place(url, Binding::HttpJson, version)
+}
+
+fn private() -> OutboundRules {
+    OutboundRules {
+        allow_private: true,
+        ..OutboundRules::default()
+    }
+}
+
+fn line(place: Place) -> Line {
+    line_by(&private(), place, &Auth::default())
+}
+
+fn line_by(rules: &OutboundRules, place: Place, auth: &Auth) -> Line {
+    let outbound = Outbound::new(rules).unwrap();
+    let credentials = Credentials::new(auth, outbound.clone()).unwrap();
+    Line::new(outbound, place, Arc::new(credentials))
+}
+
+fn params() -> SendParams {
+    SendParams {
+        tenant: None,
+        message: Message::new("m", Role::User, vec![Part::text("hi")]),
+        configuration: Configuration::default(),
+        metadata: None,
+    }
+}
+
+/// What a server that follows this script makes of a plain send.
+async fn sent(script: Vec<Step>) -> Result<Item, Trouble> {
+    let server = Scripted::start(vec![script]).await;
+    line(rpc(&server.url, Version::V10))
+        .send(&params(), &HeaderMap::new())
+        .await
+}
+
+/// What a server that follows this script makes of a stream, up to its end.
+async fn streamed(script: Vec<Step>) -> (Vec<String>, Result<(), Trouble>) {
+    let server = Scripted::start(vec![script]).await;
+    let line = line(rpc(&server.url, Version::V10));
+    match line.stream(&params(), &HeaderMap::new()).await {
+        Ok(incoming) => all(incoming).await,
+        Err(trouble) => (Vec::new(), Err(trouble)),
+    }
+}
+
+/// What arrives, and how it ends.
+async fn all(mut incoming: Incoming) -> (Vec<String>, Result<(), Trouble>) {
+    let mut arrived = Vec::new();
+    let end = loop {
+        match incoming.next().await {
+            Ok(Some(next)) => arrived.push(told(&next)),
+            Ok(None) => break Ok(()),
+            Err(trouble) => break Err(trouble),
+        }
+    };
+    assert!(
+        matches!(incoming.next().await, Ok(None)),
+        "nothing comes after the end"
+    );
+    (arrived, end)
+}
+
+/// Something that arrived, in short.
+fn told(arrived: &Arrived) -> String {
+    match arrived {
+        Arrived::Pulse => "pulse".to_owned(),
+        Arrived::Item { id, item } => {
+            let id = id
+                .as_deref()
+                .map(|id| format!("{id}: "))
+                .unwrap_or_default();
+            format!("{id}{}", what(item))
+        }
+    }
+}
+
+fn what(item: &Item) -> String {
+    match item {
+        Item::Task(task) => format!("task {} {}", task.id, task.status.state.name(Version::V03)),
+        Item::Message(message) => format!("message {}", message.id),
+        Item::Status(update) => format!("status {}", update.status.state.name(Version::V03)),
+        Item::Artifact(update) => format!("artifact {}", update.artifact.id),
+    }
+}
+
+/// Some bytes as chunks of this size, and their end.
+fn chunks(text: &str, size: usize) -> Vec<Step> {
+    let mut steps = vec![chunked_head()];
+    let bytes = text.as_bytes().chunks(size);
+    steps.extend(bytes.map(|chunk| Step::Bytes(chunk_of(chunk))));
+    steps.push(Step::Say("0\r\n\r\n".to_owned()));
+    steps
+}
+
+fn chunk_of(bytes: &[u8]) -> Vec<u8> {
+    let size = format!("{:x}\r\n", bytes.len());
+    [size.as_bytes(), bytes, b"\r\n"].concat()
+}
+
+fn refused(trouble: &Trouble) -> Option<Kind> {
+    match trouble {
+        Trouble::Refused(fault) => Some(fault.kind),
+        _ => None,
+    }
+}

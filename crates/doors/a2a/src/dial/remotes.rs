@@ -1,0 +1,354 @@
+//! All remotes of a hub: those of the configuration file and those that were added, each with a task that keeps it
+//! attached.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jackfield_core::{
+    agent::{Profile, Settings},
+    event::Json,
+    failure::{Failure, Reason},
+    hub::Hub,
+    id::AgentId,
+    principal::Principal,
+    store::{RemoteRecord, Store, StoreError},
+};
+use jackfield_kit::{outbound::Outbound, tasks::Tasks};
+use jiff::Timestamp;
+use parking_lot::Mutex;
+
+use super::{
+    find::{CardTrouble, Found},
+    remote::{Described, Remote},
+    spec::RemoteSpec,
+    way::Way,
+};
+use crate::DOOR;
+
+/// The longest id that is made of a name.
+const LONGEST_NAME: usize = 64;
+
+/// Why the remotes of a hub cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// One of the configuration file cannot be an agent.
+    #[error("agent {id}: {why}")]
+    Configured {
+        /// Its id.
+        id: AgentId,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A remote that somebody wants to add.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// The agent's id; made of the card's name if there is none.
+    pub(super) id: Option<AgentId>,
+    /// What is said of it.
+    pub(super) spec: RemoteSpec,
+    /// Whether it is added even if it cannot be reached now.
+    pub(super) keep: bool,
+}
+
+/// All remotes of a hub. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Remotes(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    hub: Hub,
+    store: Arc<dyn Store>,
+    outbound: Outbound,
+    tasks: Tasks,
+    known: Mutex<BTreeMap<AgentId, Arc<Remote>>>,
+}
+
+impl Remotes {
+    /// Starts the remotes of a hub: those of the configuration file, which belong to `local`, and those that were added,
+    /// unless the file has one of the same id. They are tried in the background, until `tasks` stop.
+    pub async fn start(
+        hub: Hub,
+        store: Arc<dyn Store>,
+        outbound: Outbound,
+        tasks: Tasks,
+        configured: Vec<(AgentId, RemoteSpec)>,
+    ) -> Result<Self, StartError> {
+        let remotes = Self(Arc::new(Inner {
+            hub,
+            store,
+            outbound,
+            tasks,
+            known: Mutex::default(),
+        }));
+        for (id, spec) in configured {
+            let started = remotes.start_configured(&id, spec).await;
+            started.map_err(|failure| StartError::Configured {
+                id,
+                why: failure.text.into_owned(),
+            })?;
+        }
+        for record in remotes.0.store.load_remotes().await? {
+            if record.door == DOOR && remotes.get(&record.id).is_none() {
+                remotes.start_stored(&record);
+            }
+        }
+        Ok(remotes)
+    }
+
+    async fn start_configured(&self, id: &AgentId, spec: RemoteSpec) -> Result<(), Failure> {
+        let described = self.describe(spec, true)?;
+        let principal = Principal::local();
+        let remote = self.take(&principal, Id::Known(id), &Profile::default(), described)?;
+        self.set(&principal, &remote).await?;
+        self.run(&remote, None);
+        Ok(())
+    }
+
+    /// One that cannot be started is left alone: the hub has others, and whoever reads the log can mend it.
+    fn start_stored(&self, record: &RemoteRecord) {
+        let started = serde_json::from_str(record.spec.get())
+            .map_err(|error| invalid(error.to_string()))
+            .and_then(|spec| self.describe(spec, false))
+            .and_then(|described| {
+                let described = Described {
+                    added_at: record.added_at,
+                    ..described
+                };
+                let principal = Principal::admin(record.owner.clone());
+                let id = Id::Known(&record.id);
+                self.take(&principal, id, &Profile::default(), described)
+            });
+        match started {
+            Ok(remote) => self.run(&remote, None),
+            Err(failure) => {
+                tracing::error!(agent = %record.id, why = %failure.text, "remote cannot be dialled");
+            }
+        }
+    }
+
+    /// Adds a remote for a principal. It is tried once before this returns.
+    pub(super) async fn add(
+        &self,
+        principal: &Principal,
+        wanted: Wanted,
+    ) -> Result<Arc<Remote>, Failure> {
+        let described = self.describe(wanted.spec, false)?;
+        // Before anybody is asked for anything.
+        if let Some(id) = wanted.id.as_ref().filter(|id| self.is_taken(id.as_str())) {
+            return Err(taken(id));
+        }
+        let looked = described.way.find().await;
+        let profile = match &looked {
+            Ok(found) => found.profile.clone(),
+            Err(trouble) if !wanted.keep => {
+                let text = format!("{trouble}; nothing was added");
+                return Err(Failure::new(Reason::Offline, text));
+            }
+            Err(_) => Profile::default(),
+        };
+        let names = [profile.name.clone(), described.way.host().to_owned()];
+        let id = wanted.id.as_ref().map_or(Id::Of(&names), Id::Free);
+        let remote = self.take(principal, id, &profile, described)?;
+        if let Err(failure) = self.save(principal, &remote).await {
+            // Nobody has seen it yet: it goes as it came.
+            self.0.hub.forget(principal, &remote.id).ok();
+            self.0.known.lock().remove(&remote.id);
+            return Err(failure);
+        }
+        tracing::info!(agent = %remote.id, by = %principal.owner, "remote added");
+        self.run(&remote, Some(looked));
+        remote.settled().await;
+        Ok(remote)
+    }
+
+    /// The remote of this id.
+    pub(super) fn get(&self, id: &AgentId) -> Option<Arc<Remote>> {
+        let known = self.0.known.lock();
+        known.get(id).filter(|remote| remote.is_there()).cloned()
+    }
+
+    /// All remotes, by id.
+    pub(super) fn list(&self) -> Vec<Arc<Remote>> {
+        let known = self.0.known.lock();
+        let there = known.values().filter(|remote| remote.is_there());
+        there.cloned().collect()
+    }
+
+    /// Removes a remote and forgets its agent.
+    pub(super) async fn remove(
+        &self,
+        principal: &Principal,
+        remote: &Remote,
+    ) -> Result<(), Failure> {
+        if remote.is_configured {
+            let text =
+                "it stands in the hub's configuration file; remove it there, and restart the hub";
+            return Err(Failure::new(Reason::Conflict, text));
+        }
+        let forgotten = self.0.hub.forget(principal, &remote.id)?.await;
+        forgotten.map_err(|error| store_failed(&error))?;
+        tracing::info!(agent = %remote.id, by = %principal.owner, "remote removed");
+        Ok(())
+    }
+
+    fn describe(&self, spec: RemoteSpec, is_configured: bool) -> Result<Described, Failure> {
+        let way = Way::new(&self.0.outbound, &spec).map_err(invalid)?;
+        Ok(Described {
+            spec,
+            way,
+            is_configured,
+            added_at: Timestamp::now(),
+        })
+    }
+
+    /// Takes the id for a remote. Nothing else gets it meanwhile.
+    fn take(
+        &self,
+        principal: &Principal,
+        id: Id<'_>,
+        profile: &Profile,
+        described: Described,
+    ) -> Result<Arc<Remote>, Failure> {
+        let mut known = self.0.known.lock();
+        let id = match id {
+            Id::Known(id) => id.clone(),
+            Id::Free(id) if self.is_taken(id.as_str()) => return Err(taken(id)),
+            Id::Free(id) => id.clone(),
+            Id::Of(names) => id_of(names, |id| self.is_taken(id)),
+        };
+        let hub = &self.0.hub;
+        let mut profile = profile.clone();
+        if profile.name.is_empty() {
+            id.as_str().clone_into(&mut profile.name);
+        }
+        // What had to be written of the agent is written again once it is online.
+        let (entry, _) = hub.reserve(principal, &id, &profile, DOOR)?;
+        let remote = Arc::new(Remote::new(hub.clone(), entry, described));
+        known.insert(id, remote.clone());
+        Ok(remote)
+    }
+
+    fn is_taken(&self, id: &str) -> bool {
+        let anybody = Principal::local();
+        self.0.hub.find(&anybody, id).is_ok()
+    }
+
+    /// Sets what the operator said of an agent.
+    async fn set(&self, principal: &Principal, remote: &Remote) -> Result<(), Failure> {
+        let RemoteSpec { share, timeout, .. } = &remote.spec;
+        if share.is_none() && timeout.is_none() {
+            return Ok(());
+        }
+        let settings = timeout.map(|timeout| Settings {
+            idle: Some(timeout),
+            ..remote.entry().settings()
+        });
+        let hub = &self.0.hub;
+        let (_, saved) = hub.change(principal, &remote.id, share.clone(), settings)?;
+        saved.await.map_err(|error| store_failed(&error))
+    }
+
+    async fn save(&self, principal: &Principal, remote: &Remote) -> Result<(), Failure> {
+        self.set(principal, remote).await?;
+        let spec = Json::of(&remote.spec).map_err(|error| invalid(error.to_string()))?;
+        let record = RemoteRecord {
+            id: remote.id.clone(),
+            owner: remote.owner.clone(),
+            door: DOOR.to_owned(),
+            spec,
+            added_at: remote.added_at,
+        };
+        let saved = self.0.store.save_remote(record).await;
+        saved.map_err(|error| store_failed(&error))
+    }
+
+    /// Keeps a remote attached, until it is removed or the hub stops.
+    fn run(&self, remote: &Arc<Remote>, looked: Option<Result<Found, CardTrouble>>) {
+        let (inner, remote) = (self.0.clone(), remote.clone());
+        let stop = self.0.tasks.stop_token().clone();
+        self.0.tasks.spawn(async move {
+            remote.clone().run(looked, stop).await;
+            let mut known = inner.known.lock();
+            // The id may be another one's by now.
+            if known
+                .get(&remote.id)
+                .is_some_and(|it| Arc::ptr_eq(it, &remote))
+            {
+                known.remove(&remote.id);
+            }
+        });
+    }
+}
+
+/// Which id a remote gets.
+#[derive(Debug, Clone, Copy)]
+enum Id<'a> {
+    /// This one, which is its own already.
+    Known(&'a AgentId),
+    /// This one, if it is free.
+    Free(&'a AgentId),
+    /// One made of the first of these names that an id can be made of.
+    Of(&'a [String]),
+}
+
+fn taken(id: &AgentId) -> Failure {
+    let text = format!("there is an agent {id} already; choose another id, or remove that one");
+    Failure::new(Reason::Conflict, text)
+}
+
+/// An id made of a name: lower-case letters, digits and dashes. A number makes it one of its own.
+fn id_of(names: &[String], is_taken: impl Fn(&str) -> bool) -> AgentId {
+    let slugs = names.iter().map(|name| slug(name));
+    let slug = slugs.into_iter().find(|slug| !slug.is_empty());
+    let slug = slug.unwrap_or_else(|| "remote".to_owned());
+    let numbered = (2_u64..).map(|number| format!("{slug}-{number}"));
+    std::iter::once(slug.clone())
+        .chain(numbered)
+        .filter(|id| !is_taken(id))
+        .find_map(|id| AgentId::parse(&id).ok())
+        .expect("letters, digits and dashes make an id, and numbers do not end")
+}
+
+fn slug(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    let mut slug = words.join("-").to_ascii_lowercase();
+    slug.truncate(LONGEST_NAME);
+    slug.trim_end_matches('-').to_owned()
+}
+
+fn invalid(text: impl Into<String>) -> Failure {
+    Failure::new(Reason::Invalid, text.into())
+}
+
+fn store_failed(error: &StoreError) -> Failure {
+    tracing::error!(%error, "the store failed");
+    let text = "the hub's store failed; the hub's log says why";
+    Failure::new(Reason::Internal, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(names: &[&str], taken: &[&str]) -> String {
+        let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
+        id_of(&names, |id| taken.contains(&id)).to_string()
+    }
+
+    #[test]
+    fn an_id_is_made_of_the_name_and_is_one_of_its_own() {
+        assert_eq!(id(&["Travel Agent (v2)!"], &[]), "travel-agent-v2");
+        assert_eq!(id(&["Echo"], &["echo", "echo-2"]), "echo-3");
+        assert_eq!(
+            id(&["\u{65e5}\u{672c}", "agents.example"], &[]),
+            "agents-example"
+        );
+        assert_eq!(id(&["", "[::]"], &[]), "remote");
+        assert_eq!(id(&[&"a ".repeat(200)], &[]).len(), LONGEST_NAME - 1);
+    }
+}

@@ -1,0 +1,246 @@
+//! `/v1/remotes`: the routes by which remotes are added, looked at and removed. Errors are those of the hub's own API,
+//! below whose paths these stand. Only administrators add remotes: a remote may be anything that the hub's machine can
+//! reach, and be shown any secret that the hub can read. Their owners see and remove them too.
+
+mod describe;
+mod problem;
+mod view;
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::{FromRequestParts, Path, Request, State},
+    response::{IntoResponse as _, Response},
+};
+use http::{HeaderMap, StatusCode, header};
+use jackfield_core::{
+    agent::Share,
+    failure::{Failure, Reason},
+    hub::Hub,
+    id::AgentId,
+    principal::{Principal, Who},
+    units::{Size, Span},
+};
+use jackfield_kit::{
+    auth::Gatekeeper,
+    body,
+    json::{self, Object},
+};
+use serde::Deserialize;
+use utoipa::{ToSchema, openapi::OpenApi};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use self::{
+    describe::{Refused, RefusedAdding},
+    problem::Problem,
+    view::{RemoteList, RemoteView},
+};
+use super::{
+    remote::Remote,
+    remotes::{Remotes, Wanted},
+    spec::{Auth, RemoteSpec},
+};
+
+/// The largest body: some headers have long names.
+const MAX_BODY: Size = Size::kib(64);
+
+#[derive(Debug, Clone)]
+struct Served {
+    hub: Hub,
+    gatekeeper: Gatekeeper,
+    remotes: Remotes,
+}
+
+/// The routes for the remotes of a hub, and their description.
+pub fn remotes_router(hub: Hub, gatekeeper: Gatekeeper, remotes: Remotes) -> (Router, OpenApi) {
+    let served = Served {
+        hub,
+        gatekeeper,
+        remotes,
+    };
+    let (router, api) = OpenApiRouter::new()
+        .routes(routes!(list, add))
+        .routes(routes!(show, remove))
+        .routes(routes!(card))
+        .split_for_parts();
+    let router = router
+        .method_not_allowed_fallback(problem::wrong_method)
+        .with_state(served);
+    (router, api)
+}
+
+/// A server that the hub shall dial.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewRemote {
+    /// The agent's card, or the address below which that is.
+    url: String,
+    /// The agent's id on this hub; without one it is made of the name on the card.
+    #[schema(value_type = Option<String>, nullable = false, pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
+    id: Option<AgentId>,
+    /// What the server is shown with each request.
+    #[schema(value_type = Option<Auth>, nullable = false)]
+    auth: Option<Object<Auth>>,
+    /// How long it may be silent on a call, such as `90s` or `10m`.
+    #[schema(schema_with = describe::span)]
+    timeout: Option<Span>,
+    /// Who else may see and call it.
+    #[schema(schema_with = describe::share)]
+    share: Option<Share>,
+    /// Adds it even if it cannot be reached now; it is tried again and again.
+    #[serde(default)]
+    keep: bool,
+}
+
+/// Who asks, as the connection proved it.
+struct Caller(Principal);
+
+impl FromRequestParts<Served> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(
+        parts: &mut http::request::Parts,
+        served: &Served,
+    ) -> Result<Self, Problem> {
+        Ok(Self(served.gatekeeper.admit_headers(&parts.headers)?))
+    }
+}
+
+/// The remote in the path, if the caller may see it.
+struct Named {
+    by: Principal,
+    remote: Arc<Remote>,
+}
+
+impl FromRequestParts<Served> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(
+        parts: &mut http::request::Parts,
+        served: &Served,
+    ) -> Result<Self, Problem> {
+        let Caller(principal) = Caller::from_request_parts(parts, served).await?;
+        let Ok(Path(id)) = Path::<String>::from_request_parts(parts, served).await else {
+            let text = "the id in the path is not UTF-8";
+            return Err(Failure::new(Reason::Invalid, text).into());
+        };
+        let remote = AgentId::parse(&id).ok();
+        let remote = remote.and_then(|id| served.remotes.get(&id));
+        match remote.filter(|remote| may_see(&principal, remote)) {
+            Some(remote) => Ok(Self {
+                by: principal,
+                remote,
+            }),
+            None => Err(no_such_remote(&id).into()),
+        }
+    }
+}
+
+/// A remote is its owner's and the administrators', whoever may call its agent.
+fn may_see(principal: &Principal, remote: &Remote) -> bool {
+    let is_owner = principal.owner == remote.owner && principal.who == Who::Person;
+    principal.is_admin() || is_owner
+}
+
+fn no_such_remote(id: &str) -> Failure {
+    let id: String = id.chars().take(jackfield_core::id::MAX_NAME).collect();
+    let text = format!("no remote {id:?} of yours");
+    Failure::new(Reason::NotFound, text)
+}
+
+/// Lists the servers that this hub dials for you, by id.
+#[utoipa::path(
+    get,
+    path = "/v1/remotes",
+    tag = "remotes",
+    responses((status = 200, description = "The remotes", body = RemoteList), Refused),
+)]
+async fn list(State(served): State<Served>, Caller(principal): Caller) -> Json<RemoteList> {
+    let all = served.remotes.list();
+    let seen = all.iter().filter(|remote| may_see(&principal, remote));
+    let remotes = seen.map(|remote| RemoteView::of(remote)).collect();
+    Json(RemoteList { remotes })
+}
+
+/// Adds a server that this hub dials: it becomes an agent of yours. Answers when it was tried once. Only admins may.
+#[utoipa::path(
+    post,
+    path = "/v1/remotes",
+    tag = "remotes",
+    request_body = NewRemote,
+    responses((status = 201, description = "The remote; with `keep` it may be offline", body = RemoteView), RefusedAdding),
+)]
+async fn add(
+    State(served): State<Served>,
+    Caller(principal): Caller,
+    request: Request,
+) -> Result<(StatusCode, Json<RemoteView>), Problem> {
+    if !principal.is_admin() {
+        let text = "only an admin may add remotes: the hub reaches them from its own network";
+        return Err(Failure::new(Reason::Unauthorized, text).into());
+    }
+    let limits = served.hub.limits();
+    let text = body::read(request.into_body(), MAX_BODY, limits.write_stuck).await?;
+    let new: NewRemote = json::parse(&text, limits.json_depth)?;
+    if new.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
+        let text = "field \"timeout\" must be longer than nothing";
+        return Err(Failure::new(Reason::Invalid, text).into());
+    }
+    let wanted = Wanted {
+        id: new.id,
+        spec: RemoteSpec {
+            url: new.url,
+            auth: new.auth.map(|auth| auth.0).unwrap_or_default(),
+            timeout: new.timeout,
+            share: new.share,
+        },
+        keep: new.keep,
+    };
+    let remote = served.remotes.add(&principal, wanted).await?;
+    Ok((StatusCode::CREATED, Json(RemoteView::of(&remote))))
+}
+
+/// Shows one of the servers that this hub dials.
+#[utoipa::path(
+    get,
+    path = "/v1/remotes/{id}",
+    tag = "remotes",
+    params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, description = "The remote", body = RemoteView), Refused, describe::NotThere),
+)]
+async fn show(named: Named) -> Json<RemoteView> {
+    Json(RemoteView::of(&named.remote))
+}
+
+/// Dials a server no more, and forgets its agent.
+#[utoipa::path(
+    delete,
+    path = "/v1/remotes/{id}",
+    tag = "remotes",
+    params(("id" = String, Path, description = "The agent")),
+    responses((status = 204, description = "It is forgotten"), Refused, describe::NotThere, describe::InTheFile),
+)]
+async fn remove(State(served): State<Served>, named: Named) -> Result<StatusCode, Problem> {
+    served.remotes.remove(&named.by, &named.remote).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The card of a server, byte for byte as it came when it was last fetched.
+#[utoipa::path(
+    get,
+    path = "/v1/remotes/{id}/card",
+    tag = "remotes",
+    params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, description = "The card", body = describe::AnyObject), Refused, describe::NotThere),
+)]
+async fn card(named: Named) -> Result<Response, Problem> {
+    let Some(found) = named.remote.known().found else {
+        let text = "the card was never fetched: the server could not be reached yet";
+        return Err(Failure::new(Reason::NotFound, text).into());
+    };
+    let mut headers = HeaderMap::new();
+    let json = header::HeaderValue::from_static("application/json");
+    headers.insert(header::CONTENT_TYPE, json);
+    Ok((headers, found.raw.to_string()).into_response())
+}

@@ -1,0 +1,112 @@
+//! What the description of these routes must say besides its types. It is part of the description of the hub's own API,
+//! whose schemas `Error` and `Share` it names.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use utoipa::{
+    IntoResponses, PartialSchema, ToSchema,
+    openapi::{
+        Content, ObjectBuilder, Ref, RefOr, Response, ResponseBuilder, Schema, schema::Type,
+    },
+};
+
+type Responses = BTreeMap<String, RefOr<Response>>;
+
+fn errors(list: &[(&str, &str)]) -> Responses {
+    let response = |description: &str| {
+        let content = Content::new(Some(Ref::from_schema_name("Error")));
+        ResponseBuilder::new()
+            .description(description)
+            .content("application/json", content)
+            .build()
+    };
+    list.iter()
+        .map(|(code, description)| ((*code).to_owned(), response(description).into()))
+        .collect()
+}
+
+/// What every route may answer.
+pub(super) struct Refused;
+
+/// What may be said to whoever adds a remote.
+pub(super) struct RefusedAdding;
+
+/// What routes of one remote may answer.
+pub(super) struct NotThere;
+
+/// What cannot be removed here.
+pub(super) struct InTheFile;
+
+const REFUSED: [(&str, &str); 3] = [
+    ("400", "The request is malformed: invalid"),
+    (
+        "401",
+        "A token is needed, or this one may not do it: unauthorized",
+    ),
+    ("500", "A fault of the hub: internal"),
+];
+
+const REFUSED_ADDING: [(&str, &str); 4] = [
+    ("409", "There is an agent of that id already: conflict"),
+    ("413", "The body is too large: too_large"),
+    ("429", "You hold as many agents as one may: busy"),
+    (
+        "502",
+        "The server cannot be reached, or is no A2A server: offline, stopping",
+    ),
+];
+
+impl IntoResponses for Refused {
+    fn responses() -> Responses {
+        errors(&REFUSED)
+    }
+}
+
+impl IntoResponses for RefusedAdding {
+    fn responses() -> Responses {
+        errors(&[&REFUSED[..], &REFUSED_ADDING[..]].concat())
+    }
+}
+
+impl IntoResponses for NotThere {
+    fn responses() -> Responses {
+        errors(&[("404", "No such remote, or none of yours: not_found")])
+    }
+}
+
+impl IntoResponses for InTheFile {
+    fn responses() -> Responses {
+        errors(&[("409", "It stands in the configuration file: conflict")])
+    }
+}
+
+/// Who else may see and call an agent.
+pub(super) fn share() -> RefOr<Schema> {
+    Ref::from_schema_name("Share").into()
+}
+
+/// A length of time.
+pub(super) fn span() -> RefOr<Schema> {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some(
+            "^[1-9][0-9]{0,6}(ms|s)$|^[1-9][0-9]{0,3}m$|^[1-9][0-9]?[hd]$",
+        ))
+        .description(Some("A whole number with ms, s, m, h or d"))
+        .into()
+}
+
+/// An object that the hub does not judge.
+pub(super) struct AnyObject;
+
+impl PartialSchema for AnyObject {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::Object).into()
+    }
+}
+
+impl ToSchema for AnyObject {
+    fn name() -> Cow<'static, str> {
+        "ForeignCard".into()
+    }
+}

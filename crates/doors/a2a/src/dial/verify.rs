@@ -1,0 +1,222 @@
+//! The signatures of a card (JWS, RFC 7515): whether one of them is valid, by a key that its signer publishes.
+//!
+//! That a signature is valid says that the card is as the holder of that key wrote it. Whether to believe the holder is
+//! for people to judge, so they are shown which key it was and where it is published.
+
+mod key;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::{HeaderMap, StatusCode};
+use jackfield_kit::outbound::{Outbound, Url, origin_of};
+use jackfield_wire::a2a::card::{Generation, Signature, forms};
+use serde::Deserialize;
+
+use self::key::{Key, KeySet};
+
+/// How many signatures of a card are looked at.
+const MAX_SIGNATURES: usize = 16;
+/// From how many places keys are fetched for one card: each may take its time.
+const MAX_SETS: usize = 3;
+/// The largest set of keys that is read.
+const MAX_SET: usize = 256 << 10;
+
+/// Who vouches for a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Signed {
+    /// Nobody.
+    None,
+    /// The holder of a key.
+    Verified {
+        /// The key's id; empty if it has none.
+        kid: String,
+        /// Where it is published.
+        jku: String,
+    },
+    /// Somebody, but the key is not to be had.
+    Unverified(String),
+    /// The card is not what was signed.
+    Bad(String),
+}
+
+impl fmt::Display for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("not signed"),
+            Self::Verified { kid, jku } => write!(f, "signed with key {kid:?} of {jku}"),
+            Self::Unverified(why) => write!(f, "signed, but not verified: {why}"),
+            Self::Bad(why) => write!(f, "the signature is wrong: {why}"),
+        }
+    }
+}
+
+/// Checks the signatures of a card that was found at the typed origin, whose places of `generation` are used.
+pub(super) async fn verify(
+    outbound: &Outbound,
+    typed: &Url,
+    card: &str,
+    signatures: &[Signature],
+    generation: Generation,
+) -> Signed {
+    if signatures.is_empty() {
+        return Signed::None;
+    }
+    let rings = Rings {
+        outbound,
+        typed,
+        fetched: Vec::new(),
+    };
+    judge(rings, card, signatures, generation).await
+}
+
+async fn judge(
+    mut rings: Rings<'_>,
+    card: &str,
+    signatures: &[Signature],
+    generation: Generation,
+) -> Signed {
+    let forms = forms(card, generation);
+    let encode = |form| URL_SAFE_NO_PAD.encode(form);
+    let forms: Vec<_> = forms.iter().map(encode).collect();
+    let mut why_not = None;
+    let mut mismatch = None;
+    for signature in signatures.iter().take(MAX_SIGNATURES) {
+        match check(&mut rings, signature, &forms).await {
+            Outcome::Valid { kid, jku } => return Signed::Verified { kid, jku },
+            Outcome::Invalid(why) => mismatch = mismatch.or(Some(why)),
+            Outcome::NoKey(why) => why_not = why_not.or(Some(why)),
+        }
+    }
+    match (mismatch, why_not) {
+        (Some(why), _) => Signed::Bad(why),
+        (None, why) => Signed::Unverified(why.unwrap_or_default()),
+    }
+}
+
+/// What one signature is worth.
+enum Outcome {
+    Valid {
+        kid: String,
+        jku: String,
+    },
+    /// It was made with the key that it names, if at all, but not of this card.
+    Invalid(String),
+    /// It cannot be judged.
+    NoKey(String),
+}
+
+/// What a signature says of itself.
+#[derive(Debug, Deserialize)]
+struct Protected {
+    alg: String,
+    kid: Option<String>,
+    jku: Option<String>,
+    /// What must be understood to judge it; we understand none.
+    crit: Option<serde::de::IgnoredAny>,
+}
+
+async fn check(rings: &mut Rings<'_>, signature: &Signature, forms: &[String]) -> Outcome {
+    let Some(header) = decode(&signature.protected)
+        .and_then(|header| serde_json::from_slice::<Protected>(&header).ok())
+    else {
+        return Outcome::NoKey("the protected header of a signature cannot be read".to_owned());
+    };
+    let Some(bytes) = decode(&signature.signature) else {
+        return Outcome::NoKey("a signature is not base64url".to_owned());
+    };
+    if header.crit.is_some() {
+        return Outcome::NoKey("a signature wants more understood than is known here".to_owned());
+    }
+    let Some(jku) = header.jku else {
+        return Outcome::NoKey("a signature does not say where its key is (jku)".to_owned());
+    };
+    let keys = match rings.get(&jku).await {
+        Ok(keys) => keys,
+        Err(why) => return Outcome::NoKey(why),
+    };
+    let named = |key: &&Key| header.kid.is_none() || key.kid == header.kid;
+    let mut was_tried = false;
+    for key in keys.iter().filter(named) {
+        let Some(key) = key.verifier(&header.alg) else {
+            continue;
+        };
+        was_tried = true;
+        let fits = |form: &String| {
+            let signed = format!("{}.{form}", signature.protected);
+            key.verify(signed.as_bytes(), &bytes)
+        };
+        if forms.iter().any(fits) {
+            let kid = header.kid.unwrap_or_default();
+            return Outcome::Valid { kid, jku };
+        }
+    }
+    let kid = header.kid.unwrap_or_default();
+    if was_tried {
+        return Outcome::Invalid(format!(
+            "the card is not what was signed with key {kid:?} of {jku}"
+        ));
+    }
+    let alg = header.alg;
+    Outcome::NoKey(format!(
+        "{jku} has no key {kid:?} that can be used for {alg}"
+    ))
+}
+
+/// Sets of keys by where they are, each fetched once.
+struct Rings<'a> {
+    outbound: &'a Outbound,
+    typed: &'a Url,
+    fetched: Vec<(String, Result<Vec<Key>, String>)>,
+}
+
+impl Rings<'_> {
+    async fn get(&mut self, jku: &str) -> Result<&[Key], String> {
+        let known = self.fetched.iter().position(|(url, _)| url == jku);
+        let at = match known {
+            Some(at) => at,
+            None if self.fetched.len() == MAX_SETS => {
+                return Err(format!("keys are at more than {MAX_SETS} places"));
+            }
+            None => {
+                let keys = self.fetch(jku).await;
+                self.fetched.push((jku.to_owned(), keys));
+                self.fetched.len() - 1
+            }
+        };
+        match &self.fetched[at].1 {
+            Ok(keys) => Ok(keys),
+            Err(why) => Err(why.clone()),
+        }
+    }
+
+    async fn fetch(&self, jku: &str) -> Result<Vec<Key>, String> {
+        let url = Url::parse(jku).map_err(|error| format!("jku {jku:?} is no URL: {error}"))?;
+        // Whoever can change a key on its way can sign anything. The typed origin was the operator's choice.
+        if url.scheme() != "https" && origin_of(&url) != origin_of(self.typed) {
+            return Err(format!(
+                "the keys at {jku} are not fetched, since it is not https"
+            ));
+        }
+        // No credentials: keys are public.
+        let fetched = self.outbound.fetch(jku, HeaderMap::new(), MAX_SET).await;
+        let fetched = fetched.map_err(|error| format!("the keys at {jku}: {error}"))?;
+        if fetched.status != StatusCode::OK {
+            return Err(format!(
+                "the keys at {jku}: the server answers {}",
+                fetched.status
+            ));
+        }
+        let set: Option<KeySet> = serde_json::from_slice(&fetched.body).ok();
+        let set = set.filter(|_| fetched.is_whole);
+        let set = set.ok_or_else(|| format!("what is at {jku} is no set of keys"))?;
+        Ok(set.keys())
+    }
+}
+
+/// The bytes that base64url stands for, padded or not.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok()
+}

@@ -1,0 +1,361 @@
+//! One call to a remote, from its message to its end. A stream that breaks is taken up again: by subscribing, then by
+//! looking at the task. A call that ends here ends there too: the remote is told to stop, as soon as it has said what it
+//! calls the task.
+//!
+//! What comes from the remote is read by a task of its own (`source.rs`), which waits while the caller does not read.
+
+mod source;
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue};
+use jackfield_core::{
+    bell::Bell,
+    call::Serving,
+    event::{Answer, End, Input},
+    failure::{Failure, Reason},
+    gate::Gate,
+    pipe::Pushed,
+};
+use jackfield_wire::a2a::official::{
+    error::{Fault, Kind},
+    model::{Configuration, Message, SendParams},
+};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use uuid::Uuid;
+
+use self::source::Source;
+use super::{
+    hear::{Heard, Hearing},
+    line::{Arrived, Line, Trouble},
+    remote::Remote,
+};
+use crate::official::translate::{answer_to, message_to};
+
+/// How much input is taken at once.
+const BATCH: usize = 64 << 10;
+
+/// How long a remote is given to hear that it shall stop.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// How often an exchange that is open without a word counts as a sign of life.
+const PULSE: Duration = Duration::from_secs(10);
+
+/// The first pause before a broken stream is taken up again once more; it doubles.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The longest such pause.
+const PAUSE_MAX: Duration = Duration::from_secs(15);
+
+/// How long a broken stream is taken up again and again. The clocks of the call may end it before.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Works on a call until it ends, whoever ends it.
+pub(super) async fn serve(remote: Arc<Remote>, serving: Serving) {
+    let mut work = Work::new(remote, serving);
+    match work.run().await {
+        Some(end) => {
+            work.serving.finish(end);
+        }
+        None => {
+            drop(work.serving);
+            stop(&work.line, work.hearing, work.source).await;
+        }
+    }
+}
+
+/// Tells the remote to stop, once it is known what it calls the task.
+async fn stop(line: &Line, mut hearing: Hearing, mut source: Option<Source>) {
+    let stopped = timeout(STOPPING, async {
+        while hearing.task().is_none()
+            && let Some(open) = &mut source
+            && let Some(Ok(Arrived::Item { item, .. })) = open.next().await
+        {
+            hearing.hear(item);
+        }
+        if let Some(task) = hearing.task() {
+            return line.cancel(task).await.map(drop);
+        }
+        Ok(())
+    });
+    match stopped.await {
+        Ok(Ok(())) => {}
+        Ok(Err(trouble)) => tracing::debug!(%trouble, "a remote could not be told to stop"),
+        Err(_) => tracing::debug!("a remote did not hear in time that it shall stop"),
+    }
+}
+
+struct Work {
+    remote: Arc<Remote>,
+    line: Arc<Line>,
+    serving: Serving,
+    hearing: Hearing,
+    /// What comes from the remote; none while it waits for the caller.
+    source: Option<Source>,
+    /// The last event of the stream that had an id.
+    last_event: Option<String>,
+    /// The question that is open.
+    asked: Option<String>,
+    /// Since when the stream is broken, and the next pause.
+    broken: Option<(Instant, Duration)>,
+    /// Whether the server said that it does not stream.
+    is_blocking: bool,
+}
+
+impl Work {
+    fn new(remote: Arc<Remote>, serving: Serving) -> Self {
+        let line = remote.line();
+        Self {
+            is_blocking: !line.place().streams,
+            remote,
+            line,
+            serving,
+            hearing: Hearing::default(),
+            source: None,
+            last_event: None,
+            asked: None,
+            broken: None,
+        }
+    }
+
+    /// How the remote ended it; nothing if somebody else did.
+    async fn run(&mut self) -> Option<End> {
+        let (gate, bell) = (Arc::new(Gate::default()), Bell::new());
+        self.serving.gated(gate.clone());
+        self.serving.input().listen(bell.rope(0));
+        self.begin();
+        let mut pulse = interval(PULSE);
+        pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut is_full = false;
+        loop {
+            let mut rang = Vec::new();
+            let arrived = tokio::select! {
+                () = bell.wait(&mut rang) => {
+                    self.heed()?;
+                    continue;
+                }
+                () = gate.free(), if is_full => {
+                    is_full = false;
+                    continue;
+                }
+                _ = pulse.tick() => {
+                    if self.source.as_ref().is_some_and(Source::is_alive) {
+                        self.serving.pulse();
+                    }
+                    continue;
+                }
+                arrived = next(&mut self.source), if !is_full => arrived,
+            };
+            match arrived {
+                Some(Ok(Arrived::Pulse)) => self.serving.pulse(),
+                Some(Ok(Arrived::Item { id, item })) => {
+                    self.broken = None;
+                    self.last_event = id.or(self.last_event.take());
+                    for heard in self.hearing.hear(item) {
+                        match self.pass_on(heard) {
+                            Ok(pushed) => is_full = pushed == Pushed::Full,
+                            Err(end) => return Some(end),
+                        }
+                    }
+                    self.note_context();
+                }
+                None => {
+                    self.source = None;
+                    if let Some(end) = self.hearing.closed() {
+                        return Some(end);
+                    }
+                    if self.asked.is_none() {
+                        let why = Trouble::Cut("it closed the stream before the end".to_owned());
+                        if let Some(end) = self.take_up(&why) {
+                            return Some(end);
+                        }
+                    }
+                }
+                Some(Err(trouble)) => {
+                    self.source = None;
+                    if self.asked.is_none()
+                        && let Some(end) = self.take_up(&trouble)
+                    {
+                        return Some(end);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The caller's message goes out.
+    fn begin(&mut self) {
+        let call = self.serving.call();
+        let id = call.id.to_string();
+        let message = message_to(call.message.clone(), id);
+        let message = Message {
+            context_id: self.remote.contexts.get(&call.agent_session),
+            ..message
+        };
+        self.serving.written();
+        self.say(message);
+    }
+
+    fn say(&mut self, message: Message) {
+        let mut headers = HeaderMap::new();
+        let trace = self.serving.call().traceparent.as_deref();
+        if let Some(Ok(value)) = trace.map(HeaderValue::from_str) {
+            headers.insert("traceparent", value);
+        }
+        let params = SendParams {
+            tenant: self.line.place().tenant.clone(),
+            message,
+            configuration: Configuration {
+                return_immediately: self.is_blocking.then_some(false),
+                ..Configuration::default()
+            },
+            metadata: None,
+        };
+        self.source = Some(match self.is_blocking {
+            true => Source::whole(self.line.clone(), params, headers),
+            false => Source::stream(self.line.clone(), params, headers),
+        });
+    }
+
+    /// What the caller said, or that the call is over: then nothing.
+    fn heed(&mut self) -> Option<()> {
+        let mut inputs = Vec::new();
+        if self.serving.input().take(&mut inputs, BATCH).is_some() {
+            return None;
+        }
+        for input in inputs {
+            if let Input::Answer(id, answer) = input
+                && self.asked.as_deref() == Some(id.as_str())
+            {
+                self.answer(answer);
+            }
+        }
+        Some(())
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        self.asked = None;
+        self.hearing.answered();
+        let message = answer_to(answer, Uuid::new_v4().to_string());
+        self.say(Message {
+            task_id: self.hearing.task().map(str::to_owned),
+            context_id: self.hearing.context().map(str::to_owned),
+            ..message
+        });
+    }
+
+    fn pass_on(&mut self, heard: Heard) -> Result<Pushed, End> {
+        match heard {
+            Heard::Say(event) => Ok(self.serving.push(event)),
+            Heard::Ask(ask) => {
+                self.asked = Some(ask.id.clone());
+                Ok(self.serving.ask(ask))
+            }
+            Heard::End(end) => Err(end),
+        }
+    }
+
+    /// The next message of this conversation belongs to the remote's.
+    fn note_context(&self) {
+        if let Some(context) = self.hearing.context() {
+            let session = &self.serving.call().agent_session;
+            self.remote.contexts.put(session, context.to_owned());
+        }
+    }
+
+    /// Goes on after something went wrong, or ends the call.
+    fn take_up(&mut self, trouble: &Trouble) -> Option<End> {
+        let Some(task) = self.hearing.task().map(str::to_owned) else {
+            return self.start_over(trouble);
+        };
+        let may_pass = match trouble {
+            Trouble::Unreachable(_) | Trouble::Cut(_) => true,
+            // What cannot be followed can be looked at; what cannot be found is gone.
+            Trouble::Refused(fault) => fault.kind != Kind::TaskNotFound || self.broken.is_none(),
+            Trouble::Unauthorized(_) | Trouble::Garbled(_) => false,
+        };
+        if !may_pass {
+            return Some(self.failed(trouble));
+        }
+        let (since, pause) = self.broken.unwrap_or((Instant::now(), Duration::ZERO));
+        if since.elapsed() > PATIENCE {
+            return Some(self.failed(trouble));
+        }
+        let next = (pause * 2).clamp(PAUSE, PAUSE_MAX);
+        self.broken = Some((since, next));
+        let can_follow = !self.is_blocking && !matches!(trouble, Trouble::Refused(_));
+        self.source = Some(match can_follow {
+            true => Source::follow(self.line.clone(), task, self.last_event.clone(), pause),
+            false => Source::look(self.line.clone(), task, pause.max(PAUSE)),
+        });
+        None
+    }
+
+    /// Nothing has come yet. A message is never sent twice, unless the server did not take it.
+    fn start_over(&mut self, trouble: &Trouble) -> Option<End> {
+        let does_not_stream = match trouble {
+            Trouble::Refused(fault) => {
+                matches!(fault.kind, Kind::Unsupported | Kind::MethodNotFound)
+            }
+            Trouble::Unreachable(_)
+            | Trouble::Cut(_)
+            | Trouble::Unauthorized(_)
+            | Trouble::Garbled(_) => false,
+        };
+        if does_not_stream && !self.is_blocking {
+            self.is_blocking = true;
+            self.begin();
+            return None;
+        }
+        Some(self.failed(trouble))
+    }
+
+    fn failed(&self, trouble: &Trouble) -> End {
+        self.remote.failed(trouble);
+        End::Failed(failure_of(trouble))
+    }
+}
+
+async fn next(source: &mut Option<Source>) -> Option<Result<Arrived, Trouble>> {
+    match source {
+        Some(source) => source.next().await,
+        // Until the caller answers.
+        None => std::future::pending().await,
+    }
+}
+
+/// What the caller is told.
+fn failure_of(trouble: &Trouble) -> Failure {
+    let own = |code: &str| Reason::Agent(code.to_owned());
+    match trouble {
+        Trouble::Unreachable(why) => {
+            let text = format!("the remote agent cannot be reached: {why}");
+            Failure::new(Reason::Offline, text)
+        }
+        Trouble::Cut(why) => {
+            let text = format!("the connection to the remote agent broke off: {why}");
+            Failure::new(Reason::Offline, text)
+        }
+        Trouble::Unauthorized(why) => {
+            let text = format!("the remote agent does not accept the hub's credentials: {why}");
+            Failure::new(own("remote_unauthorized"), text)
+        }
+        Trouble::Refused(fault) => refused(fault),
+        Trouble::Garbled(why) => {
+            let text = format!("the remote agent's answer makes no sense: {why}");
+            Failure::new(own("invalid_agent_response"), text)
+        }
+    }
+}
+
+/// What a server says to a request is the caller's to know, where it is about the request.
+fn refused(fault: &Fault) -> Failure {
+    let reason = match fault.kind {
+        Kind::InvalidParams | Kind::ContentType => Reason::Invalid,
+        Kind::TooLarge => Reason::TooLarge,
+        Kind::Busy => Reason::Busy,
+        Kind::Unavailable => Reason::Offline,
+        _ => Reason::Agent(fault.reason().to_ascii_lowercase()),
+    };
+    Failure::new(reason, fault.message.clone())
+}

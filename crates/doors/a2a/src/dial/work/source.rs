@@ -1,0 +1,149 @@
+//! What comes from a remote, read by a task of its own: a stream, one whole answer, or looks at a task until it moves on.
+//! Dropping the source ends the exchange.
+
+use std::{sync::Arc, time::Duration};
+
+use http::HeaderMap;
+use jackfield_wire::a2a::official::model::{Item, SendParams, Task};
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+
+use crate::dial::line::{Arrived, Incoming, Line, Trouble};
+
+/// How many items may wait to be taken.
+const WAITING: usize = 16;
+
+/// How often a task is looked at that cannot be followed.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The longest pause between two looks.
+const LOOK_MAX: Duration = Duration::from_secs(10);
+
+type Outcome = Result<Arrived, Trouble>;
+
+/// What comes from a remote.
+#[derive(Debug)]
+pub(super) struct Source {
+    arrived: mpsc::Receiver<Outcome>,
+    /// Whether an exchange that says nothing is a sign of life: one that is waited for is, a stream is not.
+    is_alive: bool,
+    _reading: JoinSet<()>,
+}
+
+impl Source {
+    fn new<F>(is_alive: bool, read: impl FnOnce(mpsc::Sender<Outcome>) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (sender, arrived) = mpsc::channel(WAITING);
+        let mut reading = JoinSet::new();
+        reading.spawn(read(sender));
+        Self {
+            arrived,
+            is_alive,
+            _reading: reading,
+        }
+    }
+
+    /// Sends a message and reads the stream that answers it.
+    pub(super) fn stream(line: Arc<Line>, params: SendParams, headers: HeaderMap) -> Self {
+        Self::new(false, |out| async move {
+            pump(line.stream(&params, &headers).await, &out).await;
+        })
+    }
+
+    /// Sends a message and waits for the whole answer; a task that is not over then is looked at.
+    pub(super) fn whole(line: Arc<Line>, params: SendParams, headers: HeaderMap) -> Self {
+        Self::new(true, |out| async move {
+            match line.send(&params, &headers).await {
+                Ok(Item::Task(task)) => {
+                    let id = task.id.clone();
+                    if give_task(*task, &out).await {
+                        look(&line, &id, LOOK, &out).await;
+                    }
+                }
+                Ok(item) => drop(out.send(Ok(Arrived::Item { id: None, item })).await),
+                Err(trouble) => drop(out.send(Err(trouble)).await),
+            }
+        })
+    }
+
+    /// Follows a task, after a pause.
+    pub(super) fn follow(
+        line: Arc<Line>,
+        task: String,
+        last_event: Option<String>,
+        pause: Duration,
+    ) -> Self {
+        Self::new(false, move |out| async move {
+            sleep(pause).await;
+            pump(line.subscribe(&task, last_event.as_deref()).await, &out).await;
+        })
+    }
+
+    /// Looks at a task until it is over or waits for its caller, after a pause.
+    pub(super) fn look(line: Arc<Line>, task: String, pause: Duration) -> Self {
+        Self::new(true, move |out| async move {
+            look(&line, &task, pause, &out).await;
+        })
+    }
+
+    /// What comes next; nothing once the remote has closed the exchange in order. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Outcome> {
+        self.arrived.recv().await
+    }
+
+    /// Whether the exchange counts as a sign of life while it says nothing.
+    pub(super) fn is_alive(&self) -> bool {
+        self.is_alive
+    }
+}
+
+/// Passes on a stream to its end.
+async fn pump(opened: Result<Incoming, Trouble>, out: &mpsc::Sender<Outcome>) {
+    let mut incoming = match opened {
+        Ok(incoming) => incoming,
+        Err(trouble) => return drop(out.send(Err(trouble)).await),
+    };
+    loop {
+        let outcome = match incoming.next().await {
+            Ok(Some(arrived)) => Ok(arrived),
+            Ok(None) => return,
+            Err(trouble) => Err(trouble),
+        };
+        let is_last = outcome.is_err();
+        if out.send(outcome).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Passes on a task; whether it goes on by itself.
+async fn give_task(task: Task, out: &mpsc::Sender<Outcome>) -> bool {
+    let state = task.status.state;
+    let item = Item::Task(Box::new(task));
+    let given = out.send(Ok(Arrived::Item { id: None, item })).await;
+    given.is_ok() && !state.is_terminal() && !state.is_interrupted()
+}
+
+async fn look(line: &Line, task: &str, mut pause: Duration, out: &mpsc::Sender<Outcome>) {
+    let begun = Instant::now();
+    loop {
+        sleep(pause).await;
+        let goes_on = match line.get(task).await {
+            Ok(task) => give_task(task, out).await,
+            Err(trouble) => {
+                drop(out.send(Err(trouble)).await);
+                false
+            }
+        };
+        if !goes_on {
+            return;
+        }
+        // The longer it takes, the less a second matters.
+        pause = (begun.elapsed() / 10).clamp(LOOK, LOOK_MAX);
+    }
+}

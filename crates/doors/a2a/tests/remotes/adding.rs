@@ -1,0 +1,211 @@
+//! Adding and removing remotes.
+
+use jackfield_core::{event::End, principal::Principal};
+use jackfield_kit::testing::soon;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Far, Near, id, nobody};
+
+#[tokio::test]
+async fn an_added_server_is_an_agent_that_can_be_called() {
+    let (near, far) = (Near::start().await, Far::start().await);
+    let added = near.add(json!({"url": far.url()})).await;
+    assert_eq!(added["id"], "far-echo");
+    assert_eq!(added["state"], "online");
+    assert_eq!(added["owner"], "local");
+    let card = &added["card"];
+    assert_eq!(
+        (&card["version"], &card["binding"]),
+        (&json!("0.3"), &json!("JSONRPC"))
+    );
+    assert_eq!(card["called_at"], format!("{}/rpc", far.url()));
+    assert_eq!(card["signature"], json!({"state": "none"}));
+    let agent = near.agent("far-echo").unwrap();
+    assert_eq!((agent.door.as_str(), agent.online), ("a2a", true));
+    assert_eq!(agent.profile.skills[0].id, "echo");
+    let (text, end) = near.call("far-echo").await.unwrap();
+    assert_eq!(text, "hello from afar");
+    assert!(matches!(end, End::Done(_)), "{end:?}");
+}
+
+#[tokio::test]
+async fn every_remote_gets_an_id_of_its_own() {
+    let (near, far) = (Near::start().await, Far::start().await);
+    let first = near.add(json!({"url": far.url()})).await;
+    let second = near.add(json!({"url": far.url()})).await;
+    let third = near.add(json!({"url": far.url(), "id": "Third.one"})).await;
+    assert_eq!(first["id"], "far-echo");
+    assert_eq!(second["id"], "far-echo-2");
+    assert_eq!(third["id"], "Third.one");
+    let (status, refused) = near
+        .ask(
+            Method::POST,
+            "/v1/remotes",
+            json!({"url": far.url(), "id": "Third.one"}),
+        )
+        .await;
+    assert_eq!((status, &refused["error"]), (409, &json!("conflict")));
+    assert!(near.call("Third.one").await.is_ok(), "it is as it was");
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_refused_and_leaves_nothing() {
+    let near = Near::start().await;
+    let url = format!("http://{}", nobody().await);
+    let (status, refused) = near
+        .ask(
+            Method::POST,
+            "/v1/remotes",
+            json!({"url": url, "id": "far"}),
+        )
+        .await;
+    assert_eq!((status, &refused["error"]), (502, &json!("offline")));
+    assert!(
+        refused["message"].as_str().unwrap().contains(&url),
+        "{refused}"
+    );
+    assert!(near.agent("far").is_none());
+    assert!(near.stored().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_server_that_is_no_a2a_server_is_refused_with_what_was_tried() {
+    let (near, far) = (Near::start().await, Far::start().await);
+    far.shows("<html>hello</html>");
+    let (status, refused) = near
+        .ask(Method::POST, "/v1/remotes", json!({"url": far.url()}))
+        .await;
+    assert_eq!(status, 502, "{refused}");
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        message.contains("/.well-known/agent-card.json"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_kept_one_is_listed_offline_with_the_reason() {
+    let near = Near::start().await;
+    let url = format!("http://{}", nobody().await);
+    let added = near
+        .add(json!({"url": url, "id": "far", "keep": true}))
+        .await;
+    assert_eq!(added["state"], "offline");
+    assert!(
+        added["error"]["message"].as_str().unwrap().contains(&url),
+        "{added}"
+    );
+    let agent = near.agent("far").unwrap();
+    assert_eq!((agent.online, agent.profile.name.as_str()), (false, "far"));
+    assert_eq!(near.stored().await, ["far"]);
+    let refused = near.call("far").await.unwrap_err();
+    assert_eq!(refused.reason.name(), "offline");
+}
+
+#[tokio::test]
+async fn sharing_and_timeout_are_set_as_wanted() {
+    let (near, far) = (Near::start().await, Far::start().await);
+    near.add(json!({"url": far.url(), "id": "far", "share": "everyone", "timeout": "90s"}))
+        .await;
+    let agent = near.agent("far").unwrap();
+    assert_eq!(agent.settings.idle.unwrap().to_string(), "90s");
+    assert_eq!(agent.share, jackfield_core::agent::Share::Everyone);
+    let (status, refused) = near
+        .ask(
+            Method::POST,
+            "/v1/remotes",
+            json!({"url": far.url(), "timeout": "0s"}),
+        )
+        .await;
+    assert_eq!(status, 400);
+    assert!(refused["message"].as_str().unwrap().contains("timeout"));
+}
+
+#[tokio::test]
+async fn a_secret_is_read_from_its_file_each_time_and_never_shown() {
+    let (near, far) = (Near::start().await, Far::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "first-secret\n").unwrap();
+    let auth = json!({"bearer": {"file": file}, "headers": {"X-Key": {"file": file}}});
+    let added = near
+        .add(json!({"url": far.url(), "id": "far", "auth": auth}))
+        .await;
+    assert_eq!(added["auth"], auth);
+    assert_eq!(
+        far.was_shown("authorization").unwrap(),
+        "Bearer first-secret"
+    );
+    std::fs::write(&file, "second-secret").unwrap();
+    near.call("far").await.unwrap();
+    assert_eq!(
+        far.was_shown("authorization").unwrap(),
+        "Bearer second-secret"
+    );
+    assert_eq!(far.was_shown("x-key").unwrap(), "second-secret");
+    let told = near.remote("far").await.to_string();
+    assert!(!told.contains("-secret"), "{told}");
+    let stored = format!("{:?}", near.store);
+    assert!(!stored.contains("-secret"), "{stored}");
+}
+
+#[tokio::test]
+async fn a_card_that_points_elsewhere_does_not_get_at_the_credentials() {
+    let near = Near::that_trusts().await;
+    let (far, other) = (Far::start().await, Far::start().await);
+    far.points_to(&other);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "secret").unwrap();
+    let auth = json!({"bearer": {"file": file}});
+    let added = near
+        .add(json!({"url": far.url(), "id": "far", "auth": auth}))
+        .await;
+    assert_eq!(far.was_shown("authorization").unwrap(), "Bearer secret");
+    let warning = added["card"]["warnings"][0].as_str().unwrap_or_default();
+    assert!(warning.contains("not shown there"), "{added}");
+    near.call("far").await.unwrap();
+    assert!(other.was_shown("content-type").is_some(), "it was called");
+    assert_eq!(other.was_shown("authorization"), None);
+}
+
+#[tokio::test]
+async fn a_removed_remote_is_gone_and_its_id_free() {
+    let (mut near, far) = (Near::start().await, Far::start().await);
+    near.add(json!({"url": far.url(), "id": "far"})).await;
+    near.online().await;
+    let (status, _) = near
+        .ask(Method::DELETE, "/v1/remotes/far", Value::Null)
+        .await;
+    assert_eq!(status, 204);
+    near.offline().await;
+    assert!(near.agent("far").is_none());
+    assert!(near.stored().await.is_empty());
+    let (status, _) = near.ask(Method::GET, "/v1/remotes/far", Value::Null).await;
+    assert_eq!(status, 404);
+    let (_, list) = near.ask(Method::GET, "/v1/remotes", Value::Null).await;
+    assert_eq!(list, json!({"remotes": []}));
+    let again = near.add(json!({"url": far.url(), "id": "far"})).await;
+    assert_eq!(again["state"], "online");
+}
+
+#[tokio::test]
+async fn a_remote_goes_when_its_agent_is_forgotten_also_while_it_is_offline() {
+    let near = Near::start().await;
+    let url = format!("http://{}", nobody().await);
+    near.add(json!({"url": url, "id": "far", "keep": true}))
+        .await;
+    let forgotten = near.hub.forget(&Principal::local(), &id("far")).unwrap();
+    forgotten.await.unwrap();
+    assert!(near.stored().await.is_empty());
+    let (_, list) = near.ask(Method::GET, "/v1/remotes", Value::Null).await;
+    assert_eq!(list, json!({"remotes": []}));
+    assert!(near.agent("far").is_none());
+    let nothing_tries = async {
+        while !near.tasks.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(nothing_tries).await;
+}

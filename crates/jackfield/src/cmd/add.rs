@@ -1,0 +1,178 @@
+//! `jackfield add`: lets the hub dial an A2A server.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::Result;
+use clap::Args;
+use http::Method;
+use jackfield_a2a::{Auth, OAuth, Source};
+use jackfield_core::units::Span;
+use serde_json::{Value, json};
+
+use super::show::remote_facts;
+use crate::{
+    client::{self, Client},
+    exit::{About, Code, Stop, WhatAbout},
+    output::{self, text},
+};
+
+/// How long the hub may take: the card is looked for in several places, and so are the keys that sign it.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Let the hub dial an A2A server: it becomes an agent that everybody here can call. Secrets are read by the hub, from its
+/// own environment or files, each time they are shown. Only an admin may.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Examples:\n  jackfield add https://agents.example.com/travel\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
+)]
+pub(crate) struct Add {
+    /// The server, the agent there, or its card
+    url: String,
+    /// The agent's id on the hub [default: made of the name on the card]
+    #[arg(long = "as", value_name = "ID", value_parser = client::agent_id)]
+    id: Option<String>,
+    /// Show the bearer token in this variable of the hub's environment
+    #[arg(long, value_name = "VAR", conflicts_with_all = ["bearer_file", "oauth_token_url"])]
+    bearer_env: Option<String>,
+    /// Show the bearer token in this file on the hub's machine
+    #[arg(long, value_name = "FILE", conflicts_with = "oauth_token_url")]
+    bearer_file: Option<PathBuf>,
+    /// Show a header whose value is in the hub's environment (NAME=env:VAR) or in a file there (NAME=file:PATH); may be
+    /// repeated
+    #[arg(long, value_name = "NAME=SOURCE", value_parser = header)]
+    header: Vec<(String, Source)>,
+    /// Show a bearer token fetched here, with client credentials of OAuth 2.0
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "oauth_client_id",
+        requires = "oauth_client_secret"
+    )]
+    oauth_token_url: Option<String>,
+    /// The client's id: env:VAR or file:PATH
+    #[arg(long, value_name = "SOURCE", value_parser = source, requires = "oauth_token_url")]
+    oauth_client_id: Option<Source>,
+    /// The client's secret: env:VAR or file:PATH
+    #[arg(long, value_name = "SOURCE", value_parser = source, requires = "oauth_token_url")]
+    oauth_client_secret: Option<Source>,
+    /// What the token is for
+    #[arg(long, value_name = "SCOPE", requires = "oauth_token_url")]
+    oauth_scope: Option<String>,
+    /// How long it may stay silent on a call, such as 90s or 10m
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
+    /// Add it even if it cannot be reached now
+    #[arg(long)]
+    keep: bool,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Add {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let hub = self.client.connect()?;
+        let body = self.body()?;
+        output::chat(&format!("looking for the card of {} …", self.url));
+        let added = client::ask_within(PATIENCE, &hub, Method::POST, "/v1/remotes", Some(&body));
+        let remote = added.await.about(About::Remote)?;
+        if self.client.json {
+            output::json(&remote)?;
+            return Ok(Code::Ok.into());
+        }
+        let id = text(&remote, "id").to_owned();
+        let mut facts = vec![("id", id.clone())];
+        if remote["card"].is_object() {
+            facts.push(("name", text(&remote["card"], "name").to_owned()));
+        }
+        facts.extend(remote_facts(&remote));
+        output::facts(&facts)?;
+        let flags = self.client.flags();
+        output::chat(&match text(&remote, "state") {
+            "online" => format!("try it: jackfield call {id} hello{flags}"),
+            _ => format!(
+                "it is tried again and again; jackfield show {id}{flags} tells how it stands"
+            ),
+        });
+        Ok(Code::Ok.into())
+    }
+
+    fn body(&self) -> Result<Value> {
+        let bearer_env = self.bearer_env.clone().map(Source::Env);
+        let bearer_file = self.bearer_file.as_deref().map(file).transpose();
+        let bearer_file = bearer_file.map_err(Stop::usage)?;
+        let oauth = match (
+            &self.oauth_token_url,
+            &self.oauth_client_id,
+            &self.oauth_client_secret,
+        ) {
+            (Some(token_url), Some(client_id), Some(client_secret)) => Some(OAuth {
+                token_url: token_url.clone(),
+                client_id: client_id.clone(),
+                client_secret: client_secret.clone(),
+                scope: self.oauth_scope.clone(),
+            }),
+            _ => None,
+        };
+        let auth = Auth {
+            bearer: bearer_env.or(bearer_file),
+            headers: self.header.clone(),
+            oauth,
+        };
+        let mut body = json!({ "url": self.url, "auth": auth, "keep": self.keep });
+        if let Some(id) = &self.id {
+            body["id"] = json!(id);
+        }
+        if let Some(timeout) = self.timeout {
+            body["timeout"] = json!(timeout);
+        }
+        Ok(body)
+    }
+}
+
+/// A file by its whole name: the hub runs in another folder.
+fn file(path: &Path) -> Result<Source, String> {
+    let whole = std::path::absolute(path);
+    let whole = whole.map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Source::File(whole))
+}
+
+/// Where a secret is, as it was typed.
+fn source(text: &str) -> Result<Source, String> {
+    let (kind, rest) = text.split_once(':').unwrap_or_default();
+    match kind.to_ascii_lowercase().as_str() {
+        "env" if !rest.is_empty() => Ok(Source::Env(rest.to_owned())),
+        "file" if !rest.is_empty() => file(Path::new(rest)),
+        // Not repeated: it may be the secret itself.
+        _ => Err("write env:VAR or file:PATH; the secret itself does not belong here".to_owned()),
+    }
+}
+
+fn header(text: &str) -> Result<(String, Source), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), source(value)?)),
+        _ => Err("write NAME=env:VAR or NAME=file:PATH".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_named_and_not_typed() {
+        let env = Source::Env("A".to_owned());
+        assert_eq!(source("env:A"), Ok(env.clone()));
+        assert_eq!(header("X-Key=ENV:A"), Ok(("X-Key".to_owned(), env)));
+        assert_eq!(source("file:/a b"), Ok(Source::File("/a b".into())));
+        assert!(matches!(source("file:a"), Ok(Source::File(path)) if path.is_absolute()));
+        for bad in ["s3cret", "env:", "file:", "", "value:s3cret"] {
+            let error = source(bad).unwrap_err();
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+        assert!(header("=env:A").is_err() && header("X").is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! `add`, and what `show` and `rm` say of servers that the hub dials.
+
+use std::net::SocketAddr;
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse as _, Response},
+    routing::{get, post},
+};
+use jackfield_testkit::TestHub;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet};
+
+use crate::{run::Cli, serve::Served};
+
+/// An A2A server of version 1.0 that lets in whoever shows the key, if it has one.
+struct Server {
+    url: String,
+    _running: JoinSet<()>,
+}
+
+type Shared = (SocketAddr, Option<&'static str>);
+
+fn may_enter((_, key): Shared, headers: &HeaderMap) -> bool {
+    key.is_none_or(|key| headers.get("x-key").is_some_and(|shown| shown == key))
+}
+
+async fn card(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+    if !may_enter(shared, &headers) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let url = format!("http://{}/rpc", shared.0);
+    let interface = json!({"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"});
+    Json(json!({
+        "name": "Far \u{1b}[31mEcho",
+        "description": "says it again",
+        "version": "3",
+        "supportedInterfaces": [interface],
+        "capabilities": {"streaming": false},
+        "defaultInputModes": ["text/plain"],
+        "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "echo", "name": "Echo", "description": "again", "tags": ["talk"]}]
+    }))
+    .into_response()
+}
+
+async fn answer(Json(body): Json<Value>) -> Json<Value> {
+    let text = body["params"]["message"]["parts"][0]["text"].clone();
+    Json(json!({
+        "jsonrpc": "2.0",
+        "id": body["id"],
+        "result": {"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": text}]}}
+    }))
+}
+
+impl Server {
+    async fn start(key: Option<&'static str>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let addr = listener.local_addr().expect("an address");
+        let app = Router::new()
+            .route("/.well-known/agent-card.json", get(card))
+            .route("/rpc", post(answer))
+            .with_state((addr, key));
+        let mut running = JoinSet::new();
+        running.spawn(async move { axum::serve(listener, app).await.expect("it serves") });
+        Self {
+            url: format!("http://{addr}"),
+            _running: running,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_added_called_shown_and_forgotten() {
+    let (hub, server) = (TestHub::start().await, Server::start(None).await);
+    let cli = Cli::new(&hub);
+    let added = cli.run(&["add", &server.url]).await.ok();
+    let added = added.says("looking for").says("jackfield call far-31mecho");
+    for line in [
+        "id\tfar-31mecho",
+        "name\tFar  [31mEcho",
+        "speaks\tA2A 1.0, JSONRPC, no streaming",
+        "signature\tnone",
+    ] {
+        assert!(
+            added.out.lines().any(|had| had == line),
+            "{line:?}: {added:?}"
+        );
+    }
+    let said = cli.run(&["call", "far-31mecho", "hello"]).await.ok();
+    assert_eq!(said.out, "hello\n");
+    let shown = cli.run(&["show", "far-31mecho"]).await.ok();
+    assert!(
+        shown.out.contains(&format!("url\t{}", server.url)),
+        "{shown:?}"
+    );
+    assert!(shown.out.contains("dialled\tonline since"), "{shown:?}");
+    let shown = cli
+        .run(&["show", "far-31mecho", "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(shown["remote"]["card"]["version"], "1.0");
+    let forgotten = cli.run(&["rm", "far-31mecho"]).await.ok();
+    assert!(!forgotten.err.contains("comes back"), "{forgotten:?}");
+    cli.run(&["show", "far-31mecho"]).await.code(3);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_added_only_if_it_is_meant() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    let refused = cli.run(&["add", &url, "--as", "far"]).await.code(3);
+    refused.says(&url).says("--keep");
+    cli.run(&["show", "far"]).await.code(3);
+    let kept = cli.run(&["add", &url, "--as", "far", "--keep"]).await.ok();
+    assert!(kept.out.contains("dialled\toffline since"), "{kept:?}");
+    assert!(kept.out.contains("last error\tcannot reach"), "{kept:?}");
+    let shown = cli.run(&["show", "far"]).await.ok();
+    assert!(shown.out.contains("last error\tcannot reach"), "{shown:?}");
+    let twice = cli.run(&["add", &url, "--as", "far", "--keep"]).await;
+    twice.code(1).says("--as ID");
+}
+
+#[tokio::test]
+async fn a_secret_is_named_and_never_typed() {
+    let (hub, server) = (TestHub::start().await, Server::start(Some("s3cret")).await);
+    let cli = Cli::new(&hub);
+    cli.run(&["add", &server.url]).await.code(3).says("401");
+    std::fs::write(cli.home().join("key"), "s3cret\n").expect("it is written");
+    let typed = ["add", &server.url, "--header", "X-Key=s3cret"];
+    cli.run(&typed).await.code(2).says("env:VAR");
+    let named = ["add", &server.url, "--header", "X-Key=file:key", "--json"];
+    let added = cli.run(&named).await.ok().json();
+    assert_eq!(added["state"], "online");
+    let file = added["auth"]["headers"]["X-Key"]["file"].as_str();
+    assert!(file.is_some_and(|file| file.starts_with('/')), "{added}");
+    assert!(!added.to_string().contains("s3cret"), "{added}");
+    let oauth = ["add", &server.url, "--oauth-token-url", "http://a.example"];
+    cli.run(&oauth).await.code(2).says("--oauth-client-id");
+    let both = ["--bearer-env", "A", "--bearer-file", "b"];
+    let both = [&["add", &server.url][..], &both[..]].concat();
+    cli.run(&both).await.code(2);
+    cli.run(&["add", "ftp://a.example"]).await.code(2);
+}
+
+#[tokio::test]
+async fn a_server_in_the_file_is_an_agent_and_comes_back() {
+    let server = Server::start(None).await;
+    let config = format!(
+        "[[agent]]\nid = \"far\"\nurl = \"{}\"\nshare = \"everyone\"\ntimeout = \"90s\"\n",
+        server.url
+    );
+    let cli = Cli::at("");
+    std::fs::write(cli.home().join("jackfield.toml"), config).expect("it is written");
+    let Served { process, cli, .. } = Served::start(cli, &[]).await;
+    let called = cli
+        .run(&["call", "far", "hello", "--wait-online", "20s"])
+        .await
+        .ok();
+    assert_eq!(called.out, "hello\n");
+    let shown = cli.run(&["show", "far"]).await.ok();
+    assert!(shown.out.contains("shared\twith everyone"), "{shown:?}");
+    assert!(shown.out.contains("idle=90s"), "{shown:?}");
+    cli.run(&["rm", "far"]).await.ok().says("comes back");
+    process.signal(Signal::TERM);
+    process.end().await.ok();
+}

@@ -1,0 +1,51 @@
+//! Agents that the hub dials: their SQL.
+
+use jackfield_core::{
+    id::{AgentId, Owner},
+    store::RemoteRecord,
+};
+use rusqlite::{Connection, Row};
+
+use crate::{
+    column::{json, parsed, time, time_text},
+    fault::Fault,
+};
+
+/// Writes a remote, new or changed.
+pub(crate) fn save(conn: &Connection, remote: &RemoteRecord) -> Result<(), Fault> {
+    let mut statement = conn.prepare_cached(
+        "INSERT OR REPLACE INTO remotes (id, owner, door, spec, added_at) VALUES (?, ?, ?, ?, ?)",
+    )?;
+    statement.execute((
+        remote.id.as_str(),
+        remote.owner.as_str(),
+        &remote.door,
+        remote.spec.get(),
+        time_text(remote.added_at),
+    ))?;
+    Ok(())
+}
+
+/// Forgets a remote.
+pub(crate) fn remove(conn: &Connection, id: &AgentId) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM remotes WHERE id = ?")?
+        .execute([id.as_str()])?;
+    Ok(())
+}
+
+/// All remotes, by id.
+pub(crate) fn load(conn: &Connection) -> Result<Vec<RemoteRecord>, Fault> {
+    let mut statement = conn.prepare("SELECT * FROM remotes ORDER BY id")?;
+    let remotes = statement.query_map([], from_row)?;
+    Ok(remotes.collect::<Result<_, _>>()?)
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<RemoteRecord> {
+    Ok(RemoteRecord {
+        id: parsed(row, "id", AgentId::parse)?,
+        owner: parsed(row, "owner", Owner::parse)?,
+        door: row.get("door")?,
+        spec: json(row, "spec")?,
+        added_at: time(row, "added_at")?,
+    })
+}

@@ -1,0 +1,167 @@
+//! The published Rust client of version 1.0. It is part of this test, so it always judges.
+
+mod followed;
+mod promises;
+
+use std::{future::Future, sync::Arc};
+
+use a2a::{
+    A2AError, AgentCard, CancelTaskRequest, GetTaskRequest, Message, Part, Role,
+    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
+    SubscribeToTaskRequest, TRANSPORT_PROTOCOL_GRPC, TRANSPORT_PROTOCOL_HTTP_JSON,
+    TRANSPORT_PROTOCOL_JSONRPC, Task,
+};
+use a2a_client::{
+    A2AClient, A2AClientFactory, BoxStream, Transport, agent_card::AgentCardResolver,
+};
+use a2a_grpc::GrpcTransportFactory;
+use jackfield_testkit::SOON;
+use serde_json::Value;
+
+use super::Cast;
+
+type Stream = BoxStream<'static, Result<StreamResponse, A2AError>>;
+
+/// A message of the user, which goes on with a task if one is given. The configuration is as JSON names it.
+fn request(text: &str, task: Option<&Task>, configuration: Option<Value>) -> SendMessageRequest {
+    let mut message = Message::new(Role::User, vec![Part::text(text)]);
+    message.task_id = task.map(|task| task.id.clone());
+    message.context_id = task.map(|task| task.context_id.clone());
+    let configuration: Option<SendMessageConfiguration> =
+        configuration.map(|fields| serde_json::from_value(fields).unwrap());
+    SendMessageRequest {
+        message,
+        configuration,
+        metadata: None,
+        tenant: None,
+    }
+}
+
+/// One agent by one transport.
+struct Called {
+    factory: A2AClientFactory,
+    card: AgentCard,
+    transport: &'static str,
+    client: A2AClient<Box<dyn Transport>>,
+}
+
+impl Called {
+    /// The client chooses among what the card offers, and this transport is what it likes best.
+    async fn connect(card: AgentCard, transport: &'static str) -> Self {
+        let factory = A2AClientFactory::builder()
+            .register(Arc::new(GrpcTransportFactory::new()))
+            .preferred_bindings(vec![transport.to_owned()])
+            .build();
+        let client = connected(&factory, &card, transport).await;
+        Self {
+            factory,
+            card,
+            transport,
+            client,
+        }
+    }
+
+    /// The old client is gone afterwards, and so are the connections of gRPC.
+    async fn reconnect(&mut self) {
+        self.client = connected(&self.factory, &self.card, self.transport).await;
+    }
+
+    async fn send(&self, request: &SendMessageRequest) -> Task {
+        match self.client.send_message(request).await.unwrap() {
+            SendMessageResponse::Task(task) => task,
+            SendMessageResponse::Message(message) => {
+                panic!("the answer is a task, but came {message:?}")
+            }
+        }
+    }
+
+    async fn say(&self, text: &str) -> Task {
+        self.send(&request(text, None, None)).await
+    }
+
+    async fn stream(&self, request: &SendMessageRequest) -> Stream {
+        self.client.send_streaming_message(request).await.unwrap()
+    }
+
+    async fn get(&self, id: &str, history_length: Option<i32>) -> Result<Task, A2AError> {
+        let request = GetTaskRequest {
+            id: id.to_owned(),
+            history_length,
+            tenant: None,
+        };
+        self.client.get_task(&request).await
+    }
+
+    async fn stored(&self, id: &str) -> Task {
+        self.get(id, None).await.unwrap()
+    }
+
+    async fn cancel(&self, id: &str) -> Result<Task, A2AError> {
+        let request = CancelTaskRequest {
+            id: id.to_owned(),
+            metadata: None,
+            tenant: None,
+        };
+        self.client.cancel_task(&request).await
+    }
+
+    async fn subscribe(&self, id: &str) -> Result<Stream, A2AError> {
+        let request = SubscribeToTaskRequest {
+            id: id.to_owned(),
+            tenant: None,
+        };
+        self.client.subscribe_to_task(&request).await
+    }
+}
+
+async fn connected(
+    factory: &A2AClientFactory,
+    card: &AgentCard,
+    transport: &str,
+) -> A2AClient<Box<dyn Transport>> {
+    let (client, chosen) = factory.create_from_card_with_interface(card).await.unwrap();
+    assert_eq!(chosen.protocol_binding, transport, "the card offers it");
+    client
+}
+
+/// Says what is judged, so that a failure shows where it was. It waits long, since that only matters when something
+/// is broken.
+async fn kept(name: &str, promise: impl Future<Output = ()>) {
+    println!("  {name}");
+    let in_time = tokio::time::timeout(SOON, promise).await;
+    in_time.expect("what was promised comes");
+}
+
+async fn judge(transports: &[&'static str]) {
+    let cast = Cast::start().await;
+    let cards = AgentCardResolver::new(None);
+    for id in cast.agents.iter().chain(&cast.asking) {
+        for transport in transports {
+            println!("{id} by {transport}");
+            let card = cards.resolve(&cast.url(id)).await.unwrap();
+            let mut called = Called::connect(card, transport).await;
+            kept("one-shot", promises::one_shot(&called)).await;
+            kept("streamed", promises::streamed(&called)).await;
+            kept("cancelled", promises::cancelled(&called)).await;
+            kept("resubscribed", promises::resubscribed(&mut called)).await;
+            kept("looked up", promises::looked_up(&called)).await;
+            kept("push configs", promises::push_configs(&called)).await;
+            kept("pushed", promises::pushed(&called)).await;
+            kept("extended card", promises::extended(&called)).await;
+            kept("refused", promises::refused(&called)).await;
+            if cast.asking.contains(id) {
+                kept("asked", promises::asked(&called)).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_rust_client_calls_agents_of_every_door() {
+    judge(&[TRANSPORT_PROTOCOL_JSONRPC, TRANSPORT_PROTOCOL_HTTP_JSON]).await;
+}
+
+#[tokio::test]
+async fn the_rust_client_calls_agents_of_every_door_by_grpc() {
+    judge(&[TRANSPORT_PROTOCOL_GRPC]).await;
+}

@@ -1,0 +1,119 @@
+//! What tasks and streams tell: their text, and for streams the order too.
+
+use std::collections::HashSet;
+
+use a2a::{Message, Part, Role, StreamResponse, Task, TaskState};
+use futures_util::StreamExt;
+
+use super::Stream;
+
+pub(super) fn words(parts: &[Part]) -> String {
+    parts.iter().filter_map(Part::as_text).collect()
+}
+
+/// The text of all artifacts.
+pub(super) fn made(task: &Task) -> String {
+    let artifacts = task.artifacts.iter().flatten();
+    artifacts.map(|artifact| words(&artifact.parts)).collect()
+}
+
+/// The messages of one side.
+pub(super) fn said(task: &Task, role: &Role) -> Vec<String> {
+    let history = task.history.iter().flatten();
+    let of_role = history.filter(|message| message.role == *role);
+    of_role.map(|message| words(&message.parts)).collect()
+}
+
+/// What a status says.
+pub(super) fn told(message: Option<&Message>) -> String {
+    message.map_or_else(String::new, |message| words(&message.parts))
+}
+
+pub(super) fn is_open(state: &TaskState) -> bool {
+    matches!(state, TaskState::Submitted | TaskState::Working)
+}
+
+/// What a stream tells of one task, checked for order while it is read.
+pub(super) struct Followed {
+    stream: Stream,
+    /// As the stream began with it.
+    pub(super) task: Task,
+    pub(super) state: TaskState,
+    pub(super) text: String,
+    /// What the latest status says.
+    pub(super) message: String,
+    artifacts: HashSet<String>,
+}
+
+impl Followed {
+    pub(super) async fn begin(mut stream: Stream) -> Self {
+        let first = stream.next().await.expect("a stream tells something");
+        let task = match first.unwrap() {
+            StreamResponse::Task(task) => task,
+            other => panic!("a stream begins with the task, but came {other:?}"),
+        };
+        let artifacts = task.artifacts.iter().flatten();
+        Self {
+            stream,
+            state: task.status.state.clone(),
+            text: made(&task),
+            message: told(task.status.message.as_ref()),
+            artifacts: artifacts.map(|made| made.artifact_id.clone()).collect(),
+            task,
+        }
+    }
+
+    /// Hears one more event, if there is one.
+    async fn hear(&mut self) -> bool {
+        let Some(event) = self.stream.next().await else {
+            return false;
+        };
+        let event = event.unwrap();
+        assert!(
+            is_open(&self.state),
+            "nothing comes after the end, but came {event:?}"
+        );
+        match event {
+            StreamResponse::StatusUpdate(update) => {
+                assert_eq!(update.task_id, self.task.id, "an update names its task");
+                self.state = update.status.state;
+                self.message = told(update.status.message.as_ref());
+            }
+            StreamResponse::ArtifactUpdate(update) => {
+                assert_eq!(update.task_id, self.task.id, "an update names its task");
+                let is_new = self.artifacts.insert(update.artifact.artifact_id);
+                assert_eq!(
+                    update.append.unwrap_or_default(),
+                    !is_new,
+                    "only the first piece of an artifact is no appended one"
+                );
+                self.text += &words(&update.artifact.parts);
+            }
+            other => panic!("a stream goes on with updates, but came {other:?}"),
+        }
+        true
+    }
+
+    /// Up to the first piece of the answer.
+    pub(super) async fn first_piece(stream: Stream) -> Self {
+        let mut followed = Self::begin(stream).await;
+        while followed.text.is_empty() {
+            assert!(
+                followed.hear().await,
+                "a piece of the answer comes before the end"
+            );
+        }
+        followed
+    }
+
+    /// The rest of it.
+    pub(super) async fn finish(mut self) -> Self {
+        while self.hear().await {}
+        self
+    }
+
+    /// All of it.
+    pub(super) async fn read(stream: Stream) -> Self {
+        Self::begin(stream).await.finish().await
+    }
+}

@@ -1,0 +1,267 @@
+//! The reading of cards that others wrote, in any generation: 0.2 and 0.3 name one `url` with a transport and further
+//! ones beside it, 1.0 has a list of interfaces, and many cards say both.
+//!
+//! As little as can be is demanded: an object with a name. What is of the wrong type counts as absent, names may be spelt
+//! `likeThis` or `like_this`, and what is not read here stays in the card's text, which is kept beside it.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde_json::value::RawValue;
+
+use super::{Binding, Extension, Signature};
+use crate::{
+    a2a::official::{Version, fields::is_name},
+    json::{self, Members},
+};
+
+/// Which of its fields say where an agent is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// `url` and `additionalInterfaces`, as in versions 0.2 and 0.3.
+    Old,
+    /// `supportedInterfaces`, as in version 1.0.
+    New,
+}
+
+/// A place where an agent says that it is called, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// The place.
+    pub url: String,
+    /// How requests are put there.
+    pub binding: String,
+    /// The version that is spoken there.
+    pub version: String,
+    /// What requests must name as `tenant`.
+    pub tenant: Option<String>,
+    /// Where in the card it stands.
+    pub generation: Generation,
+}
+
+impl Offer {
+    /// How requests are put there, if it is a way that is known.
+    pub fn binding(&self) -> Option<Binding> {
+        Binding::from_name(&self.binding)
+    }
+
+    /// The version to speak there, if there is one that both sides know: later ones of the same major version take 1.0,
+    /// and those before 0.3 look so much like it that they are called so.
+    pub fn version(&self) -> Option<Version> {
+        let mut numbers = self.version.trim().trim_start_matches('v').split('.');
+        let major: u32 = numbers.next()?.parse().ok()?;
+        let minor: u32 = numbers.next().unwrap_or("0").parse().ok()?;
+        match (major, minor) {
+            (0, 0..=3) => Some(Version::V03),
+            (1, _) => Some(Version::V10),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} at {}", self.binding, self.version, self.url)
+    }
+}
+
+/// A skill in somebody else's card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignSkill {
+    /// Its id, or its name if it has none.
+    pub id: String,
+    /// A name for people.
+    pub name: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+}
+
+/// A card that somebody else wrote.
+#[derive(Debug, Clone)]
+pub struct ForeignCard {
+    /// A name for people.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its own version.
+    pub version: Option<String>,
+    /// Where it is called, in the card's order.
+    pub offers: Vec<Offer>,
+    /// Whether it streams.
+    pub streams: bool,
+    /// The extensions that it knows.
+    pub extensions: Vec<Extension>,
+    /// The media types that it takes.
+    pub input_modes: Vec<String>,
+    /// The media types that it answers in.
+    pub output_modes: Vec<String>,
+    /// What it can do.
+    pub skills: Vec<ForeignSkill>,
+    /// Who vouches for it. What a signature lacks is empty.
+    pub signatures: Vec<Signature>,
+}
+
+/// Why a text is no card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadCard(String);
+
+impl fmt::Display for BadCard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadCard {}
+
+impl ForeignCard {
+    /// Reads a card. That it offers a place which can be called is left to whoever calls.
+    pub fn read(text: &str) -> Result<Self, BadCard> {
+        let bad = |why: &str| BadCard(why.to_owned());
+        let raw: &RawValue = serde_json::from_str(text)
+            .map_err(|error| BadCard(format!("it is not JSON: {error}")))?;
+        let card = Object::of(raw).ok_or_else(|| bad("it is not a JSON object"))?;
+        let name = match card.get("name") {
+            None => return Err(bad("name is required")),
+            Some(name) => json::str_of(name).ok_or_else(|| bad("name must be a string"))?,
+        };
+        if name.trim().is_empty() {
+            return Err(bad("name must not be empty"));
+        }
+        let capabilities = card.object("capabilities").unwrap_or_default();
+        Ok(Self {
+            name: name.into_owned(),
+            description: card.word("description"),
+            version: card.word("version"),
+            offers: offers(&card),
+            streams: capabilities.flag("streaming"),
+            extensions: capabilities.list("extensions", extension),
+            input_modes: card.words("defaultInputModes"),
+            output_modes: card.words("defaultOutputModes"),
+            skills: card.list("skills", skill),
+            signatures: card.list("signatures", signature),
+        })
+    }
+}
+
+/// All places of a card, those of the new generation first.
+fn offers(card: &Object<'_>) -> Vec<Offer> {
+    let version = card.word("protocolVersion");
+    // Drafts of 1.0 said the version once for all; in a card of both generations it is that of the old one.
+    let is_new = |version: &&String| version.starts_with('1');
+    let new_version = version.as_ref().filter(is_new);
+    let new_version = new_version.map_or(Version::V10.name(), String::as_str);
+    let mut offers = card.list("supportedInterfaces", |raw| {
+        let interface = Object::of(raw)?;
+        let binding = interface.word("protocolBinding");
+        let version = interface.word("protocolVersion");
+        Some(Offer {
+            url: interface.word("url")?,
+            binding: binding
+                .or_else(|| interface.word("transport"))
+                .unwrap_or_else(|| Binding::JsonRpc.name().to_owned()),
+            version: version.unwrap_or_else(|| new_version.to_owned()),
+            tenant: interface.word("tenant"),
+            generation: Generation::New,
+        })
+    });
+    let old = |url, binding: Option<String>| Offer {
+        url,
+        binding: binding.unwrap_or_else(|| Binding::JsonRpc.name().to_owned()),
+        version: version
+            .clone()
+            .unwrap_or_else(|| Version::V03.name().to_owned()),
+        tenant: None,
+        generation: Generation::Old,
+    };
+    let first = card.word("url");
+    offers.extend(first.map(|url| old(url, card.word("preferredTransport"))));
+    offers.extend(card.list("additionalInterfaces", |raw| {
+        let interface = Object::of(raw)?;
+        Some(old(interface.word("url")?, interface.word("transport")))
+    }));
+    offers
+}
+
+fn extension(raw: &RawValue) -> Option<Extension> {
+    let extension = Object::of(raw)?;
+    Some(Extension {
+        uri: extension.word("uri")?,
+        description: extension.word("description"),
+        required: extension.flag("required"),
+        params: extension.get("params").map(ToOwned::to_owned),
+    })
+}
+
+fn skill(raw: &RawValue) -> Option<ForeignSkill> {
+    let skill = Object::of(raw)?;
+    let name = skill.word("name");
+    Some(ForeignSkill {
+        id: skill.word("id").or_else(|| name.clone())?,
+        name,
+        description: skill.word("description"),
+    })
+}
+
+/// Whatever stands there: that a signature cannot be read must not hide that there is one.
+#[expect(clippy::unnecessary_wraps, reason = "the reader of an element")]
+fn signature(raw: &RawValue) -> Option<Signature> {
+    let signature = Object::of(raw).unwrap_or_default();
+    Some(Signature {
+        protected: signature.word("protected").unwrap_or_default(),
+        signature: signature.word("signature").unwrap_or_default(),
+    })
+}
+
+/// An object whose members are read as what they should be, or not at all.
+#[derive(Default)]
+struct Object<'a>(Members<'a>);
+
+impl<'a> Object<'a> {
+    fn of(raw: &'a RawValue) -> Option<Self> {
+        Members::of(raw).map(Self)
+    }
+
+    /// The value of a field; of two spellings the official one holds.
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.get(name).or_else(|| {
+            let mut members = self.0.iter();
+            let member = members.find(|member| is_name(&member.name, name))?;
+            (!json::is_null(member.value)).then_some(member.value)
+        })
+    }
+
+    /// A text that says something.
+    fn word(&self, name: &str) -> Option<String> {
+        let text = json::str_of(self.get(name)?)?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Whether a field says yes.
+    fn flag(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|raw| raw.get() == "true")
+    }
+
+    fn object(&self, name: &str) -> Option<Object<'a>> {
+        Object::of(self.get(name)?)
+    }
+
+    /// What `read` makes of the elements of a list.
+    fn list<T>(&self, name: &str, read: impl Fn(&'a RawValue) -> Option<T>) -> Vec<T> {
+        let elements = self.get(name).and_then(json::elements);
+        elements
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(read)
+            .collect()
+    }
+
+    fn words(&self, name: &str) -> Vec<String> {
+        self.list(name, |raw| {
+            let text = json::str_of(raw)?;
+            (!text.is_empty()).then(|| text.into_owned())
+        })
+    }
+}
