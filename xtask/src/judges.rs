@@ -71,8 +71,8 @@ const NODE: Judge = Judge {
     install: install_node,
 };
 
-/// The A2A clients of the protocol's own project, and Agno's. Each version of each has a folder of its own: two
-/// versions of one package do not live in one.
+/// The A2A clients and servers of the protocol's own project, and Agno's. Each version of each has a folder of its own:
+/// two versions of one package do not live in one.
 const A2A_PYTHON_1: Judge = Judge {
     name: "A2A 1.0 in Python",
     pins: &[
@@ -81,6 +81,9 @@ const A2A_PYTHON_1: Judge = Judge {
         ("grpcio", "1.85.1"),
         ("httpx", "0.28.1"),
         ("pyjwt", "2.15.1"),
+        ("sse-starlette", "3.7.0"),
+        ("starlette", "1.10.0"),
+        ("uvicorn", "0.54.0"),
     ],
     folder: "a2a-python-1",
     variable: "JACKFIELD_JUDGE_A2A_PYTHON_1",
@@ -93,10 +96,13 @@ const A2A_PYTHON_03: Judge = Judge {
         ("a2a-sdk[signing]", "0.3.26"),
         ("agno", "3.1.10"),
         ("cryptography", "50.0.2"),
-        // Agno's client does not load without it.
         ("fastapi", "0.162.4"),
         ("httpx", "0.28.1"),
         ("pyjwt", "2.15.1"),
+        // Agno's server does not load without it.
+        ("python-multipart", "0.0.33"),
+        ("sse-starlette", "3.7.0"),
+        ("uvicorn", "0.54.0"),
     ],
     folder: "a2a-python-03",
     variable: "JACKFIELD_JUDGE_A2A_PYTHON_03",
@@ -105,7 +111,7 @@ const A2A_PYTHON_03: Judge = Judge {
 
 const A2A_NODE_1: Judge = Judge {
     name: "A2A 1.0 in Node",
-    pins: &[("@a2a-js/sdk", "1.3.0")],
+    pins: &[("@a2a-js/sdk", "1.3.0"), ("express", "5.3.0")],
     folder: "a2a-npm-1",
     variable: "JACKFIELD_JUDGE_A2A_NODE_1",
     ..NODE
@@ -113,20 +119,51 @@ const A2A_NODE_1: Judge = Judge {
 
 const A2A_NODE_03: Judge = Judge {
     name: "A2A 0.3 in Node",
-    pins: &[("@a2a-js/sdk", "0.3.14")],
+    pins: &[("@a2a-js/sdk", "0.3.14"), ("express", "5.3.0")],
     folder: "a2a-npm-03",
     variable: "JACKFIELD_JUDGE_A2A_NODE_03",
     ..NODE
 };
 
+/// Frameworks that offer their agents by A2A.
+const A2A_ADK: Judge = Judge {
+    name: "A2A of Google ADK",
+    pins: &[
+        ("a2a-sdk", "1.3.0"),
+        ("google-adk[a2a]", "2.13.0"),
+        ("google-genai", "2.34.0"),
+        ("uvicorn", "0.54.0"),
+    ],
+    folder: "a2a-adk",
+    variable: "JACKFIELD_JUDGE_A2A_ADK",
+    ..PYTHON
+};
+
+const A2A_LANGGRAPH: Judge = Judge {
+    name: "A2A of LangGraph",
+    pins: &[
+        ("langchain-core", "1.7.2"),
+        ("langgraph", "1.2.20"),
+        ("langgraph-api", "0.16.7"),
+        ("langgraph-cli[inmem]", "0.4.40"),
+        ("langgraph-runtime-inmem", "0.36.7"),
+        ("uvicorn", "0.54.0"),
+    ],
+    folder: "a2a-langgraph",
+    variable: "JACKFIELD_JUDGE_A2A_LANGGRAPH",
+    ..PYTHON
+};
+
 /// All judges.
-pub(crate) const JUDGES: [Judge; 6] = [
+pub(crate) const JUDGES: [Judge; 8] = [
     PYTHON,
     NODE,
     A2A_PYTHON_1,
     A2A_PYTHON_03,
     A2A_NODE_1,
     A2A_NODE_03,
+    A2A_ADK,
+    A2A_LANGGRAPH,
 ];
 
 impl Judge {

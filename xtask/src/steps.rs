@@ -78,7 +78,7 @@ const STEPS: [Step; 11] = [
     },
     Step {
         name: "set-up",
-        about: "outside judges are prepared: published clients that the tests run",
+        about: "outside judges are prepared: published clients and servers that the tests run",
         hint: "",
         run: set_up,
     },

@@ -16,6 +16,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::official::translate::{artifact_from, chunk_of};
 
+/// What LangGraph's server says in the status of every task that is completed.
+const IT_WORKED: &str = "Task completed successfully";
+
 /// What something that the remote said is to the core.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Heard {
@@ -65,6 +68,8 @@ pub(super) struct Hearing {
     /// Whether the only thing that came is a message.
     is_message: bool,
     asks: usize,
+    /// What may be the next question: LangGraph's server puts it into an artifact.
+    question: Option<String>,
     is_waiting: bool,
     is_over: bool,
 }
@@ -138,16 +143,22 @@ impl Hearing {
         for artifact in task.artifacts {
             self.catch_up(artifact, out);
         }
-        // Some say their reply only in the history.
-        if is_new && !self.has_spoken && task.status.state == State::Completed {
+        // Some say their reply only in the history, and in the status at most that it worked.
+        let mut status = task.status;
+        if is_new && !self.has_spoken && status.state == State::Completed {
             let last = task.history.into_iter().next_back();
+            let says_nothing = status
+                .message
+                .as_ref()
+                .is_none_or(|message| words_of(&message.parts).as_deref() == Some(IT_WORKED));
             if let Some(reply) = last.filter(|message| message.role == Role::Agent)
-                && task.status.message.is_none()
+                && says_nothing
             {
+                status.message = None;
                 self.say_message(reply, ChunkKind::Text, out);
             }
         }
-        self.status(task.status, None, out);
+        self.status(status, None, out);
     }
 
     /// Passes on what of an artifact was not passed on yet.
@@ -194,6 +205,11 @@ impl Hearing {
     /// Something was made, or a piece of it. Plain words are the reply, which callers of all doors see grow.
     fn artifact(&mut self, artifact: Artifact, append: bool, last: bool, out: &mut Vec<Heard>) {
         self.has_spoken = true;
+        let data = artifact.parts.iter().find_map(|part| match &part.content {
+            Content::Data(data) => text_in(Some(data), "value"),
+            Content::Text(_) | Content::Bytes(_) | Content::Url(_) => None,
+        });
+        self.question = data.or(self.question.take());
         let words = words_of(&artifact.parts);
         let at = self.passed.iter().position(|had| had.id == artifact.id);
         let (had, is_new) = match at {
@@ -372,6 +388,7 @@ impl Hearing {
             })
         });
         let text = message.map(words).filter(|text| !text.is_empty());
+        let text = text.or(self.question.take());
         out.push(Heard::Ask(Ask {
             id: format!("input-{}", self.asks),
             kind: AskKind::Input,

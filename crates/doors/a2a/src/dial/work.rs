@@ -18,6 +18,7 @@ use jackfield_core::{
     pipe::Pushed,
 };
 use jackfield_wire::a2a::official::{
+    Version,
     error::{Fault, Kind},
     model::{Configuration, Message, SendParams},
 };
@@ -283,7 +284,11 @@ impl Work {
         }
         let next = (pause * 2).clamp(PAUSE, PAUSE_MAX);
         self.broken = Some((since, next));
-        let can_follow = !self.is_blocking && !matches!(trouble, Trouble::Refused(_));
+        // Servers of version 0.3 do not say how the task stands when they are asked to go on, and some of them spoil
+        // what they have stored meanwhile. It can be looked at.
+        let can_follow = !self.is_blocking
+            && self.line.place().version == Version::V10
+            && !matches!(trouble, Trouble::Refused(_));
         self.source = Some(match can_follow {
             true => Source::follow(self.line.clone(), task, self.last_event.clone(), pause),
             false => Source::look(self.line.clone(), task, pause.max(PAUSE)),

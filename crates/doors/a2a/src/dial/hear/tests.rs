@@ -261,3 +261,25 @@ fn words_in_between_keep_their_kind() {
         (ChunkKind::ToolStart, Some("ls"))
     );
 }
+
+#[test]
+fn a_status_that_only_says_that_it_worked_is_not_the_reply() {
+    let agent =
+        |text: &str| json!({"messageId": text, "role": "ROLE_AGENT", "parts": [{"text": text}]});
+    let told = |said: &str| {
+        let status = json!({"state": "TASK_STATE_COMPLETED", "message": agent(said)});
+        let history = json!([agent("Hello")]);
+        new(&[json!({"task": {"id": "t", "contextId": "c", "status": status, "history": history}})])
+    };
+    assert_eq!(reply(&told("Task completed successfully")), "Hello");
+    assert_eq!(reply(&told("Bye")), "Bye");
+}
+
+#[test]
+fn a_question_that_stands_only_in_an_artifact_is_asked() {
+    let artifact =
+        json!({"artifactId": "i", "parts": [{"data": {"id": "1", "value": "Which colour?"}}]});
+    let made = json!({"artifactUpdate": {"taskId": "t", "contextId": "c", "artifact": artifact}});
+    let told = new(&[made, status("TASK_STATE_INPUT_REQUIRED")]);
+    assert!(matches!(told.last(), Some(Heard::Ask(ask)) if ask.text == "Which colour?"));
+}

@@ -8,7 +8,7 @@ use jackfield_wire::a2a::official::model::{Item, SendParams, Task};
 use tokio::{
     sync::mpsc,
     task::JoinSet,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout_at},
 };
 
 use crate::dial::line::{Arrived, Incoming, Line, Trouble};
@@ -18,6 +18,9 @@ const WAITING: usize = 16;
 
 /// How often a task is looked at that cannot be followed.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long pieces are gathered before a task that is followed is looked at.
+const GATHER: Duration = Duration::from_millis(100);
 
 /// The longest pause between two looks.
 const LOOK_MAX: Duration = Duration::from_secs(10);
@@ -80,7 +83,8 @@ impl Source {
     ) -> Self {
         Self::new(false, move |out| async move {
             sleep(pause).await;
-            pump(line.subscribe(&task, last_event.as_deref()).await, &out).await;
+            let opened = line.subscribe(&task, last_event.as_deref()).await;
+            follow(&line, &task, opened, &out).await;
         })
     }
 
@@ -112,6 +116,68 @@ async fn pump(opened: Result<Incoming, Trouble>, out: &mpsc::Sender<Outcome>) {
         let outcome = match incoming.next().await {
             Ok(Some(arrived)) => Ok(arrived),
             Ok(None) => return,
+            Err(trouble) => Err(trouble),
+        };
+        let is_last = outcome.is_err();
+        if out.send(outcome).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Follows a task. Servers may repeat in the stream what the task at its beginning has already, and nobody can tell that
+/// from words that are said twice. So what was made is not taken from the stream: it tells only that there is more, and
+/// then the task is looked at.
+async fn follow(
+    line: &Line,
+    task: &str,
+    opened: Result<Incoming, Trouble>,
+    out: &mpsc::Sender<Outcome>,
+) {
+    let mut incoming = match opened {
+        Ok(incoming) => incoming,
+        Err(trouble) => return drop(out.send(Err(trouble)).await),
+    };
+    // When the task will be looked at.
+    let mut due: Option<Instant> = None;
+    loop {
+        let next = match due {
+            None => incoming.next().await,
+            Some(at) => match timeout_at(at, incoming.next()).await {
+                Ok(next) => next,
+                Err(_) => {
+                    due = None;
+                    let goes_on = match line.get(task).await {
+                        Ok(task) => give_task(task, out).await,
+                        Err(trouble) => {
+                            drop(out.send(Err(trouble)).await);
+                            false
+                        }
+                    };
+                    if !goes_on {
+                        return;
+                    }
+                    continue;
+                }
+            },
+        };
+        let outcome = match next {
+            Ok(Some(Arrived::Item {
+                item: Item::Artifact(_),
+                ..
+            })) => {
+                due.get_or_insert_with(|| Instant::now() + GATHER);
+                continue;
+            }
+            Ok(Some(Arrived::Item {
+                item: Item::Status(update),
+                ..
+            })) if update.status.state.is_terminal() || update.status.state.is_interrupted() => {
+                return look(line, task, Duration::ZERO, out).await;
+            }
+            Ok(None) if due.is_some() => return look(line, task, Duration::ZERO, out).await,
+            Ok(None) => return,
+            Ok(Some(arrived)) => Ok(arrived),
             Err(trouble) => Err(trouble),
         };
         let is_last = outcome.is_err();

@@ -1,0 +1,74 @@
+"""An A2A server of the published framework LangGraph, its in-memory one, with a model that is a script.
+
+    python langgraph_server.py
+
+The card of its graph is where a server's only card is. See `stage.py` and `script.py`; it has no files and no messages without a task.
+"""
+
+import contextlib
+import json
+import os
+import uuid
+
+import script
+import stage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
+from langgraph.graph import MessagesState, StateGraph
+from langgraph.types import interrupt
+
+
+class Actor(BaseChatModel):
+    """Says what the script says to the last message."""
+
+    @property
+    def _llm_type(self):
+        return "script"
+
+    async def _astream(self, messages, stop=None, run_manager=None, **kwargs):
+        async with contextlib.aclosing(script.answer(messages[-1].text)) as steps:
+            async for step in steps:
+                if not isinstance(step, script.Say):
+                    raise RuntimeError(script.FAILURE)
+                chunk = ChatGenerationChunk(message=AIMessageChunk(content=step.text))
+                if run_manager:
+                    await run_manager.on_llm_new_token(step.text, chunk=chunk)
+                yield chunk
+
+    def _generate(self, *args, **kwargs):
+        raise NotImplementedError
+
+
+async def act(state):
+    messages = state["messages"]
+    if messages[-1].text == "ask":
+        answer = interrupt(script.QUESTION)
+        return {"messages": [{"role": "assistant", "content": f"You said: {answer}"}]}
+    pieces = [piece async for piece in Actor().astream(messages)]
+    return {"messages": [sum(pieces[1:], pieces[0])]}
+
+
+graph = StateGraph(MessagesState).add_node("act", act).set_entry_point("act").compile()
+
+if __name__ == "__main__":
+    listener, url = stage.listen()
+    os.environ |= {
+        "DATABASE_URI": ":memory:",
+        # The id that it gives to a graph of this name.
+        "DEFAULT_A2A_ASSISTANT_ID": str(uuid.uuid5(uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), "actor")),
+        "LANGGRAPH_API_URL": url,
+        "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
+        "LANGGRAPH_RUNTIME_EDITION": "inmem",
+        "LANGSERVE_GRAPHS": json.dumps({"actor": f"{__file__}:graph"}),
+        "LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev",
+        "LANGSMITH_TRACING": "false",
+        "LOG_LEVEL": "ERROR",
+        "MIGRATIONS_PATH": "__inmem",
+        "N_JOBS_PER_WORKER": "10",
+        "REDIS_URI": "fake",
+    }
+    # Reads its settings when it is loaded.
+    from langgraph_api.server import app
+
+    stage.play(app, listener)
