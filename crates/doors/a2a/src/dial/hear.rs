@@ -71,6 +71,10 @@ pub(super) struct Hearing {
     /// What may be the next question: LangGraph's server puts it into an artifact.
     question: Option<String>,
     is_waiting: bool,
+    /// The message that was the last question.
+    asked: Option<String>,
+    /// The question that was just answered: some servers show the task as it stood once more before they go on.
+    settled: Option<String>,
     is_over: bool,
 }
 
@@ -88,6 +92,12 @@ impl Hearing {
     /// The caller has answered.
     pub(super) fn answered(&mut self) {
         self.is_waiting = false;
+        self.settled = self.asked.take();
+    }
+
+    /// It is not known whether the answer got through: the same question would be a question again.
+    pub(super) fn doubts_the_answer(&mut self) {
+        self.settled = None;
     }
 
     /// The stream was closed in order. That is an end only if the remote speaks in messages.
@@ -158,6 +168,11 @@ impl Hearing {
                 self.say_message(reply, ChunkKind::Text, out);
             }
         }
+        let said = status.message.as_ref().map(|message| message.id.as_str());
+        let is_settled = said.is_some() && said == self.settled.as_deref();
+        if is_settled && status.state == State::InputRequired {
+            return;
+        }
         self.status(status, None, out);
     }
 
@@ -197,6 +212,12 @@ impl Hearing {
 
     fn artifact_update(&mut self, update: ArtifactUpdate, out: &mut Vec<Heard>) {
         if !self.is_ours(&update.task_id, &update.context_id, out) {
+            return;
+        }
+        // Some give the whole once more in the place of its pieces.
+        let is_whole = |had: &Passed| had.is_words && had.id == update.artifact.id;
+        if !update.append && self.passed.iter().any(is_whole) {
+            self.catch_up(update.artifact, out);
             return;
         }
         self.artifact(update.artifact, update.append, update.last_chunk, out);
@@ -380,6 +401,8 @@ impl Hearing {
         if std::mem::replace(&mut self.is_waiting, true) {
             return;
         }
+        let id = message.as_ref().map(|message| message.id.clone());
+        self.asked = id.filter(|id| !id.is_empty());
         self.asks += 1;
         let schema = message.as_ref().and_then(|message| {
             message.parts.iter().find_map(|part| match &part.content {

@@ -266,6 +266,7 @@ impl Work {
 
     /// Goes on after something went wrong, or ends the call.
     fn take_up(&mut self, trouble: &Trouble) -> Option<End> {
+        self.hearing.doubts_the_answer();
         let Some(task) = self.hearing.task().map(str::to_owned) else {
             return self.start_over(trouble);
         };

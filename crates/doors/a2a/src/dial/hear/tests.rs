@@ -283,3 +283,35 @@ fn a_question_that_stands_only_in_an_artifact_is_asked() {
     let told = new(&[made, status("TASK_STATE_INPUT_REQUIRED")]);
     assert!(matches!(told.last(), Some(Heard::Ask(ask)) if ask.text == "Which colour?"));
 }
+
+#[test]
+fn the_whole_in_the_place_of_its_pieces_repeats_nothing() {
+    let told = new(&[
+        said("a", "Hello, ", false),
+        said("a", "world", true),
+        said("a", "Hello, world!", false),
+        status("TASK_STATE_COMPLETED"),
+    ]);
+    assert_eq!(reply(&told), "Hello, world!");
+    assert!(
+        !told
+            .iter()
+            .any(|heard| matches!(heard, Heard::Say(Event::Artifact(_))))
+    );
+}
+
+#[test]
+fn a_question_that_was_just_answered_is_not_asked_again_unless_the_answer_may_be_lost() {
+    let asks = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_INPUT_REQUIRED",
+        "message": {"messageId": "q", "role": "ROLE_AGENT", "parts": [{"text": "which?"}]}}}});
+    let is_asked = |hearing: &mut Hearing| {
+        let told = heard(hearing, Version::V10, std::slice::from_ref(&asks));
+        matches!(told.as_slice(), [Heard::Ask(_)])
+    };
+    let mut hearing = Hearing::default();
+    assert!(is_asked(&mut hearing));
+    hearing.answered();
+    assert!(!is_asked(&mut hearing));
+    hearing.doubts_the_answer();
+    assert!(is_asked(&mut hearing));
+}
