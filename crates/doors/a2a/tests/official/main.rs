@@ -8,6 +8,7 @@ mod callers;
 mod files;
 mod harness;
 mod operations;
+mod promises;
 mod push;
 mod refusals;
 mod silence;
