@@ -23,7 +23,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::body::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use jackfield_core::limits::Limits;
+use jackfield_core::units::Size;
 use jackfield_kit::outbound::{self, Opened, Outbound};
 use jackfield_wire::a2a::official::{
     Version,
@@ -59,14 +59,19 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A way to this place, with these credentials.
-    pub(super) fn new(outbound: Outbound, place: Place, credentials: Arc<Credentials>) -> Self {
+    /// A way to this place, with these credentials; one answer, or one event, has at most so much.
+    pub(super) fn new(
+        outbound: Outbound,
+        place: Place,
+        credentials: Arc<Credentials>,
+        max: Size,
+    ) -> Self {
         Self {
             outbound,
             noted: Arc::new(Noted::new(&place)),
             place,
             credentials,
-            max: Limits::default().message.0,
+            max: max.0,
         }
     }
 

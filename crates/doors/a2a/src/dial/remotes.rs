@@ -196,7 +196,8 @@ impl Remotes {
     }
 
     fn describe(&self, spec: RemoteSpec, is_configured: bool) -> Result<Described, Failure> {
-        let way = Way::new(&self.0.outbound, &spec).map_err(invalid)?;
+        let max = self.0.hub.limits().message;
+        let way = Way::new(&self.0.outbound, &spec, max).map_err(invalid)?;
         Ok(Described {
             spec,
             way,

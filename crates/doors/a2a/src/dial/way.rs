@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jackfield_core::units::Size;
 use jackfield_kit::outbound::{Outbound, Url, origin_of};
 
 use super::{
@@ -17,11 +18,13 @@ pub(super) struct Way {
     outbound: Outbound,
     url: Url,
     credentials: Arc<Credentials>,
+    /// The most of one answer.
+    max: Size,
 }
 
 impl Way {
     /// The way that the operator described. What was typed there is trusted, wherever it leads.
-    pub(super) fn new(outbound: &Outbound, spec: &RemoteSpec) -> Result<Self, String> {
+    pub(super) fn new(outbound: &Outbound, spec: &RemoteSpec, max: Size) -> Result<Self, String> {
         let oauth = spec.auth.oauth.as_ref();
         let typed = [Some(&spec.url), oauth.map(|oauth| &oauth.token_url)];
         let outbound = outbound.trusting(typed.into_iter().flatten().map(String::as_str));
@@ -34,6 +37,7 @@ impl Way {
             outbound,
             url,
             credentials,
+            max,
         })
     }
 
@@ -56,6 +60,11 @@ impl Way {
             true => self.credentials.clone(),
             false => Arc::new(Credentials::none()),
         };
-        Line::new(self.outbound.clone(), found.place.clone(), credentials)
+        Line::new(
+            self.outbound.clone(),
+            found.place.clone(),
+            credentials,
+            self.max,
+        )
     }
 }

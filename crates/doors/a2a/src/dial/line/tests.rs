@@ -57,7 +57,8 @@ fn line(place: Place) -> Line {
 fn line_by(rules: &OutboundRules, place: Place, auth: &Auth) -> Line {
     let outbound = Outbound::new(rules).unwrap();
     let credentials = Credentials::new(auth, outbound.clone()).unwrap();
-    Line::new(outbound, place, Arc::new(credentials))
+    let max = jackfield_core::limits::Limits::default().message;
+    Line::new(outbound, place, Arc::new(credentials), max)
 }
 
 fn params() -> SendParams {
