@@ -1,6 +1,6 @@
-//! One call to a remote, from its message to its end. A stream that breaks is taken up again: by subscribing, then by
-//! looking at the task. A call that ends here ends there too: the remote is told to stop, as soon as it has said what it
-//! calls the task.
+//! One call to a remote, from its message to its end. A stream that breaks is taken up again: by subscribing where that
+//! helps, and by looking at the task. A call that ends here ends there too: the remote is told to stop, as soon as it has
+//! said what it calls the task.
 //!
 //! What comes from the remote is read by a task of its own (`source.rs`), which waits while the caller does not read.
 
@@ -70,9 +70,12 @@ async fn stop(line: &Line, mut hearing: Hearing, mut source: Option<Source>) {
     let stopped = timeout(STOPPING, async {
         while hearing.task().is_none()
             && let Some(open) = &mut source
-            && let Some(Ok(Arrived::Item { item, .. })) = open.next().await
+            && let Some(Ok(arrived)) = open.next().await
         {
-            hearing.hear(item);
+            // A sign of life says nothing, but more may come.
+            if let Arrived::Item { item, .. } = arrived {
+                hearing.hear(item);
+            }
         }
         if let Some(task) = hearing.task() {
             return line.cancel(task).await.map(drop);
@@ -365,3 +368,6 @@ fn refused(fault: &Fault) -> Failure {
     };
     Failure::new(reason, fault.message.clone())
 }
+
+#[cfg(test)]
+mod tests;

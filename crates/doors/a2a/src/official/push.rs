@@ -43,8 +43,8 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(follower: &Follower) -> Self {
-        let data = follower.callback.data.as_ref();
+    fn of(callback: &Callback) -> Self {
+        let data = callback.data.as_ref();
         data.and_then(|data| serde_json::from_str(data.get()).ok())
             .unwrap_or_default()
     }
@@ -144,7 +144,7 @@ impl Visit {
 
 /// A config as its owner sees it.
 fn shown(task: String, follower: &Follower) -> PushConfig {
-    let kept = Kept::of(follower);
+    let kept = Kept::of(&follower.callback);
     PushConfig {
         id: Some(follower.id.clone()),
         task_id: Some(task),

@@ -9,7 +9,7 @@ use http::{
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 use jackfield_core::{
-    outbox::{Follower, OutboxRow},
+    outbox::OutboxRow,
     principal::Principal,
     store::LogItem,
     task::{Task, TaskItem},
@@ -43,10 +43,7 @@ impl Composer for A2a {
 }
 
 async fn letters(a2a: &A2a, row: &OutboxRow) -> Result<Vec<Letter>, Undelivered> {
-    let kept = Kept::of(&Follower {
-        id: String::new(),
-        callback: row.callback.clone(),
-    });
+    let kept = Kept::of(&row.callback);
     let version = Version::from_name(&kept.version).unwrap_or(Version::V10);
     let headers = headers(&kept, version)?;
     let Some(told) = Told::read(a2a, row).await? else {
