@@ -7,3 +7,4 @@ pub mod a2a;
 pub mod agora;
 pub mod bridge;
 pub mod json;
+pub mod team;

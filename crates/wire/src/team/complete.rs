@@ -1,0 +1,54 @@
+//! Filling in what a runtime left out of the envelope that it published.
+
+use super::event_id::EventId;
+use super::leaf::Leaf;
+use super::splice::{End, Splice};
+use super::{Published, Said};
+use crate::json::push_string;
+
+/// What is filled in where it is missing.
+#[derive(Debug, Clone, Copy)]
+pub struct Fill<'a> {
+    /// The team that it was published to.
+    pub team_id: &'a str,
+    /// What the envelope's id is made of.
+    pub event_id: u128,
+    /// When it was published: RFC 3339 with milliseconds and `Z`.
+    pub at: &'a str,
+    /// The agent that the event is of.
+    pub agent_id: Option<&'a str>,
+}
+
+/// The published envelope with `event_id`, `timestamp` and `team_id` of its outermost level, and the innermost
+/// `agent_id`. All that was given stays as it is, byte for byte.
+pub fn complete(published: &Published<'_>, fill: &Fill<'_>) -> String {
+    let raw = published.raw;
+    let event_id = EventId::at(fill.event_id, 0);
+    let mut missing = Vec::new();
+    if published.event_id.is_none() {
+        missing.push(("event_id", quoted(event_id.as_str())));
+    }
+    if published.timestamp.is_none() {
+        missing.push(("timestamp", quoted(fill.at)));
+    }
+    if !matches!(published.team_ids.first(), Some(Some(_))) {
+        missing.push(("team_id", quoted(fill.team_id)));
+    }
+    let mut splice = Splice::of(raw);
+    splice.set(raw, &missing, End::First);
+    if let (Said::Agent { agent_id: None, .. }, Some(agent_id)) = (&published.said, fill.agent_id) {
+        let leaf = Leaf::of(raw);
+        if let Some(event) = leaf.and_then(|leaf| leaf.data.get("agent_event")) {
+            splice.set(event, &[("agent_id", quoted(agent_id))], End::First);
+        }
+    }
+    let mut out = String::with_capacity(raw.get().len() + 256);
+    splice.finish(&mut out);
+    out
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    push_string(&mut out, text);
+    out
+}

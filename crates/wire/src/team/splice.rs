@@ -1,0 +1,93 @@
+//! Changing a few fields of a JSON text and leaving every other byte in its place.
+
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+use crate::json::Members;
+
+/// Where in its object a field goes that is not there yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    First,
+    Last,
+}
+
+/// Changes to one text, made all at once in the end.
+#[derive(Debug)]
+pub(super) struct Splice<'a> {
+    whole: &'a str,
+    /// What is put in the place of which bytes.
+    edits: Vec<(Range<usize>, String)>,
+}
+
+impl<'a> Splice<'a> {
+    /// No changes to `whole` yet.
+    pub(super) fn of(whole: &'a RawValue) -> Self {
+        Splice {
+            whole: whole.get(),
+            edits: Vec::new(),
+        }
+    }
+
+    /// Sets fields of `object`, which is a part of the whole; their values are JSON. Fields that it has get the new value
+    /// where they are.
+    pub(super) fn set(&mut self, object: &'a RawValue, fields: &[(&str, String)], end: End) {
+        let members = Members::of(object).unwrap_or_default();
+        let mut added = String::new();
+        for (name, value) in fields {
+            let before = self.edits.len();
+            for member in members.iter().filter(|member| member.name == *name) {
+                let range = self.range_of(member.value.get());
+                self.edits.push((range, value.clone()));
+            }
+            if self.edits.len() == before {
+                if !added.is_empty() {
+                    added.push(',');
+                }
+                added.push('"');
+                added.push_str(name);
+                added.push_str("\":");
+                added.push_str(value);
+            }
+        }
+        if added.is_empty() {
+            return;
+        }
+        let Range { start, end: stop } = self.range_of(object.get());
+        let has_members = members.iter().next().is_some();
+        let at = match end {
+            End::First => {
+                if has_members {
+                    added.push(',');
+                }
+                start + 1
+            }
+            End::Last => {
+                if has_members {
+                    added.insert(0, ',');
+                }
+                stop - 1
+            }
+        };
+        self.edits.push((at..at, added));
+    }
+
+    /// Appends the changed text.
+    pub(super) fn finish(mut self, out: &mut String) {
+        self.edits.sort_by_key(|(range, _)| range.start);
+        let mut kept_to = 0;
+        for (range, text) in &self.edits {
+            out.push_str(&self.whole[kept_to..range.start]);
+            out.push_str(text);
+            kept_to = range.end;
+        }
+        out.push_str(&self.whole[kept_to..]);
+    }
+
+    /// Which bytes of the whole `part` is. It is borrowed from there, so that its address tells.
+    fn range_of(&self, part: &str) -> Range<usize> {
+        let start = part.as_ptr().addr() - self.whole.as_ptr().addr();
+        start..start + part.len()
+    }
+}

@@ -1,0 +1,140 @@
+//! The team stream against raw JSON: the seed's examples, the frames of the published server, and every mistake.
+
+use serde_json::{Value, value::RawValue};
+
+use super::*;
+use crate::json::{self, Members};
+
+mod client;
+mod complete;
+mod envelopes;
+mod frames;
+mod malformed;
+mod properties;
+mod published;
+mod seed;
+
+const AT: &str = "2026-03-01T10:00:00.000Z";
+
+const STAMP: Stamp<'static> = Stamp {
+    team_run_id: "run_1",
+    run_version: 1,
+    sequence: 7,
+    source_node_id: "hub_1",
+    origin: "local",
+    received_at: AT,
+};
+
+const NESTED: [Node<'static>; 2] = [
+    Node {
+        name: "backend",
+        team_id: "team_2",
+    },
+    Node {
+        name: "db",
+        team_id: "team_3",
+    },
+];
+
+fn raw(text: &str) -> &RawValue {
+    serde_json::from_str(text).unwrap()
+}
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// An event of the team `team_1` itself.
+fn outgoing(source: Source<'_>) -> Outgoing<'_> {
+    Outgoing {
+        team_id: "team_1",
+        path: &[],
+        event_id: 0x6f0e_1234_0000_4000_8000_0000_0000_002a,
+        at: AT,
+        source,
+    }
+}
+
+/// What the member `lead` says.
+fn lead(event: MemberEvent<'_>) -> Outgoing<'_> {
+    outgoing(Source::Agent {
+        name: "lead",
+        agent_id: "member_0a",
+        event,
+    })
+}
+
+fn envelope(event: &Outgoing<'_>) -> String {
+    let mut out = String::new();
+    write_envelope(event, &STAMP, &mut out);
+    out
+}
+
+/// The flattened message with its stamp; fails if there is none.
+fn flat(event: &Outgoing<'_>) -> String {
+    let mut out = String::new();
+    assert!(flatten(event, Some(&STAMP), &mut out), "{event:?}");
+    out
+}
+
+/// The flattened message of a snapshot.
+fn unstamped(event: &Outgoing<'_>) -> String {
+    let mut out = String::new();
+    assert!(flatten(event, None, &mut out), "{event:?}");
+    out
+}
+
+fn single(event: &Outgoing<'_>) -> String {
+    let mut out = String::new();
+    assert!(flatten_single(event, &mut out), "{event:?}");
+    out
+}
+
+fn read(text: &str) -> Vec<Published<'_>> {
+    read_envelopes(text, &Limits::default()).unwrap_or_else(|fault| panic!("{fault}: {text}"))
+}
+
+/// The one envelope that `text` is.
+fn read_one(text: &str) -> Published<'_> {
+    let [published] = <[_; 1]>::try_from(read(text)).unwrap();
+    published
+}
+
+/// An envelope of the member `lead` around an event with this type and data.
+fn published(event_type: &str, data: &str) -> String {
+    format!(
+        r#"{{"event_source_type":"AGENT","data":{{"agent_name":"lead","agent_event":{{"agent_id":"member_0a","event_type":"{event_type}","data":{data}}}}}}}"#
+    )
+}
+
+/// An envelope inside so many wrappers, whose nodes are `n1`, `n2` and so on from the outermost.
+fn wrapped(inner: &str, levels: usize) -> String {
+    (1..=levels).rev().fold(inner.to_owned(), |inner, level| {
+        format!(
+            r#"{{"team_id":"t{level}","event_source_type":"SUB_TEAM","data":{{"sub_team_node_name":"n{level}","sub_team_event":{inner}}}}}"#
+        )
+    })
+}
+
+/// Whether every field of `expected` is in `written` with its value and in the same order; `written` may have more.
+fn assert_holds(written: &str, expected: &str) {
+    let (has, wants) = (raw(written), raw(expected));
+    if let Some(wants) = Members::of(wants) {
+        let has = Members::of(has).unwrap_or_else(|| panic!("{written} is no object"));
+        let mut rest = has.iter();
+        for want in wants.iter() {
+            let found = rest.find(|member| member.name == want.name);
+            let found =
+                found.unwrap_or_else(|| panic!("no {} in its place in {written}", want.name));
+            assert_holds(found.value.get(), want.value.get());
+        }
+    } else if let Some(wants) = json::elements(wants) {
+        let has = json::elements(has).unwrap_or_else(|| panic!("{written} is no array"));
+        assert_eq!(has.len(), wants.len(), "{written}");
+        for (has, want) in has.iter().zip(wants) {
+            assert_holds(has.get(), want.get());
+        }
+    } else {
+        assert_eq!(value(written), value(expected));
+    }
+}
