@@ -33,6 +33,7 @@ use crate::{
     principal::Principal,
     shared::Shared,
     tap::Sight,
+    team::seat::{Lineage, Seats},
 };
 
 /// Who reads a call's reply.
@@ -53,8 +54,10 @@ pub struct Call {
     pub principal: Principal,
     /// The door the caller came through.
     pub door: &'static str,
-    /// Who is called.
+    /// Who works on it.
     pub target: AgentId,
+    /// Whom the caller named: the same, or the team that it leads.
+    pub addressed: AgentId,
     /// The conversation, as the caller names it.
     pub session: SessionId,
     /// The conversation, as the agent sees it.
@@ -87,6 +90,10 @@ pub struct Call {
     /// The caller's own id of the request, which the agent may know by another.
     pub(crate) wanted: Option<RequestId>,
     parent: Option<Weak<Call>>,
+    /// The stages on which what the agent does is shown; most calls have none.
+    pub(crate) seats: Option<Box<Seats>>,
+    /// The runs of teams that it belongs to.
+    pub(crate) lineage: Arc<[Lineage]>,
     /// The calls that named this one as their parent; nothing once it was cancelled or has failed, and they with it.
     children: Mutex<Option<Vec<Weak<Call>>>>,
     turn: AtomicU64,
@@ -115,6 +122,7 @@ pub(crate) struct Draft {
     pub(crate) id: CallId,
     pub(crate) principal: Principal,
     pub(crate) door: &'static str,
+    pub(crate) addressed: AgentId,
     pub(crate) session: SessionId,
     pub(crate) agent_session: SessionId,
     pub(crate) request: RequestId,
@@ -130,6 +138,8 @@ pub(crate) struct Draft {
     /// It was allowed before the restart.
     pub(crate) is_allowed: bool,
     pub(crate) taken_up: Option<TakenUp>,
+    pub(crate) seats: Option<Box<Seats>>,
+    pub(crate) lineage: Arc<[Lineage]>,
 }
 
 impl Call {
@@ -143,6 +153,7 @@ impl Call {
             principal: draft.principal,
             door: draft.door,
             target: entry.id.clone(),
+            addressed: draft.addressed,
             session: draft.session,
             agent_session: draft.agent_session,
             request: draft.request,
@@ -163,6 +174,8 @@ impl Call {
             made: Instant::now(),
             wanted: draft.wanted,
             parent: draft.parent.as_ref().map(Arc::downgrade),
+            seats: draft.seats,
+            lineage: draft.lineage,
             children: Mutex::new(Some(Vec::new())),
             turn: AtomicU64::new(0),
             is_taken_up,
@@ -282,7 +295,12 @@ impl Call {
         }
         self.close_asks();
         self.input.end((), true);
+        let told = self.seats.is_some().then(|| end.clone());
         self.reply.end_marked(end, discard, seq);
+        // Nothing can be pushed any more: what was, is shown.
+        if let (Some(seats), Some(end)) = (&self.seats, told) {
+            seats.ended(self, &end);
+        }
         self.shared.calls.lock().remove(&self.id);
         self.entry.release(self, tell_agent);
         if spreads {

@@ -35,6 +35,7 @@ use crate::{
     shared::Shared,
     store::AgentRecord,
     tap::Sight,
+    team::link::TeamLink,
 };
 
 /// An agent's place on the hub.
@@ -87,6 +88,7 @@ impl Entry {
             share: record.share,
             settings: record.settings,
             link: None,
+            lead: None,
             changed_at: Timestamp::now(),
             grace: None,
             is_resumable: false,
@@ -130,9 +132,42 @@ impl Entry {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The way to the agent, if it is attached.
+    /// The way to the agent, if it is attached; of a team, a sign that its coordinator is.
     pub fn link(&self) -> Option<Arc<dyn Link>> {
-        self.state.lock().link.clone()
+        let (link, lead) = {
+            let state = self.state.lock();
+            (state.link.clone(), state.lead.clone())
+        };
+        match lead {
+            None => link,
+            Some(lead) => {
+                let link = lead?.link()?;
+                Some(Arc::new(TeamLink::new(link)))
+            }
+        }
+    }
+
+    /// Whether it is attached, or the coordinator of the team that it is.
+    pub fn is_online(&self) -> bool {
+        let (has_link, lead) = {
+            let state = self.state.lock();
+            (state.link.is_some(), state.lead.clone())
+        };
+        match lead {
+            None => has_link,
+            Some(lead) => lead.is_some_and(|lead| lead.is_online()),
+        }
+    }
+
+    /// The coordinator, if this is a team.
+    pub(crate) fn lead(&self) -> Option<Arc<Self>> {
+        self.state.lock().lead.clone().flatten()
+    }
+
+    /// Makes it the place of a team, which is where its coordinator is.
+    pub(crate) fn follow(&self, lead: Option<Arc<Self>>) {
+        self.state.lock().lead = Some(lead);
+        self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
     /// The door it came through, or last came through.
@@ -152,7 +187,17 @@ impl Entry {
 
     /// What a caller may know of it.
     pub fn view(&self) -> AgentView {
+        let lead = self.lead().map(|lead| lead.view_for(&self.id));
         let state = self.state.lock();
+        let is_team = state.lead.is_some();
+        let (online, since, open_calls) = match lead {
+            Some(lead) => lead,
+            None => (
+                state.link.is_some() && !is_team,
+                state.changed_at,
+                state.open.len(),
+            ),
+        };
         AgentView {
             id: self.id.clone(),
             owner: self.owner.clone(),
@@ -160,11 +205,19 @@ impl Entry {
             profile: state.profile.clone(),
             share: state.share.clone(),
             settings: state.settings.clone(),
-            online: state.link.is_some(),
-            since: state.changed_at,
+            online,
+            since,
             registered_at: self.registered_at,
-            open_calls: state.open.len(),
+            open_calls,
         }
+    }
+
+    /// What a team that it leads shows of it: whether it is there, since when, and how many of its calls are the team's.
+    fn view_for(&self, team: &AgentId) -> (bool, Timestamp, usize) {
+        let state = self.state.lock();
+        let calls = state.open.values();
+        let calls = calls.filter(|call| call.addressed == *team).count();
+        (state.link.is_some(), state.changed_at, calls)
     }
 
     /// What is kept of it.
@@ -213,9 +266,15 @@ impl Entry {
             .collect()
     }
 
-    /// An open call by the id that the agent knows.
+    /// An open call by the id that the agent knows; of a team, one that was made to it.
     pub fn open_call(&self, request: &str) -> Option<Arc<Call>> {
-        self.state.lock().open.get(request).cloned()
+        match self.lead() {
+            None => self.state.lock().open.get(request).cloned(),
+            Some(lead) => {
+                let call = lead.open_call(request);
+                call.filter(|call| call.addressed == self.id)
+            }
+        }
     }
 
     /// Opens a call and sends it on its way.
@@ -279,6 +338,9 @@ impl Entry {
                 self.shared
                     .taps
                     .see(&self.id, &self.owner, Some(call.id), sight);
+            }
+            if let Some(seats) = &call.seats {
+                seats.opened(&call);
             }
             state.open.insert(call.request.clone(), call.clone());
             self.shared.calls.lock().insert(call.id, call.clone());

@@ -141,6 +141,13 @@ impl Failure {
         )
     }
 
+    /// The one answer for unknown and foreign teams, so that they look the same.
+    pub fn no_such_team(id: &str) -> Self {
+        let id: String = id.chars().take(crate::id::MAX_NAME).collect();
+        let text = format!("no team {id} is known here; see `jackfield team ls`");
+        Self::new(Reason::NotFound, text)
+    }
+
     /// The agent is not connected.
     pub fn agent_offline() -> Self {
         Self::new(Reason::Offline, "the agent is not connected")

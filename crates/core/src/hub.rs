@@ -4,6 +4,7 @@
 mod attach;
 mod request;
 mod sweeper;
+pub mod teams;
 
 use std::{
     collections::HashMap,
@@ -41,6 +42,7 @@ use crate::{
     store::{Receipt, Store, StoreError},
     tap::{TapFilter, Taps, Watching, may_watch},
     task::Tasks,
+    team::teams::Teams,
     token::Tokens,
 };
 
@@ -57,6 +59,7 @@ struct Inner {
     agents: RwLock<HashMap<AgentId, Arc<Entry>>>,
     tokens: Tokens,
     tasks: Tasks,
+    teams: Teams,
     store: Arc<dyn Store>,
     stopping: AtomicBool,
 }
@@ -92,10 +95,12 @@ impl Hub {
             agents: RwLock::new(agents),
             tokens,
             tasks,
+            teams: Teams::default(),
             store: store.clone(),
             stopping: AtomicBool::new(false),
         };
         let hub = Self(Arc::new(inner));
+        hub.load_teams().await?;
         hub.take_up_tasks(store.reopen_tasks().await?).await?;
         Ok(hub)
     }
@@ -190,12 +195,14 @@ impl Hub {
     /// Forgets an agent and who owned it; only its owner and admins may. If it is attached, it is told to go.
     pub fn forget(&self, principal: &Principal, id: &AgentId) -> Result<Receipt, Failure> {
         let entry = self.owned(principal, id)?;
+        self.check_forget(id)?;
         let receipt = {
             let mut agents = self.0.agents.write();
             agents.remove(id);
             // Before the id can be claimed anew, so that the store forgets and learns in this order.
             self.0.store.remove_agent(id.clone())
         };
+        self.0.teams.remove(id);
         entry.retire();
         Ok(receipt)
     }
@@ -233,8 +240,13 @@ impl Hub {
             ));
         }
         let entry = self.0.agents.read().get(&request.target).cloned();
+        let may = |entry: &Arc<Entry>| match &request.through {
+            _ if start.is_allowed => true,
+            Some(through) => self.reaches(through, entry),
+            None => may_call(&request.principal, entry),
+        };
         let entry = entry
-            .filter(|entry| start.is_allowed || may_call(&request.principal, entry))
+            .filter(may)
             .ok_or_else(|| Failure::no_such_agent(request.target.as_str()))?;
         // After a restart nobody knows any more for which call it was made; it was no loop then.
         let origin = if start.is_allowed {
@@ -243,7 +255,10 @@ impl Hub {
             self.origin_of(&request)
         };
         let explicit = origin.explicit().cloned();
-        let draft = request.draft(&entry, origin, start, &shared.limits)?;
+        let id = start.id.unwrap_or_else(CallId::new);
+        let placed = self.place(id, &request, &entry, origin.parent())?;
+        let entry = placed.entry.clone();
+        let draft = request.draft(id, placed, origin, start, &shared.limits)?;
         let call = entry.open(draft)?;
         // `stop` ends all calls that it finds; it may have missed this one.
         if self.is_stopping() {
@@ -308,6 +323,9 @@ impl Hub {
     /// that may resume them are left to the next hub.
     pub async fn stop(&self, grace: Duration) {
         self.0.stopping.store(true, Ordering::Release);
+        for stage in self.0.teams.stages() {
+            stage.stop();
+        }
         let until = Instant::now() + grace;
         while self.open_live() > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(50)).await;

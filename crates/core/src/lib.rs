@@ -26,5 +26,6 @@ pub mod shared;
 pub mod store;
 pub mod tap;
 pub mod task;
+pub mod team;
 pub mod token;
 pub mod units;

@@ -83,6 +83,18 @@ pub struct Limits {
     pub files_total: Size,
     /// How long the link of a file leads to it: enough for whoever got it to fetch it, not to publish it.
     pub file_link: Span,
+    /// What a team's run keeps for viewers that lag; beyond it they miss events. Enough for a burst of 100,000.
+    pub team_ring: Size,
+    /// What a team's run keeps for viewers that come (back): some thousand events.
+    pub team_tail: Size,
+    /// What all runs together keep before each keeps only a little.
+    pub team_rings: Size,
+    /// How long a team does nothing until its run is over and forgotten.
+    pub team_rest: Span,
+    /// Members of one team.
+    pub team_members: usize,
+    /// Tasks on the board of one team.
+    pub board_tasks: usize,
     /// How much an observer may lag before it misses events.
     pub tap: Size,
     /// How long open calls are given when the hub stops.
@@ -133,6 +145,12 @@ impl Default for Limits {
             followers: 16,
             files_total: Size::mib(256),
             file_link: Span::secs(3600),
+            team_ring: Size::mib(128),
+            team_tail: Size::mib(4),
+            team_rings: Size::mib(512),
+            team_rest: Span::secs(600),
+            team_members: 64,
+            board_tasks: 1000,
             tap: Size::mib(1),
             stop_grace: Span::secs(10),
             agents_per_owner: 20_000,

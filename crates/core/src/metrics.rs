@@ -76,6 +76,7 @@ pub struct Metrics {
     bytes: Family<TrafficLabels, Counter>,
     missed_by_taps: Counter,
     pipe_bytes: Gauge,
+    team_ring_bytes: Gauge,
 }
 
 fn seconds() -> Histogram {
@@ -101,6 +102,7 @@ impl Default for Metrics {
             bytes: Family::default(),
             missed_by_taps: Counter::default(),
             pipe_bytes: Gauge::default(),
+            team_ring_bytes: Gauge::default(),
         };
         let registry = &mut metrics.registry;
         registry.register(
@@ -169,6 +171,11 @@ impl Default for Metrics {
             "pipe_bytes",
             "Memory leased by pipes",
             metrics.pipe_bytes.clone(),
+        );
+        registry.register(
+            "team_ring_bytes",
+            "Memory of the events that teams keep for their viewers",
+            metrics.team_ring_bytes.clone(),
         );
         metrics
     }
@@ -277,6 +284,11 @@ impl Metrics {
 
     pub(crate) fn pipe_bytes(&self, bytes: usize) {
         self.pipe_bytes
+            .set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn team_ring_bytes(&self, bytes: usize) {
+        self.team_ring_bytes
             .set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 }

@@ -26,6 +26,7 @@ use crate::{
     outbox::{Callback, Follower, NewCallback, OutboxRow, Settled},
     principal::Whose,
     task::Once,
+    team::{TeamRecord, board::BoardTask},
     units::Span,
 };
 
@@ -346,13 +347,22 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>>;
     /// Writes an agent, new or changed; synced to disk, since it says who owns the id.
     fn save_agent(&self, record: AgentRecord) -> Receipt;
-    /// Forgets an agent, who owned it, and how it is dialled.
+    /// Forgets an agent, who owned it, and how it is dialled; of a team, its members and its board too.
     fn remove_agent(&self, id: AgentId) -> Receipt;
 
     /// All agents that are dialled, by id, at start.
     fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>>;
     /// Writes how an agent is dialled, anew or changed; synced to disk. [`Store::remove_agent`] forgets it.
     fn save_remote(&self, record: RemoteRecord) -> Receipt;
+
+    /// All teams, by id, each with its board in the order in which the tasks were first written; at start.
+    fn load_teams(&self) -> Receipt<Vec<TeamRecord>>;
+    /// Writes a team, new or changed, but not its board, which stays as it is; synced to disk. [`Store::remove_agent`]
+    /// forgets it.
+    fn save_team(&self, record: TeamRecord) -> Receipt;
+    /// Writes tasks of a team's board, new or changed, and leaves its others alone; synced to disk. Nothing happens if
+    /// there is no such team.
+    fn save_team_tasks(&self, team: AgentId, tasks: Vec<BoardTask>) -> Receipt;
 
     /// All tokens, at start.
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>>;

@@ -7,6 +7,7 @@ use jackfield_core::{
     id::{AgentId, CallbackId, TaskId},
     outbox::{NewCallback, Settled},
     store::{AgentRecord, LogItem, LogRow, RemoteRecord, TaskRecord, TokenRecord},
+    team::{TeamRecord, board::BoardTask},
 };
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -19,7 +20,7 @@ use crate::{
     queue::Reply,
     remotes,
     tail::{Tail, Tails},
-    tasks, tokens,
+    tasks, teams, tokens,
 };
 
 /// What an operation weighs in a batch besides its text; how many may wait is bounded by number too.
@@ -38,6 +39,11 @@ pub(crate) enum Op {
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
     SaveRemote(Box<RemoteRecord>),
+    SaveTeam(Box<TeamRecord>),
+    SaveTeamTasks {
+        team: AgentId,
+        tasks: Vec<BoardTask>,
+    },
     SaveToken(Box<TokenRecord>),
     SaveTask {
         record: Box<TaskRecord>,
@@ -68,6 +74,8 @@ impl Op {
             Self::SaveAgent(_)
             | Self::RemoveAgent(_)
             | Self::SaveRemote(_)
+            | Self::SaveTeam(_)
+            | Self::SaveTeamTasks { .. }
             | Self::SaveToken(_)
             | Self::SettleCallback { .. }
             | Self::DropLane { .. } => true,
@@ -84,6 +92,15 @@ impl Op {
             | Self::SettleCallback { .. }
             | Self::DropLane { .. } => OP_OVERHEAD,
             Self::SaveRemote(record) => OP_OVERHEAD + record.spec.get().len(),
+            Self::SaveTeam(record) => {
+                let members = record.spec.members.iter();
+                let members = members.map(|member| OP_OVERHEAD + member.name.len());
+                let text = record.spec.description.as_ref().map_or(0, String::len);
+                OP_OVERHEAD + record.spec.name.len() + text + members.sum::<usize>()
+            }
+            Self::SaveTeamTasks { tasks, .. } => {
+                OP_OVERHEAD + tasks.iter().map(BoardTask::weight).sum::<usize>()
+            }
             Self::SaveAgent(record) => {
                 let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
                 let skills = record.profile.skills.iter();
@@ -145,9 +162,12 @@ impl Batch<'_> {
             Op::SaveAgent(record) => agents::save(self.conn, record),
             Op::RemoveAgent(id) => {
                 remotes::remove(self.conn, id)?;
+                teams::remove(self.conn, id)?;
                 agents::remove(self.conn, id)
             }
             Op::SaveRemote(record) => remotes::save(self.conn, record),
+            Op::SaveTeam(record) => teams::save(self.conn, record),
+            Op::SaveTeamTasks { team, tasks } => teams::save_tasks(self.conn, team, tasks),
             Op::SaveToken(record) => tokens::save(self.conn, record),
             Op::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
             Op::DropLane { task, lane } => outbox::drop_lane(self.conn, *task, lane),

@@ -1,5 +1,5 @@
-//! Jackfield's SQLite store: tokens, profiles, remotes, tasks, their event log and their callbacks, in `jackfield.db` of a data
-//! directory; beside it the hub's own secrets.
+//! Jackfield's SQLite store: tokens, profiles, remotes, teams with their boards, tasks, their event log and their callbacks, in
+//! `jackfield.db` of a data directory; beside it the hub's own secrets.
 //!
 //! The walk of a write: [`SqliteStore`] puts it into `queue.rs`; the thread of `writer.rs` takes what waits there as one
 //! batch, `batch.rs` carries it out (text joined by `tail.rs`), and after the commit everybody gets their receipt.
@@ -21,6 +21,7 @@ mod schema;
 pub mod secrets;
 mod tail;
 mod tasks;
+mod teams;
 mod tokens;
 mod trim;
 mod writer;
@@ -40,6 +41,7 @@ use jackfield_core::{
         AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, RemoteRecord, Reopened, Store,
         TaskFilter, TaskRecord, TokenRecord,
     },
+    team::{TeamRecord, board::BoardTask},
 };
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -125,7 +127,10 @@ impl SqliteStore {
         if writer.join().is_err() {
             tracing::error!("the store's writer had panicked");
         }
-        drop(lock);
+        // Closing the file is not enough: a child process that is being started holds it open a moment longer.
+        if let Err(error) = lock.unlock() {
+            tracing::warn!(%error, "cannot unlock the data directory");
+        }
     }
 
     fn write(&self, op: Op) -> Receipt {
@@ -164,6 +169,20 @@ impl Store for SqliteStore {
 
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.write(Op::SaveRemote(Box::new(record)))
+    }
+
+    fn load_teams(&self) -> Receipt<Vec<TeamRecord>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Teams(reply));
+        receipt
+    }
+
+    fn save_team(&self, record: TeamRecord) -> Receipt {
+        self.write(Op::SaveTeam(Box::new(record)))
+    }
+
+    fn save_team_tasks(&self, team: AgentId, tasks: Vec<BoardTask>) -> Receipt {
+        self.write(Op::SaveTeamTasks { team, tasks })
     }
 
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
@@ -274,5 +293,21 @@ impl Store for SqliteStore {
 
     fn drop_lane(&self, task: TaskId, lane: String) -> Receipt {
         self.write(Op::DropLane { task, lane })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_store_can_be_opened_again_though_a_child_still_holds_its_lock_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path()).unwrap();
+        // What a fork does with every open file.
+        let forked = store.running.lock().as_ref().unwrap().lock.try_clone();
+        drop(store);
+        SqliteStore::open(dir.path()).unwrap();
+        drop(forked.unwrap());
     }
 }

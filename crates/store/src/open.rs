@@ -133,7 +133,7 @@ pub(crate) fn sync_dir_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes the lock of a data directory; it lasts as long as the file is open.
+/// Takes the lock of a data directory; it lasts until it is unlocked, or the file is closed by all who have it open.
 fn lock(data_dir: &Path) -> Result<File, OpenError> {
     let path = data_dir.join(LOCK);
     let unusable = |source| OpenError::Unusable {

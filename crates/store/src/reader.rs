@@ -20,6 +20,7 @@ use jackfield_core::{
         AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, StoreError, TaskFilter,
         TaskRecord, TokenRecord,
     },
+    team::TeamRecord,
 };
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -30,7 +31,7 @@ use crate::{
     fault::Fault,
     log, outbox,
     queue::{Queue, Reply},
-    remotes, tasks, tokens,
+    remotes, tasks, teams, tokens,
 };
 
 /// How many reads may wait. Each is asked for by somebody who waits for it, and answers are bounded one by one.
@@ -41,6 +42,7 @@ const READS: usize = 1 << 14;
 pub(crate) enum Read {
     Agents(Reply<Vec<AgentRecord>>),
     Remotes(Reply<Vec<RemoteRecord>>),
+    Teams(Reply<Vec<TeamRecord>>),
     Tokens(Reply<Vec<TokenRecord>>),
     Task(TaskId, Reply<Option<TaskRecord>>),
     Tasks(TaskFilter, Reply<Vec<TaskRecord>>),
@@ -66,6 +68,7 @@ impl Read {
         match self {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
             Self::Remotes(reply) => send(reply, || remotes::load(conn)),
+            Self::Teams(reply) => send(reply, || teams::load(conn)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
             Self::Tasks(filter, reply) => send(reply, || tasks::list(conn, &filter)),
@@ -90,6 +93,7 @@ impl Read {
         match self {
             Self::Agents(reply) => drop(reply.send(Err(error))),
             Self::Remotes(reply) => drop(reply.send(Err(error))),
+            Self::Teams(reply) => drop(reply.send(Err(error))),
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),
             Self::Tasks(_, reply) => drop(reply.send(Err(error))),

@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -136,6 +136,33 @@ const V6: &str = "
         spec     TEXT NOT NULL, -- JSON, without any secrets
         added_at TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
+";
+
+/// Teams and their boards. A team goes with its agent, but not when its agent is written anew. `pos` keeps the order in
+/// which tasks came onto their board.
+const V7: &str = "
+    CREATE TABLE teams (
+        id         TEXT PRIMARY KEY NOT NULL,
+        owner      TEXT NOT NULL,
+        by_admin   INTEGER NOT NULL,
+        spec       TEXT NOT NULL, -- JSON
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE team_tasks (
+        team         TEXT NOT NULL REFERENCES teams (id) ON DELETE CASCADE,
+        id           TEXT NOT NULL,
+        pos          INTEGER NOT NULL,
+        name         TEXT NOT NULL,
+        assignee     TEXT NOT NULL,
+        description  TEXT NOT NULL,
+        dependencies TEXT NOT NULL, -- JSON
+        status       TEXT NOT NULL,
+        deliverables TEXT NOT NULL, -- JSON
+        PRIMARY KEY (team, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE UNIQUE INDEX team_tasks_in_order ON team_tasks (team, pos);
 ";
 
 /// The version of a database; 0 is an empty one.

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Weak, atomic::Ordering},
 };
 
+use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
 use super::Call;
@@ -27,6 +28,15 @@ pub(crate) struct Asks {
 impl Asks {
     fn is_answered(&self, id: &str) -> bool {
         self.answered.iter().any(|(answered, _)| answered == id)
+    }
+
+    /// Why a question cannot be answered that is not open.
+    fn not_open(&self, id: &str) -> Failure {
+        if self.is_answered(id) {
+            Failure::new(Reason::Conflict, "the question was answered already")
+        } else {
+            Failure::new(Reason::NotFound, "no such question is open")
+        }
     }
 
     fn remember(&mut self, id: String, answer: Answer, limits: &Limits) {
@@ -112,6 +122,9 @@ impl Call {
             },
         };
         if matches!(pushed, Pushed::Room | Pushed::Full) {
+            if let Some(seats) = &self.seats {
+                seats.asked(self, &ask);
+            }
             self.insert_ask(&mut asks, ask, to_caller);
         }
         Opened::Pushed(pushed)
@@ -156,13 +169,9 @@ impl Call {
         ask_id: &str,
         answer: Answer,
     ) -> Result<(), Failure> {
-        let mut asks = self.asks.lock();
+        let asks = self.asks.lock();
         let Some(open) = asks.open.get(ask_id) else {
-            return Err(if asks.is_answered(ask_id) {
-                Failure::new(Reason::Conflict, "the question was answered already")
-            } else {
-                Failure::new(Reason::NotFound, "no such question is open")
-            });
+            return Err(asks.not_open(ask_id));
         };
         let as_caller = open.to_caller && principal.may_act_for(&self.principal.key());
         let as_owner = open.ask.kind == AskKind::Approval
@@ -170,6 +179,34 @@ impl Call {
         if !as_caller && !as_owner {
             return Err(Failure::new(Reason::NotFound, "no such question is open"));
         }
+        self.take_answer(asks, ask_id, answer)
+    }
+
+    /// Answers an approval for somebody of whom the hub knows that they may.
+    pub(crate) fn answer_approval(
+        self: &Arc<Self>,
+        ask_id: &str,
+        answer: Answer,
+    ) -> Result<(), Failure> {
+        let asks = self.asks.lock();
+        match asks.open.get(ask_id) {
+            Some(open) if open.ask.kind == AskKind::Approval => {
+                self.take_answer(asks, ask_id, answer)
+            }
+            Some(_) => Err(Failure::new(Reason::NotFound, "no such question is open")),
+            None => Err(asks.not_open(ask_id)),
+        }
+    }
+
+    fn take_answer(
+        self: &Arc<Self>,
+        mut asks: MutexGuard<'_, Asks>,
+        ask_id: &str,
+        answer: Answer,
+    ) -> Result<(), Failure> {
+        let Some(open) = asks.open.get(ask_id) else {
+            return Err(asks.not_open(ask_id));
+        };
         if open.ask.kind == AskKind::Approval && answer.approved.is_none() {
             return Err(Failure::new(
                 Reason::Invalid,
@@ -183,6 +220,9 @@ impl Call {
         drop(asks);
         if let Some(open) = answered {
             open.close();
+        }
+        if let Some(seats) = &self.seats {
+            seats.answered(self, ask_id, &answer);
         }
         self.hand_in(Input::Answer(ask_id.to_owned(), answer));
         Ok(())

@@ -42,9 +42,18 @@ impl Serving {
     pub fn push(&self, event: Event) -> Pushed {
         let weight = event.weight();
         let seen = self.call.shared.taps.are_watched().then(|| event.clone());
-        let pushed = self.call.reply.push_as(Some(self.turn), event);
+        let push = |event| Some(self.call.reply.push_as(Some(self.turn), event));
+        let pushed = self.shown(event, push).unwrap_or(Pushed::Ended);
         self.note(pushed, weight, seen);
         pushed
+    }
+
+    /// Pushes an event, and shows it on the stages that the call is on.
+    fn shown(&self, event: Event, push: impl FnOnce(Event) -> Option<Pushed>) -> Option<Pushed> {
+        match &self.call.seats {
+            None => push(event),
+            Some(seats) => seats.push(&self.call, event, push),
+        }
     }
 
     /// Says something to the caller, with the agent's own number of the frame, from 1 on and rising within a call. A frame
@@ -52,7 +61,8 @@ impl Serving {
     pub fn push_numbered(&self, event: Event, seq: u64) -> Pushed {
         let weight = event.weight();
         let seen = self.call.shared.taps.are_watched().then(|| event.clone());
-        let Some(pushed) = self.call.reply.push_marked(Some(self.turn), event, seq) else {
+        let push = |event| self.call.reply.push_marked(Some(self.turn), event, seq);
+        let Some(pushed) = self.shown(event, push) else {
             self.repeated();
             return Pushed::Room;
         };

@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 use tokio::{sync::Notify, time::Instant};
 
-use super::quota::Quota;
+use super::{Entry, quota::Quota};
 use crate::{
     agent::{Link, Profile, Settings, Share},
     call::{Call, Life, Serving},
@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) share: Share,
     pub(super) settings: Settings,
     pub(super) link: Option<Arc<dyn Link>>,
+    /// The coordinator, if this is the place of a team and there is one.
+    pub(super) lead: Option<Option<Arc<Entry>>>,
     pub(super) changed_at: Timestamp,
     /// Until when open calls wait for the agent to resume them.
     pub(super) grace: Option<Instant>,

@@ -202,10 +202,13 @@ impl Hub {
         };
         let mut agents = self.0.agents.write();
         if let Some(entry) = agents.get(id) {
-            return if *entry.owner() == principal.owner {
-                Ok((entry.clone(), false))
-            } else {
+            return if *entry.owner() != principal.owner {
                 Err(taken())
+            } else if self.0.teams.get(id.as_str()).is_some() {
+                let text = format!("id {id} belongs to a team; choose another id");
+                Err(Failure::new(Reason::Conflict, text))
+            } else {
+                Ok((entry.clone(), false))
             };
         }
         // Counted only when an id is new: a linear look there, nothing on the way of calls.
@@ -230,6 +233,8 @@ impl Hub {
         };
         let entry = Arc::new(Entry::new(record, door, self.0.shared.clone()));
         agents.insert(id.clone(), entry.clone());
+        drop(agents);
+        self.introduce(id);
         Ok((entry, true))
     }
 }

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use super::Hub;
+use super::{
+    Hub,
+    teams::{Placed, Through},
+};
 use crate::{
     call::{Call, Draft, Life, Patience, TakenUp},
     chain::Chain,
@@ -65,6 +68,8 @@ pub struct Request {
     pub once: Option<Once>,
     /// How long it goes on without any reader; kept calls only. After that it is cancelled.
     pub unread: Option<Duration>,
+    /// The team through which a member is called by name; the hub fills it in.
+    pub through: Option<Through>,
 }
 
 impl Request {
@@ -91,18 +96,20 @@ impl Request {
             followers: Vec::new(),
             once: None,
             unread: None,
+            through: None,
         }
     }
 
     pub(super) fn draft(
         self,
-        entry: &Entry,
+        id: CallId,
+        placed: Placed,
         origin: Origin,
         start: &Start,
         limits: &Limits,
     ) -> Result<Draft, Failure> {
         let Start { life, task, .. } = *start;
-        let id = start.id.unwrap_or_else(CallId::new);
+        let entry = &*placed.entry;
         let session = self.session.unwrap_or_else(|| id.into());
         let chain = origin.chain().step(&entry.id, limits)?;
         let deadline = origin
@@ -127,6 +134,7 @@ impl Request {
             wanted: self.request,
             principal: self.principal,
             door: self.door,
+            addressed: self.target,
             message: self.message,
             streamed: self.streamed,
             life,
@@ -137,6 +145,8 @@ impl Request {
             clock,
             is_allowed: start.is_allowed,
             taken_up: start.taken_up.clone(),
+            seats: placed.seats,
+            lineage: placed.lineage,
         })
     }
 }
@@ -194,6 +204,13 @@ impl Origin {
             Some(call)
         } else {
             None
+        }
+    }
+
+    pub(super) fn parent(&self) -> Option<&Arc<Call>> {
+        match self {
+            Self::Explicit(call) | Self::Only(call) => Some(call),
+            Self::Root(_) => None,
         }
     }
 

@@ -30,6 +30,7 @@ impl Hub {
             self.sweep(Instant::now());
             if count % TRIM_EVERY == 0 {
                 self.tasks().trim();
+                self.rest_teams(Instant::now());
             }
         }
     }
@@ -51,6 +52,14 @@ impl Hub {
         self.0.tokens.expire(Timestamp::now());
         self.files().expire(Timestamp::now());
         self.metrics().pipe_bytes(self.0.shared.budget.used());
+        self.metrics().team_ring_bytes(self.0.teams.held());
+    }
+
+    /// Teams that did nothing for long enough have no run any more.
+    pub(crate) fn rest_teams(&self, now: Instant) {
+        if let Some(before) = now.checked_sub(self.limits().team_rest.0) {
+            self.0.teams.rest(before);
+        }
     }
 
     fn look_at(&self, call: &Arc<Call>, now: Instant, stall: u32) {

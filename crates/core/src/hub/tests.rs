@@ -31,6 +31,7 @@ mod stop;
 mod stress;
 mod taps;
 mod tasks;
+mod teams;
 mod unread;
 
 use std::sync::atomic::AtomicI64;

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     id::{AgentId, CallbackId, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, Settled},
+    team::{TeamRecord, board::BoardTask},
 };
 
 /// A store in memory. Nothing survives the process.
@@ -27,6 +28,7 @@ pub struct MemoryStore(Mutex<Inner>);
 struct Inner {
     agents: BTreeMap<AgentId, AgentRecord>,
     remotes: BTreeMap<AgentId, RemoteRecord>,
+    teams: BTreeMap<AgentId, TeamRecord>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     tasks: BTreeMap<TaskId, Task>,
     outbox: Outbox,
@@ -141,6 +143,7 @@ impl Store for MemoryStore {
         let mut inner = self.0.lock();
         inner.agents.remove(&id);
         inner.remotes.remove(&id);
+        inner.teams.remove(&id);
         Receipt::ready(Ok(()))
     }
 
@@ -150,6 +153,31 @@ impl Store for MemoryStore {
 
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.0.lock().remotes.insert(record.id.clone(), record);
+        Receipt::ready(Ok(()))
+    }
+
+    fn load_teams(&self) -> Receipt<Vec<TeamRecord>> {
+        Receipt::ready(Ok(self.0.lock().teams.values().cloned().collect()))
+    }
+
+    fn save_team(&self, record: TeamRecord) -> Receipt {
+        let mut inner = self.0.lock();
+        let known = inner.teams.remove(&record.id);
+        let tasks = known.map(|known| known.tasks).unwrap_or_default();
+        let id = record.id.clone();
+        inner.teams.insert(id, TeamRecord { tasks, ..record });
+        Receipt::ready(Ok(()))
+    }
+
+    fn save_team_tasks(&self, team: AgentId, tasks: Vec<BoardTask>) -> Receipt {
+        if let Some(team) = self.0.lock().teams.get_mut(&team) {
+            for task in tasks {
+                match team.tasks.iter_mut().find(|known| known.id == task.id) {
+                    Some(known) => *known = task,
+                    None => team.tasks.push(task),
+                }
+            }
+        }
         Receipt::ready(Ok(()))
     }
 

@@ -110,7 +110,7 @@ impl Hub {
                 .map_or_else(|| call.principal.key(), |record| record.principal.clone()),
             caller: call.principal.label().to_owned(),
             door: call.door.to_owned(),
-            agent: call.target.clone(),
+            agent: call.addressed.clone(),
             session: call.session.clone(),
             request: call.request.clone(),
             state: if sent {

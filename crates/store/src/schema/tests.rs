@@ -4,10 +4,11 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use jackfield_core::{
     event::{End, Message},
-    id::{CallId, CallbackId},
+    id::{AgentId, CallId, CallbackId},
     outbox::{Callback, Follower, NewCallback, OutboxRow},
     store::{LogItem, Store, TaskRecord, TaskState},
     task::Once,
+    team::{Member, MemberOf, TeamRecord, TeamSpec},
 };
 use jiff::Timestamp;
 
@@ -226,6 +227,52 @@ fn a_database_of_version_4_goes_on_with_its_tasks_and_callbacks() {
     assert_eq!((due.len(), &due[1]), (2, &row));
     drop(store);
     assert_eq!(names(&dir), ["jackfield.db", "jackfield.db.bak-v4", "lock"]);
+}
+
+#[test]
+fn a_database_of_version_6_keeps_its_agents_and_takes_teams() {
+    let (dir, _path, conn) = database(&[V1, V2, V3, V4, V5, V6]);
+    conn.execute_batch(
+        r#"
+        INSERT INTO agents VALUES ('a', 'ann', 'a2a', '{"name":"A"}', '"nobody"', '{}', '2026-01-01T00:00:00.000000000Z', NULL);
+        INSERT INTO remotes VALUES ('a', 'ann', 'a2a', '{}', '2026-01-01T00:00:00.000000000Z');
+        "#,
+    )
+    .unwrap();
+    drop(conn);
+    let store = SqliteStore::open(dir.path()).unwrap();
+    assert_eq!(store.load_agents().wait().unwrap().len(), 1);
+    assert_eq!(store.load_remotes().wait().unwrap().len(), 1);
+    assert_eq!(store.load_teams().wait().unwrap(), []);
+    let a = store.load_agents().wait().unwrap().remove(0);
+    let team = TeamRecord {
+        id: AgentId::parse("t").unwrap(),
+        owner: a.owner,
+        by_admin: false,
+        spec: TeamSpec {
+            name: "T".into(),
+            description: None,
+            coordinator: "lead".into(),
+            members: vec![Member {
+                name: "lead".into(),
+                of: MemberOf::Agent(a.id),
+            }],
+        },
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
+        tasks: Vec::new(),
+    };
+    store.save_team(team.clone()).wait().unwrap();
+    assert_eq!(store.load_teams().wait().unwrap(), [team]);
+    drop(store);
+    assert_eq!(names(&dir), ["jackfield.db", "jackfield.db.bak-v6", "lock"]);
+    // How a team stands in its row must be read by every later version.
+    let conn = Connection::open(dir.path().join("jackfield.db")).unwrap();
+    let spec = conn.query_row("SELECT spec FROM teams", [], |row| row.get::<_, String>(0));
+    assert_eq!(
+        spec.unwrap(),
+        r#"{"name":"T","coordinator":"lead","members":[{"name":"lead","agent":"a"}]}"#
+    );
 }
 
 /// What SQLite does for a query.

@@ -8,6 +8,8 @@ mod many;
 mod outbox;
 #[path = "contract/pages.rs"]
 mod pages;
+#[path = "contract/teams.rs"]
+mod teams;
 
 use jackfield_core::{
     event::{Answer, ChunkKind, End, Event, Json},
@@ -35,6 +37,11 @@ use outbox::{
 use pages::{
     a_task_is_found_by_the_key_of_its_request, lists_by_update_come_in_pages_whatever_their_times,
     only_what_changed_since_is_listed_and_counted,
+};
+use teams::{
+    a_team_goes_with_its_agent_and_its_tasks_with_it, tasks_keep_their_order_whenever_they_change,
+    tasks_of_a_team_that_is_not_there_are_not_kept,
+    teams_read_back_and_keep_their_tasks_when_changed,
 };
 
 use crate::records::{
@@ -70,6 +77,10 @@ macro_rules! on_every_store {
 on_every_store! {
     agents_read_back_and_removed_ones_are_gone
     remotes_read_back_and_go_with_their_agent
+    teams_read_back_and_keep_their_tasks_when_changed
+    tasks_keep_their_order_whenever_they_change
+    tasks_of_a_team_that_is_not_there_are_not_kept
+    a_team_goes_with_its_agent_and_its_tasks_with_it
     tokens_read_back_and_may_change
     a_task_reads_back_as_written_and_may_change
     an_append_moves_the_end_and_not_the_time

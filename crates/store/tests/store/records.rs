@@ -9,6 +9,10 @@ use jackfield_core::{
         AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, Store, TaskRecord, TaskState,
         TokenRecord,
     },
+    team::{
+        Member, MemberOf, TeamRecord, TeamSpec,
+        board::{BoardStatus, BoardTask, Deliverable},
+    },
 };
 use jackfield_store::SqliteStore;
 use jiff::Timestamp;
@@ -48,6 +52,49 @@ pub(crate) fn remote(id: &str) -> RemoteRecord {
         door: "a2a".into(),
         spec: Json::parse(r#"{"url": "https://agents.example/\u00fc"}"#).unwrap(),
         added_at: time(3),
+    }
+}
+
+/// A team of two, without tasks.
+pub(crate) fn team(id: &str) -> TeamRecord {
+    let member = |name: &str, of| Member {
+        name: name.into(),
+        of,
+    };
+    TeamRecord {
+        id: AgentId::parse(id).unwrap(),
+        owner: Owner::parse("ann").unwrap(),
+        by_admin: true,
+        spec: TeamSpec {
+            name: "Ünïcode \"quoted\"".into(),
+            description: Some("does things together".into()),
+            coordinator: "lead".into(),
+            members: vec![
+                member("lead", MemberOf::Agent(AgentId::parse("a-1").unwrap())),
+                member("backend", MemberOf::Team(AgentId::parse("t-2").unwrap())),
+            ],
+        },
+        created_at: time(4),
+        updated_at: time(5),
+        tasks: Vec::new(),
+    }
+}
+
+/// A task of a board, with something of everything.
+pub(crate) fn board_task(number: u32) -> BoardTask {
+    BoardTask {
+        id: format!("task_{number:04}"),
+        name: format!("scan {number}"),
+        assignee: "backend/db/dba".into(),
+        description: "look \u{0} at \u{1F600}".into(),
+        dependencies: vec!["task_0001".into(), "task_0002".into()],
+        status: BoardStatus::InProgress,
+        deliverables: vec![Deliverable {
+            file_path: "out/a.md".into(),
+            summary: "notes".into(),
+            author_agent_name: "dba".into(),
+            timestamp: time(6),
+        }],
     }
 }
 

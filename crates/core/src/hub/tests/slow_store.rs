@@ -10,6 +10,7 @@ use crate::{
         AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, Reopened, TaskFilter,
         TaskRecord, TokenRecord,
     },
+    team::{TeamRecord, board::BoardTask},
 };
 
 /// What was handed over for a task.
@@ -138,6 +139,15 @@ impl Store for SlowStore {
     }
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.inner.save_remote(record)
+    }
+    fn load_teams(&self) -> Receipt<Vec<TeamRecord>> {
+        self.inner.load_teams()
+    }
+    fn save_team(&self, record: TeamRecord) -> Receipt {
+        self.inner.save_team(record)
+    }
+    fn save_team_tasks(&self, team: AgentId, tasks: Vec<BoardTask>) -> Receipt {
+        self.inner.save_team_tasks(team, tasks)
     }
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
         self.inner.load_tokens()

@@ -1,0 +1,507 @@
+//! Teams as the hub has them: who may make, see and steer them, and how a call finds its place in a run.
+
+mod declare;
+mod place;
+mod publish;
+mod steer;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+pub(super) use self::place::Placed;
+pub use self::{
+    place::Through,
+    publish::{Claim, Publication, Publisher, Said},
+    steer::{Decision, Undecided},
+};
+use super::{Hub, may_call};
+use crate::{
+    agent::Share,
+    entry::Entry,
+    failure::{Failure, Reason},
+    id::AgentId,
+    principal::{Principal, Who},
+    store::{Receipt, StoreError},
+    tap::may_watch,
+    team::{
+        MemberOf, TeamRecord, TeamSpec,
+        board::{BoardTask, NewTask, TaskChange},
+        event::{Body, MemberStatus, TeamStatus},
+        stage::{Run, Since, Viewing},
+        teams::{Team, leader, profile},
+        tree::{Place, Tree},
+    },
+};
+
+/// The door of teams, for people and metrics.
+pub(crate) const DOOR: &str = "team";
+
+/// What one may know of a team.
+#[derive(Debug, Clone)]
+pub struct TeamView {
+    /// What is kept of it; without its tasks.
+    pub record: TeamRecord,
+    /// Whether its coordinator is there.
+    pub online: bool,
+    /// How it is doing.
+    pub status: TeamStatus,
+    /// Its run, if it has one, and the number of the last event in it.
+    pub run: Option<(Arc<Run>, u64)>,
+    /// The agents of its tree.
+    pub agents: Vec<TeamAgent>,
+    /// Its tree.
+    pub tree: Tree,
+}
+
+/// An agent of a team's tree.
+#[derive(Debug, Clone)]
+pub struct TeamAgent {
+    /// Where it sits.
+    pub place: Place,
+    /// Its name in the whole tree.
+    pub route_key: Arc<str>,
+    /// Whether it is attached.
+    pub online: bool,
+    /// How it is doing.
+    pub status: MemberStatus,
+}
+
+impl Hub {
+    /// Makes a team. It is an agent of the hub from then on. The receipt resolves when the store has it.
+    pub fn create_team(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        spec: TeamSpec,
+    ) -> Result<(TeamView, Receipt), Failure> {
+        person_only(principal)?;
+        let teams = &self.0.teams;
+        let _changing = teams.changing.lock();
+        if self.0.agents.read().contains_key(id) {
+            // Whoever may not see it learns no more than that the id is taken, as with agents.
+            let what = if teams.get(id.as_str()).is_some() {
+                "a team"
+            } else {
+                "an agent"
+            };
+            let text = format!("id {id} belongs to {what} already; choose another id");
+            return Err(Failure::new(Reason::Conflict, text));
+        }
+        self.check_spec(principal, id, &spec)?;
+        let (team, saved) = self.add_team(principal, id, spec)?;
+        Ok((self.view_of(&team), saved))
+    }
+
+    fn add_team(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        spec: TeamSpec,
+    ) -> Result<(Arc<Team>, Receipt), Failure> {
+        let (entry, saved) = self.reserve(principal, id, &profile(id, &spec), DOOR)?;
+        // Nobody waits for it: the team is written after it, and that is waited for.
+        drop(saved);
+        let now = Timestamp::now();
+        let record = TeamRecord {
+            id: id.clone(),
+            owner: principal.owner.clone(),
+            by_admin: principal.is_admin(),
+            spec,
+            created_at: now,
+            updated_at: now,
+            tasks: Vec::new(),
+        };
+        let team = self.0.teams.insert(record.clone(), self.limits());
+        self.lead(&team, &entry);
+        Ok((team, self.0.store.save_team(record)))
+    }
+
+    /// Changes a team. Calls that are open go on; its run does too.
+    pub fn change_team(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        change: impl FnOnce(TeamSpec) -> TeamSpec,
+    ) -> Result<(TeamView, Receipt), Failure> {
+        let (team, entry) = self.owned_team(principal, id)?;
+        self.check_declared(id)?;
+        let _changing = self.0.teams.changing.lock();
+        let spec = change(team.spec());
+        self.check_spec(principal, id, &spec)?;
+        let saved = self.set_team(&team, &entry, spec, principal.is_admin());
+        Ok((self.view_of(&team), saved))
+    }
+
+    fn set_team(&self, team: &Team, entry: &Entry, spec: TeamSpec, by_admin: bool) -> Receipt {
+        let mut record = team.record();
+        record.spec = spec;
+        record.by_admin = by_admin;
+        record.updated_at = Timestamp::now();
+        if entry.set_profile(profile(&team.id, &record.spec)) {
+            // Nobody waits for it: the team is written after it, and that is waited for.
+            drop(self.0.store.save_agent(entry.record()));
+        }
+        team.set(record.clone());
+        self.lead(team, entry);
+        self.0.store.save_team(record)
+    }
+
+    /// Forgets a team and its board. Its members stay.
+    pub fn remove_team(&self, principal: &Principal, id: &AgentId) -> Result<Receipt, Failure> {
+        self.owned_team(principal, id)?;
+        self.forget(principal, id)
+    }
+
+    /// Whether an agent that is to be forgotten is a team that others need.
+    pub(super) fn check_forget(&self, id: &AgentId) -> Result<(), Failure> {
+        self.check_declared(id)?;
+        let parents = if self.0.teams.get(id.as_str()).is_some() {
+            self.0.teams.parents(id)
+        } else {
+            Vec::new()
+        };
+        let Some((parent, _)) = parents.first() else {
+            return Ok(());
+        };
+        let text = format!(
+            "team {id} is a member of team {}; change or remove that one first",
+            parent.id
+        );
+        Err(Failure::new(Reason::Conflict, text))
+    }
+
+    /// A team that the principal may see.
+    pub fn team(&self, principal: &Principal, id: &str) -> Result<TeamView, Failure> {
+        self.seen_team(principal, id)
+            .map(|(team, _)| self.view_of(&team))
+    }
+
+    /// The teams that the principal may see, by id.
+    pub fn teams(&self, principal: &Principal) -> Vec<TeamView> {
+        let mut teams = self.0.teams.all();
+        teams.retain(|team| self.seen_team(principal, team.id.as_str()).is_ok());
+        teams.sort_by(|a, b| a.id.cmp(&b.id));
+        teams.iter().map(|team| self.view_of(team)).collect()
+    }
+
+    /// Whether there is a team of this id that the principal may see.
+    pub fn is_team(&self, principal: &Principal, id: &str) -> bool {
+        self.seen_team(principal, id).is_ok()
+    }
+
+    /// Starts to view a team's stream. Whoever may watch the team sees all of it; whoever may only call it sees what
+    /// came of their own calls.
+    pub fn view_team(
+        &self,
+        principal: &Principal,
+        id: &str,
+        since: &Since,
+    ) -> Result<(TeamView, Viewing), Failure> {
+        let (team, entry) = self.seen_team(principal, id)?;
+        let only = only_own(principal, &entry);
+        let viewing = Viewing::new(team.stage.clone(), only, since);
+        Ok((self.view_of(&team), viewing))
+    }
+
+    /// Starts to view one agent alone: what it does for anybody, or for whoever may only call it, for them.
+    pub fn view_agent(
+        &self,
+        principal: &Principal,
+        id: &str,
+        since: &Since,
+    ) -> Result<Viewing, Failure> {
+        let entry = self.0.agents.read().get(id).cloned();
+        let entry = entry.filter(|entry| may_see(principal, entry));
+        let entry = entry.ok_or_else(|| Failure::no_such_agent(id))?;
+        // A team viewed so is its coordinator's stream without the others.
+        let entry = entry.lead().unwrap_or(entry);
+        let only = only_own(principal, &entry);
+        let stage = self.0.teams.open_solo(&entry.id, self.limits());
+        Ok(Viewing::new(stage, only, since))
+    }
+
+    /// The task board of a team.
+    pub fn board(&self, principal: &Principal, id: &str) -> Result<Vec<BoardTask>, Failure> {
+        let (team, entry) = self.seen_team(principal, id)?;
+        if only_own(principal, &entry).is_some() {
+            self.member_name(principal, &team)?;
+        }
+        let tasks = team.board.lock().tasks();
+        Ok(tasks.to_vec())
+    }
+
+    /// Adds tasks to a team's board, for its owner (who may say for which member) or one of its members.
+    pub fn add_board_tasks(
+        &self,
+        principal: &Principal,
+        id: &str,
+        new: Vec<NewTask>,
+        by: Option<&str>,
+    ) -> Result<(Vec<BoardTask>, Receipt), Failure> {
+        let (team, _) = self.seen_team(principal, id)?;
+        self.acting_name(principal, &team, by)?;
+        let names = self.assignable(&team);
+        let mut board = team.board.lock();
+        let change = board.add(new, &|name| names.iter().any(|it| **it == *name))?;
+        let added = match &change {
+            crate::team::board::BoardChange::Created { added, .. } => added.to_vec(),
+            crate::team::board::BoardChange::Status { .. } => Vec::new(),
+        };
+        let saved = self.0.store.save_team_tasks(team.id.clone(), added.clone());
+        // Under the board's lock, so that changes are shown in their order.
+        self.tell(&team, Body::Board(change));
+        Ok((added, saved))
+    }
+
+    /// Changes a task of a team's board, for its owner (who may say for which member) or one of its members.
+    pub fn change_board_task(
+        &self,
+        principal: &Principal,
+        id: &str,
+        task: &str,
+        change: TaskChange,
+        by: Option<&str>,
+    ) -> Result<(BoardTask, Receipt), Failure> {
+        let (team, _) = self.seen_team(principal, id)?;
+        let by = self.acting_name(principal, &team, by)?;
+        let names = self.assignable(&team);
+        let mut board = team.board.lock();
+        let (task, changes) = board.change(task, change, &by, Timestamp::now(), &|name| {
+            names.iter().any(|it| **it == *name)
+        })?;
+        if changes.is_empty() {
+            return Ok((task, Receipt::ready(Ok(()))));
+        }
+        let tasks = vec![task.clone()];
+        let saved = self.0.store.save_team_tasks(team.id.clone(), tasks);
+        for change in changes {
+            self.tell(&team, Body::Board(change));
+        }
+        Ok((task, saved))
+    }
+
+    /// The names to whom tasks of a team may be given: members, by name or route key.
+    fn assignable(&self, team: &Team) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        names.extend(team.spec().members.into_iter().map(|member| member.name));
+        let places = self.0.teams.tree(&team.id).places();
+        names.extend(places.iter().map(Place::route_key));
+        names
+    }
+
+    /// Loads the teams at start.
+    pub(super) async fn load_teams(&self) -> Result<(), StoreError> {
+        for record in self.0.store.load_teams().await? {
+            let entry = self.0.agents.read().get(&record.id).cloned();
+            let team = self.0.teams.insert(record, self.limits());
+            if let Some(entry) = entry {
+                self.lead(&team, &entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// An agent is new here: teams that it leads find it.
+    pub(super) fn introduce(&self, agent: &AgentId) {
+        for team in self.0.teams.all() {
+            if team.leader().as_ref() == Some(agent)
+                && let Some(entry) = self.0.agents.read().get(&team.id).cloned()
+            {
+                self.lead(&team, &entry);
+            }
+        }
+    }
+
+    /// Lets a team's place follow its coordinator.
+    fn lead(&self, team: &Team, entry: &Entry) {
+        let leader = team.leader();
+        let leader = leader.and_then(|leader| self.0.agents.read().get(&leader).cloned());
+        entry.follow(leader);
+    }
+
+    fn check_spec(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        spec: &TeamSpec,
+    ) -> Result<(), Failure> {
+        for (at, member) in spec.members.iter().enumerate() {
+            let (what, agent) = match &member.of {
+                MemberOf::Agent(agent) => ("agent", agent),
+                MemberOf::Team(team) => ("team", team),
+            };
+            let refused = |text: String| {
+                let text = format!("field \"members[{at}].{what}\": {text}");
+                Err(Failure::new(Reason::Invalid, text))
+            };
+            // A team that contains itself is refused as such.
+            if agent == id {
+                continue;
+            }
+            if self.find(principal, agent.as_str()).is_err() {
+                return refused(format!(
+                    "no {what} {agent} is known here that you may call; see `jackfield ls`"
+                ));
+            }
+            let is_team = self.0.teams.get(agent.as_str()).is_some();
+            match &member.of {
+                MemberOf::Agent(_) if is_team => {
+                    return refused(format!("{agent} is a team; write \"team\" instead"));
+                }
+                MemberOf::Team(_) if !is_team => {
+                    return refused(format!("{agent} is no team; write \"agent\" instead"));
+                }
+                MemberOf::Agent(_) | MemberOf::Team(_) => {}
+            }
+        }
+        if leader(spec).as_ref() == Some(id) {
+            let text = "field \"coordinator\": a team cannot lead itself";
+            return Err(Failure::new(Reason::Invalid, text));
+        }
+        self.0.teams.check(id, spec, self.limits())
+    }
+
+    /// A team of the principal's, or any for admins.
+    fn owned_team(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+    ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
+        let (team, _) = self.seen_team(principal, id.as_str())?;
+        let entry = self.owned(principal, id)?;
+        Ok((team, entry))
+    }
+
+    pub(super) fn seen_team(
+        &self,
+        principal: &Principal,
+        id: &str,
+    ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
+        let team = self.0.teams.get(id);
+        let entry = self.0.agents.read().get(id).cloned();
+        let is_member = |team: &Team| self.member_name(principal, team).is_ok();
+        team.zip(entry)
+            .filter(|(team, entry)| may_see(principal, entry) || is_member(team))
+            .ok_or_else(|| Failure::no_such_team(id))
+    }
+
+    /// Whether the principal may act for the whole team: its owner, or an admin.
+    pub(super) fn is_owner(principal: &Principal, team: &Team) -> bool {
+        principal.is_admin()
+            || (principal.who == Who::Person && principal.owner == team.record().owner)
+    }
+
+    /// The name of the member that the principal is, if it is one.
+    pub(super) fn member_name(&self, principal: &Principal, team: &Team) -> Result<Place, Failure> {
+        let place = match &principal.who {
+            Who::Agent(id) => self.0.teams.tree(&team.id).seat_of(id, &[]),
+            Who::Person | Who::Platform | Who::Peer(_) => None,
+        };
+        place.ok_or_else(|| {
+            let text = format!(
+                "only the owner and the members of team {} may do this",
+                team.id
+            );
+            Failure::new(Reason::Unauthorized, text)
+        })
+    }
+
+    /// As which member the principal acts: a member as itself, the owner as whom it says, else as the coordinator.
+    fn acting_name(
+        &self,
+        principal: &Principal,
+        team: &Team,
+        by: Option<&str>,
+    ) -> Result<String, Failure> {
+        if Self::is_owner(principal, team) {
+            let spec = team.spec();
+            let Some(by) = by else {
+                return Ok(spec.coordinator.to_string());
+            };
+            let names = self.assignable(team);
+            if names.iter().any(|name| **name == *by) {
+                return Ok(by.to_owned());
+            }
+            let text = format!(
+                "field \"agent_name\": {by:?} is no member of team {}",
+                team.id
+            );
+            return Err(Failure::new(Reason::Invalid, text));
+        }
+        let place = self.member_name(principal, team)?;
+        let own = place.route_key();
+        match by {
+            Some(by) if *by != *own && *by != *place.name => {
+                let text =
+                    format!("field \"agent_name\": a member speaks only for itself, as {own:?}");
+                Err(Failure::new(Reason::Unauthorized, text))
+            }
+            _ => Ok(own.to_string()),
+        }
+    }
+
+    fn view_of(&self, team: &Team) -> TeamView {
+        let tree = self.0.teams.tree(&team.id);
+        let entries = self.0.agents.read();
+        let is_online = |agent: &AgentId| {
+            let entry = entries.get(agent);
+            entry.is_some_and(|entry| entry.is_online())
+        };
+        let agents = tree.places().into_iter().map(|place| {
+            let route_key = place.route_key();
+            let online = is_online(&place.agent);
+            let idle = if online {
+                MemberStatus::Idle
+            } else {
+                MemberStatus::Uninitialized
+            };
+            TeamAgent {
+                status: team.stage.member_status(&route_key).unwrap_or(idle),
+                online,
+                route_key,
+                place,
+            }
+        });
+        let agents = agents.collect();
+        TeamView {
+            online: team.leader().is_some_and(|leader| is_online(&leader)),
+            record: team.record(),
+            status: team.stage.status(),
+            run: team.stage.run(),
+            agents,
+            tree,
+        }
+    }
+}
+
+fn person_only(principal: &Principal) -> Result<(), Failure> {
+    match principal.who {
+        Who::Person => Ok(()),
+        Who::Agent(_) | Who::Platform | Who::Peer(_) => Err(Failure::new(
+            Reason::Unauthorized,
+            "teams are made by people, not by agents",
+        )),
+    }
+}
+
+fn may_see(principal: &Principal, entry: &Entry) -> bool {
+    may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
+}
+
+/// The principal, if it may see only what came of its own calls.
+fn only_own(principal: &Principal, entry: &Entry) -> Option<Principal> {
+    let is_watcher = may_watch(principal, &entry.id, entry.owner());
+    (!is_watcher).then(|| principal.clone())
+}
+
+/// Whether a team may call an agent: its owner may, or an admin made it.
+pub(super) fn team_may_call(record: &TeamRecord, entry: &Entry) -> bool {
+    record.by_admin
+        || record.owner == *entry.owner()
+        || match entry.share() {
+            Share::Nobody => false,
+            Share::With(owners) => owners.contains(&record.owner),
+            Share::Everyone => true,
+        }
+}

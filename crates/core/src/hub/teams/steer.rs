@@ -1,0 +1,328 @@
+//! What viewers may do with a team besides watching: say something, stop it, decide what its members ask.
+
+use std::sync::Arc;
+
+use super::{Hub, Through, team_may_call};
+use crate::{
+    call::Call,
+    event::{Answer, Ask, AskKind, End, Message},
+    failure::{Failure, Reason},
+    hub::Request,
+    id::{AgentId, SessionId},
+    principal::Principal,
+    task::Task,
+    team::{
+        event::{Body, Caller, TeamStatus},
+        stage::{Pending, Stage},
+        teams::Team,
+        tree::{Named, path_key},
+    },
+};
+
+/// What a viewer decided on what a member asks.
+#[derive(Debug, Clone, Default)]
+pub struct Decision {
+    /// The run it was asked in, if the viewer knows.
+    pub run: Option<String>,
+    /// The member, by name or route key; not needed where only one asks under this id.
+    pub target: Option<String>,
+    /// What is asked.
+    pub invocation: String,
+    /// Yes or no.
+    pub approved: bool,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// Why a decision was not taken.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Undecided {
+    /// It is about another run.
+    Stale,
+    /// Nobody waits for it, or nobody of whom the viewer may know.
+    NotPending,
+    /// Somebody waits for a decision of this id, but not that member.
+    OtherMember,
+    /// The viewer may see it and not decide it.
+    NotAllowed,
+    /// It was decided otherwise meanwhile, or the like.
+    Failed(Failure),
+}
+
+impl Hub {
+    /// Says something to a team's coordinator, or to the member that is named. If that one waits for an answer of this
+    /// viewer, what is said is the answer, and no task is begun.
+    pub async fn say_to_team(
+        &self,
+        principal: &Principal,
+        id: &str,
+        target: Option<&str>,
+        message: Message,
+    ) -> Result<Option<Arc<Task>>, Failure> {
+        let (team, entry) = self.seen_team(principal, id)?;
+        if !super::may_call(principal, &entry) {
+            let text = format!("you may watch team {id} but not call it");
+            return Err(Failure::new(Reason::Unauthorized, text));
+        }
+        let (agent, through) = self.addressee(&team, target)?;
+        let route = match &through {
+            Some(through) => through.place.route_key(),
+            None => team.spec().coordinator,
+        };
+        if self.answer_words(principal, &team.stage, &route, &message)? {
+            return Ok(None);
+        }
+        let run = team.stage.activate();
+        let mut request = Request::new(principal.clone(), super::DOOR, agent, message);
+        // One conversation as long as the team is active.
+        request.session = SessionId::parse(&run.id).ok();
+        request.through = through;
+        self.start_task(request)
+            .await
+            .map(Some)
+            .inspect_err(|failure| self.show_failed(&team, failure))
+    }
+
+    /// Says something to an agent that is viewed alone, in one conversation as long as it is.
+    pub async fn say_to_viewed(
+        &self,
+        principal: &Principal,
+        id: &str,
+        message: Message,
+    ) -> Result<Option<Arc<Task>>, Failure> {
+        let entry = self.find(principal, id)?;
+        let served = entry.lead().unwrap_or_else(|| entry.clone());
+        let stage = self.0.teams.open_solo(&served.id, self.limits());
+        if self.answer_words(principal, &stage, served.id.as_str(), &message)? {
+            return Ok(None);
+        }
+        let run = stage.activate();
+        let mut request = Request::new(principal.clone(), super::DOOR, entry.id.clone(), message);
+        request.session = SessionId::parse(&run.id).ok();
+        self.start_task(request).await.map(Some)
+    }
+
+    /// Who is meant: the team itself, or a member of it.
+    fn addressee(
+        &self,
+        team: &Team,
+        target: Option<&str>,
+    ) -> Result<(AgentId, Option<Through>), Failure> {
+        let Some(target) = target else {
+            return Ok((team.id.clone(), None));
+        };
+        let refused = |text| Err(Failure::new(Reason::NotFound, text));
+        match self.0.teams.tree(&team.id).named(target) {
+            Named::One(place, below) => {
+                let agent = below.unwrap_or_else(|| place.agent.clone());
+                let stage = team.stage.clone();
+                Ok((agent, Some(Through { stage, place })))
+            }
+            Named::Several(keys) => refused(format!(
+                "several members of team {} are called {target:?}; use one of {}",
+                team.id,
+                keys.join(", ")
+            )),
+            Named::Nobody => {
+                let places = self.0.teams.tree(&team.id).places();
+                let keys: Vec<_> = places.iter().map(|place| place.route_key()).collect();
+                refused(format!(
+                    "team {} has no member {target:?}; it has {}",
+                    team.id,
+                    keys.join(", ")
+                ))
+            }
+        }
+    }
+
+    /// A message to somebody who waits for words is the answer.
+    fn answer_words(
+        &self,
+        principal: &Principal,
+        stage: &Stage,
+        route: &str,
+        message: &Message,
+    ) -> Result<bool, Failure> {
+        for pending in stage.pending() {
+            if *pending.route != *route {
+                continue;
+            }
+            let Some(call) = pending.call.upgrade() else {
+                continue;
+            };
+            let asks = call.open_asks(principal);
+            let waits = |ask: &&Ask| ask.id == pending.ask && ask.kind == AskKind::Input;
+            if let Some(ask) = asks.iter().find(waits) {
+                let answer = Answer {
+                    content: Some(message.words_and_data()),
+                    ..Answer::default()
+                };
+                self.answer(principal, call.id, &ask.id, answer)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn show_failed(&self, team: &Arc<Team>, failure: &Failure) {
+        let old = Some(team.stage.status());
+        let body = Body::Team {
+            new: TeamStatus::Error,
+            old,
+            error: Some(failure.text.to_string()),
+        };
+        self.tell(team, body);
+    }
+
+    /// Stops what goes on in a team, or at one of its members and below: all of it for the team's owner, what came of
+    /// their own calls for others. Says how many calls that were.
+    pub fn stop_team(
+        &self,
+        principal: &Principal,
+        id: &str,
+        target: Option<&str>,
+    ) -> Result<usize, Failure> {
+        let (team, _) = self.seen_team(principal, id)?;
+        let route = match target {
+            None => None,
+            Some(target) => {
+                let (agent, through) = self.addressee(&team, Some(target))?;
+                through.map(|through| {
+                    let is_team = agent != through.place.agent;
+                    // A team's name stands for all of it, not for its coordinator.
+                    if is_team {
+                        path_key(&through.place.path).into()
+                    } else {
+                        through.place.route_key()
+                    }
+                })
+            }
+        };
+        let is_owner = Self::is_owner(principal, &team);
+        Ok(stop(principal, &team.stage, route.as_deref(), is_owner))
+    }
+
+    /// Stops what an agent that is viewed alone does, as far as the principal may.
+    pub fn stop_viewed(&self, principal: &Principal, id: &str) -> Result<usize, Failure> {
+        let entry = self.find(principal, id)?;
+        let entry = entry.lead().unwrap_or(entry);
+        let is_owner = principal.may_act_for(entry.owner().as_str());
+        let stage = self.0.teams.solo(&entry.id);
+        Ok(stage.map_or(0, |stage| stop(principal, &stage, None, is_owner)))
+    }
+
+    /// Decides what a member of a team asks.
+    pub fn decide(
+        &self,
+        principal: &Principal,
+        id: &str,
+        decision: &Decision,
+    ) -> Result<(), Undecided> {
+        let (team, _) = self.seen_team(principal, id).map_err(Undecided::Failed)?;
+        let target = match &decision.target {
+            None => None,
+            Some(target) => match self.0.teams.tree(&team.id).named(target) {
+                Named::One(place, _) => Some(vec![place.route_key()]),
+                Named::Several(keys) => Some(keys),
+                Named::Nobody => return Err(Undecided::OtherMember),
+            },
+        };
+        let pending = find_pending(&team.stage, decision, target.as_deref())?;
+        let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
+        let record = team.record();
+        let is_owner = Self::is_owner(principal, &team);
+        let is_caller = is_caller(principal, pending.caller.as_ref());
+        if !is_owner && !is_caller {
+            return Err(Undecided::NotPending);
+        }
+        // The one who asks is its owner's. A team decides for it where both have one owner, or that owner lets callers.
+        let settings = call.entry.settings();
+        let is_theirs = is_owner
+            && (record.owner == *call.entry.owner() || record.by_admin)
+            && team_may_call(&record, &call.entry);
+        let may = principal.may_act_for(call.entry.owner().as_str())
+            || is_theirs
+            || (is_caller && settings.approvals_to_caller)
+            || !decision.approved;
+        self.answer_pending(principal, &call, &pending, decision, may)
+    }
+
+    /// Decides what an agent that is viewed alone asks.
+    pub fn decide_viewed(
+        &self,
+        principal: &Principal,
+        id: &str,
+        decision: &Decision,
+    ) -> Result<(), Undecided> {
+        let entry = self.find(principal, id).map_err(Undecided::Failed)?;
+        let entry = entry.lead().unwrap_or(entry);
+        let stage = self.0.teams.solo(&entry.id).ok_or(Undecided::NotPending)?;
+        let pending = find_pending(&stage, decision, None)?;
+        let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
+        self.answer_pending(principal, &call, &pending, decision, false)
+    }
+
+    fn answer_pending(
+        &self,
+        principal: &Principal,
+        call: &Arc<Call>,
+        pending: &Pending,
+        decision: &Decision,
+        may: bool,
+    ) -> Result<(), Undecided> {
+        let answer = Answer {
+            approved: Some(decision.approved),
+            reason: decision.reason.clone(),
+            content: decision.reason.clone(),
+            ..Answer::default()
+        };
+        let answered = if may {
+            call.answer_approval(&pending.ask, answer.clone())
+                .map(|()| self.0.tasks.answered(call, &pending.ask, answer))
+        } else {
+            self.answer(principal, call.id, &pending.ask, answer)
+        };
+        answered.map_err(|failure| match failure.reason {
+            Reason::NotFound => Undecided::NotAllowed,
+            _ => Undecided::Failed(failure),
+        })
+    }
+}
+
+/// What is asked under the id that a viewer names, of the member that it names.
+fn find_pending(
+    stage: &Stage,
+    decision: &Decision,
+    target: Option<&[Arc<str>]>,
+) -> Result<Pending, Undecided> {
+    let current = stage.run().map(|(run, _)| run);
+    if let Some(run) = &decision.run
+        && current.is_none_or(|current| *current.id != **run)
+    {
+        return Err(Undecided::Stale);
+    }
+    let mut pending = stage.pending();
+    pending.retain(|pending| *pending.of.id == *decision.invocation);
+    if pending.is_empty() {
+        return Err(Undecided::NotPending);
+    }
+    if let Some(routes) = target {
+        pending.retain(|pending| routes.contains(&pending.route));
+    }
+    match pending.len() {
+        1 => Ok(pending.swap_remove(0)),
+        _ => Err(Undecided::OtherMember),
+    }
+}
+
+fn is_caller(principal: &Principal, caller: Option<&Caller>) -> bool {
+    caller.is_some_and(|caller| principal.may_act_for(&caller.key))
+}
+
+fn stop(principal: &Principal, stage: &Stage, route: Option<&str>, is_owner: bool) -> usize {
+    let calls = stage.calls(route, |caller| is_owner || is_caller(principal, caller));
+    let stopped = calls
+        .iter()
+        .filter(|call| call.finish(End::Cancelled, true));
+    stopped.count()
+}

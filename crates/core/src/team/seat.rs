@@ -1,0 +1,164 @@
+//! A call's seats: the stages on which what its agent does is shown, and the runs that it belongs to, which the calls
+//! that its agent makes inherit.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{
+    event::{Caller, Invocation, MemberEvent},
+    stage::{Spot, Stage},
+    story::{Story, Telling},
+};
+use crate::{
+    call::Call,
+    event::{Answer, Ask, AskKind, End, Event, Json},
+    id::AgentId,
+    pipe::Pushed,
+};
+
+/// A run that a call belongs to, and the place in its tree from which the call's agent sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Lineage {
+    pub(crate) stage: Arc<Stage>,
+    /// The names on the way to the team in which the last member sat.
+    pub(crate) from: Arc<[Arc<str>]>,
+    pub(crate) caller: Option<Caller>,
+}
+
+/// One place on one stage.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(crate) stage: Arc<Stage>,
+    pub(crate) spot: Spot,
+    /// Who called, if it is another member of the same run.
+    pub(crate) sender: Option<AgentId>,
+}
+
+/// A call's seats, and its story so far.
+#[derive(Debug)]
+pub(crate) struct Seats {
+    seats: Box<[Seat]>,
+    tale: Mutex<Tale>,
+}
+
+#[derive(Debug)]
+struct Tale {
+    story: Story,
+    /// The open questions: their ids, and what they are shown as.
+    asked: Vec<(String, AskKind, Invocation)>,
+}
+
+impl Seats {
+    pub(crate) fn new(seats: Vec<Seat>, story: Story) -> Option<Box<Self>> {
+        (!seats.is_empty()).then(|| {
+            Box::new(Self {
+                seats: seats.into(),
+                tale: Mutex::new(Tale {
+                    story,
+                    asked: Vec::new(),
+                }),
+            })
+        })
+    }
+
+    /// The call begins.
+    pub(crate) fn opened(&self, call: &Arc<Call>) {
+        let mut tale = self.tale.lock();
+        for seat in &self.seats {
+            seat.stage.enter(call, &seat.spot);
+        }
+        // A message of one member to another is an event of the one who gets it, on stages where both sit.
+        for seat in &self.seats {
+            if let Some(sender) = &seat.sender {
+                let heard = tale.story.heard(sender, &seat.spot.name, &call.message);
+                seat.stage.show(&seat.spot, &seat.spot.does(heard));
+            }
+        }
+        tale.story.opened(&mut |telling| self.show(telling));
+    }
+
+    /// Puts an event into the call's reply by `push`, and shows it if it is in; in this order for all of them.
+    pub(crate) fn push(
+        &self,
+        call: &Call,
+        event: Event,
+        push: impl FnOnce(Event) -> Option<Pushed>,
+    ) -> Option<Pushed> {
+        let mut tale = self.tale.lock();
+        let shown = event.clone();
+        let pushed = push(event);
+        if matches!(pushed, Some(Pushed::Room | Pushed::Full)) {
+            let files = call.files();
+            tale.story
+                .event(&shown, files, &mut |telling| self.show(telling));
+        }
+        pushed
+    }
+
+    /// The agent asks.
+    pub(crate) fn asked(&self, call: &Arc<Call>, ask: &Ask) {
+        let mut tale = self.tale.lock();
+        let of = tale.story.asked(ask, &mut |telling| {
+            // Before it is shown, so that an answer that comes at once finds it.
+            self.await_answer(call, &telling, &ask.id);
+            self.show(telling);
+        });
+        tale.asked.push((ask.id.clone(), ask.kind, of));
+    }
+
+    fn await_answer(&self, call: &Arc<Call>, telling: &Telling, ask: &str) {
+        let Telling::Event(MemberEvent::ApprovalRequested { of, arguments }) = telling else {
+            return;
+        };
+        for seat in &self.seats {
+            let (of, arguments): (_, Json) = (of.clone(), arguments.clone());
+            seat.stage.ask(&seat.spot, call, of, arguments, ask);
+        }
+    }
+
+    /// A question was answered.
+    pub(crate) fn answered(&self, call: &Call, ask_id: &str, answer: &Answer) {
+        let mut tale = self.tale.lock();
+        let Some(at) = tale.asked.iter().position(|(id, ..)| id == ask_id) else {
+            return;
+        };
+        let (_, kind, of) = tale.asked.swap_remove(at);
+        for seat in &self.seats {
+            seat.stage.answered(call.id, &of);
+        }
+        tale.story
+            .answered(&of, kind, answer, &mut |telling| self.show(telling));
+    }
+
+    /// The call has ended, and nothing comes any more.
+    pub(crate) fn ended(&self, call: &Call, end: &End) {
+        let mut tale = self.tale.lock();
+        tale.story
+            .ended(end, call.files(), &mut |telling| self.show(telling));
+        for seat in &self.seats {
+            seat.stage.leave(call.id, &seat.spot);
+        }
+    }
+
+    fn show(&self, telling: Telling) {
+        match telling {
+            Telling::Status { new, tool, error } => {
+                for seat in &self.seats {
+                    let (tool, error) = (tool.as_ref(), error.as_ref());
+                    seat.stage.show_status(&seat.spot, new, tool, error);
+                }
+            }
+            Telling::Event(event) => {
+                let [first, rest @ ..] = &*self.seats else {
+                    return;
+                };
+                let body = first.spot.does(event);
+                first.stage.show(&first.spot, &body);
+                for seat in rest {
+                    seat.stage.show(&seat.spot, &seat.spot.named_in(&body));
+                }
+            }
+        }
+    }
+}
