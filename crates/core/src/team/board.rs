@@ -4,11 +4,7 @@
 mod tests;
 mod waits;
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt::Display,
-    sync::Arc,
-};
+use std::{collections::HashSet, fmt::Display, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -344,7 +340,7 @@ impl Board {
     #[cfg(test)]
     fn runnable(&self) -> Vec<&BoardTask> {
         let statuses = self.tasks.iter().map(|task| (&task.id, task.status));
-        let statuses: HashMap<_, _> = statuses.collect();
+        let statuses: std::collections::HashMap<_, _> = statuses.collect();
         let is_completed = |id| statuses.get(id) == Some(&BoardStatus::Completed);
         let tasks = self.tasks.iter();
         let tasks = tasks.filter(|task| {

@@ -101,13 +101,13 @@ impl Seats {
         let mut tale = self.tale.lock();
         let of = tale.story.asked(ask, &mut |telling| {
             // Before it is shown, so that an answer that comes at once finds it.
-            self.await_answer(call, &telling, &ask.id);
+            self.await_answer(call, &telling, ask);
             self.show(telling);
         });
         tale.asked.push((ask.id.clone(), ask.kind, of));
     }
 
-    fn await_answer(&self, call: &Arc<Call>, telling: &Telling, ask: &str) {
+    fn await_answer(&self, call: &Arc<Call>, telling: &Telling, ask: &Ask) {
         let Telling::Event(MemberEvent::ApprovalRequested { of, arguments }) = telling else {
             return;
         };

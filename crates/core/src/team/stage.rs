@@ -25,7 +25,7 @@ use self::{ring::Ring, standing::Standing};
 use super::event::{Body, Caller, Invocation, MemberEvent, MemberStatus, Node, TeamStatus};
 use crate::{
     call::Call,
-    event::Json,
+    event::{Ask, Json},
     id::{AgentId, CallId},
     limits::Limits,
     principal::Principal,
@@ -325,7 +325,7 @@ impl Stage {
         call: &Arc<Call>,
         of: Invocation,
         arguments: Json,
-        ask: &str,
+        ask: &Ask,
     ) {
         self.state.lock().standing.ask(Pending {
             route: spot.route.clone(),
@@ -333,7 +333,8 @@ impl Stage {
             arguments,
             call: Arc::downgrade(call),
             call_id: call.id,
-            ask: ask.to_owned(),
+            ask: ask.id.clone(),
+            kind: ask.kind,
             caller: spot.caller.clone(),
         });
     }

@@ -276,7 +276,8 @@ impl Hub {
             content: decision.reason.clone(),
             ..Answer::default()
         };
-        let answered = if may {
+        // Words are the caller's to give, whoever the team's owner is.
+        let answered = if may && pending.kind == AskKind::Approval {
             call.answer_approval(&pending.ask, answer.clone())
                 .map(|()| self.0.tasks.answered(call, &pending.ask, answer))
         } else {

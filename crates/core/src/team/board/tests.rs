@@ -370,7 +370,10 @@ fn what_else_changes_is_shown_with_the_whole_board_as_it_is_then() {
     );
 
     // The same again is nothing new.
-    assert_eq!(change(&mut board, "report", anew).unwrap(), (task, Vec::new()));
+    assert_eq!(
+        change(&mut board, "report", anew).unwrap(),
+        (task, Vec::new())
+    );
     let same = status(BoardStatus::NotStarted);
     assert_eq!(change(&mut board, "report", same).unwrap().1, []);
     let nothing = TaskChange::default();

@@ -10,7 +10,11 @@ use super::{
     super::tree::path_key,
     Spot,
 };
-use crate::{call::Call, event::Json, id::CallId};
+use crate::{
+    call::Call,
+    event::{AskKind, Json},
+    id::CallId,
+};
 
 /// How a team and its members are doing.
 #[derive(Debug, Default)]
@@ -48,6 +52,7 @@ pub struct Pending {
     pub(crate) call: Weak<Call>,
     pub(crate) call_id: CallId,
     pub(crate) ask: String,
+    pub(crate) kind: AskKind,
     pub(crate) caller: Option<Caller>,
 }
 

@@ -136,6 +136,29 @@ async fn what_is_said_to_somebody_who_waits_for_words_is_the_answer() {
 }
 
 #[tokio::test]
+async fn a_question_for_words_can_be_decided_by_whoever_asked() {
+    let (hub, agents) = nested().await;
+    tell(&hub, &ann(), None, "1").await.unwrap();
+    let serving = agents[0].1.next();
+    let question = Ask {
+        kind: AskKind::Input,
+        ..approval("q", "x")
+    };
+    serving.ask(question);
+    let words = Decision {
+        reason: Some("the left one".to_owned()),
+        ..decision("q", None, true)
+    };
+    hub.decide(&ann(), "all", &words).unwrap();
+    let mut inputs = Vec::new();
+    serving.input().take(&mut inputs, usize::MAX);
+    let [Input::Answer(_, answer)] = &inputs[..] else {
+        panic!("{inputs:?}")
+    };
+    assert_eq!(answer.content.as_deref(), Some("the left one"));
+}
+
+#[tokio::test]
 async fn approvals_are_decided_at_any_depth_by_name_or_route_key() {
     for target in [None, Some("dba"), Some("backend/store/dba")] {
         let (hub, agents) = nested().await;
