@@ -18,11 +18,12 @@ use jackfield_kit::{
 };
 use jackfield_own::OwnState;
 use jackfield_store::{SqliteStore, secrets};
+use jackfield_team::TeamDoor;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
     callbacks, cards,
-    config::{Config, RemoteConfig},
+    config::{Config, RemoteConfig, TeamConfig},
     files, platform, ws,
 };
 
@@ -57,6 +58,7 @@ pub async fn start(config: &Config) -> Result<Running> {
     if !config.trusts_everyone() {
         first_admin(&hub, &config.data_dir).await?;
     }
+    declare_teams(&hub, config).await?;
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
             "cannot listen on {}; is another hub running? (--listen ADDR chooses another address)",
@@ -129,6 +131,15 @@ fn open_store(data_dir: &Path) -> Result<SqliteStore> {
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))
 }
 
+/// The teams of the configuration.
+async fn declare_teams(hub: &Hub, config: &Config) -> Result<()> {
+    let teams = config.teams.iter().map(TeamConfig::team);
+    let teams = teams.collect::<Result<Vec<_>>>()?;
+    hub.declare_teams(teams)
+        .await
+        .map_err(|failure| anyhow::anyhow!("[[team]]: {}", failure.text))
+}
+
 /// A hub that trusts nobody by address needs somebody who may make tokens.
 async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<()> {
     let secret = secrets::load_or_create(data_dir, ADMIN_TOKEN)
@@ -186,11 +197,17 @@ fn router(
     let remotes = doors.remotes.clone();
     let (remotes, remotes_api) =
         jackfield_a2a::remotes_router(hub.clone(), gatekeeper.clone(), remotes);
+    let (teams, teams_api) = jackfield_team::router(TeamDoor {
+        hub: hub.clone(),
+        gatekeeper: gatekeeper.clone(),
+        tasks: tasks.clone(),
+    });
     api.merge(relay_api);
     api.merge(remotes_api);
+    api.merge(teams_api);
     let api = jackfield_own::openapi_route(gatekeeper.clone(), api);
     let doors = sockets.merge(relay).merge(a2a).merge(own).merge(remotes);
-    let doors = doors.merge(api);
+    let doors = doors.merge(teams).merge(api);
     Ok(doors.layer(Guard::new(rules)))
 }
 

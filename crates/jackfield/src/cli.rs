@@ -37,6 +37,8 @@ enum Command {
     Watch(cmd::watch::Watch),
     /// Calls that the hub keeps: ls, show, wait, cancel, answer, resend
     Task(cmd::task::Task),
+    /// Teams of agents: ls, show, create, change, rm, task, say, stop, approve, deny
+    Team(Box<cmd::team::Team>),
     /// Let the hub dial an A2A server: it becomes an agent
     Add(Box<cmd::add::Add>),
     /// Let others see and call an agent
@@ -64,6 +66,7 @@ impl Command {
             Self::Call(call) => call.run().await,
             Self::Watch(watch) => watch.run().await,
             Self::Task(task) => task.run().await,
+            Self::Team(team) => team.run().await,
             Self::Add(add) => add.run().await,
             Self::Share(share) => share.run().await,
             Self::Rm(rm) => rm.run().await,

@@ -12,5 +12,6 @@ pub(crate) mod serve;
 pub(crate) mod share;
 pub(crate) mod show;
 pub(crate) mod task;
+pub(crate) mod team;
 pub(crate) mod token;
 pub(crate) mod watch;

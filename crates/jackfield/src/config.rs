@@ -2,6 +2,7 @@
 //! that a misspelt one is not silent.
 
 mod remote;
+mod team;
 
 use std::{
     collections::HashSet,
@@ -14,7 +15,7 @@ use jackfield_bridge::Secret;
 use jackfield_core::{id::AgentId, limits::Limits};
 use serde::{Deserialize, Serialize};
 
-pub use self::remote::RemoteConfig;
+pub use self::{remote::RemoteConfig, team::TeamConfig};
 
 /// Where the hub listens unless told otherwise: this machine only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
@@ -93,6 +94,9 @@ pub struct Config {
     /// Servers that the hub dials, each an agent of the owner `local`.
     #[serde(rename = "agent", skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<RemoteConfig>,
+    /// Teams, of the owner `local`.
+    #[serde(rename = "team", skip_serializing_if = "Vec::is_empty")]
+    pub teams: Vec<TeamConfig>,
 }
 
 impl Default for Config {
@@ -114,6 +118,7 @@ impl Default for Config {
             a2a: A2aConfig::default(),
             limits: Limits::default(),
             agents: Vec::new(),
+            teams: Vec::new(),
         }
     }
 }
@@ -201,6 +206,15 @@ impl Config {
             agent.check()?;
             if !ids.insert(&agent.id) {
                 bail!("two [[agent]] have the id {}; each needs its own", agent.id);
+            }
+        }
+        for team in &self.teams {
+            team.team()?;
+            if !ids.insert(&team.id) {
+                bail!(
+                    "two of [[agent]] and [[team]] have the id {}; each needs its own",
+                    team.id
+                );
             }
         }
         let limits = &self.limits;
@@ -317,11 +331,53 @@ mod tests {
     fn the_remotes_of_the_example_are_as_shown() {
         let text = include_str!("../../../jackfield.example.toml");
         let shown = text.lines().skip_while(|line| *line != "# [[agent]]");
-        let shown = shown.map(|line| line.trim_start_matches("# "));
-        let shown: String = shown.map(|line| format!("{line}\n")).collect();
+        let shown = shown.take_while(|line| !line.is_empty());
+        let config = shown_by(shown);
+        assert_eq!(config.agents.len(), 2, "{config:?}");
+    }
+
+    /// What lines of the example say once they are no comments any more.
+    fn shown_by<'a>(lines: impl Iterator<Item = &'a str>) -> Config {
+        let lines = lines.map(|line| line.strip_prefix("# ").unwrap_or(line));
+        let shown: String = lines.map(|line| format!("{line}\n")).collect();
         let config = Config::parse(&shown).unwrap();
         config.check().unwrap();
-        assert_eq!(config.agents.len(), 2, "{shown}");
+        config
+    }
+
+    #[test]
+    fn the_team_of_the_example_is_as_shown() {
+        let text = include_str!("../../../jackfield.example.toml");
+        let config = shown_by(text.lines().skip_while(|line| *line != "# [[team]]"));
+        let [team] = &config.teams[..] else {
+            panic!("{config:?}")
+        };
+        let (id, spec) = team.team().unwrap();
+        assert_eq!((id.as_str(), spec.members.len()), ("research", 3));
+    }
+
+    #[test]
+    fn teams_that_cannot_be_meant_are_refused_by_name() {
+        let refused = |text: &str| {
+            let parsed = Config::parse(text).and_then(|config| config.check());
+            format!("{:#}", parsed.unwrap_err())
+        };
+        let team = |member: &str| {
+            format!("[[team]]\nid = \"t\"\ncoordinator = \"a\"\nmembers = [{member}]\n")
+        };
+        let good = team("{ name = \"a\", agent = \"x\" }");
+        for (text, why) in [
+            (team("{ name = \"a\" }"), "one of agent and team"),
+            (
+                team("{ name = \"a\", agent = \"x\", team = \"y\" }"),
+                "one of agent and team",
+            ),
+            (team("{ name = \"a\", agnt = \"x\" }"), "agnt"),
+            (format!("{good}{good}"), "have the id t"),
+        ] {
+            let error = refused(&text);
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     #[test]

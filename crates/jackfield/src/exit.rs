@@ -40,6 +40,7 @@ pub(crate) enum About {
     Agent,
     Remote,
     Task,
+    Team,
     Token,
 }
 
@@ -152,6 +153,7 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
         (Reason::NotFound | Reason::SessionUnknown, About::Task) => {
             (Code::Missing, "jackfield task ls shows your tasks")
         }
+        (Reason::NotFound, About::Team) => (Code::Missing, "jackfield team ls shows them"),
         (Reason::NotFound, About::Token) => (Code::Missing, "jackfield token ls shows them"),
         (Reason::SessionUnknown, _) => (Code::Missing, "call without -c and --session"),
         (Reason::Offline, About::Remote) => (
@@ -193,6 +195,10 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
         (Reason::Conflict, About::Remote) => (
             Code::Failed,
             "--as ID chooses another id; jackfield rm ID removes that agent",
+        ),
+        (Reason::Conflict, About::Team) => (
+            Code::Failed,
+            "jackfield team ls shows the teams, and jackfield ls all ids that are taken",
         ),
         (Reason::Conflict, _) => (Code::Failed, "jackfield ls shows how things stand"),
         (Reason::SlowReader, _) => (Code::Failed, "read faster, or let it be kept with --detach"),
@@ -272,6 +278,7 @@ mod tests {
         let next = |about| verdict(&failed("not_found"), about).1;
         assert!(next(About::Agent).contains("jackfield ls"));
         assert!(next(About::Task).contains("task ls"));
+        assert!(next(About::Team).contains("team ls"));
         assert!(next(About::Token).contains("token ls"));
     }
 

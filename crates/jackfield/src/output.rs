@@ -213,8 +213,10 @@ impl Table {
 fn colour(state: &str) -> Option<Color> {
     match state {
         "online" | "completed" => Some(Color::Green),
-        "working" | "submitted" | "input_required" => Some(Color::Yellow),
-        "failed" | "rejected" => Some(Color::Red),
+        "working" | "submitted" | "input_required" | "in_progress" | "RUNNING" => {
+            Some(Color::Yellow)
+        }
+        "failed" | "rejected" | "blocked" | "ERROR" => Some(Color::Red),
         "offline" | "cancelled" | "revoked" | "expired" => Some(Color::DarkGrey),
         _ => None,
     }
@@ -242,6 +244,11 @@ pub(crate) fn time(value: &Value, key: &str) -> String {
         Ok(at) => at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         Err(_) => String::new(),
     }
+}
+
+/// The items of a field, or none.
+pub(crate) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The text of a field, or nothing.

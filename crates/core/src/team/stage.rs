@@ -327,8 +327,11 @@ impl Stage {
         arguments: Json,
         ask: &Ask,
     ) {
-        self.state.lock().standing.ask(Pending {
+        let mut state = self.state.lock();
+        let sequence = state.sequence;
+        state.standing.ask(Pending {
             route: spot.route.clone(),
+            sequence,
             of,
             arguments,
             call: Arc::downgrade(call),

@@ -9,11 +9,10 @@ use jackfield_core::{
     id::AgentId,
     principal::Principal,
 };
+use jackfield_kit::api::{Body, CallRefused, Caller, ErrorView, Id, Params, Problem, Refused};
 
 use crate::{
     OwnState,
-    extract::{Body, Caller, Id, Params},
-    failure::{CallRefused, Problem, Refused},
     translate::{AgentList, AgentView, agent_for, body::AgentBody},
 };
 
@@ -61,7 +60,7 @@ pub(crate) async fn list(
     path = "/v1/agents/{id}",
     tag = "agents",
     params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, description = "The agent", body = AgentView), Refused, (status = 404, description = "No such agent, or none that you may see: not_found", body = crate::failure::ErrorView)),
+    responses((status = 200, description = "The agent", body = AgentView), Refused, (status = 404, description = "No such agent, or none that you may see: not_found", body = ErrorView)),
 )]
 pub(crate) async fn show(
     State(state): State<OwnState>,
@@ -114,7 +113,12 @@ pub(crate) async fn change(
     path = "/v1/agents/{id}",
     tag = "agents",
     params(("id" = String, Path, description = "The agent")),
-    responses((status = 204, description = "It is forgotten"), Refused, (status = 404, description = "No such agent, or none that you may see: not_found", body = crate::failure::ErrorView)),
+    responses(
+        (status = 204, description = "It is forgotten"),
+        Refused,
+        (status = 404, description = "No such agent, or none that you may see: not_found", body = ErrorView),
+        (status = 409, description = "It is a team that is a member of another: conflict", body = ErrorView),
+    ),
 )]
 pub(crate) async fn forget(
     State(state): State<OwnState>,

@@ -6,13 +6,9 @@ use jackfield_core::{
     failure::{Failure, Reason},
     id::TaskId,
 };
+use jackfield_kit::api::{Caller, ErrorView, Id, Params, Problem, Refused};
 
-use crate::{
-    OwnState,
-    extract::{Caller, Id, Params},
-    failure::{ErrorView, Problem, Refused},
-    translate::callback::CallbackList,
-};
+use crate::{OwnState, translate::callback::CallbackList};
 
 /// Lists the callbacks of your tasks that were not delivered, newest first.
 #[utoipa::path(

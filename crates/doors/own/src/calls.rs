@@ -18,16 +18,17 @@ use jackfield_core::{
     store::{LogItem, TaskRecord},
     task::{Cursor, Subscription, Task, TaskItem},
 };
-use jackfield_kit::trace;
+use jackfield_kit::{
+    api::{Body, Caller, Id, Problem, leash::Leash, store_failure},
+    trace,
+};
 use std::sync::Arc;
 
 use crate::{
     DOOR, OwnState,
     agents::agent_id,
     describe::CallAnswers,
-    extract::{Body, Caller, Id},
-    failure::{Problem, store_failure},
-    stream::{self, Leash, Reading},
+    stream::{self, Reading},
     translate::{
         body::CallBody,
         event::{CallEvent, OpenedView},
@@ -142,7 +143,7 @@ pub(crate) async fn reply(
             stream::kept(state, principal, Some(first), subscription, Reading::Turn)
         }
         Wish::Whole => {
-            let leash = Leash::until_stop(principal, state);
+            let leash = Leash::until_stop(principal, &state.stop);
             let waiting = wait_for_task(&record, subscription, state.hub.limits());
             let result = tokio::select! {
                 result = waiting => result?,

@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use jackfield_kit::api::{CallRefused, ErrorView};
 use utoipa::{
     IntoResponses, Modify, PartialSchema, ToSchema,
     openapi::{
@@ -14,13 +15,10 @@ use utoipa::{
     },
 };
 
-use crate::{
-    failure::{CallRefused, ErrorView},
-    translate::{
-        event::CallEvent,
-        task::{CallResult, Detached},
-        watch::WatchEvent,
-    },
+use crate::translate::{
+    event::CallEvent,
+    task::{CallResult, Detached},
+    watch::WatchEvent,
 };
 
 /// What the description begins with; the routes add themselves.

@@ -3,14 +3,9 @@
 
 use axum::{extract::State, response::Response};
 use jackfield_core::{id::AgentId, tap::TapFilter};
+use jackfield_kit::api::{Caller, Params, Problem, Refused};
 
-use crate::{
-    OwnState,
-    describe::WatchFrame,
-    extract::{Caller, Params},
-    failure::{Problem, Refused},
-    stream,
-};
+use crate::{OwnState, describe::WatchFrame, stream};
 
 /// Watches agents: your own, those your token may watch, all for admins.
 ///

@@ -3,44 +3,19 @@
 
 use std::convert::Infallible;
 
-use axum::{
-    body::Body,
-    extract::{FromRequestParts, Path, State},
-    response::Response,
-};
+use axum::{body::Body, extract::State, response::Response};
 use futures_util::stream;
-use http::{HeaderValue, StatusCode, header, request::Parts};
+use http::{HeaderValue, StatusCode, header};
 use jackfield_core::{
     failure::{Failure, Reason},
     files::{BadLink, Held, Link},
 };
+use jackfield_kit::api::{ErrorView, Ids, Params, Problem};
 
-use crate::{
-    OwnState,
-    extract::Params,
-    failure::{ErrorView, Problem, invalid},
-};
+use crate::OwnState;
 
 /// What a file is whose own type cannot stand in a header.
 const ANY_BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
-
-/// The id and the name in the path.
-#[derive(Debug)]
-pub(crate) struct Named {
-    id: String,
-    name: String,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Named {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        match Path::<(String, String)>::from_request_parts(parts, state).await {
-            Ok(Path((id, name))) => Ok(Self { id, name }),
-            Err(_) => Err(invalid("the path is not UTF-8").into()),
-        }
-    }
-}
 
 /// Fetches a file by a link that the hub made. Needs no token: the signature in the link is the right to fetch it.
 #[utoipa::path(
@@ -63,7 +38,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 )]
 pub(crate) async fn fetch(
     State(state): State<OwnState>,
-    Named { id, name }: Named,
+    Ids(id, name): Ids,
     mut params: Params,
 ) -> Result<Response, Problem> {
     // What is missing was not signed either.

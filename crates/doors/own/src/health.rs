@@ -15,16 +15,14 @@ use jackfield_core::{
     principal::Principal,
     store::TaskFilter,
 };
-use jackfield_kit::auth::Gatekeeper;
+use jackfield_kit::{
+    api::{Caller, ErrorView, Problem, Refused, wrong_method},
+    auth::Gatekeeper,
+};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::OpenApi};
 
-use crate::{
-    OwnState, describe,
-    extract::Caller,
-    failure::{ErrorView, Problem, Refused},
-    wrong_method,
-};
+use crate::{OwnState, describe};
 
 /// A store that takes longer than this for one row does not answer: probes give up soon after.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);

@@ -10,8 +10,6 @@ mod callbacks;
 mod calls;
 mod describe;
 mod events;
-mod extract;
-mod failure;
 mod files;
 mod health;
 mod stream;
@@ -19,22 +17,23 @@ mod tasks;
 mod tokens;
 pub mod translate;
 
-use axum::{Router, extract::State, middleware, response::Response, routing::any};
-use http::{Method, StatusCode, Uri};
+use axum::{Router, middleware, routing::any};
+use http::Uri;
 use jackfield_core::{
     failure::{Failure, Reason},
     hub::Hub,
 };
-use jackfield_kit::auth::Gatekeeper;
+pub use jackfield_kit::api::{ErrorView, status};
+use jackfield_kit::{
+    api::{Api, Problem, count_refused, wrong_method},
+    auth::Gatekeeper,
+};
 use tokio_util::sync::CancellationToken;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{describe::Description, failure::Problem};
-pub use crate::{
-    failure::{ErrorView, status},
-    health::openapi_route,
-};
+use crate::describe::Description;
+pub use crate::health::openapi_route;
 
 /// The door's name, for people and metrics.
 pub const DOOR: &str = "own";
@@ -50,6 +49,16 @@ pub struct OwnState {
     pub version: &'static str,
     /// Cancelled when the server begins to stop: the hub is not ready any more, and streams that would never end do.
     pub stop: CancellationToken,
+}
+
+impl Api for OwnState {
+    fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    fn gatekeeper(&self) -> &Gatekeeper {
+        &self.gatekeeper
+    }
 }
 
 /// The API's routes and their description.
@@ -84,7 +93,7 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
         .route("/v1/", any(unknown))
         .route("/v1/{*rest}", any(unknown))
         .layer(middleware::map_response_with_state(
-            state.clone(),
+            (state.hub.clone(), DOOR),
             count_refused,
         ))
         .with_state(state);
@@ -94,20 +103,4 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
 async fn unknown(uri: Uri) -> Problem {
     let text = format!("there is nothing at {}; see /openapi.json", uri.path());
     Failure::new(Reason::NotFound, text).into()
-}
-
-/// No failure of DESIGN 8 is about methods: the word is `invalid`, the code HTTP's own.
-async fn wrong_method(method: Method, uri: Uri) -> Problem {
-    let text = format!("{} does not take {method}; see /openapi.json", uri.path());
-    Problem::from(Failure::new(Reason::Invalid, text)).with_status(StatusCode::METHOD_NOT_ALLOWED)
-}
-
-async fn count_refused(State(state): State<OwnState>, response: Response) -> Response {
-    if matches!(
-        response.status(),
-        StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE
-    ) {
-        state.hub.metrics().refused(DOOR);
-    }
-    response
 }

@@ -2,29 +2,26 @@
 //! drops the caller's end of it, which cancels it. A stream also ends when its token is revoked, and those that would
 //! never end by themselves when the hub stops; either is said as `failed`.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    task::{Context, Poll},
-};
-
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use futures_util::{Stream, StreamExt as _, stream};
 use jackfield_core::{
     call::{Asking, Reply},
-    failure::{Failure, Reason},
-    metrics::Connected,
+    failure::Failure,
     principal::Principal,
     store::LogItem,
     tap::Watching,
     task::{Subscription, TaskItem},
 };
-use jackfield_kit::sse::{SseBody, SseFrame};
-use tokio_util::sync::CancellationToken;
+use jackfield_kit::{
+    api::{
+        leash::{self, Leash},
+        store_failure,
+    },
+    sse::SseFrame,
+};
 
 use crate::{
-    OwnState,
-    failure::store_failure,
+    DOOR, OwnState,
     translate::{
         event::{CallEvent, OpenedView},
         frame::frame_from_item,
@@ -32,98 +29,13 @@ use crate::{
     },
 };
 
-/// What ends a request before its time: its token is revoked, or the hub stops.
-#[derive(Debug)]
-pub(crate) struct Leash {
-    revoked: CancellationToken,
-    stop: Option<CancellationToken>,
-}
-
-impl Leash {
-    /// Of something that the hub itself ends when it stops.
-    pub(crate) fn of(principal: &Principal) -> Self {
-        Self {
-            revoked: principal.grant.revoked.clone(),
-            stop: None,
-        }
-    }
-
-    /// Of something that would go on while the hub stops.
-    pub(crate) fn until_stop(principal: &Principal, state: &OwnState) -> Self {
-        Self {
-            stop: Some(state.stop.clone()),
-            ..Self::of(principal)
-        }
-    }
-
-    /// Resolves when it is over, with the reason.
-    pub(crate) async fn broken(self) -> Failure {
-        let stop = async {
-            match &self.stop {
-                Some(stop) => stop.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = self.revoked.cancelled() => Failure::new(
-                Reason::Unauthorized,
-                "the token was revoked or has expired; ask for a new one",
-            ),
-            () = stop => Failure::new(
-                Reason::Stopping,
-                "the hub is stopping; come back in a moment and go on from the last event id",
-            ),
-        }
-    }
-}
-
-/// A stream on a leash.
-struct Leashed {
-    /// Gone when the leash broke, so that what it held is let go at once.
-    frames: Option<Pin<Box<dyn Stream<Item = SseFrame> + Send>>>,
-    revoked: CancellationToken,
-    broken: Pin<Box<dyn Future<Output = Failure> + Send>>,
-    say: fn(&Failure) -> SseFrame,
-    _counted: Connected,
-}
-
-impl Stream for Leashed {
-    type Item = SseFrame;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SseFrame>> {
-        let this = &mut *self;
-        let Some(frames) = &mut this.frames else {
-            return Poll::Ready(None);
-        };
-        // A stream that always has something to say must not outrun the revocation.
-        if !this.revoked.is_cancelled()
-            && let Poll::Ready(frame) = frames.as_mut().poll_next(cx)
-        {
-            return Poll::Ready(frame);
-        }
-        this.broken.as_mut().poll(cx).map(|failure| {
-            this.frames = None;
-            Some((this.say)(&failure))
-        })
-    }
-}
-
 fn respond(
     state: &OwnState,
     leash: Leash,
     say: fn(&Failure) -> SseFrame,
     frames: impl Stream<Item = SseFrame> + Send + 'static,
 ) -> Response {
-    let leashed = Leashed {
-        frames: Some(Box::pin(frames)),
-        revoked: leash.revoked.clone(),
-        broken: Box::pin(leash.broken()),
-        say,
-        _counted: state.hub.metrics().connection(crate::DOOR),
-    };
-    SseBody::new(leashed)
-        .with_keepalive(state.hub.limits().keepalive.0)
-        .into_response()
+    leash::respond(&state.hub, DOOR, leash, say, frames)
 }
 
 fn say_in_call(failure: &Failure) -> SseFrame {
@@ -170,7 +82,7 @@ pub(crate) fn kept(
     subscription: Subscription,
     reading: Reading,
 ) -> Response {
-    let leash = Leash::until_stop(principal, state);
+    let leash = Leash::until_stop(principal, &state.stop);
     let reader = Reader {
         subscription,
         reading,
@@ -218,7 +130,7 @@ impl Reader {
 
 /// The stream of an observer.
 pub(crate) fn watch(state: &OwnState, principal: &Principal, watching: Watching) -> Response {
-    let leash = Leash::until_stop(principal, state);
+    let leash = Leash::until_stop(principal, &state.stop);
     let seen = stream::unfold((watching, None), |(mut watching, held)| async move {
         if let Some(held) = held {
             return Some((held, (watching, None)));

@@ -13,13 +13,14 @@ use jackfield_core::{
     store::{TaskFilter, TaskState},
     task::{Cursor, Task, TaskItem},
 };
+use jackfield_kit::api::{
+    Body, CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, header,
+};
 
 use crate::{
     OwnState,
     calls::{reply, request, wish},
     describe::{CallAnswers, CallFrame},
-    extract::{Body, Caller, Id, Params, header},
-    failure::{CallRefused, ErrorView, Problem, Refused},
     stream::{self, Reading},
     translate::{
         body::{AnswerBody, CallBody},

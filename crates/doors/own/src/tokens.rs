@@ -7,11 +7,10 @@ use jackfield_core::{
     id::TokenId,
     principal::{Principal, Scopes},
 };
+use jackfield_kit::api::{Body, CallRefused, Caller, ErrorView, Id, Problem, Refused, invalid};
 
 use crate::{
     OwnState,
-    extract::{Body, Caller, Id},
-    failure::{CallRefused, ErrorView, Problem, Refused, invalid},
     translate::{NewTokenView, TokenList, TokenView, Whoami, body::TokenBody},
 };
 

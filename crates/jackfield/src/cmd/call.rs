@@ -1,6 +1,6 @@
 //! `jackfield call`: says something to an agent and prints its answer as it comes.
 
-mod message;
+pub(super) mod message;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 

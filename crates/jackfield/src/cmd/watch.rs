@@ -1,6 +1,7 @@
-//! `jackfield watch`: what agents say and do, live, one line per event.
+//! `jackfield watch`: what agents say and do, live, one line per event; or what a team does, on a screen of its own.
 
 mod line;
+mod team;
 
 use std::process::ExitCode;
 
@@ -18,16 +19,21 @@ use crate::{
     output,
 };
 
-/// See what agents say and do, live, one line per event.
+/// See what agents say and do, live, one line per event; a team on a screen with a lane for each member.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Each line: the time, the agent, the end of the call's id, what happened. Ctrl-c ends it.\n\n\
-                       Examples:\n  jackfield watch\n  jackfield watch echo --raw\n  jackfield watch --json | jq 'select(.type == \"ask\")'"
+                       A team: tab selects a member, enter shows it alone, t unfolds its tools, a and d answer what it asks for, q quits.\n\n\
+                       Examples:\n  jackfield watch\n  jackfield watch echo --raw\n  jackfield watch shop\n  \
+                       jackfield watch --json | jq 'select(.type == \"ask\")'"
 )]
 pub(crate) struct Watch {
-    /// Only this agent, or this task
-    #[arg(value_name = "AGENT|TASK", value_parser = client::agent_id)]
+    /// Only this agent, this team or this task
+    #[arg(value_name = "AGENT|TEAM|TASK", value_parser = client::agent_id)]
     what: Option<String>,
+    /// A team in lines, also on a terminal
+    #[arg(long)]
+    plain: bool,
     /// Also the frames on the agents' connections, as they are: <- from the agent, -> to it
     #[arg(long)]
     raw: bool,
@@ -51,6 +57,11 @@ impl Watch {
                 && is_there(hub, &format!("/v1/calls/{task}"), About::Task).await?
             {
                 return self.follow(hub, &task.to_string()).await;
+            }
+            // What goes over the lines of agents is seen as that of agents.
+            if !self.raw && is_there(hub, &format!("/v1/teams/{}", encode(id)), About::Team).await?
+            {
+                return team::watch(hub, id, self.plain, &self.client).await;
             }
             if !is_there(hub, &format!("/v1/agents/{}", encode(id)), About::Agent).await? {
                 output::chat(&format!("no agent {id} is known yet; waiting for it"));

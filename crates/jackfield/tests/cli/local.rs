@@ -36,6 +36,18 @@ async fn every_command_has_an_example() {
         "task cancel",
         "task answer",
         "task resend",
+        "team ls",
+        "team show",
+        "team create",
+        "team change",
+        "team rm",
+        "team task ls",
+        "team task add",
+        "team task set",
+        "team say",
+        "team stop",
+        "team approve",
+        "team deny",
         "add",
         "share",
         "rm",
@@ -64,7 +76,7 @@ async fn completions_are_printed_and_a_closed_pipe_is_fine() {
     let cli = nowhere();
     for shell in ["bash", "zsh", "fish"] {
         let run = cli.run(&["completions", shell]).await.ok();
-        assert!(run.out.contains("jackfield"));
+        assert!(run.out.contains("jackfield") && run.out.contains("coordinator"));
     }
     let mut child = cli.command(&["completions", "zsh"]).spawn().unwrap();
     drop(child.stdout.take());

@@ -174,6 +174,17 @@ impl Running {
         line.expect("no line came in time").expect("text")
     }
 
+    /// Waits for the line on standard output that begins so.
+    pub(crate) async fn until_line(&mut self, begin: &str) -> String {
+        loop {
+            let line = self.line().await;
+            let line = line.unwrap_or_else(|| panic!("it ended without {begin:?}"));
+            if line.starts_with(begin) {
+                return line;
+            }
+        }
+    }
+
     /// The next line on standard output as JSON.
     pub(crate) async fn json(&mut self) -> Value {
         let line = self.line().await.expect("a line");

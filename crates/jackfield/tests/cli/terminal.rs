@@ -13,6 +13,7 @@ use jackfield_core::{
 };
 use jackfield_testkit::{FakeAgent, SOON, TestHub};
 use rustix::{
+    process::Pid,
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
@@ -25,7 +26,7 @@ use tokio::{
 use crate::{asks::question, run::Cli};
 
 /// A program at a terminal.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     keys: File,
     shown: mpsc::Receiver<String>,
@@ -33,7 +34,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&controller).expect("a terminal");
         unlockpt(&controller).expect("a terminal");
@@ -82,7 +83,7 @@ impl Terminal {
     }
 
     /// Waits until the screen has a text.
-    async fn until(&mut self, text: &str) {
+    pub(crate) async fn until(&mut self, text: &str) {
         while !self.screen.contains(text) {
             let more = timeout(SOON, self.shown.recv()).await;
             match more.unwrap_or_else(|_| panic!("no {text:?} in {:?}", self.screen)) {
@@ -92,12 +93,18 @@ impl Terminal {
         }
     }
 
-    fn type_in(&mut self, text: &str) {
+    pub(crate) fn type_in(&mut self, text: &str) {
         self.keys.write_all(text.as_bytes()).expect("it reads");
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> Pid {
+        let pid = self.child.id().expect("it runs");
+        Pid::from_raw(pid.cast_signed()).expect("it runs")
+    }
+
     /// The exit code and all that was shown.
-    async fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) async fn end(mut self) -> (Option<i32>, String) {
         let status = timeout(SOON, self.child.wait()).await;
         let code = status.expect("it ends").expect("it runs").code();
         while let Ok(Some(more)) = timeout(SOON, self.shown.recv()).await {

@@ -49,6 +49,8 @@ pub struct Pending {
     pub of: Invocation,
     /// What it would be called with.
     pub arguments: Json,
+    /// The number of the last event before it was shown: whoever has seen that one knows the tool.
+    pub sequence: u64,
     pub(crate) call: Weak<Call>,
     pub(crate) call_id: CallId,
     pub(crate) ask: String,

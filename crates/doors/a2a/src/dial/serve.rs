@@ -3,14 +3,13 @@
 //! reach, and be shown any secret that the hub can read. Their owners see and remove them too.
 
 mod describe;
-mod problem;
 mod view;
 
 use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    extract::{FromRequestParts, Path, Request, State},
+    extract::{FromRequestParts, Request, State},
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderMap, StatusCode, header};
@@ -23,6 +22,7 @@ use jackfield_core::{
     units::{Size, Span},
 };
 use jackfield_kit::{
+    api::{Api, Caller, Id, Problem, wrong_method},
     auth::Gatekeeper,
     body,
     json::{self, Object},
@@ -33,7 +33,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{
     describe::{Refused, RefusedAdding},
-    problem::Problem,
     view::{RemoteList, RemoteView},
 };
 use super::{
@@ -52,6 +51,16 @@ struct Served {
     remotes: Remotes,
 }
 
+impl Api for Served {
+    fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    fn gatekeeper(&self) -> &Gatekeeper {
+        &self.gatekeeper
+    }
+}
+
 /// The routes for the remotes of a hub, and their description.
 pub fn remotes_router(hub: Hub, gatekeeper: Gatekeeper, remotes: Remotes) -> (Router, OpenApi) {
     let served = Served {
@@ -65,7 +74,7 @@ pub fn remotes_router(hub: Hub, gatekeeper: Gatekeeper, remotes: Remotes) -> (Ro
         .routes(routes!(card))
         .split_for_parts();
     let router = router
-        .method_not_allowed_fallback(problem::wrong_method)
+        .method_not_allowed_fallback(wrong_method)
         .with_state(served);
     (router, api)
 }
@@ -93,20 +102,6 @@ struct NewRemote {
     keep: bool,
 }
 
-/// Who asks, as the connection proved it.
-struct Caller(Principal);
-
-impl FromRequestParts<Served> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(
-        parts: &mut http::request::Parts,
-        served: &Served,
-    ) -> Result<Self, Problem> {
-        Ok(Self(served.gatekeeper.admit_headers(&parts.headers)?))
-    }
-}
-
 /// The remote in the path, if the caller may see it.
 struct Named {
     by: Principal,
@@ -121,10 +116,7 @@ impl FromRequestParts<Served> for Named {
         served: &Served,
     ) -> Result<Self, Problem> {
         let Caller(principal) = Caller::from_request_parts(parts, served).await?;
-        let Ok(Path(id)) = Path::<String>::from_request_parts(parts, served).await else {
-            let text = "the id in the path is not UTF-8";
-            return Err(Failure::new(Reason::Invalid, text).into());
-        };
+        let Id(id) = Id::from_request_parts(parts, served).await?;
         let remote = AgentId::parse(&id).ok();
         let remote = remote.and_then(|id| served.remotes.get(&id));
         match remote.filter(|remote| may_see(&principal, remote)) {

@@ -179,7 +179,7 @@ impl Names {
         Self {
             task: format!("task-{}", call.id),
             context: call.session.to_string(),
-            agent: call.target.to_string(),
+            agent: call.addressed.to_string(),
         }
     }
 

@@ -14,7 +14,7 @@ use jackfield_core::{
     id::{Owner, RequestId, SessionId},
     units::Span,
 };
-use jackfield_kit::json::Object;
+use jackfield_kit::{api::invalid, json::Object};
 use serde::{Deserialize, Deserializer};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -22,7 +22,6 @@ use utoipa::{
 };
 
 use super::{KeepView, span::SpanBody};
-use crate::failure::invalid;
 
 /// Files as people and other programs write them: the last bits of the last character may be anything.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

@@ -4,11 +4,11 @@ use jackfield_core::{
     event::{AskKind, ChunkKind, DoneState, File, Json, Part},
     id::{CallId, RequestId, SessionId, TaskId},
 };
+use jackfield_kit::api::ErrorView;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::body::{FileBody, PartBody};
-use crate::failure::ErrorView;
 
 /// The names of a call, told first.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -7,6 +7,7 @@ use jackfield_core::{
     principal::Principal,
     store::{TaskRecord, TaskState},
 };
+use jackfield_kit::api::ErrorView;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -15,7 +16,6 @@ use super::{
     body::{FileBody, PartBody},
     event::{ArtifactView, AskView, OpenedView},
 };
-use crate::failure::ErrorView;
 
 /// Where a call or a task stands.
 #[derive(Debug, ToSchema)]
@@ -276,7 +276,7 @@ pub fn live_view(call: &Call, principal: &Principal) -> LiveView {
         } else {
             TaskState::InputRequired
         },
-        agent: call.target.clone(),
+        agent: call.addressed.clone(),
         caller: call.principal.label().to_owned(),
         door: call.door,
         session: call.session.clone(),

@@ -6,7 +6,7 @@ use jackfield_core::{
     id::{AgentId, CallId},
     tap::{Direction, Seen, Sight},
 };
-use jackfield_kit::sse::SseFrame;
+use jackfield_kit::{api::ErrorView, sse::SseFrame};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -15,7 +15,6 @@ use super::{
     event::{ArtifactView, AskView, CallEvent, ChunkView, MessageView},
     frame::frame,
 };
-use crate::failure::ErrorView;
 
 /// What an observer sees, and when and where.
 #[derive(Debug, Serialize, ToSchema)]

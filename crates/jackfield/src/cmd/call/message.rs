@@ -18,13 +18,13 @@ const FILES_MAX: usize = MESSAGE_MAX / 4 * 3 - (64 << 10);
 
 /// What is said.
 #[derive(Debug)]
-pub(super) struct Message {
-    pub(super) text: Option<String>,
-    pub(super) parts: Vec<Value>,
+pub(in crate::cmd) struct Message {
+    pub(in crate::cmd) text: Option<String>,
+    pub(in crate::cmd) parts: Vec<Value>,
 }
 
 /// Reads what is to be said. Blocks while somebody pipes it in.
-pub(super) fn read(text: Option<&str>, files: &[PathBuf]) -> Result<Message, Stop> {
+pub(in crate::cmd) fn read(text: Option<&str>, files: &[PathBuf]) -> Result<Message, Stop> {
     let text = match text {
         Some("-") => Some(read_stdin()?),
         Some(text) => Some(text.to_owned()),

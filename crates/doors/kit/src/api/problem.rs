@@ -1,8 +1,5 @@
-//! What a caller of the API is told when something goes wrong: always `{"error", "message"}` and the HTTP code of
-//! DESIGN 8. The one exhaustive match of this door is [`status`]; [`Refused`] and [`CallRefused`] are the same for
-//! the API's description.
-
-use std::collections::BTreeMap;
+//! What a caller of an API is told when something goes wrong: always `{"error", "message"}` and the HTTP code of
+//! DESIGN 8. The one exhaustive match of these routes is [`status`].
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -11,10 +8,7 @@ use jackfield_core::{
     store::StoreError,
 };
 use serde::Serialize;
-use utoipa::{
-    IntoResponses, ToSchema,
-    openapi::{Content, RefOr, ResponseBuilder, ResponsesBuilder},
-};
+use utoipa::ToSchema;
 
 /// The HTTP code of a failure (DESIGN 8).
 pub fn status(reason: &Reason) -> StatusCode {
@@ -55,14 +49,14 @@ impl From<&Failure> for ErrorView {
 
 /// A failure on its way out as an HTTP response.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub struct Problem {
     status: StatusCode,
     body: ErrorView,
 }
 
 impl Problem {
     /// The same failure under another code, where HTTP has a more precise one.
-    pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
+    pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
     }
@@ -97,12 +91,12 @@ impl IntoResponse for Problem {
 }
 
 /// The request is malformed; the text names the field.
-pub(crate) fn invalid(text: impl Into<String>) -> Failure {
+pub fn invalid(text: impl Into<String>) -> Failure {
     Failure::new(Reason::Invalid, text.into())
 }
 
 /// The store failed; the operator finds the details in the log.
-pub(crate) fn store_failure(error: &StoreError) -> Failure {
+pub fn store_failure(error: &StoreError) -> Failure {
     tracing::error!(%error, "the store failed");
     Failure::new(
         Reason::Internal,
@@ -110,103 +104,9 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
     )
 }
 
-/// What every route may answer, whatever it does.
-#[derive(Debug)]
-pub(crate) struct Refused;
-
-/// What every route may answer that reads a body or makes an agent work.
-#[derive(Debug)]
-pub(crate) struct CallRefused;
-
-type Responses = BTreeMap<String, RefOr<utoipa::openapi::response::Response>>;
-
-fn errors(list: &[(&str, &str)]) -> Responses {
-    let response = |description: &str| {
-        let content = Content::new(Some(utoipa::openapi::Ref::from_schema_name("Error")));
-        ResponseBuilder::new()
-            .description(description)
-            .content("application/json", content)
-            .build()
-    };
-    let list = list
-        .iter()
-        .map(|(code, description)| ((*code).to_owned(), response(description)));
-    ResponsesBuilder::new()
-        .responses_from_iter(list)
-        .build()
-        .into()
-}
-
-const REFUSED: [(&str, &str); 3] = [
-    (
-        "400",
-        "The request is malformed, or cannot be done: invalid, unsupported",
-    ),
-    (
-        "401",
-        "A token is needed, or this one may not do it: unauthorized",
-    ),
-    ("500", "A fault of the hub: internal"),
-];
-
-const CALL_REFUSED: [(&str, &str); 6] = [
-    ("404", "No such thing, or none of yours: not_found"),
-    ("409", "The id is in use, or it is done already: conflict"),
-    ("413", "The message or the answer is too large: too_large"),
-    (
-        "429",
-        "Too much is open, or the agents would call in a loop: busy, rate_limited, loop",
-    ),
-    (
-        "502",
-        "The agent is offline or failed, or the hub is stopping: offline, crashed, stopping, the agent's own code",
-    ),
-    ("504", "A clock ran out: timeout"),
-];
-
-impl IntoResponses for Refused {
-    fn responses() -> Responses {
-        errors(&REFUSED)
-    }
-}
-
-impl IntoResponses for CallRefused {
-    fn responses() -> Responses {
-        errors(&[&REFUSED[..], &CALL_REFUSED[..]].concat())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_code_a_failure_can_have_is_in_the_description() {
-        let described = CallRefused::responses();
-        for name in [
-            "invalid",
-            "unsupported",
-            "too_large",
-            "unauthorized",
-            "not_found",
-            "offline",
-            "stopping",
-            "busy",
-            "rate_limited",
-            "loop",
-            "conflict",
-            "timeout",
-            "cancelled",
-            "session_unknown",
-            "crashed",
-            "slow_reader",
-            "internal",
-            "an_agents_own",
-        ] {
-            let code = status(&Reason::from_name(name));
-            assert!(described.contains_key(code.as_str()), "{name}: {code}");
-        }
-    }
 
     #[test]
     fn who_is_unknown_learns_how_to_prove_it() {

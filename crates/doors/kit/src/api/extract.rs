@@ -1,19 +1,17 @@
-//! What handlers take out of a request: who asks ([`Caller`]), the id in the path ([`Id`]), the query ([`Params`]) and
-//! the body ([`Body`]), each refused with a clear word. Bodies are counted while they are read, and never nest deeper
-//! than the limit.
+//! What handlers take out of a request: who asks ([`Caller`]), the ids in the path ([`Id`], [`Ids`]), the query
+//! ([`Params`]) and the body ([`Body`], [`Text`]), each refused with a clear word. Bodies are counted while they are
+//! read, and JSON never nests deeper than the limit.
 
 use std::{fmt::Display, str::FromStr};
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Path, Query, Request};
+use bytes::Bytes;
 use http::{HeaderMap, request::Parts};
 use jackfield_core::{failure::Failure, principal::Principal};
-use jackfield_kit::{body, json};
 use serde::de::DeserializeOwned;
 
-use crate::{
-    OwnState,
-    failure::{Problem, invalid},
-};
+use super::{Api, Problem, invalid};
+use crate::{body, json};
 
 /// How many things a page has, if not said.
 const PAGE: usize = 50;
@@ -22,19 +20,19 @@ const PAGE_MAX: usize = 200;
 
 /// Who asks, as the connection proved it.
 #[derive(Debug)]
-pub(crate) struct Caller(pub(crate) Principal);
+pub struct Caller(pub Principal);
 
-impl FromRequestParts<OwnState> for Caller {
+impl<S: Api> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &OwnState) -> Result<Self, Problem> {
-        Ok(Self(state.gatekeeper.admit_headers(&parts.headers)?))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self(state.gatekeeper().admit_headers(&parts.headers)?))
     }
 }
 
 /// The id in the path; any text.
 #[derive(Debug)]
-pub(crate) struct Id(pub(crate) String);
+pub struct Id(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Problem;
@@ -47,9 +45,24 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
+/// The two ids in the path; any texts.
+#[derive(Debug)]
+pub struct Ids(pub String, pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Ids {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<(String, String)>::from_request_parts(parts, state).await {
+            Ok(Path((id, other))) => Ok(Self(id, other)),
+            Err(_) => Err(invalid("the path is not UTF-8").into()),
+        }
+    }
+}
+
 /// The query. A parameter that nobody asked for is refused.
 #[derive(Debug)]
-pub(crate) struct Params(Vec<(String, String)>);
+pub struct Params(Vec<(String, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Params {
     type Rejection = Problem;
@@ -63,16 +76,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
 
 impl Params {
     /// All values of a parameter that may be repeated.
-    pub(crate) fn all(&mut self, name: &str) -> Vec<String> {
+    pub fn all(&mut self, name: &str) -> Vec<String> {
         let values = self.0.extract_if(.., |(key, _)| key == name);
         values.map(|(_, value)| value).collect()
     }
 
     /// A parameter that may be given once.
-    pub(crate) fn one<T: FromStr<Err: Display>>(
-        &mut self,
-        name: &str,
-    ) -> Result<Option<T>, Failure> {
+    pub fn one<T: FromStr<Err: Display>>(&mut self, name: &str) -> Result<Option<T>, Failure> {
         let mut values = self.all(name);
         let value = values.pop();
         if !values.is_empty() {
@@ -88,7 +98,7 @@ impl Params {
     }
 
     /// How many things a page may have: the parameter `limit`.
-    pub(crate) fn limit(&mut self) -> Result<usize, Failure> {
+    pub fn limit(&mut self) -> Result<usize, Failure> {
         let limit = self.one("limit")?.unwrap_or(PAGE);
         if !(1..=PAGE_MAX).contains(&limit) {
             return Err(invalid(format!(
@@ -99,7 +109,7 @@ impl Params {
     }
 
     /// Refuses what is left over.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub fn finish(self) -> Result<(), Failure> {
         match self.0.first() {
             None => Ok(()),
             Some((name, _)) => Err(invalid(format!(
@@ -110,7 +120,7 @@ impl Params {
 }
 
 /// A header as text, if it is given.
-pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Failure> {
+pub fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Failure> {
     headers
         .get(name)
         .map(|value| {
@@ -123,15 +133,49 @@ pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'
 
 /// A body of JSON.
 #[derive(Debug)]
-pub(crate) struct Body<T>(pub(crate) T);
+pub struct Body<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<OwnState> for Body<T> {
+impl<S: Api, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &OwnState) -> Result<Self, Problem> {
-        let limits = state.hub.limits();
-        let text = body::read(request.into_body(), limits.message, limits.write_stuck).await?;
-        Ok(Self(json::parse(&text, limits.json_depth)?))
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let text = read(request, state).await?;
+        Ok(Self(json::parse(&text, state.hub().limits().json_depth)?))
+    }
+}
+
+/// A body that may be left out.
+impl<S: Api, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Option<Self>, Problem> {
+        let text = read(request, state).await?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let body = json::parse(&text, state.hub().limits().json_depth)?;
+        Ok(Some(Self(body)))
+    }
+}
+
+async fn read(request: Request, state: &impl Api) -> Result<Bytes, Failure> {
+    let limits = state.hub().limits();
+    body::read(request.into_body(), limits.message, limits.write_stuck).await
+}
+
+/// A body that is text.
+#[derive(Debug)]
+pub struct Text(pub String);
+
+impl<S: Api> FromRequest<S> for Text {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let text = read(request, state).await?;
+        match String::from_utf8(text.into()) {
+            Ok(text) => Ok(Self(text)),
+            Err(_) => Err(invalid("the body is not UTF-8").into()),
+        }
     }
 }
 

@@ -1,0 +1,116 @@
+//! What ends a stream before its time: its token is revoked, or the hub stops. Either is said as the stream's last event.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use axum::response::{IntoResponse as _, Response};
+use futures_util::Stream;
+use jackfield_core::{
+    failure::{Failure, Reason},
+    hub::Hub,
+    metrics::Connected,
+    principal::Principal,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::sse::{SseBody, SseFrame};
+
+/// What ends a request before its time: its token is revoked, or the hub stops.
+#[derive(Debug)]
+pub struct Leash {
+    revoked: CancellationToken,
+    stop: Option<CancellationToken>,
+}
+
+impl Leash {
+    /// Of something that the hub itself ends when it stops.
+    pub fn of(principal: &Principal) -> Self {
+        Self {
+            revoked: principal.grant.revoked.clone(),
+            stop: None,
+        }
+    }
+
+    /// Of something that would go on while the hub stops, which `stop` tells.
+    pub fn until_stop(principal: &Principal, stop: &CancellationToken) -> Self {
+        Self {
+            stop: Some(stop.clone()),
+            ..Self::of(principal)
+        }
+    }
+
+    /// Resolves when it is over, with the reason.
+    pub async fn broken(self) -> Failure {
+        let stop = async {
+            match &self.stop {
+                Some(stop) => stop.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.revoked.cancelled() => Failure::new(
+                Reason::Unauthorized,
+                "the token was revoked or has expired; ask for a new one",
+            ),
+            () = stop => Failure::new(
+                Reason::Stopping,
+                "the hub is stopping; come back in a moment and go on from the last event id",
+            ),
+        }
+    }
+}
+
+/// A stream on a leash.
+struct Leashed {
+    /// Gone when the leash broke, so that what it held is let go at once.
+    frames: Option<Pin<Box<dyn Stream<Item = SseFrame> + Send>>>,
+    revoked: CancellationToken,
+    broken: Pin<Box<dyn Future<Output = Failure> + Send>>,
+    say: fn(&Failure) -> SseFrame,
+    _counted: Connected,
+}
+
+impl Stream for Leashed {
+    type Item = SseFrame;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SseFrame>> {
+        let this = &mut *self;
+        let Some(frames) = &mut this.frames else {
+            return Poll::Ready(None);
+        };
+        // A stream that always has something to say must not outrun the revocation.
+        if !this.revoked.is_cancelled()
+            && let Poll::Ready(frame) = frames.as_mut().poll_next(cx)
+        {
+            return Poll::Ready(frame);
+        }
+        this.broken.as_mut().poll(cx).map(|failure| {
+            this.frames = None;
+            Some((this.say)(&failure))
+        })
+    }
+}
+
+/// A response that sends the frames of a stream, and ends with what `say` makes of the failure when the leash breaks. It
+/// is counted as a connection of the door.
+pub fn respond(
+    hub: &Hub,
+    door: &'static str,
+    leash: Leash,
+    say: fn(&Failure) -> SseFrame,
+    frames: impl Stream<Item = SseFrame> + Send + 'static,
+) -> Response {
+    let leashed = Leashed {
+        frames: Some(Box::pin(frames)),
+        revoked: leash.revoked.clone(),
+        broken: Box::pin(leash.broken()),
+        say,
+        _counted: hub.metrics().connection(door),
+    };
+    SseBody::new(leashed)
+        .with_keepalive(hub.limits().keepalive.0)
+        .into_response()
+}

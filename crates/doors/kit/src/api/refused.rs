@@ -1,0 +1,109 @@
+//! The refusals of [`Problem`](super::Problem) for the description of an API.
+
+use std::collections::BTreeMap;
+
+use utoipa::{
+    IntoResponses,
+    openapi::{Content, RefOr, ResponseBuilder, ResponsesBuilder},
+};
+
+/// What every route may answer, whatever it does.
+#[derive(Debug)]
+pub struct Refused;
+
+/// What every route may answer that reads a body or makes an agent work.
+#[derive(Debug)]
+pub struct CallRefused;
+
+type Responses = BTreeMap<String, RefOr<utoipa::openapi::response::Response>>;
+
+fn errors(list: &[(&str, &str)]) -> Responses {
+    let response = |description: &str| {
+        let content = Content::new(Some(utoipa::openapi::Ref::from_schema_name("Error")));
+        ResponseBuilder::new()
+            .description(description)
+            .content("application/json", content)
+            .build()
+    };
+    let list = list
+        .iter()
+        .map(|(code, description)| ((*code).to_owned(), response(description)));
+    ResponsesBuilder::new()
+        .responses_from_iter(list)
+        .build()
+        .into()
+}
+
+const REFUSED: [(&str, &str); 3] = [
+    (
+        "400",
+        "The request is malformed, or cannot be done: invalid, unsupported",
+    ),
+    (
+        "401",
+        "A token is needed, or this one may not do it: unauthorized",
+    ),
+    ("500", "A fault of the hub: internal"),
+];
+
+const CALL_REFUSED: [(&str, &str); 6] = [
+    ("404", "No such thing, or none of yours: not_found"),
+    ("409", "The id is in use, or it is done already: conflict"),
+    ("413", "The message or the answer is too large: too_large"),
+    (
+        "429",
+        "Too much is open, or the agents would call in a loop: busy, rate_limited, loop",
+    ),
+    (
+        "502",
+        "The agent is offline or failed, or the hub is stopping: offline, crashed, stopping, the agent's own code",
+    ),
+    ("504", "A clock ran out: timeout"),
+];
+
+impl IntoResponses for Refused {
+    fn responses() -> Responses {
+        errors(&REFUSED)
+    }
+}
+
+impl IntoResponses for CallRefused {
+    fn responses() -> Responses {
+        errors(&[&REFUSED[..], &CALL_REFUSED[..]].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_core::failure::Reason;
+
+    use super::{super::status, *};
+
+    #[test]
+    fn every_code_a_failure_can_have_is_in_the_description() {
+        let described = CallRefused::responses();
+        for name in [
+            "invalid",
+            "unsupported",
+            "too_large",
+            "unauthorized",
+            "not_found",
+            "offline",
+            "stopping",
+            "busy",
+            "rate_limited",
+            "loop",
+            "conflict",
+            "timeout",
+            "cancelled",
+            "session_unknown",
+            "crashed",
+            "slow_reader",
+            "internal",
+            "an_agents_own",
+        ] {
+            let code = status(&Reason::from_name(name));
+            assert!(described.contains_key(code.as_str()), "{name}: {code}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `GET /v1/teams/{id}/events`: everything that happens in a team, as the seed's envelopes over SSE; with an upgrade, the
+//! socket on which an outside runtime publishes. A reader that comes back goes on from the last event that it has.
+
+use axum::{
+    Extension,
+    extract::{Request, State},
+    response::{IntoResponse as _, Response},
+};
+use futures_util::{StreamExt as _, stream};
+use http::{HeaderMap, header::UPGRADE};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    team::stage::{Missed, Pending, Seen, Since, Told, Viewing},
+};
+use jackfield_kit::{
+    api::{
+        CallRefused, ErrorView, Id, Params, Problem, header, invalid,
+        leash::{Leash, respond},
+    },
+    server::Peer,
+    sse::SseFrame,
+    upgrade::Upgrade,
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    DOOR, TeamDoor,
+    actor::{Actor, ActsAs},
+    publisher, translate,
+    view::{TaskList, TaskView, Team},
+    viewer,
+};
+
+/// Watches a team: what its members say and do, and its task board.
+///
+/// First `snapshot`, how everything stands; then the retained events and what comes, each as `envelope` with the id
+/// `RUN:SEQUENCE`. `gap` says which are gone. `failed` ends it: the token was revoked, the hub stops, the team was removed.
+/// With an upgrade to WebSocket, envelopes are published here, each answered.
+#[utoipa::path(
+    get,
+    path = "/v1/teams/{id}/events",
+    tag = "teams",
+    params(
+        ("id" = String, Path, description = "The team"),
+        ("after_sequence" = Option<u64>, Query, description = "Go on after this event of the current run"),
+        ("replay" = Option<bool>, Query, description = "Whether the retained events are told again; they are if not said"),
+        ("Last-Event-ID" = Option<String>, Header, description = "Go on after this event"),
+        ActsAs,
+    ),
+    responses(
+        (status = 200, description = "The events", content_type = "text/event-stream", body = String),
+        CallRefused,
+    ),
+)]
+pub(crate) async fn events(
+    State(door): State<TeamDoor>,
+    Actor(principal): Actor,
+    Id(id): Id,
+    mut params: Params,
+    peer: Option<Extension<Peer>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (mut parts, _) = request.into_parts();
+    if wants_socket(&parts.headers) {
+        params.finish()?;
+        return match Upgrade::from_parts(&mut parts) {
+            Ok(upgrade) => publisher::open(door, principal, id, peer, upgrade),
+            Err(bad) => Ok(bad.into_response()),
+        };
+    }
+    let asked = viewer::since(&mut params)?;
+    params.finish()?;
+    // A reader that was cut comes back with the query it had, and with this.
+    let since = match header(&parts.headers, "last-event-id")? {
+        Some(last) => after(last)?,
+        None => asked,
+    };
+    let (team, viewing) = door.hub.view_team(&principal, &id, &since)?;
+    // The board is not for those who only see what came of their own calls.
+    let tasks = door.hub.board(&principal, &id).unwrap_or_default();
+    let pending = viewing.pending();
+    let first = frame(
+        "snapshot",
+        &Snapshot {
+            team: Team::from(&team),
+            tasks: TaskList::from(tasks).tasks,
+            approvals: pending.iter().map(Approval::from).collect(),
+        },
+    );
+    let reader = Reader {
+        team: id,
+        viewing: Some(viewing),
+    };
+    let seen = stream::unfold(reader, |mut reader| async move {
+        reader.next().await.map(|frame| (frame, reader))
+    });
+    let leash = Leash::until_stop(&principal, door.tasks.stop_token());
+    let frames = stream::iter([first]).chain(seen);
+    Ok(respond(&door.hub, DOOR, leash, failed, frames))
+}
+
+fn wants_socket(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(UPGRADE).iter();
+    let mut values = values.filter_map(|value| value.to_str().ok());
+    values.any(|value| value.to_ascii_lowercase().contains("websocket"))
+}
+
+/// Reads the id of an event.
+fn after(id: &str) -> Result<Since, Failure> {
+    let read = id.rsplit_once(':').and_then(|(run, sequence)| {
+        let sequence = sequence.parse().ok()?;
+        Some(Since::After(Some(run.to_owned()), sequence))
+    });
+    read.ok_or_else(|| invalid("header Last-Event-ID must be the id of an event: RUN:SEQUENCE"))
+}
+
+struct Reader {
+    team: String,
+    /// Gone when all was said.
+    viewing: Option<Viewing>,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<SseFrame> {
+        match self.viewing.as_mut()?.next().await {
+            Some(Seen::Event(told)) => Some(envelope(&told, &self.team)),
+            Some(Seen::Missed(missed)) => Some(gap(&missed)),
+            None => {
+                self.viewing = None;
+                let text = format!("team {} was removed", self.team);
+                Some(failed(&Failure::new(Reason::NotFound, text)))
+            }
+        }
+    }
+}
+
+/// How a team stands when a reader comes.
+#[derive(Serialize)]
+struct Snapshot<'a> {
+    team: Team,
+    tasks: Vec<TaskView>,
+    approvals: Vec<Approval<'a>>,
+}
+
+/// A question that waits for a decision.
+#[derive(Serialize)]
+struct Approval<'a> {
+    route_key: &'a str,
+    invocation_id: &'a str,
+    tool_name: &'a str,
+    arguments: &'a RawValue,
+}
+
+impl<'a> From<&'a Pending> for Approval<'a> {
+    fn from(pending: &'a Pending) -> Self {
+        Self {
+            route_key: &pending.route,
+            invocation_id: &pending.of.id,
+            tool_name: &pending.of.tool,
+            arguments: pending.arguments.raw(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Gap<'a> {
+    team_run_id: &'a str,
+    from_sequence: u64,
+    to_sequence: u64,
+}
+
+fn envelope(told: &Told, team: &str) -> SseFrame {
+    SseFrame::data(translate::envelope(told, team))
+        .with_event("envelope")
+        .with_id(format!("{}:{}", told.run.id, told.sequence))
+}
+
+fn gap(missed: &Missed) -> SseFrame {
+    let gap = Gap {
+        team_run_id: &missed.run.id,
+        from_sequence: missed.from,
+        to_sequence: missed.to,
+    };
+    frame("gap", &gap)
+}
+
+fn failed(failure: &Failure) -> SseFrame {
+    frame("failed", &ErrorView::from(failure))
+}
+
+fn frame(event: &'static str, data: &impl Serialize) -> SseFrame {
+    // Texts, numbers and lists of them cannot fail to be written.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    SseFrame::data(data).with_event(event)
+}

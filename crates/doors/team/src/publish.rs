@@ -1,0 +1,128 @@
+//! `POST /v1/teams/{id}/events`: what an outside runtime says of a team. An envelope is judged to its innermost event,
+//! kept whole, and shown with the rest; of a list all are, or none.
+
+mod claim;
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+use jackfield_core::{
+    event,
+    failure::{Failure, Reason},
+    hub::teams::Publication,
+    principal::Principal,
+};
+use jackfield_kit::api::{CallRefused, Id, Problem, Text, invalid};
+use jackfield_wire::team::{Fill, Limits, Published, complete, read_envelopes};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::{
+    TeamDoor,
+    actor::{Actor, ActsAs},
+    teams::team_id,
+    translate,
+};
+
+/// What was published.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TeamEventsAccepted)]
+pub(crate) struct Accepted {
+    /// How many events were taken.
+    accepted: usize,
+    /// The run in which they are shown.
+    #[schema(value_type = String)]
+    team_run_id: Arc<str>,
+    /// The number of the last of them.
+    last_sequence: u64,
+}
+
+/// Publishes events of a team: one envelope, or a list of them, of which all are taken or none. Its owner may for every
+/// member, a member for itself. Unknown fields are kept.
+#[utoipa::path(
+    post,
+    path = "/v1/teams/{id}/events",
+    tag = "teams",
+    params(("id" = String, Path, description = "The team"), ActsAs),
+    request_body(content = serde_json::Value, description = "An envelope of the team protocol, or a list of them"),
+    responses((status = 202, description = "They are shown", body = Accepted), CallRefused),
+)]
+pub(crate) async fn publish(
+    State(door): State<TeamDoor>,
+    Actor(principal): Actor,
+    Id(id): Id,
+    Text(text): Text,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    let accepted = publish_text(&door, &principal, &id, &text)?;
+    Ok((StatusCode::ACCEPTED, Json(accepted)))
+}
+
+/// Publishes what a runtime wrote: one envelope or a list.
+pub(crate) fn publish_text(
+    door: &TeamDoor,
+    principal: &Principal,
+    team: &str,
+    text: &str,
+) -> Result<Accepted, Failure> {
+    let team = team_id(team)?;
+    let team = team.as_str();
+    // First: who may not publish here is not told what is wrong with the text.
+    let publisher = door.hub.publisher(principal, team)?;
+    let limits = Limits {
+        max_depth: door.hub.limits().json_depth,
+        ..Limits::default()
+    };
+    let envelopes = read_envelopes(text, &limits).map_err(|fault| invalid(fault.to_string()))?;
+    if envelopes.is_empty() {
+        return Err(invalid("the list is empty: what shall be published?"));
+    }
+    let is_list = text.trim_start().starts_with('[');
+    let mut checked = Vec::with_capacity(envelopes.len());
+    for (index, envelope) in envelopes.iter().enumerate() {
+        let at = if is_list {
+            format!("[{index}].")
+        } else {
+            String::new()
+        };
+        let claim = claim::of(envelope);
+        checked.push(publisher.check(&claim, &at)?);
+    }
+    let at = translate::time(Timestamp::now());
+    let envelopes = envelopes.iter().zip(checked);
+    let whole = envelopes.map(|(envelope, checked)| whole(envelope, checked, team, &at));
+    let whole = whole.collect::<Result<Vec<_>, _>>()?;
+    let accepted = whole.len();
+    let (run, last_sequence) = door.hub.publish(principal, team, whole)?;
+    Ok(Accepted {
+        accepted,
+        team_run_id: run.id.clone(),
+        last_sequence,
+    })
+}
+
+/// An envelope with what the runtime left out.
+fn whole(
+    envelope: &Published<'_>,
+    checked: Publication,
+    team: &str,
+    at: &str,
+) -> Result<(Publication, event::Json), Failure> {
+    let text = complete(
+        envelope,
+        &Fill {
+            team_id: team,
+            event_id: Uuid::new_v4().as_u128(),
+            at,
+            agent_id: checked.agent.as_ref().map(|agent| agent.as_str()),
+        },
+    );
+    let raw = RawValue::from_string(text).map_err(|error| {
+        tracing::error!(%error, "an envelope was completed to something that is no JSON");
+        Failure::new(Reason::Internal, "the envelope could not be completed")
+    })?;
+    Ok((checked, raw.into()))
+}

@@ -1,0 +1,89 @@
+//! The socket on which an outside runtime publishes: each text frame is what a request's body would be, and is answered with
+//! what that request would be answered, in order.
+
+use axum::{Extension, response::Response};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    principal::Principal,
+};
+use jackfield_kit::{
+    api::{ErrorView, Problem},
+    line::{Leave, Line, Step},
+    server::Peer,
+    upgrade::Upgrade,
+    ws::WsError,
+};
+use serde::Serialize;
+
+use crate::{DOOR, TeamDoor, publish::publish_text, viewer::line_parts};
+
+/// Answers the handshake. Whoever may not see the team is refused before.
+pub(crate) fn open(
+    door: TeamDoor,
+    principal: Principal,
+    team: String,
+    peer: Option<Extension<Peer>>,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    door.hub.team(&principal, &team)?;
+    let parts = line_parts(&door, peer);
+    let tasks = door.tasks.clone();
+    Ok(Line::open(upgrade, &tasks, parts, move |mut line| {
+        line.known(principal.grant.revoked.clone());
+        let mut publisher = Publisher {
+            door,
+            principal,
+            team,
+            line,
+        };
+        async move { publisher.run().await }
+    }))
+}
+
+struct Publisher {
+    door: TeamDoor,
+    principal: Principal,
+    team: String,
+    line: Line,
+}
+
+impl Publisher {
+    async fn run(&mut self) {
+        let leave = loop {
+            match self.line.next().await {
+                Step::Text(text) => {
+                    let published = publish_text(&self.door, &self.principal, &self.team, &text);
+                    match published {
+                        Ok(accepted) => self.say(&accepted),
+                        Err(failure) => self.refuse(&failure),
+                    }
+                }
+                Step::Binary => self.refuse(&Failure::new(
+                    Reason::Unsupported,
+                    "binary frames are not read here; send JSON in text frames",
+                )),
+                Step::Rang(_) | Step::Look => {}
+                Step::Broken(error) => {
+                    if matches!(error, WsError::TooLarge { .. }) {
+                        let text = format!("{error}; the connection is closed");
+                        self.refuse(&Failure::new(Reason::TooLarge, text));
+                    }
+                    break Leave::from(&error);
+                }
+                Step::Over(leave) => break leave,
+            }
+        };
+        self.line.part(leave).await;
+    }
+
+    fn refuse(&mut self, failure: &Failure) {
+        self.door.hub.metrics().refused(DOOR);
+        self.say(&ErrorView::from(failure));
+    }
+
+    fn say(&mut self, answer: &impl Serialize) {
+        // Texts and numbers cannot fail to be written.
+        let text = serde_json::to_string(answer).unwrap_or_default();
+        self.line.queue(&text);
+    }
+}

@@ -1,0 +1,206 @@
+//! `/v1/teams/{id}/messages`, `…/stop`, `…/decisions`: what viewers may do with a team, for those without a socket.
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+use jackfield_core::{
+    failure::{Failure, Reason},
+    hub::teams::{Decision, Undecided},
+    id::{CallId, TaskId},
+};
+use jackfield_kit::api::{Body, CallRefused, Id, Problem, invalid};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{
+    TeamDoor,
+    actor::{Actor, ActsAs},
+    teams::team_id,
+    translate,
+};
+
+/// Something that is said to a team.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TeamMessage)]
+pub(crate) struct MessageBody {
+    /// The words.
+    #[schema(min_length = 1)]
+    content: String,
+    /// The member that is meant, by name or route key; the coordinator if left out.
+    #[schema(nullable = false)]
+    target: Option<String>,
+}
+
+/// What became of something that was said to a team.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TeamMessageTaken)]
+pub(crate) struct Taken {
+    /// The task that was begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, nullable = false)]
+    task: Option<TaskId>,
+    /// Its call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, nullable = false)]
+    call: Option<CallId>,
+    /// It was the answer that the member waited for, and no task was begun.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    answered: bool,
+}
+
+/// Who shall stop.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TeamStop)]
+pub(crate) struct StopBody {
+    /// The member that shall stop, by name or route key, and all below it; everybody if left out.
+    #[schema(nullable = false)]
+    target: Option<String>,
+}
+
+/// What was stopped.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TeamStopped)]
+pub(crate) struct Stopped {
+    /// How many calls.
+    stopped: usize,
+}
+
+/// A decision on what a member asks.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TeamDecision)]
+pub(crate) struct DecisionBody {
+    /// What is asked.
+    invocation_id: String,
+    /// Yes or no.
+    approve: bool,
+    /// The member that asks, by name or route key; not needed where only one asks under this id.
+    #[schema(nullable = false)]
+    target: Option<String>,
+    /// Why.
+    #[schema(nullable = false)]
+    reason: Option<String>,
+    /// The run in which it was asked; refused if that is over.
+    #[schema(nullable = false)]
+    team_run_id: Option<String>,
+}
+
+/// Nothing more to say.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TeamDecided)]
+pub(crate) struct Decided {}
+
+/// Says something to a team, or to one of its members. Answers as soon as it is kept; what comes of it is shown on the
+/// team's stream, and the task is read like any other.
+#[utoipa::path(
+    post,
+    path = "/v1/teams/{id}/messages",
+    tag = "teams",
+    params(("id" = String, Path, description = "The team"), ActsAs),
+    request_body = MessageBody,
+    responses((status = 202, description = "It is kept", body = Taken), CallRefused),
+)]
+pub(crate) async fn say(
+    State(door): State<TeamDoor>,
+    Actor(principal): Actor,
+    Id(id): Id,
+    Body(body): Body<MessageBody>,
+) -> Result<(StatusCode, Json<Taken>), Problem> {
+    let id = team_id(&id)?;
+    if body.content.trim().is_empty() {
+        return Err(invalid("field \"content\" is empty: what shall be said?").into());
+    }
+    let message = translate::message(body.content, &[], Vec::new());
+    let target = body.target.as_deref();
+    let said = door
+        .hub
+        .say_to_team(&principal, id.as_str(), target, message);
+    let record = said.await?.map(|task| task.record());
+    let taken = Taken {
+        answered: record.is_none(),
+        task: record.as_ref().map(|record| record.id),
+        call: record.map(|record| record.call),
+    };
+    Ok((StatusCode::ACCEPTED, Json(taken)))
+}
+
+/// Stops what goes on in a team, or at one of its members: all of it for the team's owner, what came of their own calls
+/// for others.
+#[utoipa::path(
+    post,
+    path = "/v1/teams/{id}/stop",
+    tag = "teams",
+    params(("id" = String, Path, description = "The team"), ActsAs),
+    request_body = Option<StopBody>,
+    responses((status = 202, description = "They are told to stop", body = Stopped), CallRefused),
+)]
+pub(crate) async fn stop(
+    State(door): State<TeamDoor>,
+    Actor(principal): Actor,
+    Id(id): Id,
+    body: Option<Body<StopBody>>,
+) -> Result<(StatusCode, Json<Stopped>), Problem> {
+    let id = team_id(&id)?;
+    let target = body.and_then(|body| body.0.target);
+    let stopped = door
+        .hub
+        .stop_team(&principal, id.as_str(), target.as_deref())?;
+    Ok((StatusCode::ACCEPTED, Json(Stopped { stopped })))
+}
+
+/// Decides what a member asks: whether it may use a tool. The team's owner may, and whose call it is, where the asking
+/// agent's owner lets them.
+#[utoipa::path(
+    post,
+    path = "/v1/teams/{id}/decisions",
+    tag = "teams",
+    params(("id" = String, Path, description = "The team"), ActsAs),
+    request_body = DecisionBody,
+    responses((status = 200, description = "It is decided", body = Decided), CallRefused),
+)]
+pub(crate) async fn decide(
+    State(door): State<TeamDoor>,
+    Actor(principal): Actor,
+    Id(id): Id,
+    Body(body): Body<DecisionBody>,
+) -> Result<Json<Decided>, Problem> {
+    let id = team_id(&id)?;
+    let decision = Decision {
+        run: body.team_run_id,
+        target: body.target,
+        invocation: body.invocation_id,
+        approved: body.approve,
+        reason: body.reason,
+    };
+    match door.hub.decide(&principal, id.as_str(), &decision) {
+        Ok(()) => Ok(Json(Decided {})),
+        Err(undecided) => Err(failure(undecided, &decision).into()),
+    }
+}
+
+fn failure(undecided: Undecided, decision: &Decision) -> Failure {
+    match undecided {
+        Undecided::NotPending => Failure::new(
+            Reason::NotFound,
+            "field \"invocation_id\": nobody in this team waits for a decision of this id",
+        ),
+        Undecided::Stale => Failure::new(
+            Reason::Conflict,
+            "field \"team_run_id\": that run is over; see GET /v1/teams/{id}",
+        ),
+        Undecided::OtherMember if decision.target.is_none() => Failure::new(
+            Reason::Conflict,
+            "field \"target\" is needed: several members wait for a decision of this id",
+        ),
+        Undecided::OtherMember => Failure::new(
+            Reason::Conflict,
+            "field \"target\": that member waits for no decision of this id, but another does",
+        ),
+        Undecided::NotAllowed => Failure::new(
+            Reason::Unauthorized,
+            "the owner of the asking agent decides this, or of a team that is theirs too",
+        ),
+        Undecided::Failed(failure) => failure,
+    }
+}

@@ -1,0 +1,199 @@
+//! `/v1/teams/{id}/tasks`: the board of a team. What changes on it is an event of the team's stream.
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+use jackfield_core::team::board::{BoardStatus, NewDeliverable, NewTask, TaskChange};
+use jackfield_kit::{
+    api::{Body, CallRefused, ErrorView, Id, Ids, Problem, Refused, invalid},
+    json::Object,
+};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::{
+    TeamDoor,
+    actor::{Actor, ActsAs},
+    teams::team_id,
+    view::{TaskList, TaskView},
+};
+
+/// Tasks that are to be added to a board.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewTeamTasks)]
+pub(crate) struct NewTasks {
+    /// All of them, or none if one is refused.
+    #[schema(value_type = Vec<TaskBody>, min_items = 1)]
+    tasks: Vec<Object<TaskBody>>,
+    /// The member that adds them; the coordinator, or the member that asks, if left out.
+    #[schema(nullable = false)]
+    agent_name: Option<String>,
+}
+
+/// A task that is to be added to a board.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewTeamTask)]
+pub(crate) struct TaskBody {
+    /// Its name, which no other task of the board has.
+    #[schema(min_length = 1)]
+    task_name: String,
+    /// The member that does it, by name or route key.
+    assignee_name: String,
+    /// What is to do.
+    #[serde(default)]
+    description: String,
+    /// The tasks that come before it, by name or id: those of the board, and those added with it.
+    #[serde(default)]
+    dependencies: Vec<String>,
+}
+
+impl From<TaskBody> for NewTask {
+    fn from(body: TaskBody) -> Self {
+        Self {
+            name: body.task_name,
+            assignee: body.assignee_name,
+            description: body.description,
+            dependencies: body.dependencies,
+        }
+    }
+}
+
+/// What is to be changed of a task; what is not named stays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TeamTaskChange)]
+pub(crate) struct ChangeBody {
+    /// Where it stands; any may follow any other.
+    #[schema(value_type = Option<String>, nullable = false, pattern = "^(not_started|queued|in_progress|completed|blocked|failed)$")]
+    status: Option<BoardStatus>,
+    /// What it gave, besides what it gave before.
+    #[serde(default)]
+    #[schema(value_type = Vec<DeliverableBody>)]
+    deliverables: Vec<Object<DeliverableBody>>,
+    /// All tasks that come before it, by name or id.
+    #[schema(nullable = false)]
+    dependencies: Option<Vec<String>>,
+    /// The member that does it, by name or route key.
+    #[schema(nullable = false)]
+    assignee_name: Option<String>,
+    /// What is to do.
+    #[schema(nullable = false)]
+    description: Option<String>,
+    /// The member that says so; the coordinator, or the member that asks, if left out.
+    #[schema(nullable = false)]
+    agent_name: Option<String>,
+}
+
+/// A file that a task gave.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewDeliverable)]
+pub(crate) struct DeliverableBody {
+    /// Where it is.
+    #[schema(min_length = 1)]
+    file_path: String,
+    /// What it is.
+    #[serde(default)]
+    summary: String,
+}
+
+impl From<DeliverableBody> for NewDeliverable {
+    fn from(body: DeliverableBody) -> Self {
+        Self {
+            file_path: body.file_path,
+            summary: body.summary,
+        }
+    }
+}
+
+/// Lists the tasks of a team's board, oldest first. Its owner, its members and those who may watch it may.
+#[utoipa::path(
+    get,
+    path = "/v1/teams/{id}/tasks",
+    tag = "teams",
+    params(("id" = String, Path, description = "The team"), ActsAs),
+    responses(
+        (status = 200, description = "The board", body = TaskList),
+        Refused,
+        (status = 404, description = "No such team, or none that you may see: not_found", body = ErrorView),
+    ),
+)]
+pub(crate) async fn list(
+    State(door): State<TeamDoor>,
+    Actor(principal): Actor,
+    Id(id): Id,
+) -> Result<Json<TaskList>, Problem> {
+    let id = team_id(&id)?;
+    let tasks = door.hub.board(&principal, id.as_str())?;
+    Ok(Json(tasks.into()))
+}
+
+/// Adds tasks to a team's board. Its owner and its members may.
+#[utoipa::path(
+    post,
+    path = "/v1/teams/{id}/tasks",
+    tag = "teams",
+    params(("id" = String, Path, description = "The team"), ActsAs),
+    request_body = NewTasks,
+    responses((status = 201, description = "The tasks that were added", body = TaskList), CallRefused),
+)]
+pub(crate) async fn add(
+    State(door): State<TeamDoor>,
+    Actor(principal): Actor,
+    Id(id): Id,
+    Body(new): Body<NewTasks>,
+) -> Result<(StatusCode, Json<TaskList>), Problem> {
+    let id = team_id(&id)?;
+    let tasks = new.tasks.into_iter().map(|task| task.0.into()).collect();
+    let by = new.agent_name.as_deref();
+    let (added, saved) = door
+        .hub
+        .add_board_tasks(&principal, id.as_str(), tasks, by)?;
+    saved.await?;
+    Ok((StatusCode::CREATED, Json(added.into())))
+}
+
+/// Changes a task of a team's board, given by its id or its name. The team's owner and its members may.
+#[utoipa::path(
+    patch,
+    path = "/v1/teams/{id}/tasks/{task}",
+    tag = "teams",
+    params(
+        ("id" = String, Path, description = "The team"),
+        ("task" = String, Path, description = "The task's id or name"),
+        ActsAs,
+    ),
+    request_body = ChangeBody,
+    responses((status = 200, description = "The task as it is now", body = TaskView), CallRefused),
+)]
+pub(crate) async fn change(
+    State(door): State<TeamDoor>,
+    Actor(principal): Actor,
+    Ids(id, task): Ids,
+    Body(body): Body<ChangeBody>,
+) -> Result<Json<TaskView>, Problem> {
+    let id = team_id(&id)?;
+    let by = body.agent_name.as_deref();
+    let change = TaskChange {
+        status: body.status,
+        deliverables: body
+            .deliverables
+            .into_iter()
+            .map(|it| it.0.into())
+            .collect(),
+        dependencies: body.dependencies,
+        assignee: body.assignee_name,
+        description: body.description,
+    };
+    if change == TaskChange::default() {
+        let text = "the body changes nothing: give status, deliverables, dependencies, assignee_name or description";
+        return Err(invalid(text).into());
+    }
+    let changed = door
+        .hub
+        .change_board_task(&principal, id.as_str(), &task, change, by);
+    let (task, saved) = changed?;
+    saved.await?;
+    Ok(Json(task.into()))
+}

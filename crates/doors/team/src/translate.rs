@@ -1,0 +1,427 @@
+//! Between what the core shows of a team and the protocol's types: pure functions.
+
+mod tasks;
+
+use jackfield_core::{
+    event::{File, Message, Part},
+    team::{
+        board::{BoardChange, BoardStatus, BoardTask},
+        event::{
+            Body, Invocation, MadeArtifact, MemberEvent, MemberStatus, Node, SegmentKind,
+            StatusChange, TeamStatus,
+        },
+        stage::{Pending, Run, Told},
+        tree::Place,
+    },
+};
+use jackfield_wire::team as wire;
+use jiff::Timestamp;
+
+use self::tasks::Plan;
+pub(crate) use self::tasks::{BoardForm, deliverable, snapshot_tasks};
+
+/// The hub is one node to those who know of several.
+const NODE: &str = "hub";
+/// What the protocol calls a message from one member to another, unless a runtime has its own words.
+const DIRECT_MESSAGE: &str = "direct_message";
+
+/// A time as the protocol writes it.
+pub(crate) fn time(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+pub(crate) fn team_status(status: TeamStatus) -> wire::TeamStatus {
+    match status {
+        TeamStatus::Starting => wire::TeamStatus::Starting,
+        TeamStatus::Idle => wire::TeamStatus::Idle,
+        TeamStatus::Running => wire::TeamStatus::Running,
+        TeamStatus::Paused => wire::TeamStatus::Paused,
+        TeamStatus::Error => wire::TeamStatus::Error,
+        TeamStatus::ShuttingDown => wire::TeamStatus::ShuttingDown,
+    }
+}
+
+pub(crate) fn member_status(status: MemberStatus) -> wire::AgentStatus {
+    match status {
+        MemberStatus::Uninitialized => wire::AgentStatus::Uninitialized,
+        MemberStatus::Bootstrapping => wire::AgentStatus::Bootstrapping,
+        MemberStatus::Idle => wire::AgentStatus::Idle,
+        MemberStatus::ProcessingUserInput => wire::AgentStatus::ProcessingUserInput,
+        MemberStatus::AwaitingLlmResponse => wire::AgentStatus::AwaitingLlmResponse,
+        MemberStatus::AnalyzingLlmResponse => wire::AgentStatus::AnalyzingLlmResponse,
+        MemberStatus::AwaitingToolApproval => wire::AgentStatus::AwaitingToolApproval,
+        MemberStatus::ToolDenied => wire::AgentStatus::ToolDenied,
+        MemberStatus::ExecutingTool => wire::AgentStatus::ExecutingTool,
+        MemberStatus::ProcessingToolResult => wire::AgentStatus::ProcessingToolResult,
+        MemberStatus::ShuttingDown => wire::AgentStatus::ShuttingDown,
+        MemberStatus::ShutdownComplete => wire::AgentStatus::ShutdownComplete,
+        MemberStatus::Error => wire::AgentStatus::Error,
+    }
+}
+
+/// The message that an event becomes for the viewers of a team, if it becomes one.
+pub(crate) fn flat(told: &Told, team: &str, form: BoardForm) -> String {
+    let mut out = String::new();
+    with_event(told, team, form, |event, stamp| {
+        wire::flatten(event, Some(stamp), &mut out);
+    });
+    out
+}
+
+/// How far the tasks are by `now` that were begun when others were added: the web client forgets it with every addition.
+/// Without numbers, so that a client that comes back takes it again; what was true then would undo what came later.
+pub(crate) fn begun(told: &Told, team: &str, now: &[BoardTask], each: &mut dyn FnMut(&str)) {
+    let Body::Board(BoardChange::Created { all, .. }) = &*told.body else {
+        return;
+    };
+    let was_begun = |task: &&BoardTask| {
+        let mut all = all.iter();
+        all.any(|it| it.id == task.id && it.status != BoardStatus::NotStarted)
+    };
+    let begun: Vec<_> = now.iter().filter(was_begun).cloned().collect();
+    let place = Standing::new(team, &told.path, told.at);
+    tasks::each_status(&begun, &mut |source| each(&place.flat(source)));
+}
+
+/// The message that an event becomes for the viewers of one agent, if it becomes one.
+pub(crate) fn single(told: &Told) -> String {
+    let mut out = String::new();
+    with_event(told, "", BoardForm::Added, |event, _| {
+        wire::flatten_single(event, &mut out);
+    });
+    out
+}
+
+/// The event as the seed's envelope.
+pub(crate) fn envelope(told: &Told, team: &str) -> String {
+    let mut out = String::new();
+    with_event(told, team, BoardForm::Added, |event, stamp| {
+        wire::write_envelope(event, stamp, &mut out);
+    });
+    out
+}
+
+fn nodes(path: &[Node]) -> Vec<wire::Node<'_>> {
+    let nodes = path.iter().map(|node| wire::Node {
+        name: &node.name,
+        team_id: node.team.as_str(),
+    });
+    nodes.collect()
+}
+
+/// Gives an event and its place in the run to `write`.
+fn with_event(
+    told: &Told,
+    team: &str,
+    form: BoardForm,
+    write: impl FnOnce(&wire::Outgoing<'_>, &wire::Stamp<'_>),
+) {
+    let at = time(told.at);
+    let path = nodes(&told.path);
+    let plan = match &*told.body {
+        Body::Board(change) => Plan::of(change, form),
+        Body::Team { .. } | Body::Member { .. } | Body::Published(_) => Plan::default(),
+    };
+    let tasks = plan.tasks();
+    let source = match &*told.body {
+        Body::Team { new, old, error } => wire::Source::Team {
+            new: team_status(*new),
+            old: old.map(team_status),
+            error_message: error.as_deref(),
+        },
+        Body::Member { name, agent, event } => wire::Source::Agent {
+            name,
+            agent_id: agent.as_str(),
+            event: member_event(event),
+        },
+        Body::Board(BoardChange::Created { .. }) => wire::Source::TasksCreated { tasks: &tasks },
+        Body::Board(BoardChange::Status { task, new, by, .. }) => wire::Source::TaskStatus {
+            task_id: task,
+            new_status: new.name(),
+            agent_name: by,
+            deliverables: plan.given(),
+        },
+        Body::Published(json) => wire::Source::Published(json.raw()),
+    };
+    let origin = match &*told.body {
+        Body::Published(_) => "remote",
+        Body::Team { .. } | Body::Member { .. } | Body::Board(_) => "local",
+    };
+    let event = wire::Outgoing {
+        team_id: team,
+        path: &path,
+        event_id: told.id,
+        at: &at,
+        source,
+    };
+    write(&event, &stamp(&told.run, told.sequence, origin, &at));
+}
+
+fn stamp<'a>(run: &'a Run, sequence: u64, origin: &'static str, at: &'a str) -> wire::Stamp<'a> {
+    wire::Stamp {
+        team_run_id: &run.id,
+        run_version: run.version,
+        sequence,
+        source_node_id: NODE,
+        origin,
+        received_at: at,
+    }
+}
+
+fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
+    match event {
+        MemberEvent::SegmentStart { id, kind, tool } => {
+            wire::MemberEvent::Segment(wire::Segment::Start {
+                id,
+                kind: segment_kind(*kind),
+                metadata: tool.as_deref().map(|tool| wire::Metadata {
+                    tool_name: Some(tool),
+                    arguments: None,
+                }),
+            })
+        }
+        MemberEvent::SegmentContent { id, kind, delta } => {
+            let kind = Some(segment_kind(*kind));
+            wire::MemberEvent::Segment(wire::Segment::Content { id, kind, delta })
+        }
+        MemberEvent::SegmentEnd {
+            id,
+            tool,
+            arguments,
+        } => wire::MemberEvent::Segment(wire::Segment::End {
+            id,
+            metadata: (tool.is_some() || arguments.is_some()).then(|| wire::Metadata {
+                tool_name: tool.as_deref(),
+                arguments: arguments.as_ref().map(|json| json.raw()),
+            }),
+        }),
+        MemberEvent::Status(StatusChange {
+            new,
+            old,
+            tool,
+            error,
+        }) => wire::MemberEvent::Status {
+            new: member_status(*new),
+            old: old.map(member_status),
+            trigger: None,
+            tool_name: tool.as_deref(),
+            error_message: error.as_deref(),
+        },
+        MemberEvent::Complete { content, usage } => wire::MemberEvent::Complete {
+            content,
+            usage: usage.as_ref().map(|json| json.raw()),
+            reasoning: None,
+            image_urls: &[],
+            audio_urls: &[],
+            video_urls: &[],
+        },
+        MemberEvent::ApprovalRequested {
+            of: Invocation { id, tool },
+            arguments,
+        } => wire::MemberEvent::ApprovalRequested {
+            invocation_id: id,
+            tool_name: tool,
+            arguments: arguments.raw(),
+            turn_id: None,
+        },
+        MemberEvent::Approved {
+            of: Invocation { id, tool },
+            reason,
+        } => wire::MemberEvent::Approved {
+            invocation_id: id,
+            tool_name: tool,
+            reason: reason.as_deref(),
+        },
+        MemberEvent::Denied {
+            of: Invocation { id, tool },
+            reason,
+        } => wire::MemberEvent::Denied {
+            invocation_id: id,
+            tool_name: tool,
+            reason,
+        },
+        MemberEvent::ToolStarted {
+            of: Invocation { id, tool },
+            arguments,
+        } => wire::MemberEvent::ToolStarted {
+            invocation_id: id,
+            tool_name: tool,
+            arguments: arguments.as_ref().map(|json| json.raw()),
+        },
+        MemberEvent::ToolSucceeded {
+            of: Invocation { id, tool },
+            result,
+        } => wire::MemberEvent::ToolSucceeded {
+            invocation_id: id,
+            tool_name: tool,
+            result: result.as_ref().map(|json| json.raw()),
+        },
+        MemberEvent::ToolFailed {
+            of: Invocation { id, tool },
+            error,
+        } => wire::MemberEvent::ToolFailed {
+            invocation_id: id,
+            tool_name: tool,
+            error,
+        },
+        MemberEvent::Log {
+            of: Invocation { id, tool },
+            entry,
+        } => wire::MemberEvent::ToolLog {
+            entry,
+            tool_invocation_id: id,
+            tool_name: tool,
+        },
+        MemberEvent::InterAgent {
+            sender,
+            recipient,
+            content,
+        } => wire::MemberEvent::InterAgent {
+            sender_agent_id: sender.as_str(),
+            recipient_role_name: recipient,
+            content,
+            message_type: DIRECT_MESSAGE,
+        },
+        MemberEvent::Artifact(made) => artifact(made),
+        MemberEvent::Error { code, message } => wire::MemberEvent::Error {
+            code,
+            message,
+            details: None,
+        },
+    }
+}
+
+fn segment_kind(kind: SegmentKind) -> wire::SegmentKind {
+    match kind {
+        SegmentKind::Text => wire::SegmentKind::Text,
+        SegmentKind::Reasoning => wire::SegmentKind::Reasoning,
+        SegmentKind::ToolCall => wire::SegmentKind::ToolCall,
+    }
+}
+
+fn artifact(made: &MadeArtifact) -> wire::MemberEvent<'_> {
+    let MadeArtifact {
+        id,
+        path,
+        kind,
+        url,
+        is_whole,
+    } = made;
+    if *is_whole {
+        wire::MemberEvent::ArtifactPersisted {
+            artifact_id: id,
+            path,
+            kind,
+            url: url.as_deref(),
+        }
+    } else {
+        wire::MemberEvent::ArtifactUpdated {
+            artifact_id: Some(id),
+            path,
+            kind,
+        }
+    }
+}
+
+/// How things stand at some place of a team: messages without a place in the run.
+#[derive(Debug)]
+pub(crate) struct Standing<'a> {
+    team: &'a str,
+    path: Vec<wire::Node<'a>>,
+    at: String,
+}
+
+impl<'a> Standing<'a> {
+    pub(crate) fn new(team: &'a str, path: &'a [Node], at: Timestamp) -> Self {
+        Self {
+            team,
+            path: nodes(path),
+            at: time(at),
+        }
+    }
+
+    fn event<'e>(&'e self, source: wire::Source<'e>) -> wire::Outgoing<'e> {
+        wire::Outgoing {
+            team_id: self.team,
+            path: &self.path,
+            event_id: 0,
+            at: &self.at,
+            source,
+        }
+    }
+
+    /// The message of it.
+    pub(crate) fn flat(&self, source: wire::Source<'_>) -> String {
+        let mut out = String::new();
+        wire::flatten(&self.event(source), None, &mut out);
+        out
+    }
+
+    /// The messages of a question that waits for a viewer, in the order in which the web client needs them: it knows a
+    /// tool call by its segment.
+    pub(crate) fn asked(&self, place: &Place, pending: &Pending, run: &Run) -> [String; 3] {
+        let Invocation { id, tool } = &pending.of;
+        let (id, kind) = (&**id, wire::SegmentKind::ToolCall);
+        let metadata = |arguments| {
+            Some(wire::Metadata {
+                tool_name: Some(tool),
+                arguments,
+            })
+        };
+        let (began, whole) = (metadata(None), metadata(Some(pending.arguments.raw())));
+        let start = wire::Segment::Start {
+            id,
+            kind,
+            metadata: began,
+        };
+        let end = wire::Segment::End {
+            id,
+            metadata: whole,
+        };
+        let asks = wire::MemberEvent::ApprovalRequested {
+            invocation_id: id,
+            tool_name: tool,
+            arguments: pending.arguments.raw(),
+            turn_id: None,
+        };
+        let said = |event| wire::Source::Agent {
+            name: &place.name,
+            agent_id: place.agent.as_str(),
+            event,
+        };
+        let stamped = |sequence, event| {
+            let stamp = stamp(run, sequence, "local", &self.at);
+            let mut out = String::new();
+            wire::flatten(&self.event(said(event)), Some(&stamp), &mut out);
+            out
+        };
+        [
+            // A client that has the tool would begin another one: it drops what has a number that it has passed.
+            stamped(pending.sequence, wire::MemberEvent::Segment(start)),
+            self.flat(said(wire::MemberEvent::Segment(end))),
+            stamped(0, asks),
+        ]
+    }
+}
+
+/// What a viewer says to a member.
+pub(crate) fn message(content: String, files: &[String], image_urls: Vec<String>) -> Message {
+    let mut text = content;
+    if !files.is_empty() {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str("Context files:");
+        for path in files {
+            text.push_str("\n- ");
+            text.push_str(path);
+        }
+    }
+    let mut parts = vec![Part::Text(text)];
+    let images = image_urls.into_iter();
+    parts.extend(images.map(|url| Part::File(File::at(url, None, None))));
+    Message {
+        parts,
+        ..Message::default()
+    }
+}

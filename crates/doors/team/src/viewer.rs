@@ -1,0 +1,113 @@
+//! Viewers on a WebSocket: of a team (`/ws/agent-team/{id}`) and of one agent (`/ws/agent/{id}`). Whoever may not come in is
+//! refused before the upgrade; whoever names a team that is not there is told so after it, as the protocol has it.
+
+mod orders;
+mod session;
+mod snapshot;
+
+use axum::{Extension, Router, extract::State, response::Response, routing::get};
+use jackfield_core::{failure::Failure, principal::Principal, team::stage::Since};
+use jackfield_kit::{
+    api::{Caller, Id, Params, Problem, invalid},
+    line::{Line, LineParts},
+    server::Peer,
+    upgrade::Upgrade,
+};
+
+use self::session::Session;
+use crate::{DOOR, TeamDoor, translate::BoardForm};
+
+/// The routes.
+pub(crate) fn router(door: TeamDoor) -> Router {
+    Router::new()
+        .route("/ws/agent-team/{id}", get(view_team))
+        .route("/ws/agent/{id}", get(view_agent))
+        .with_state(door)
+}
+
+/// What is viewed.
+#[derive(Debug, Clone)]
+enum Subject {
+    /// A team, with its board in this form.
+    Team(String, BoardForm),
+    /// One agent alone.
+    Agent(String),
+}
+
+async fn view_team(
+    State(door): State<TeamDoor>,
+    Caller(principal): Caller,
+    Id(id): Id,
+    mut params: Params,
+    peer: Option<Extension<Peer>>,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let since = since(&mut params)?;
+    let form = match params.one::<String>("tasks")?.as_deref() {
+        None | Some("all") => BoardForm::All,
+        Some("delta") => BoardForm::Added,
+        Some(_) => return Err(invalid("query parameter tasks must be all or delta").into()),
+    };
+    params.finish()?;
+    let subject = Subject::Team(id, form);
+    Ok(open(door, principal, subject, since, peer, upgrade))
+}
+
+/// The published client of this address knows no numbers: it would show twice what it is shown again. So the past comes
+/// only to those who ask for it.
+async fn view_agent(
+    State(door): State<TeamDoor>,
+    Caller(principal): Caller,
+    Id(id): Id,
+    mut params: Params,
+    peer: Option<Extension<Peer>>,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let since = match params.one("replay")? {
+        Some(true) => Since::Tail,
+        Some(false) | None => Since::Now,
+    };
+    params.finish()?;
+    let subject = Subject::Agent(id);
+    Ok(open(door, principal, subject, since, peer, upgrade))
+}
+
+/// Where a viewer of a team begins: the parameters `after_sequence` and `replay`.
+pub(crate) fn since(params: &mut Params) -> Result<Since, Failure> {
+    match (params.one("after_sequence")?, params.one("replay")?) {
+        (Some(_), Some(false)) => Err(invalid(
+            "query parameter after_sequence asks for what replay=false leaves out; give one of them",
+        )),
+        (Some(sequence), _) => Ok(Since::After(None, sequence)),
+        (None, Some(false)) => Ok(Since::Now),
+        (None, Some(true) | None) => Ok(Since::Tail),
+    }
+}
+
+fn open(
+    door: TeamDoor,
+    principal: Principal,
+    subject: Subject,
+    since: Since,
+    peer: Option<Extension<Peer>>,
+    upgrade: Upgrade,
+) -> Response {
+    let parts = line_parts(&door, peer);
+    let tasks = door.tasks.clone();
+    Line::open(upgrade, &tasks, parts, move |line| {
+        let mut session = Session::new(door, principal, subject, line);
+        async move { session.run(since).await }
+    })
+}
+
+/// What a line of this door needs.
+pub(crate) fn line_parts(door: &TeamDoor, peer: Option<Extension<Peer>>) -> LineParts {
+    LineParts {
+        hub: door.hub.clone(),
+        door: DOOR,
+        stop: door.tasks.stop_token().clone(),
+        // Without our own server below, a hang-up shows only when we read.
+        hangup: peer.map(|Extension(peer)| peer.hangup),
+        token: None,
+    }
+}

@@ -1,0 +1,204 @@
+//! What a viewer says: messages, stops, decisions. They are carried out one after another beside the socket, which goes on
+//! meanwhile; a refusal comes back as mail.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use jackfield_core::{
+    failure::{Failure, Reason},
+    hub::teams::{Decision, Undecided},
+    principal::Principal,
+};
+use jackfield_kit::mailbox::Mailbox;
+use jackfield_wire::team::{ClientMessage, code};
+use tokio::sync::{
+    OwnedSemaphorePermit, Semaphore,
+    mpsc::{Receiver, Sender, channel},
+};
+
+use super::Subject;
+use crate::{TeamDoor, translate};
+
+/// How many of its messages may be on their way, or refused without its having read so.
+const UNANSWERED: usize = 64;
+
+/// What could not be done.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) code: String,
+    pub(super) message: String,
+}
+
+impl Refusal {
+    fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// What is not answered yet. A message has it until it is done, its refusal until that is told: whoever does not read
+/// cannot go on asking.
+type Unanswered = OwnedSemaphorePermit;
+
+/// What could not be done, on its way to the viewer.
+pub(super) type Refusals = Mailbox<(Refusal, Unanswered)>;
+
+/// What a viewer wants done.
+pub(super) struct Orders {
+    /// Made with the first of them: most viewers only watch.
+    queue: Option<Sender<(ClientMessage, Unanswered)>>,
+    unanswered: Arc<Semaphore>,
+    /// Where refusals go.
+    pub(super) refused: Arc<Refusals>,
+}
+
+impl Orders {
+    pub(super) fn new(refused: Refusals) -> Self {
+        Self {
+            queue: None,
+            unanswered: Arc::new(Semaphore::new(UNANSWERED)),
+            refused: Arc::new(refused),
+        }
+    }
+
+    /// Takes one more; what was said before is done before.
+    pub(super) fn give(
+        &mut self,
+        message: ClientMessage,
+        door: &TeamDoor,
+        principal: &Principal,
+        subject: &Subject,
+    ) -> Result<(), Refusal> {
+        let Ok(unanswered) = self.unanswered.clone().try_acquire_owned() else {
+            let text = format!("{UNANSWERED} of your messages are on their way; wait for them");
+            return Err(Refusal::new("BUSY", text));
+        };
+        let queue = self.queue.get_or_insert_with(|| {
+            let (queue, orders) = channel(UNANSWERED);
+            let worker = Worker {
+                door: door.clone(),
+                principal: principal.clone(),
+                subject: subject.clone(),
+                refused: self.refused.clone(),
+            };
+            door.tasks.spawn(worker.run(orders));
+            queue
+        });
+        // There is room for as many as may be unanswered, and the worker ends after this side does.
+        queue.try_send((message, unanswered)).ok();
+        Ok(())
+    }
+}
+
+/// Carries out what one viewer says, in order. What it has said is done even if it leaves.
+struct Worker {
+    door: TeamDoor,
+    principal: Principal,
+    subject: Subject,
+    refused: Arc<Refusals>,
+}
+
+impl Worker {
+    async fn run(self, mut orders: Receiver<(ClientMessage, Unanswered)>) {
+        while let Some((message, unanswered)) = orders.recv().await {
+            if let Err(refusal) = self.carry_out(message).await {
+                // A viewer that has left hears nothing.
+                self.refused.post((refusal, unanswered)).ok();
+            }
+        }
+    }
+
+    async fn carry_out(&self, message: ClientMessage) -> Result<(), Refusal> {
+        match message {
+            ClientMessage::SendMessage {
+                content,
+                target,
+                context_file_paths,
+                image_urls,
+            } => {
+                let is_blank = content.trim().is_empty();
+                if is_blank && context_file_paths.is_empty() && image_urls.is_empty() {
+                    let text = "field \"payload.content\" is empty: what shall be said?";
+                    return Err(Refusal::new(code::INVALID_MESSAGE, text));
+                }
+                let message = translate::message(content, &context_file_paths, image_urls);
+                let (hub, principal) = (&self.door.hub, &self.principal);
+                let said = match &self.subject {
+                    Subject::Team(id, _) => {
+                        let target = target.as_deref();
+                        hub.say_to_team(principal, id, target, message).await
+                    }
+                    Subject::Agent(id) => hub.say_to_viewed(principal, id, message).await,
+                };
+                let is_of_member = target.is_some();
+                said.map(|_| ())
+                    .map_err(|failure| refusal(&failure, is_of_member))
+            }
+            ClientMessage::StopGeneration { target } => {
+                let stopped = match &self.subject {
+                    Subject::Team(id, _) => {
+                        let target = target.as_deref();
+                        self.door.hub.stop_team(&self.principal, id, target)
+                    }
+                    Subject::Agent(id) => self.door.hub.stop_viewed(&self.principal, id),
+                };
+                let is_of_member = target.is_some();
+                stopped
+                    .map(|_| ())
+                    .map_err(|failure| refusal(&failure, is_of_member))
+            }
+            ClientMessage::Decide { approve, decision } => {
+                let decision = Decision {
+                    run: decision.run,
+                    target: decision.target,
+                    invocation: decision.invocation_id,
+                    approved: approve,
+                    reason: decision.reason,
+                };
+                let decided = match &self.subject {
+                    Subject::Team(id, _) => self.door.hub.decide(&self.principal, id, &decision),
+                    Subject::Agent(id) => {
+                        let hub = &self.door.hub;
+                        hub.decide_viewed(&self.principal, id, &decision)
+                    }
+                };
+                decided.map_err(|undecided| undone(&undecided, &decision))
+            }
+        }
+    }
+}
+
+fn refusal(failure: &Failure, is_of_member: bool) -> Refusal {
+    let code = match failure.reason {
+        Reason::NotFound if is_of_member => "TARGET_MEMBER_NOT_PLACED".to_owned(),
+        _ => failure.reason.label().to_uppercase(),
+    };
+    Refusal::new(code, failure.text.clone())
+}
+
+fn undone(undecided: &Undecided, decision: &Decision) -> Refusal {
+    let id = &decision.invocation;
+    match undecided {
+        Undecided::Stale => Refusal::new(
+            "STALE_APPROVAL_TOKEN",
+            format!("the token of {id:?} is of another run; use the one that came last"),
+        ),
+        Undecided::NotPending => Refusal::new(
+            "APPROVAL_INVOCATION_NOT_PENDING",
+            format!("nobody waits for a decision on {id:?}"),
+        ),
+        Undecided::OtherMember => Refusal::new(
+            "APPROVAL_TARGET_MISMATCH",
+            format!("{id:?} is not of that member, or of several; name it by its member_route_key"),
+        ),
+        Undecided::NotAllowed => Refusal::new(
+            "UNAUTHORIZED",
+            format!("{id:?} is for the owner of the member to decide"),
+        ),
+        Undecided::Failed(failure) => refusal(failure, false),
+    }
+}

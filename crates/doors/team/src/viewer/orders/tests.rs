@@ -1,0 +1,41 @@
+//! How many of a viewer's messages may be unanswered.
+
+use jackfield_core::{bell::Bell, hub::Hub, limits::Limits, store::memory::MemoryStore};
+use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
+
+use super::*;
+use crate::translate::BoardForm;
+
+fn stop() -> ClientMessage {
+    ClientMessage::StopGeneration { target: None }
+}
+
+#[tokio::test]
+async fn a_viewer_may_have_64_messages_unanswered_and_no_more_until_it_is_told() {
+    let hub = Hub::open(Arc::new(MemoryStore::default()), Limits::default());
+    let hub = hub.await.unwrap();
+    let door = TeamDoor {
+        gatekeeper: Gatekeeper::new(hub.clone(), true),
+        tasks: Tasks::new(),
+        hub,
+    };
+    let bell = Bell::new();
+    let mut orders = Orders::new(Mailbox::new(bell.rope(1)));
+    let (local, subject) = (
+        Principal::local(),
+        Subject::Team("x".into(), BoardForm::All),
+    );
+    let give = |orders: &mut Orders| orders.give(stop(), &door, &local, &subject);
+    for _ in 0..UNANSWERED {
+        give(&mut orders).unwrap();
+    }
+    assert_eq!(give(&mut orders).unwrap_err().code, "BUSY");
+    // Refused, all of them, since there is no such team; but the viewer has not heard so.
+    bell.wait(&mut Vec::new()).await;
+    assert_eq!(give(&mut orders).unwrap_err().code, "BUSY");
+    let (refusal, unanswered) = orders.refused.take().unwrap();
+    assert_eq!(refusal.code, "NOT_FOUND");
+    drop(unanswered);
+    give(&mut orders).unwrap();
+    assert_eq!(give(&mut orders).unwrap_err().code, "BUSY");
+}

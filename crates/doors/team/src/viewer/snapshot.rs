@@ -1,0 +1,166 @@
+//! What a viewer is shown first: how everything stands. None of it has a number; what is in it and comes again as an event
+//! does no harm.
+
+use std::{collections::HashSet, sync::Arc};
+
+use jackfield_core::{
+    hub::teams::TeamView,
+    principal::Principal,
+    team::{
+        event::{Body, Invocation, MemberEvent, MemberStatus},
+        stage::{Pending, Seen, Since, Viewing},
+        tree::Place,
+    },
+};
+use jackfield_wire::team as wire;
+use jiff::Timestamp;
+
+use crate::{
+    TeamDoor,
+    translate::{Standing, member_status, snapshot_tasks, team_status},
+};
+
+/// How a team stands, for a viewer that begins here.
+pub(super) fn of_team(
+    door: &TeamDoor,
+    principal: &Principal,
+    team: &TeamView,
+    viewing: &Viewing,
+    since: &Since,
+    each: &mut dyn FnMut(&str),
+) {
+    let (id, now) = (team.record.id.as_str(), Timestamp::now());
+    let own = Standing::new(id, &[], now);
+    each(&own.flat(wire::Source::Team {
+        new: team_status(team.status),
+        old: None,
+        error_message: None,
+    }));
+    let tail = Tail::read(door, principal, id, since);
+    for agent in &team.agents {
+        let place = &agent.place;
+        // Idle closes what the client shows of a member. Said before the events that it missed, these would begin anew,
+        // and what was streamed would be there twice.
+        if agent.status == MemberStatus::Idle && tail.tells_of(&agent.route_key, viewing) {
+            continue;
+        }
+        let there = Standing::new(id, &place.path, now);
+        each(&there.flat(wire::Source::Agent {
+            name: &place.name,
+            agent_id: place.agent.as_str(),
+            event: wire::MemberEvent::Status {
+                new: member_status(agent.status),
+                old: None,
+                trigger: None,
+                tool_name: None,
+                error_message: None,
+            },
+        }));
+    }
+    // The board is not for those who only see what came of their own calls.
+    if let Ok(tasks) = door.hub.board(principal, id) {
+        snapshot_tasks(&tasks, &mut |source| each(&own.flat(source)));
+    }
+    let Some((run, _)) = viewing.run() else {
+        return;
+    };
+    let mut pending = viewing.pending();
+    pending.retain(|pending| !tail.asks(pending));
+    for pending in pending {
+        let asks = team.agents.iter();
+        let mut asks = asks.filter(|agent| agent.route_key == pending.route);
+        if let Some(agent) = asks.next() {
+            let there = Standing::new(id, &agent.place.path, now);
+            let frames = there.asked(&agent.place, &pending, &run);
+            frames.iter().for_each(|frame| each(frame));
+        }
+    }
+}
+
+/// What the viewer will find among the events.
+#[derive(Default)]
+struct Tail {
+    /// The members that do something there.
+    routes: HashSet<Arc<str>>,
+    /// Whether outside runtimes say something there, of whichever member.
+    has_published: bool,
+    asked: Vec<(Arc<str>, Invocation)>,
+}
+
+impl Tail {
+    fn read(door: &TeamDoor, principal: &Principal, id: &str, since: &Since) -> Self {
+        let mut tail = Self::default();
+        if *since == Since::Now {
+            return tail;
+        }
+        if let Ok((_, mut viewing)) = door.hub.view_team(principal, id, &Since::Tail) {
+            let mut retained = Vec::new();
+            viewing.take(usize::MAX, &mut retained);
+            retained.iter().for_each(|seen| tail.note(seen));
+        }
+        tail
+    }
+
+    fn note(&mut self, seen: &Seen) {
+        let Seen::Event(told) = seen else {
+            return;
+        };
+        let (name, agent, event) = match &*told.body {
+            Body::Member { name, agent, event } => (name, agent, event),
+            Body::Published(_) => {
+                self.has_published = true;
+                return;
+            }
+            Body::Team { .. } | Body::Board(_) => return,
+        };
+        let place = Place {
+            path: told.path.clone(),
+            name: name.clone(),
+            agent: agent.clone(),
+        };
+        let route = place.route_key();
+        if let MemberEvent::ApprovalRequested { of, .. } = event {
+            self.asked.push((route.clone(), of.clone()));
+        }
+        self.routes.insert(route);
+    }
+
+    fn tells_of(&self, route: &Arc<str>, viewing: &Viewing) -> bool {
+        self.routes.contains(route)
+            || (self.has_published && viewing.member_status(route).is_some())
+    }
+
+    fn asks(&self, pending: &Pending) -> bool {
+        let mut asked = self.asked.iter();
+        asked.any(|(route, of)| *of == pending.of && *route == pending.route)
+    }
+}
+
+/// How an agent that is viewed alone stands.
+pub(super) fn of_agent(
+    door: &TeamDoor,
+    principal: &Principal,
+    id: &str,
+    viewing: &Viewing,
+) -> MemberStatus {
+    // A team is viewed as its coordinator.
+    let team = door.hub.team(principal, id).ok();
+    let leads = team.as_ref().and_then(|team| {
+        let mut agents = team.agents.iter();
+        agents.find(|agent| agent.route_key == team.record.spec.coordinator)
+    });
+    let agent = leads.map_or(id, |leads| leads.place.agent.as_str());
+    let online = match leads {
+        Some(leads) => leads.online,
+        None => {
+            let entry = door.hub.find(principal, id);
+            entry.is_ok_and(|entry| entry.is_online())
+        }
+    };
+    let idle = if online {
+        MemberStatus::Idle
+    } else {
+        MemberStatus::Uninitialized
+    };
+    viewing.member_status(agent).unwrap_or(idle)
+}

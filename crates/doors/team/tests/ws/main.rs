@@ -1,0 +1,16 @@
+//! The team door's sockets and streams as a viewer meets them, frame by frame: raw JSON over real sockets. The members are
+//! agents whose part the test plays.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod arriving;
+mod board;
+mod deciding;
+mod frames;
+mod harness;
+mod leaving;
+mod publishing;
+mod replay;
+mod saying;
+mod single;
+mod sse;

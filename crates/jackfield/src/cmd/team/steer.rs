@@ -1,0 +1,172 @@
+//! `jackfield team say`, `stop`, `approve` and `deny`: a word with a team that works.
+
+use anyhow::Result;
+use clap::Args;
+use http::Method;
+use jackfield_sdk::Error;
+use serde_json::json;
+
+use super::path;
+use crate::{
+    client::{self, Client},
+    cmd::call::message,
+    exit::{self, About, WhatAbout},
+    output::{self, text},
+};
+
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "The hub keeps the call; its answer is read with jackfield task wait, or seen with jackfield watch TEAM.\n\n\
+                       Examples:\n  jackfield team say shop \"close at six\"\n  jackfield team say shop --to backend/dba \"add an index\""
+)]
+pub(super) struct Say {
+    /// The team's id
+    #[arg(value_parser = client::agent_id)]
+    team: String,
+    /// What to say; - or nothing reads it from standard input
+    text: Option<String>,
+    /// To this member instead of the coordinator: its name, or its route key such as backend/dba
+    #[arg(long, value_name = "MEMBER")]
+    to: Option<String>,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Say {
+    pub(super) async fn run(self) -> Result<()> {
+        let hub = self.client.connect()?;
+        let message = message::read(self.text.as_deref(), &[])?;
+        let path = format!("{}/messages", path(&self.team));
+        let mut body = json!({ "content": message.text });
+        if let Some(target) = self.to {
+            body["target"] = json!(target);
+        }
+        let started = client::ask(&hub, Method::POST, &path, Some(&body))
+            .await
+            .about(About::Team)?;
+        if self.client.json {
+            return Ok(output::json(&started)?);
+        }
+        let (task, team, flags) = (text(&started, "task"), &self.team, self.client.flags());
+        output::line(task)?;
+        output::chat(&format!(
+            "read the answer with: jackfield task wait {task}{flags}\nsee the team with: jackfield watch {team}{flags}"
+        ));
+        Ok(())
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Examples:\n  jackfield team stop shop\n  jackfield team stop shop writer"
+)]
+pub(super) struct Stop {
+    /// The team's id
+    #[arg(value_parser = client::agent_id)]
+    team: String,
+    /// Only this member: its name, or its route key such as backend/dba
+    member: Option<String>,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Stop {
+    pub(super) async fn run(self) -> Result<()> {
+        let hub = self.client.connect()?;
+        let path = format!("{}/stop", path(&self.team));
+        let mut body = json!({});
+        if let Some(member) = self.member {
+            body["target"] = json!(member);
+        }
+        let answer = client::ask(&hub, Method::POST, &path, Some(&body))
+            .await
+            .about(About::Team)?;
+        if self.client.json {
+            return Ok(output::json(&answer)?);
+        }
+        output::chat(&match answer["stopped"].as_u64() {
+            Some(0) | None => "nothing was running".to_owned(),
+            Some(1) => "one call is stopped".to_owned(),
+            Some(count) => format!("{count} calls are stopped"),
+        });
+        Ok(())
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n  jackfield team approve shop call_1 --member backend/dba")]
+pub(super) struct Approve {
+    #[command(flatten)]
+    decision: Decision,
+}
+
+impl Approve {
+    pub(super) async fn run(self) -> Result<()> {
+        self.decision.run(true).await
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Example:\n  jackfield team deny shop call_1 --reason \"not on a Friday\""
+)]
+pub(super) struct Deny {
+    #[command(flatten)]
+    decision: Decision,
+}
+
+impl Deny {
+    pub(super) async fn run(self) -> Result<()> {
+        self.decision.run(false).await
+    }
+}
+
+#[derive(Debug, Args)]
+struct Decision {
+    /// The team's id
+    #[arg(value_parser = client::agent_id)]
+    team: String,
+    /// What is asked for, as jackfield watch TEAM shows it
+    invocation: String,
+    /// The member that asks: its name, or its route key such as backend/dba
+    #[arg(long, value_name = "NAME")]
+    member: Option<String>,
+    /// Why, or the answer to what was asked
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Decision {
+    async fn run(self, approve: bool) -> Result<()> {
+        let hub = self.client.connect()?;
+        let path = format!("{}/decisions", path(&self.team));
+        let mut body = json!({"invocation_id": self.invocation, "approve": approve});
+        if let Some(member) = &self.member {
+            body["target"] = json!(member);
+        }
+        if let Some(reason) = &self.reason {
+            body["reason"] = json!(reason);
+        }
+        let told = client::ask(&hub, Method::POST, &path, Some(&body)).await;
+        told.map(drop).map_err(|error| match error {
+            Error::Refused { ref code, .. } if code == "not_found" => exit::Stop {
+                next: Some(format!(
+                    "jackfield watch {} shows what waits for an answer",
+                    self.team
+                )),
+                ..exit::Stop::from_hub(&error, About::Team)
+            },
+            error => exit::Stop::from_hub(&error, About::Team),
+        })?;
+        if self.client.json {
+            return Ok(output::json(
+                &json!({"invocation_id": self.invocation, "approved": approve}),
+            )?);
+        }
+        let verdict = if approve { "approved" } else { "denied" };
+        output::chat(&format!("{} is {verdict}", self.invocation));
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Watching a team: as JSON, in lines, or on a screen.
+
+mod feed;
+mod lines;
+#[cfg(feature = "tui")]
+mod screen;
+mod story;
+mod words;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use jackfield_sdk::Hub;
+use serde_json::Value;
+
+use self::{
+    feed::{Feed, Told},
+    lines::Lines,
+};
+use crate::{
+    client::Client,
+    output::{self, Style},
+};
+
+/// Shows a team until it is no more, or nobody wants to see it.
+#[cfg_attr(
+    not(feature = "tui"),
+    expect(unused_variables, reason = "without a screen there are only lines")
+)]
+pub(super) async fn watch(
+    hub: &Hub,
+    team: &str,
+    is_plain: bool,
+    client: &Client,
+) -> Result<ExitCode> {
+    let mut feed = Feed::open(hub, team).await?;
+    #[cfg(feature = "tui")]
+    if !is_plain && !client.json && screen::is_possible() {
+        return screen::run(feed, hub, team, &client.flags()).await;
+    }
+    let mut lines = (!client.json).then(|| Lines::new(Style::stdout(), team, &client.flags()));
+    output::chat("watching; ctrl-c ends it");
+    loop {
+        let told = match feed.next().await {
+            Ok(told) => told,
+            Err(stop) => {
+                print(&lines.as_mut().map(Lines::rest).unwrap_or_default())?;
+                return Err(stop.into());
+            }
+        };
+        match told {
+            Told::Lost => output::chat("the hub is gone; looking for it again"),
+            Told::Back => output::chat("it is back"),
+            _ => {}
+        }
+        match &mut lines {
+            Some(lines) => print(&lines.of(&told))?,
+            None => json(told)?,
+        }
+    }
+}
+
+fn print(lines: &[String]) -> Result<()> {
+    if !lines.is_empty() {
+        output::line(&lines.join("\n"))?;
+    }
+    Ok(())
+}
+
+/// One object per line: envelopes as they are, what else the hub says under its name.
+fn json(told: Told) -> Result<()> {
+    let named = |name: &str, mut data: Value| {
+        if let Some(data) = data.as_object_mut() {
+            data.insert("event".to_owned(), name.into());
+        }
+        data
+    };
+    match told {
+        Told::Snapshot(data) => output::json(&named("snapshot", data))?,
+        Told::Gap(data) => output::json(&named("gap", data))?,
+        Told::Envelope { envelope, .. } => output::json(&envelope)?,
+        Told::Lost | Told::Back => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,349 @@
+//! A team in lines: who, and what. Text comes in whole lines, a tool in one.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::{
+    feed::Told,
+    story::{self, Deed, Kind, News, Step, What},
+    words::{self, Tone},
+};
+use crate::output::{Style, clean, items, text};
+
+/// A line without an end is not waited for longer than this.
+const LINE_MAX: usize = 16 << 10;
+/// What one member may have open at once; what is older is shown as it is.
+const OPEN_MAX: usize = 64;
+
+/// Writes lines.
+#[derive(Debug)]
+pub(super) struct Lines {
+    style: Style,
+    team: String,
+    /// To repeat in the commands that are shown.
+    flags: String,
+    /// The widest place so far, so that what follows is aligned.
+    width: usize,
+    status: String,
+    members: HashMap<String, Member>,
+    /// The approvals that were shown and wait for an answer.
+    asked: HashSet<(String, String)>,
+    /// Name and status of the tasks, by team and id.
+    tasks: HashMap<(String, String), (String, String)>,
+    lines: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct Member {
+    open: Vec<Segment>,
+    /// Whether its answer was streamed, so that the whole of it is no news.
+    has_text: bool,
+}
+
+#[derive(Debug)]
+struct Segment {
+    id: String,
+    kind: Kind,
+    /// What was said and not shown yet.
+    rest: String,
+}
+
+impl Lines {
+    pub(super) fn new(style: Style, team: &str, flags: &str) -> Self {
+        Self {
+            style,
+            team: team.to_owned(),
+            flags: flags.to_owned(),
+            width: 8,
+            status: String::new(),
+            members: HashMap::new(),
+            asked: HashSet::new(),
+            tasks: HashMap::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// The lines of what is told.
+    pub(super) fn of(&mut self, told: &Told) -> Vec<String> {
+        match told {
+            Told::Snapshot(snapshot) => self.snapshot(snapshot),
+            Told::Envelope { envelope, is_past } => {
+                if let Some(news) = story::read(envelope)
+                    && !(*is_past && news.is_standing())
+                {
+                    self.news(&news);
+                }
+            }
+            Told::Gap(gap) => {
+                self.flush_all();
+                let (from, to) = (&gap["from_sequence"], &gap["to_sequence"]);
+                let line = format!("the events {from} to {to} are no longer kept");
+                self.line("", Tone::Loud, &line);
+            }
+            Told::Lost | Told::Back => {}
+        }
+        std::mem::take(&mut self.lines)
+    }
+
+    /// The lines that have no end yet, when there will be none.
+    pub(super) fn rest(&mut self) -> Vec<String> {
+        self.flush_all();
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Shows what is new in it.
+    fn snapshot(&mut self, snapshot: &Value) {
+        self.team_status("", text(&snapshot["team"], "status"), "");
+        self.board("", items(snapshot, "tasks"));
+        for approval in items(snapshot, "approvals") {
+            let (id, tool) = (text(approval, "invocation_id"), text(approval, "tool_name"));
+            self.asks(
+                text(approval, "route_key"),
+                id,
+                tool,
+                &approval["arguments"],
+            );
+        }
+    }
+
+    fn news(&mut self, news: &News<'_>) {
+        let place = news.place();
+        match &news.what {
+            What::Team { status, error } => self.team_status(&place, status, error),
+            What::Tasks(tasks) => self.board(&place, tasks),
+            What::Task {
+                id,
+                status,
+                by,
+                gave,
+            } => self.task(&place, id, status, by, gave),
+            What::Member { deed, .. } => self.deed(&place, deed),
+        }
+    }
+
+    fn team_status(&mut self, place: &str, status: &str, error: &str) {
+        if place.is_empty() && error.is_empty() && self.status == status {
+            return;
+        }
+        if place.is_empty() {
+            status.clone_into(&mut self.status);
+        }
+        let tone = if status.eq_ignore_ascii_case("error") {
+            Tone::Bad
+        } else {
+            Tone::Quiet
+        };
+        let mut line = format!("· {}", clean(status));
+        if !error.is_empty() {
+            line += &format!(": {}", clean(error));
+        }
+        self.line(place, tone, &line);
+    }
+
+    fn board(&mut self, place: &str, tasks: &[Value]) {
+        for task in tasks {
+            let key = (place.to_owned(), words::task_id(task).to_owned());
+            let (name, status) = (words::task_name(task), words::task_status(task));
+            let now = (name.to_owned(), status.to_owned());
+            if self.tasks.get(&key) == Some(&now) {
+                continue;
+            }
+            let who = text(task, "assignee_name");
+            let line = format!("task {} ({}): {}", clean(name), clean(who), clean(status));
+            self.tasks.insert(key, now);
+            self.line(place, Tone::Plain, &line);
+        }
+    }
+
+    fn task(&mut self, place: &str, id: &str, status: &str, by: &str, gave: &[Value]) {
+        let key = (place.to_owned(), id.to_owned());
+        let known = self.tasks.entry(key);
+        let task = known.or_insert_with(|| (id.to_owned(), String::new()));
+        status.clone_into(&mut task.1);
+        let mut line = format!("task {}: {}", clean(&task.0), clean(status));
+        if !by.is_empty() {
+            line += &format!(", says {}", clean(by));
+        }
+        let files: Vec<_> = gave.iter().map(|file| text(file, "file_path")).collect();
+        if !files.is_empty() {
+            line += &format!(", gave {}", clean(&files.join(", ")));
+        }
+        self.line(place, Tone::Plain, &line);
+    }
+
+    fn deed(&mut self, place: &str, deed: &Deed<'_>) {
+        match deed {
+            Deed::Begins { id, kind, .. } => self.begin(place, id, *kind),
+            Deed::Says { id, kind, delta } => self.say(place, id, *kind, delta),
+            Deed::Ends { id, .. } => self.end(place, id),
+            Deed::Answers(content) => self.answer(place, content),
+            Deed::Tool { id, tool, step } => self.tool(place, id, tool, step),
+            Deed::Status { status, .. } => {
+                if *status == "idle" {
+                    self.flush(place);
+                    self.member(place).has_text = false;
+                }
+                self.plainly(place, deed);
+            }
+            Deed::Hears { .. }
+            | Deed::Told(_)
+            | Deed::Todos(_)
+            | Deed::Made(_)
+            | Deed::Fails { .. } => self.plainly(place, deed),
+        }
+    }
+
+    fn plainly(&mut self, place: &str, deed: &Deed<'_>) {
+        if let Some((tone, line)) = words::of_deed(deed) {
+            self.line(place, tone, &line);
+        }
+    }
+
+    fn begin(&mut self, place: &str, id: &str, kind: Kind) {
+        let open = &mut self.member(place).open;
+        if open.iter().any(|segment| segment.id == id) {
+            return;
+        }
+        open.push(Segment {
+            id: id.to_owned(),
+            kind,
+            rest: String::new(),
+        });
+        if open.len() > OPEN_MAX {
+            let oldest = open[0].id.clone();
+            self.end(place, &oldest);
+        }
+    }
+
+    fn say(&mut self, place: &str, id: &str, kind: Kind, delta: &str) {
+        // Whoever comes in the middle takes it for what it says it is.
+        self.begin(place, id, kind);
+        let member = self.member(place);
+        let Some(segment) = member.open.iter_mut().find(|segment| segment.id == id) else {
+            return;
+        };
+        let kind = segment.kind;
+        // What a tool is given is shown with its line, if at all.
+        if kind == Kind::Tool {
+            return;
+        }
+        segment.rest += delta;
+        let mut whole = Vec::new();
+        while let Some(end) = segment.rest.find('\n') {
+            let rest = segment.rest.split_off(end + 1);
+            whole.push(std::mem::replace(&mut segment.rest, rest));
+        }
+        if segment.rest.len() > LINE_MAX {
+            whole.push(std::mem::take(&mut segment.rest));
+        }
+        member.has_text |= kind == Kind::Text;
+        for line in whole {
+            self.said(place, kind, line.trim_end_matches(['\n', '\r']));
+        }
+    }
+
+    fn end(&mut self, place: &str, id: &str) {
+        let open = &mut self.member(place).open;
+        if let Some(at) = open.iter().position(|segment| segment.id == id) {
+            let segment = open.remove(at);
+            if !segment.rest.is_empty() {
+                self.said(place, segment.kind, &segment.rest);
+            }
+        }
+    }
+
+    fn answer(&mut self, place: &str, content: &str) {
+        self.flush(place);
+        if !std::mem::take(&mut self.member(place).has_text) {
+            for line in content.lines() {
+                self.said(place, Kind::Text, line);
+            }
+        }
+    }
+
+    fn tool(&mut self, place: &str, id: &str, tool: &str, step: &Step<'_>) {
+        let tool_name = clean(tool);
+        if !matches!(step, Step::Asks(_) | Step::Logs(_)) {
+            self.asked.remove(&(place.to_owned(), id.to_owned()));
+        }
+        match step {
+            Step::Asks(arguments) => self.asks(place, id, tool, arguments),
+            Step::Approved | Step::Runs(_) => {}
+            Step::Denied(why) => {
+                let line = format!("▸ {tool_name} ✗ denied: {}", clean(why));
+                self.line(place, Tone::Bad, &line);
+            }
+            Step::Succeeded(_) => self.line(place, Tone::Quiet, &format!("▸ {tool_name} ✓")),
+            Step::Failed(why) => {
+                let line = format!("▸ {tool_name} ✗ {}", clean(why));
+                self.line(place, Tone::Bad, &line);
+            }
+            Step::Logs(entry) => self.line(place, Tone::Quiet, &format!("· {}", clean(entry))),
+        }
+    }
+
+    fn asks(&mut self, place: &str, id: &str, tool: &str, arguments: &Value) {
+        if !self.asked.insert((place.to_owned(), id.to_owned())) {
+            return;
+        }
+        self.flush(place);
+        let line = format!("? {} {}", clean(tool), words::short(arguments));
+        self.line(place, Tone::Loud, line.trim_end());
+        let how = words::how_to_answer(&self.team, place, id, &self.flags);
+        self.line(place, Tone::Loud, &format!("  {how} (or deny)"));
+    }
+
+    fn said(&mut self, place: &str, kind: Kind, line: &str) {
+        match kind {
+            Kind::Text => self.line(place, Tone::Plain, &clean(line)),
+            Kind::Thinking | Kind::Tool => {
+                self.line(place, Tone::Quiet, &format!("({})", clean(line)));
+            }
+        }
+    }
+
+    fn member(&mut self, place: &str) -> &mut Member {
+        self.members.entry(place.to_owned()).or_default()
+    }
+
+    /// Shows what a member has said so far; what it has open goes on.
+    fn flush(&mut self, place: &str) {
+        let member = self.member(place);
+        let mut rests = Vec::new();
+        for segment in &mut member.open {
+            if !segment.rest.is_empty() {
+                rests.push((segment.kind, std::mem::take(&mut segment.rest)));
+            }
+        }
+        for (kind, rest) in rests {
+            self.said(place, kind, &rest);
+        }
+    }
+
+    fn flush_all(&mut self) {
+        let mut places: Vec<_> = self.members.keys().cloned().collect();
+        places.sort();
+        for place in places {
+            self.flush(&place);
+        }
+    }
+
+    /// One line of a place; the team itself has its id.
+    fn line(&mut self, place: &str, tone: Tone, line: &str) {
+        let place = clean(if place.is_empty() { &self.team } else { place });
+        self.width = self.width.max(place.chars().count()).min(32);
+        let (style, width) = (self.style, self.width);
+        let who = style.agent(&place, &format!("{place:width$}"));
+        let line = match tone {
+            Tone::Plain => line.to_owned(),
+            Tone::Quiet => style.dim(line),
+            Tone::Loud => style.yellow(line),
+            Tone::Bad => style.red(line),
+        };
+        self.lines.push(format!("{who} │ {line}"));
+    }
+}
+
+#[cfg(test)]
+mod tests;

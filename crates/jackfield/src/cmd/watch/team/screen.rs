@@ -1,0 +1,167 @@
+//! A team on the whole terminal: what is told and what is typed changes the state, and the state is drawn.
+
+mod draw;
+mod lane;
+mod state;
+mod wrap;
+
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::Result;
+use http::Method;
+use jackfield_sdk::{Error, Hub, encode};
+use ratatui::{
+    DefaultTerminal,
+    crossterm::event::{self, Event, KeyEventKind},
+};
+use serde_json::json;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use self::state::{State, Wish};
+use super::feed::{Feed, Told};
+use crate::{
+    client,
+    exit::{Code, Stop},
+};
+
+/// No eye needs more; a burst of events is drawn once.
+const FRAME: Duration = Duration::from_millis(40);
+/// What is read ahead of the drawing. When it is full, the hub waits, and tells what was missed if it is for long.
+const AHEAD: usize = 1024;
+/// Keys that nobody has seen to yet.
+const KEYS: usize = 64;
+
+/// Whether there is a terminal to draw on, and one to type at.
+pub(super) fn is_possible() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb
+}
+
+/// Shows a team until somebody quits, or there is nothing more to show.
+pub(super) async fn run(feed: Feed, hub: &Hub, team: &str, flags: &str) -> Result<ExitCode> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut screen = Screen::open()?;
+    let mut state = State::new(team, flags);
+    let (sender, mut told) = mpsc::channel(AHEAD);
+    let mut reader = JoinSet::new();
+    reader.spawn(read(feed, sender));
+    let mut keys = keys();
+    let mut decisions = JoinSet::new();
+    let mut is_stale = true;
+    let mut next_frame = Instant::now();
+    loop {
+        if is_stale && Instant::now() >= next_frame {
+            screen
+                .terminal
+                .draw(|frame| draw::draw(frame, &mut state))?;
+            is_stale = false;
+            next_frame = Instant::now() + FRAME;
+        }
+        tokio::select! {
+            next = told.recv() => match next {
+                Some(told) => state.see(&told?),
+                None => return Err(broken(reader).await),
+            },
+            key = keys.recv() => match key {
+                Some(Event::Key(key)) if key.kind != KeyEventKind::Release => match state.press(key) {
+                    Some(Wish::Quit) => return Ok(Code::Ok.into()),
+                    Some(Wish::Interrupt) => return Ok(Code::Interrupted.into()),
+                    Some(Wish::Decide { key, invocation, approve }) => {
+                        decisions.spawn(decide(hub.clone(), team.to_owned(), key, invocation, approve));
+                    }
+                    None => {}
+                },
+                Some(_) => {}
+                // The terminal is gone.
+                None => return Ok(Code::Interrupted.into()),
+            },
+            Some(Ok((key, invocation, refused))) = decisions.join_next(), if !decisions.is_empty() => {
+                state.decided(&key, &invocation, refused.as_deref());
+            }
+            () = sleep_until(next_frame), if is_stale => {}
+            _ = terminate.recv() => return Ok(Code::Interrupted.into()),
+            _ = hangup.recv() => return Ok(Code::Interrupted.into()),
+        }
+        is_stale = true;
+    }
+}
+
+/// The terminal while it is ours. It is given back at every end; a panic gives it back before it says anything.
+#[derive(Debug)]
+struct Screen {
+    terminal: DefaultTerminal,
+}
+
+impl Screen {
+    fn open() -> Result<Self> {
+        let terminal = ratatui::try_init()?;
+        Ok(Self { terminal })
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            ratatui::restore();
+        }
+    }
+}
+
+async fn read(mut feed: Feed, told: mpsc::Sender<Result<Told, Stop>>) {
+    loop {
+        let next = feed.next().await;
+        let is_last = next.is_err();
+        if told.send(next).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Why the reader ended without a word.
+async fn broken(mut reader: JoinSet<()>) -> anyhow::Error {
+    if let Some(Err(error)) = reader.join_next().await
+        && let Ok(panic) = error.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
+    }
+    Error::Broken.into()
+}
+
+/// What is typed, and that the terminal has another size. A thread of its own waits for it, since a read of a terminal
+/// cannot be given up; it ends with the process.
+fn keys() -> mpsc::Receiver<Event> {
+    let (sender, keys) = mpsc::channel(KEYS);
+    std::thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            if sender.blocking_send(event).is_err() {
+                return;
+            }
+        }
+    });
+    keys
+}
+
+/// Tells the hub a decision. What it says against it comes back.
+async fn decide(
+    hub: Hub,
+    team: String,
+    key: String,
+    invocation: String,
+    approve: bool,
+) -> (String, String, Option<String>) {
+    let path = format!("/v1/teams/{}/decisions", encode(&team));
+    let body = json!({"invocation_id": invocation, "target": key, "approve": approve});
+    let told = client::ask(&hub, Method::POST, &path, Some(&body)).await;
+    let refused = told.err().map(|error| error.to_string());
+    (key, invocation, refused)
+}

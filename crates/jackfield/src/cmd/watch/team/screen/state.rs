@@ -1,0 +1,345 @@
+//! What the screen shows, and what keys do to it: pure. Envelopes and keys go in, wishes come out.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::Value;
+
+use super::{
+    super::{
+        feed::Told,
+        story::{self, Deed, News, Step, What},
+        words,
+    },
+    lane::Lane,
+};
+use crate::output::{clean, items, text};
+
+/// A screen has no room for more, and a team hardly members.
+const LANES_MAX: usize = 512;
+/// The tasks that are kept for the side.
+const TASKS_MAX: usize = 1000;
+/// How far a page goes.
+const PAGE: usize = 10;
+
+/// What the screen shows.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) team: String,
+    /// To repeat in the commands that are shown.
+    pub(super) flags: String,
+    pub(super) name: String,
+    pub(super) status: String,
+    /// The run and the number of the last event seen.
+    pub(super) run: Option<(String, u64)>,
+    pub(super) is_lost: bool,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) approvals: Vec<Approval>,
+    /// The last thing worth telling.
+    pub(super) notice: String,
+    pub(super) selected: usize,
+    /// Whether the selected lane has the screen for itself.
+    pub(super) is_alone: bool,
+    pub(super) is_unfolded: bool,
+    /// How many lines above the end, in a lane that is alone.
+    pub(super) scroll: usize,
+}
+
+/// A task on a board.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Task {
+    /// The sub-team whose it is; nothing for the team itself.
+    pub(super) team: String,
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) assignee: String,
+    pub(super) status: String,
+}
+
+/// Something that a member may not do without being told so.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Approval {
+    /// The member's route key.
+    pub(super) key: String,
+    pub(super) invocation: String,
+    pub(super) tool: String,
+    pub(super) arguments: String,
+    /// Whether the hub is being told already.
+    pub(super) is_answered: bool,
+}
+
+/// What the person at the screen wants.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    Quit,
+    Interrupt,
+    Decide {
+        key: String,
+        invocation: String,
+        approve: bool,
+    },
+}
+
+impl State {
+    pub(super) fn new(team: &str, flags: &str) -> Self {
+        Self {
+            team: team.to_owned(),
+            flags: flags.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what the hub tells.
+    pub(super) fn see(&mut self, told: &Told) {
+        match told {
+            Told::Snapshot(snapshot) => self.snapshot(snapshot),
+            Told::Envelope { envelope, is_past } => {
+                self.count(envelope);
+                if let Some(news) = story::read(envelope)
+                    && !(*is_past && news.is_standing())
+                {
+                    self.news(&news);
+                }
+            }
+            Told::Gap(gap) => {
+                let (from, to) = (&gap["from_sequence"], &gap["to_sequence"]);
+                self.notice = format!("the events {from} to {to} are no longer kept");
+                self.lanes.iter_mut().for_each(Lane::gap);
+            }
+            Told::Lost => {
+                self.is_lost = true;
+                "the hub is gone; looking for it again".clone_into(&mut self.notice);
+            }
+            Told::Back => {
+                self.is_lost = false;
+                "the hub is back".clone_into(&mut self.notice);
+            }
+        }
+    }
+
+    fn snapshot(&mut self, snapshot: &Value) {
+        let team = &snapshot["team"];
+        self.name = clean(text(team, "name"));
+        self.status = clean(text(team, "status"));
+        let run = &team["run"];
+        if run.is_object() {
+            let last = run["sequence"].as_u64().unwrap_or_default();
+            self.run = Some((text(run, "id").to_owned(), last));
+        }
+        for agent in items(team, "agents") {
+            if let Some(lane) = self.lane(text(agent, "route_key")) {
+                lane.agent = clean(text(agent, "agent"));
+                lane.is_online = agent["online"] == true;
+                lane.status = clean(text(agent, "status"));
+            }
+        }
+        // The boards of sub-teams are not in it.
+        self.tasks.retain(|task| !task.team.is_empty());
+        self.put("", items(snapshot, "tasks"));
+        for approval in items(snapshot, "approvals") {
+            let (id, tool) = (text(approval, "invocation_id"), text(approval, "tool_name"));
+            self.ask(
+                text(approval, "route_key"),
+                id,
+                tool,
+                &approval["arguments"],
+            );
+        }
+    }
+
+    fn count(&mut self, envelope: &Value) {
+        let Some(sequence) = envelope["sequence"].as_u64() else {
+            return;
+        };
+        let id = text(envelope, "team_run_id");
+        match &mut self.run {
+            Some((run, last)) if run == id => *last = sequence.max(*last),
+            run => *run = Some((id.to_owned(), sequence)),
+        }
+    }
+
+    fn news(&mut self, news: &News<'_>) {
+        let place = news.place();
+        match &news.what {
+            What::Team { status, error } => {
+                if place.is_empty() {
+                    self.status = clean(status);
+                }
+                if !error.is_empty() {
+                    let team = if place.is_empty() { &self.team } else { &place };
+                    self.notice = format!("{}: {}", clean(team), clean(error));
+                }
+            }
+            What::Tasks(tasks) => self.put(&place, tasks),
+            What::Task { id, status, .. } => {
+                let is_it = |task: &&mut Task| task.team == place && task.id == *id;
+                match self.tasks.iter_mut().find(is_it) {
+                    Some(task) => task.status = clean(status),
+                    None => self.tasks.push(Task {
+                        team: place,
+                        id: (*id).to_owned(),
+                        name: clean(id),
+                        assignee: String::new(),
+                        status: clean(status),
+                    }),
+                }
+                self.forget_tasks();
+            }
+            What::Member { deed, .. } => {
+                self.approve(&place, deed);
+                if let Some(lane) = self.lane(&place) {
+                    lane.see(deed);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, team: &str, tasks: &[Value]) {
+        for task in tasks {
+            let task = Task {
+                team: team.to_owned(),
+                id: words::task_id(task).to_owned(),
+                name: clean(words::task_name(task)),
+                assignee: clean(text(task, "assignee_name")),
+                status: clean(words::task_status(task)),
+            };
+            let is_it = |known: &&mut Task| known.team == task.team && known.id == task.id;
+            match self.tasks.iter_mut().find(is_it) {
+                Some(known) => *known = task,
+                None => self.tasks.push(task),
+            }
+        }
+        self.forget_tasks();
+    }
+
+    fn forget_tasks(&mut self) {
+        let extra = self.tasks.len().saturating_sub(TASKS_MAX);
+        self.tasks.drain(..extra);
+    }
+
+    /// Keeps the list of what waits for an answer.
+    fn approve(&mut self, place: &str, deed: &Deed<'_>) {
+        match deed {
+            Deed::Tool {
+                step: Step::Logs(_),
+                ..
+            } => {}
+            Deed::Tool {
+                id,
+                tool,
+                step: Step::Asks(arguments),
+            } => self.ask(place, id, tool, arguments),
+            Deed::Tool { id, .. } => {
+                self.approvals
+                    .retain(|it| it.key != place || it.invocation != *id);
+            }
+            // Whoever is idle waits for nothing.
+            Deed::Status { status: "idle", .. } => self.approvals.retain(|it| it.key != place),
+            _ => {}
+        }
+    }
+
+    fn ask(&mut self, place: &str, id: &str, tool: &str, arguments: &Value) {
+        let is_known = |it: &Approval| it.key == place && it.invocation == id;
+        if self.approvals.iter().any(is_known) || self.lane(place).is_none() {
+            return;
+        }
+        self.approvals.push(Approval {
+            key: place.to_owned(),
+            invocation: id.to_owned(),
+            tool: clean(tool),
+            arguments: words::short(arguments),
+            is_answered: false,
+        });
+    }
+
+    /// The lane of a member; none for one too many.
+    fn lane(&mut self, key: &str) -> Option<&mut Lane> {
+        let at = self.lanes.iter().position(|lane| lane.key == key);
+        let at = match at {
+            Some(at) => at,
+            None if self.lanes.len() < LANES_MAX => {
+                self.lanes.push(Lane::new(key));
+                self.lanes.len() - 1
+            }
+            None => return None,
+        };
+        self.lanes.get_mut(at)
+    }
+
+    /// What waits for an answer in a lane, oldest first.
+    pub(super) fn asked<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Approval> {
+        self.approvals.iter().filter(move |it| it.key == key)
+    }
+
+    /// Takes in a key.
+    pub(super) fn press(&mut self, key: KeyEvent) -> Option<Wish> {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if is_control => return Some(Wish::Interrupt),
+            KeyCode::Char('q') => return Some(Wish::Quit),
+            KeyCode::Char('t') => self.is_unfolded = !self.is_unfolded,
+            KeyCode::Char('a') => return self.decide(true),
+            KeyCode::Char('d') => return self.decide(false),
+            KeyCode::Enter => self.alone(!self.is_alone),
+            KeyCode::Esc => self.alone(false),
+            KeyCode::Tab | KeyCode::Right => self.select(1),
+            KeyCode::BackTab | KeyCode::Left => self.select(-1),
+            KeyCode::Up if self.is_alone => self.scroll = self.scroll.saturating_add(1),
+            KeyCode::Down if self.is_alone => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::Up => self.select(-1),
+            KeyCode::Down => self.select(1),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_add(PAGE),
+            KeyCode::PageDown => self.scroll = self.scroll.saturating_sub(PAGE),
+            KeyCode::End => self.scroll = 0,
+            _ => {}
+        }
+        None
+    }
+
+    fn alone(&mut self, is_alone: bool) {
+        self.is_alone = is_alone;
+        self.scroll = 0;
+    }
+
+    fn select(&mut self, by: isize) {
+        let count = self.lanes.len().cast_signed();
+        if count > 0 {
+            let next = self.selected.cast_signed() + by;
+            self.selected = next.rem_euclid(count).cast_unsigned();
+            self.scroll = 0;
+        }
+    }
+
+    fn decide(&mut self, approve: bool) -> Option<Wish> {
+        let key = self.lanes.get(self.selected)?.key.clone();
+        let is_open = |it: &&mut Approval| it.key == key && !it.is_answered;
+        let Some(approval) = self.approvals.iter_mut().find(is_open) else {
+            self.notice = format!("{} asks for nothing", clean(&key));
+            return None;
+        };
+        approval.is_answered = true;
+        Some(Wish::Decide {
+            invocation: approval.invocation.clone(),
+            key,
+            approve,
+        })
+    }
+
+    /// The hub took a decision, or says why not.
+    pub(super) fn decided(&mut self, key: &str, invocation: &str, refused: Option<&str>) {
+        let is_it = |it: &Approval| it.key == key && it.invocation == invocation;
+        match refused {
+            // It is gone when the hub tells so; if it does not, it was never known there.
+            None => self.approvals.retain(|it| !is_it(it)),
+            Some(why) => {
+                self.notice = clean(why);
+                for approval in self.approvals.iter_mut().filter(|it| is_it(it)) {
+                    approval.is_answered = false;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,379 @@
+//! What an envelope says, with the teams around it taken off: pure. Both views are fed by it.
+
+use serde_json::Value;
+
+use crate::output::{items, text};
+
+/// Teams inside teams inside teams; the hub takes no more.
+const DEPTH: usize = 16;
+
+/// Something that happened in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct News<'a> {
+    /// The sub-teams on the way to where it happened, joined by `/`; nothing in the team itself.
+    pub(super) team: String,
+    pub(super) what: What<'a>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum What<'a> {
+    /// The team's status.
+    Team { status: &'a str, error: &'a str },
+    /// Tasks were put on the board.
+    Tasks(&'a [Value]),
+    /// A task of the board stands elsewhere.
+    Task {
+        id: &'a str,
+        status: &'a str,
+        by: &'a str,
+        gave: &'a [Value],
+    },
+    /// A member did something.
+    Member { name: &'a str, deed: Deed<'a> },
+}
+
+/// What a member did.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Deed<'a> {
+    Status {
+        status: &'a str,
+        tool: &'a str,
+        error: &'a str,
+    },
+    /// A segment begins; `tool` is the name of one that is a tool's.
+    Begins {
+        id: &'a str,
+        kind: Kind,
+        tool: &'a str,
+    },
+    Says {
+        id: &'a str,
+        /// For those who missed its beginning.
+        kind: Kind,
+        delta: &'a str,
+    },
+    Ends {
+        id: &'a str,
+        arguments: &'a Value,
+    },
+    /// Its whole answer.
+    Answers(&'a str),
+    /// Something about one use of a tool.
+    Tool {
+        id: &'a str,
+        tool: &'a str,
+        step: Step<'a>,
+    },
+    /// Another member wrote to it.
+    Hears {
+        from: &'a str,
+        content: &'a str,
+    },
+    /// The hub or its runtime told it something.
+    Told(&'a str),
+    /// Its own list of what to do.
+    Todos(&'a [Value]),
+    /// It made a file, or changed one.
+    Made(&'a str),
+    Fails {
+        code: &'a str,
+        message: &'a str,
+    },
+}
+
+/// What a segment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Thinking,
+    Tool,
+}
+
+/// Where the use of a tool has come to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Step<'a> {
+    Asks(&'a Value),
+    Approved,
+    Denied(&'a str),
+    Runs(&'a Value),
+    Succeeded(&'a Value),
+    Failed(&'a str),
+    Logs(&'a str),
+}
+
+impl News<'_> {
+    /// The member's route key, or the sub-team's path.
+    pub(super) fn place(&self) -> String {
+        match &self.what {
+            What::Member { name, .. } if self.team.is_empty() => (*name).to_owned(),
+            What::Member { name, .. } => format!("{}/{name}", self.team),
+            _ => self.team.clone(),
+        }
+    }
+
+    /// Whether it only moves the team itself and its board, which a newer snapshot shows as they are.
+    pub(super) fn is_standing(&self) -> bool {
+        match &self.what {
+            What::Team { .. } | What::Tasks(_) | What::Task { .. } => self.team.is_empty(),
+            What::Member { .. } => false,
+        }
+    }
+}
+
+/// Reads an envelope; nothing for what a newer hub may say.
+pub(super) fn read(envelope: &Value) -> Option<News<'_>> {
+    let mut team = String::new();
+    let mut event = envelope;
+    for _ in 0..=DEPTH {
+        let data = &event["data"];
+        let what = match text(event, "event_source_type") {
+            "SUB_TEAM" => {
+                let node = text(data, "sub_team_node_name").trim();
+                if !team.is_empty() && !node.is_empty() {
+                    team.push('/');
+                }
+                team += node;
+                event = &data["sub_team_event"];
+                continue;
+            }
+            "TEAM" => What::Team {
+                status: text(data, "new_status"),
+                error: text(data, "error_message"),
+            },
+            "TASK_PLAN" => plan(data)?,
+            "AGENT" => What::Member {
+                name: text(data, "agent_name"),
+                deed: deed(&data["agent_event"])?,
+            },
+            _ => return None,
+        };
+        return Some(News { team, what });
+    }
+    None
+}
+
+fn plan(data: &Value) -> Option<What<'_>> {
+    if data["tasks"].is_array() {
+        return Some(What::Tasks(items(data, "tasks")));
+    }
+    let id = data["task_id"].as_str()?;
+    Some(What::Task {
+        id,
+        status: text(data, "new_status"),
+        by: text(data, "agent_name"),
+        gave: items(data, "deliverables"),
+    })
+}
+
+fn deed(event: &Value) -> Option<Deed<'_>> {
+    let data = &event["data"];
+    let of = |key: &str| text(data, key);
+    let tool = |step| {
+        let id = match step {
+            Step::Logs(_) => of("tool_invocation_id"),
+            _ => of("invocation_id"),
+        };
+        let tool = of("tool_name");
+        Deed::Tool { id, tool, step }
+    };
+    Some(match text(event, "event_type") {
+        "segment_event" => return segment(data),
+        "agent_status_updated" => Deed::Status {
+            status: of("new_status"),
+            tool: of("tool_name"),
+            error: of("error_message"),
+        },
+        "assistant_complete_response" => Deed::Answers(of("content")),
+        "tool_approval_requested" => tool(Step::Asks(&data["arguments"])),
+        "tool_approved" => tool(Step::Approved),
+        "tool_denied" => tool(Step::Denied(either(of("reason"), of("error")))),
+        "tool_execution_started" => tool(Step::Runs(&data["arguments"])),
+        "tool_execution_succeeded" => tool(Step::Succeeded(&data["result"])),
+        "tool_execution_failed" => tool(Step::Failed(of("error"))),
+        "tool_interaction_log_entry" => tool(Step::Logs(of("log_entry"))),
+        "inter_agent_message" => Deed::Hears {
+            from: of("sender_agent_id"),
+            content: of("content"),
+        },
+        "system_task_notification" => Deed::Told(of("content")),
+        "agent_todo_list_updated" => Deed::Todos(items(data, "todos")),
+        "artifact_persisted" | "artifact_updated" => Deed::Made(of("path")),
+        "error_event" => Deed::Fails {
+            code: of("code"),
+            message: of("message"),
+        },
+        _ => return None,
+    })
+}
+
+fn segment(data: &Value) -> Option<Deed<'_>> {
+    let id = text(data, "segment_id");
+    let (payload, metadata) = (&data["payload"], &data["payload"]["metadata"]);
+    let kind = match text(data, "segment_type") {
+        "" | "text" => Kind::Text,
+        "reasoning" => Kind::Thinking,
+        "media" => return media(data),
+        _ => Kind::Tool,
+    };
+    Some(match either(text(data, "type"), text(data, "event_type")) {
+        "SEGMENT_START" => Deed::Begins {
+            id,
+            kind,
+            // A tool whose name is not told is called by what its segment is, such as run_bash.
+            tool: either(text(metadata, "tool_name"), text(data, "segment_type")),
+        },
+        "SEGMENT_CONTENT" => Deed::Says {
+            id,
+            kind,
+            delta: text(payload, "delta"),
+        },
+        "SEGMENT_END" => Deed::Ends {
+            id,
+            arguments: &metadata["arguments"],
+        },
+        _ => return None,
+    })
+}
+
+/// Pictures and sound are only named: by the first of their links.
+fn media(data: &Value) -> Option<Deed<'_>> {
+    let url = data["payload"]["metadata"]["urls"][0].as_str()?;
+    Some(Deed::Made(url))
+}
+
+fn either<'a>(first: &'a str, second: &'a str) -> &'a str {
+    if first.is_empty() { second } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn agent(event_type: &str, data: Value) -> Value {
+        let mut event = json!({"event_id": "i", "event_type": event_type});
+        event["data"] = data;
+        json!({"event_id": "e", "timestamp": "2026-03-01T10:00:00Z", "team_id": "shop", "event_source_type": "AGENT",
+               "data": {"agent_name": "dba", "agent_event": event}})
+    }
+
+    fn inside(node: &str, event: &Value) -> Value {
+        json!({"event_id": "e", "timestamp": "t", "team_id": "t", "event_source_type": "SUB_TEAM",
+               "data": {"sub_team_node_name": node, "sub_team_event": event}})
+    }
+
+    fn deed_of(envelope: &Value) -> Deed<'_> {
+        match read(envelope).map(|news| news.what) {
+            Some(What::Member { deed, .. }) => deed,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_example_of_the_seed_is_text() {
+        let envelope = json!({"event_id": "uuid-string-1234", "timestamp": "2026-01-06T12:00:00Z", "team_id": "team-primary",
+            "event_source_type": "AGENT", "data": {"agent_name": "Researcher_1", "agent_event": {"event_id": "evt-5678",
+            "timestamp": "...", "agent_id": "agent-uuid-001", "event_type": "segment_event",
+            "data": {"type": "SEGMENT_CONTENT", "payload": {"delta": "Analysis "}}}}});
+        let news = read(&envelope).unwrap();
+        assert_eq!(news.place(), "Researcher_1");
+        let says = Deed::Says {
+            id: "",
+            kind: Kind::Text,
+            delta: "Analysis ",
+        };
+        assert_eq!(deed_of(&envelope), says);
+    }
+
+    #[test]
+    fn a_place_is_the_route_from_the_outermost_team() {
+        let event = agent("error_event", json!({"code": "X", "message": "quota"}));
+        assert_eq!(read(&event).unwrap().place(), "dba");
+        let nested = inside("backend", &inside(" ", &inside("db", &event)));
+        assert_eq!(read(&nested).unwrap().place(), "backend/db/dba");
+        let status = json!({"event_source_type": "TEAM", "data": {"new_status": "ERROR", "error_message": "no"}});
+        let nested = inside("backend", &status);
+        let news = read(&nested).unwrap();
+        assert_eq!(news.place(), "backend");
+        assert!(!news.is_standing() && read(&status).unwrap().is_standing());
+    }
+
+    #[test]
+    fn what_nobody_knows_or_nests_for_ever_is_nothing() {
+        assert_eq!(read(&json!({"event_source_type": "NEW"})), None);
+        assert_eq!(read(&json!([])), None);
+        assert_eq!(read(&agent("assistant_chunk", json!({}))), None);
+        assert_eq!(read(&inside("a", &json!("no event"))), None);
+        let mut event = agent("error_event", json!({}));
+        for _ in 0..DEPTH {
+            event = inside("a", &event);
+        }
+        assert!(read(&event).is_some());
+        assert_eq!(read(&inside("a", &event)), None);
+    }
+
+    #[test]
+    fn segments_are_told_apart_by_what_they_are() {
+        let start = |segment_type: &str, payload: Value| {
+            agent(
+                "segment_event",
+                json!({"event_type": "SEGMENT_START", "segment_id": "s", "segment_type": segment_type, "payload": payload}),
+            )
+        };
+        let begins = |kind, tool| Deed::Begins {
+            id: "s",
+            kind,
+            tool,
+        };
+        let tool = start("tool_call", json!({"metadata": {"tool_name": "grep"}}));
+        assert_eq!(deed_of(&tool), begins(Kind::Tool, "grep"));
+        let bash = start("run_bash", json!({}));
+        assert_eq!(deed_of(&bash), begins(Kind::Tool, "run_bash"));
+        let thinking = start("reasoning", json!({}));
+        assert_eq!(deed_of(&thinking), begins(Kind::Thinking, "reasoning"));
+        let urls = json!({"metadata": {"media_type": "image", "urls": ["http://x/a.png"]}});
+        assert_eq!(deed_of(&start("media", urls)), Deed::Made("http://x/a.png"));
+    }
+
+    #[test]
+    fn both_payloads_of_a_board_are_read() {
+        let plan = |data: Value| json!({"event_source_type": "TASK_PLAN", "data": data});
+        let created = plan(json!({"team_id": "t", "tasks": [{"id": "t1"}]}));
+        assert_eq!(
+            read(&created).unwrap().what,
+            What::Tasks(&[json!({"id": "t1"})])
+        );
+        let set = plan(
+            json!({"team_id": "t", "task_id": "t1", "new_status": "completed", "agent_name": "dev"}),
+        );
+        let task = What::Task {
+            id: "t1",
+            status: "completed",
+            by: "dev",
+            gave: &[],
+        };
+        assert_eq!(read(&set).unwrap().what, task);
+        assert_eq!(read(&plan(json!({"team_id": "t"}))), None);
+    }
+
+    #[test]
+    fn each_step_of_a_tool_is_read() {
+        let data = json!({"invocation_id": "c", "tool_invocation_id": "c", "tool_name": "grep", "arguments": {"q": 1},
+                          "result": [1], "error": "no", "log_entry": "at it"});
+        for (event_type, step) in [
+            ("tool_approval_requested", Step::Asks(&data["arguments"])),
+            ("tool_approved", Step::Approved),
+            ("tool_denied", Step::Denied("no")),
+            ("tool_execution_started", Step::Runs(&data["arguments"])),
+            ("tool_execution_succeeded", Step::Succeeded(&data["result"])),
+            ("tool_execution_failed", Step::Failed("no")),
+            ("tool_interaction_log_entry", Step::Logs("at it")),
+        ] {
+            let (id, tool) = ("c", "grep");
+            let envelope = agent(event_type, data.clone());
+            assert_eq!(deed_of(&envelope), Deed::Tool { id, tool, step });
+        }
+    }
+}

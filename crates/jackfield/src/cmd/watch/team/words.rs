@@ -1,0 +1,173 @@
+//! The words that both views have for what happens: one line each, and its tone.
+
+use serde_json::Value;
+
+use super::story::Deed;
+use crate::output::{clean, text};
+
+/// How something is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Plain,
+    /// In the background.
+    Quiet,
+    /// Somebody should look.
+    Loud,
+    /// Something went wrong.
+    Bad,
+}
+
+/// How much of a value is shown on a line.
+const SHORT: usize = 120;
+
+/// The line of a deed; nothing for what is not told in a line.
+pub(super) fn of_deed(deed: &Deed<'_>) -> Option<(Tone, String)> {
+    Some(match deed {
+        Deed::Status {
+            status,
+            tool,
+            error,
+        } => {
+            let tone = if *status == "error" {
+                Tone::Bad
+            } else {
+                Tone::Quiet
+            };
+            let mut line = format!("· {}", clean(status));
+            if !tool.is_empty() {
+                line += &format!(" {}", clean(tool));
+            }
+            if !error.is_empty() {
+                line += &format!(": {}", clean(error));
+            }
+            (tone, line)
+        }
+        Deed::Hears { from, content } => {
+            let line = format!("← {}: {}", clean(from), clean(content));
+            (Tone::Plain, line)
+        }
+        Deed::Told(content) => (Tone::Plain, format!("← {}", clean(content))),
+        Deed::Todos(todos) => (Tone::Quiet, to_do(todos)),
+        Deed::Made(path) => (Tone::Plain, format!("made {}", clean(path))),
+        Deed::Fails { code, message } => (
+            Tone::Bad,
+            format!("failed, {}: {}", clean(code), clean(message)),
+        ),
+        Deed::Begins { .. }
+        | Deed::Says { .. }
+        | Deed::Ends { .. }
+        | Deed::Answers(_)
+        | Deed::Tool { .. } => return None,
+    })
+}
+
+fn to_do(todos: &[Value]) -> String {
+    let one = |todo: &Value| {
+        let mark = match text(todo, "status") {
+            "done" => "✓",
+            "in_progress" => "▸",
+            _ => "·",
+        };
+        format!("{mark} {}", clean(text(todo, "description")))
+    };
+    let todos: Vec<_> = todos.iter().map(one).collect();
+    format!("to do: {}", todos.join(", "))
+}
+
+/// The name of a task, or what it is about where it has none.
+pub(super) fn task_name(task: &Value) -> &str {
+    let named = ["task_name", "description", "task_id", "id"];
+    let names = named.iter().map(|key| text(task, key));
+    names
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .unwrap_or("?")
+}
+
+/// The id of a task, in either spelling.
+pub(super) fn task_id(task: &Value) -> &str {
+    task["task_id"].as_str().unwrap_or(text(task, "id"))
+}
+
+/// Where a task stands; one that was just made may not say.
+pub(super) fn task_status(task: &Value) -> &str {
+    task["status"].as_str().unwrap_or("not_started")
+}
+
+/// Some value of somebody else on a line.
+pub(super) fn whole(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => clean(text),
+        other => clean(&other.to_string()),
+    }
+}
+
+/// Some value of somebody else, cut to what fits.
+pub(super) fn short(value: &Value) -> String {
+    let whole = whole(value);
+    match whole.char_indices().nth(SHORT) {
+        Some((end, _)) => format!("{}…", &whole[..end]),
+        None => whole,
+    }
+}
+
+/// The command that answers an approval. What members say must not become a command of its own.
+pub(super) fn how_to_answer(team: &str, key: &str, invocation: &str, flags: &str) -> String {
+    format!(
+        "jackfield team approve {team} {} --member {}{flags}",
+        word(invocation),
+        word(key)
+    )
+}
+
+/// A word for a shell.
+fn word(text: &str) -> String {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "._:@/-".contains(c);
+    let text = clean(text);
+    if !text.is_empty() && text.chars().all(is_safe) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_members_say_does_not_become_a_command() {
+        assert_eq!(
+            how_to_answer("shop", "backend/dba", "call_1", " --hub http://h"),
+            "jackfield team approve shop call_1 --member backend/dba --hub http://h"
+        );
+        assert_eq!(word("x; rm -rf ~"), "'x; rm -rf ~'");
+        assert_eq!(word("it's"), r"'it'\''s'");
+        assert_eq!(word("a\nb"), "'a b'");
+        assert_eq!(word(""), "''");
+    }
+
+    #[test]
+    fn a_task_has_a_name_in_either_spelling() {
+        assert_eq!(
+            task_name(&json!({"id": "t1", "description": "Research protocol"})),
+            "Research protocol"
+        );
+        assert_eq!(
+            task_name(&json!({"task_id": "t1", "task_name": "scan"})),
+            "scan"
+        );
+        assert_eq!(task_id(&json!({"id": "t1"})), "t1");
+        assert_eq!(task_status(&json!({})), "not_started");
+    }
+
+    #[test]
+    fn a_long_value_is_cut() {
+        assert_eq!(short(&json!({"q": "x"})), r#"{"q":"x"}"#);
+        assert_eq!(short(&Value::Null), "");
+        assert_eq!(short(&json!("ä".repeat(500))).chars().count(), SHORT + 1);
+    }
+}
