@@ -1,6 +1,7 @@
 //! What the tests of Jackfield stand on: a real hub on port 0, clients that send raw frames and requests (somebody
-//! else's code, so that ours cannot hide its own mistakes), an agent of a door that exists only here, a server that is
-//! called back, and a proxy that cuts and stalls connections. For tests only: it panics where a test should fail.
+//! else's code, so that ours cannot hide its own mistakes), an agent of a door that exists only here, a copy of the
+//! published web client of the team stream, a server that is called back, and a proxy that cuts and stalls connections.
+//! For tests only: it panics where a test should fail.
 
 mod bridge;
 mod fake;
@@ -11,6 +12,7 @@ mod proxy;
 mod raw;
 mod watch;
 mod web;
+mod web_client;
 
 pub use bridge::bridge_register;
 pub use fake::{FakeAgent, fake_request};
@@ -21,3 +23,4 @@ pub use proxy::FaultProxy;
 pub use raw::{Raw, SOON};
 pub use watch::AgentWatch;
 pub use web::{Events, Heard, Web, answer, fetch, relay_to, with_files};
+pub use web_client::{Approval, Dropped, Screen, WebClient};

@@ -1,7 +1,8 @@
 //! A TCP proxy that a test can make behave badly: cut all connections, or stop passing bytes on.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{
@@ -26,6 +27,8 @@ pub struct FaultProxy {
     mode: watch::Sender<Mode>,
     /// Rises with each cut; a connection made under an older number is cut.
     cuts: Arc<watch::Sender<u64>>,
+    /// After how many bytes to the client the next connections are cut.
+    short: Arc<Mutex<VecDeque<usize>>>,
     _tasks: JoinSet<()>,
 }
 
@@ -37,6 +40,8 @@ impl FaultProxy {
         let (mode, modes) = watch::channel(Mode::Pass);
         let cuts = Arc::new(watch::channel(0).0);
         let cut = cuts.clone();
+        let short = Arc::new(Mutex::new(VecDeque::new()));
+        let lengths = short.clone();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
@@ -49,11 +54,12 @@ impl FaultProxy {
                 let (near_in, near_out) = near.into_split();
                 let (far_in, far_out) = far.into_split();
                 let (up, down) = (modes.clone(), modes.clone());
+                let length = lengths.lock().pop_front().unwrap_or(usize::MAX);
                 connections.spawn(async move {
                     tokio::select! {
                         _ = cut.changed() => {}
-                        () = pass(near_in, far_out, up) => {}
-                        () = pass(far_in, near_out, down) => {}
+                        () = pass(near_in, far_out, up, usize::MAX) => {}
+                        () = pass(far_in, near_out, down, length) => {}
                     }
                 });
             }
@@ -62,6 +68,7 @@ impl FaultProxy {
             addr,
             mode,
             cuts,
+            short,
             _tasks: tasks,
         }
     }
@@ -76,6 +83,11 @@ impl FaultProxy {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
 
+    /// Cuts the next connections by itself, each after so many bytes to the client, wherever that is.
+    pub fn cut_next_after(&self, bytes: impl IntoIterator<Item = usize>) {
+        self.short.lock().extend(bytes);
+    }
+
     /// Stops passing bytes on, in both directions, without closing anything.
     pub fn stall(&self) {
         self.mode.send_replace(Mode::Stall);
@@ -87,7 +99,13 @@ impl FaultProxy {
     }
 }
 
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::Receiver<Mode>) {
+/// Passes on so many bytes at most.
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut mode: watch::Receiver<Mode>,
+    mut left: usize,
+) {
     let mut buffer = vec![0; 16 << 10];
     loop {
         if mode.wait_for(|mode| *mode == Mode::Pass).await.is_err() {
@@ -96,9 +114,12 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::
         let Ok(count @ 1..) = from.read(&mut buffer).await else {
             return;
         };
+        let count = count.min(left);
+        left -= count;
         // What was read before the stall waits as well.
         if mode.wait_for(|mode| *mode == Mode::Pass).await.is_err()
             || to.write_all(&buffer[..count]).await.is_err()
+            || left == 0
         {
             return;
         }

@@ -21,6 +21,8 @@ NUMBER = itertools.count()
 MADE = []
 # Remotes that were added for a test case, or by one.
 ADDED = []
+# Teams that were made for a test case, or by one.
+TEAMS = []
 # The hub dials itself: an agent of its own is a server like any other, and nobody outside is ever called.
 SERVER = DATA["url"] + "/a2a/agents/echo"
 
@@ -79,6 +81,48 @@ def remote():
     return id
 
 
+def team():
+    """A team of its own, with a task on its board."""
+    id = f"team-{next(NUMBER)}"
+    members = [{"name": "echo", "agent": "echo"}, {"name": "asker", "agent": "asker"}]
+    ask("POST", "/v1/teams", {"id": id, "coordinator": "echo", "members": members})
+    ask("POST", f"/v1/teams/{id}/tasks", {"tasks": [{"task_name": "scan", "assignee_name": "echo"}]})
+    TEAMS.append(id)
+    return id
+
+
+def team_that_asks():
+    id = team()
+    ask("POST", f"/v1/teams/{id}/messages", {"content": "ask", "target": "asker"})
+    waits = "awaiting_tool_approval"
+    look_for(f"/v1/teams/{id}", lambda team: any(agent["status"] == waits for agent in team["agents"]))
+    return id
+
+
+def mend_team(operation, path, body):
+    """What only fits together by chance: names of members, and what is asked."""
+    if operation == "POST /v1/teams":
+        members = [{"name": "echo", "agent": "echo"}]
+        body |= {"id": f"team-{next(NUMBER)}", "coordinator": "echo", "members": members}
+    if operation == "PATCH /v1/teams/{id}":
+        body.pop("coordinator", None)
+        body.pop("members", None)
+    if operation == "POST /v1/teams/{id}/tasks":
+        task = {"task_name": f"task-{next(NUMBER)}", "assignee_name": "echo"}
+        body.clear()
+        body |= {"tasks": [task]}
+    if operation == "PATCH /v1/teams/{id}/tasks/{task}":
+        path["task"] = "scan"
+        for name in ("agent_name", "assignee_name", "dependencies"):
+            body.pop(name, None)
+    if operation == "POST /v1/teams/{id}/events":
+        body.clear()
+        body |= {"event_source_type": "TEAM", "data": {"new_status": "IDLE"}}
+    if operation == "POST /v1/teams/{id}/decisions":
+        body |= {"invocation_id": "q"}
+    body.pop("target", None)
+
+
 def link():
     """A new link to a file: what stands in its path, and its query."""
     status = "/api/task-status?agent_id=echo&request_id=told"
@@ -104,6 +148,16 @@ PATHS = {
     "GET /v1/remotes/{id}": remote,
     "GET /v1/remotes/{id}/card": remote,
     "DELETE /v1/remotes/{id}": remote,
+    "GET /v1/teams/{id}": lambda: "crew",
+    "PATCH /v1/teams/{id}": team,
+    "DELETE /v1/teams/{id}": team,
+    "GET /v1/teams/{id}/tasks": lambda: "crew",
+    "POST /v1/teams/{id}/tasks": team,
+    "PATCH /v1/teams/{id}/tasks/{task}": team,
+    "POST /v1/teams/{id}/events": team,
+    "POST /v1/teams/{id}/messages": team,
+    "POST /v1/teams/{id}/stop": team,
+    "POST /v1/teams/{id}/decisions": team_that_asks,
     "GET /api/agents/{id}/status": lambda: "echo",
     "POST /api/rtc-signal/{id}": lambda: "echo",
 }
@@ -114,7 +168,7 @@ def is_spared(operation, id):
     """Whether the run would suffer: nobody waits for the agent that never answers, changes one that others need, or
     revokes the judge's own token."""
     is_change = operation.startswith(("PATCH", "DELETE")) or operation.endswith("/disconnect")
-    agents = ["echo", "asker", "sleeper"] if is_change else ["sleeper"]
+    agents = ["echo", "asker", "sleeper", "crew"] if is_change else ["sleeper"]
     return id in agents or id == DATA["token_id"]
 
 
@@ -133,6 +187,8 @@ def before_call(context, case, **kwargs):
     is_helped = next(TURN) % 2 == 0
     if operation in PATHS and "id" in path and (is_helped or is_spared(operation, path["id"])):
         path["id"] = PATHS[operation]()
+    if is_helped and "/v1/teams" in operation:
+        mend_team(operation, path, body)
     for name in AGENTS & body.keys():
         if is_helped or is_spared(operation, body[name]):
             body[name] = "doomed" if operation == "POST /api/disconnect" else "echo"
@@ -151,6 +207,11 @@ def after_call(context, case, response):
     print(json.dumps(line), file=TALLY, flush=True)
     if case.operation.label == "POST /v1/remotes" and response.status_code == 201:
         ADDED.append(response.json()["id"])
+    if case.operation.label == "POST /v1/teams" and response.status_code == 201:
+        TEAMS.append(response.json()["id"])
+    while TEAMS:
+        requests.post(f"{DATA['url']}/v1/teams/{TEAMS[-1]}/stop", json={}, timeout=20)
+        requests.delete(f"{DATA['url']}/v1/teams/{TEAMS.pop()}", timeout=20)
     while ADDED:
         requests.delete(f"{DATA['url']}/v1/remotes/{ADDED.pop()}", timeout=20)
     while MADE:

@@ -1,0 +1,154 @@
+//! A scripted copy of the published web client of the team stream: what it needs of a frame, what it drops, how it finds
+//! the member, the segment and the tool that a frame is about, and when it comes back after a cut. Written from notes on
+//! its behaviour.
+//!
+//! It comes back once, some time after a socket that had opened was closed, whatever the code; if that fails it stays
+//! away. What it has seen of a run stays seen over that. It is driven by the test: it reads only while the test waits.
+
+mod member;
+mod reading;
+mod screen;
+mod tool;
+
+use std::{net::SocketAddr, time::Duration};
+
+use serde_json::{Value, json};
+
+pub use self::{
+    reading::Dropped,
+    screen::{Approval, Screen},
+};
+use crate::{Raw, SOON};
+
+/// A web client that watches one team.
+#[derive(Debug)]
+pub struct WebClient {
+    addr: SocketAddr,
+    path: String,
+    /// How long it waits before it comes back: a second in the published one, and no time where a test does not say.
+    pub patience: Duration,
+    socket: Option<Raw>,
+    /// How often it came back.
+    pub returns: usize,
+    /// What it shows.
+    pub screen: Screen,
+}
+
+impl WebClient {
+    /// Opens the stream of a team whose members it knows by these names.
+    pub async fn open(addr: SocketAddr, team: &str, members: &[&str]) -> Self {
+        let path = format!("/ws/agent-team/{team}");
+        Self {
+            socket: Some(Raw::connect(addr, &path).await),
+            addr,
+            path,
+            patience: Duration::ZERO,
+            returns: 0,
+            screen: Screen::new(members),
+        }
+    }
+
+    /// Where it will find the hub when it comes back.
+    pub fn moved(&mut self, addr: SocketAddr) {
+        self.addr = addr;
+    }
+
+    /// Whether it stays away.
+    pub fn is_dark(&self) -> bool {
+        self.socket.is_none()
+    }
+
+    /// Takes one frame, or comes back if the socket was closed. False if it stays away.
+    async fn step(&mut self) -> bool {
+        let Some(socket) = &mut self.socket else {
+            return false;
+        };
+        if let Some(text) = socket.wait_text().await {
+            self.screen.take(&text);
+            return true;
+        }
+        tokio::time::sleep(self.patience).await;
+        self.socket = Raw::try_connect(self.addr, &self.path).await;
+        self.returns += usize::from(self.socket.is_some());
+        self.socket.is_some()
+    }
+
+    /// Reads until the screen is so.
+    pub async fn until(&mut self, what: &str, is_it: impl Fn(&Screen) -> bool) {
+        let reading = async {
+            while !is_it(&self.screen) {
+                assert!(self.step().await, "the client stays away, before {what}");
+            }
+        };
+        let read = tokio::time::timeout(SOON, reading).await;
+        assert!(
+            read.is_ok(),
+            "{what} did not happen: {:#}, dropped {:#?}",
+            self.screen.shown(),
+            self.screen.lost()
+        );
+    }
+
+    /// Reads until the team has come to rest so often.
+    pub async fn until_rest(&mut self, times: usize) {
+        self.until("the team comes to rest", |screen| screen.rests() >= times)
+            .await;
+    }
+
+    /// Reads until the socket is closed and it has come back, or stays away.
+    pub async fn until_back(&mut self) {
+        let before = self.returns;
+        let reading = async { while self.returns == before && self.step().await {} };
+        tokio::time::timeout(SOON, reading)
+            .await
+            .expect("the socket stays open");
+    }
+
+    /// Sends what the user wants. Lost if the socket is.
+    pub async fn send(&mut self, message: Value) {
+        if let Some(socket) = &mut self.socket {
+            socket.maybe_send_text(&message.to_string()).await;
+        }
+    }
+
+    /// The user says something, to a member or to whoever leads.
+    pub async fn say(&mut self, content: &str, target: Option<&str>) {
+        let mut payload = json!({ "content": content });
+        if let Some(target) = target {
+            payload["target_member_name"] = target.into();
+        }
+        self.send(json!({"type": "SEND_MESSAGE", "payload": payload}))
+            .await;
+    }
+
+    /// The user stops everything.
+    pub async fn stop(&mut self) {
+        self.send(json!({"type": "STOP_GENERATION"})).await;
+    }
+
+    /// Waits until a tool of a member waits for the user, who then decides; once more if the decision was lost with the
+    /// socket.
+    pub async fn decide(&mut self, invocation: &str, approve: bool) {
+        let waits = |screen: &Screen| {
+            let mut approvals = screen.approvals().into_iter();
+            approvals.find(|it| it.invocation_id == invocation)
+        };
+        self.until("a tool waits", |screen| waits(screen).is_some())
+            .await;
+        let kind = if approve { "APPROVE_TOOL" } else { "DENY_TOOL" };
+        while let Some(approval) = waits(&self.screen) {
+            let came_back = self.returns;
+            let payload = json!({
+                "invocation_id": invocation,
+                "agent_name": approval.member,
+                "approval_token": approval.token,
+                "reason": if approve { "go on" } else { "not now" },
+            });
+            self.send(json!({"type": kind, "payload": payload})).await;
+            while waits(&self.screen).is_some() && self.returns == came_back {
+                let step = tokio::time::timeout(SOON, self.step()).await;
+                assert!(step.expect("nothing came in time"), "it stays away");
+            }
+        }
+    }
+}
