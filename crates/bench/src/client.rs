@@ -4,6 +4,7 @@
 
 use std::{
     net::SocketAddr,
+    ops::ControlFlow,
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -63,34 +64,69 @@ enum Other {
 impl Line {
     /// Connects and registers; the hub knows the agent when this returns.
     pub(crate) async fn open(target: Target, id: &str) -> Result<Self> {
+        match target.dialect {
+            Dialect::Agora => {
+                let mut line = Self::open_path(target.addr, "/ws").await?;
+                line.register(id).await?;
+                Ok(line)
+            }
+            Dialect::Nats => {
+                let mut line = Self::connect(target).await?;
+                line.open_nats(id).await?;
+                Ok(line)
+            }
+        }
+    }
+
+    async fn connect(target: Target) -> Result<Self> {
         let tcp = TcpStream::connect(target.addr)
             .await
             .context("cannot connect")?;
         tcp.set_nodelay(true)?;
-        let mut line = Self {
+        Ok(Self {
             dialect: target.dialect,
             tcp,
             unread: BytesMut::new(),
             pings: 0,
-        };
-        match target.dialect {
-            Dialect::Agora => line.open_agora(target.addr, id).await?,
-            Dialect::Nats => line.open_nats(id).await?,
-        }
-        Ok(line)
+        })
     }
 
-    async fn open_agora(&mut self, addr: SocketAddr, id: &str) -> Result<()> {
+    /// A WebSocket at this path, on which nothing was said.
+    pub(crate) async fn open_path(addr: SocketAddr, path: &str) -> Result<Self> {
+        let dialect = Dialect::Agora;
+        let mut line = Self::connect(Target { addr, dialect }).await?;
         let request = format!(
-            "GET /ws HTTP/1.1\r\nHost: {addr}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+            "GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         );
-        self.write(request.as_bytes()).await?;
-        let head = self.read_until(b"\r\n\r\n").await?;
+        line.write(request.as_bytes()).await?;
+        let head = line.read_until(b"\r\n\r\n").await?;
         ensure!(
             head.starts_with("HTTP/1.1 101"),
             "the server refuses: {head}"
         );
+        Ok(line)
+    }
+
+    /// Posts JSON over a connection of its own; the server must take it.
+    pub(crate) async fn post(addr: SocketAddr, path: &str, json: &str) -> Result<()> {
+        let dialect = Dialect::Agora;
+        let mut line = Self::connect(Target { addr, dialect }).await?;
+        let length = json.len();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{json}"
+        );
+        line.write(request.as_bytes()).await?;
+        let head = line.read_until(b"\r\n\r\n").await?;
+        ensure!(
+            head.starts_with("HTTP/1.1 20"),
+            "the server refuses {json}: {head}"
+        );
+        Ok(())
+    }
+
+    async fn register(&mut self, id: &str) -> Result<()> {
         let register = uplink::register(&Register {
             id: id.into(),
             ..Register::default()
@@ -131,6 +167,26 @@ impl Line {
                 self.control(opcode, start, end).await?;
             } else {
                 self.read(READ_LITTLE).await?;
+            }
+        }
+    }
+
+    /// Gives each text frame to `take` until that has had enough.
+    pub(crate) async fn texts(
+        &mut self,
+        mut take: impl FnMut(&[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        loop {
+            match server_frame(&self.unread) {
+                None => self.read(READ).await?,
+                Some((1, start, end)) => {
+                    let taken = take(&self.unread[start..end])?;
+                    self.unread.advance(end);
+                    if taken.is_break() {
+                        return Ok(());
+                    }
+                }
+                Some((opcode, start, end)) => self.control(opcode, start, end).await?,
             }
         }
     }

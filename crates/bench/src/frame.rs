@@ -28,6 +28,12 @@ impl Template {
         Self::of(json.as_bytes(), &text_frame(&json, Some(MASK)), true)
     }
 
+    /// A `reply_chunk` to a call, masked as clients must.
+    pub(crate) fn reply_chunk(to: &str, stream_id: &str) -> Self {
+        let json = uplink::reply_chunk(to, stream_id, chunk_text(to, stream_id).as_str());
+        Self::of(json.as_bytes(), &text_frame(&json, Some(MASK)), true)
+    }
+
     /// The `message_chunk` that it becomes.
     pub(crate) fn message_chunk(from: &str, to: &str, stream_id: &str) -> Self {
         let json = downlink::message_chunk(from, stream_id, chunk_text(to, stream_id).as_str());

@@ -1,7 +1,8 @@
 //! Measures the hub: `cargo xtask bench` builds this program and the hub for release and runs `jackfield-bench run`.
 //!
 //! `run` starts servers, one at a time, loads them from this process and writes the results; `bare` is the yardstick,
-//! a relay of the same frames without the core; `load` drives a server that is already running, for a profiler.
+//! a relay of the same frames without the core; `load` and `burst` drive a server that is already running, for a
+//! profiler.
 
 mod bare;
 mod client;
@@ -14,6 +15,7 @@ mod report;
 mod rows;
 mod server;
 mod stats;
+mod team;
 
 use std::{
     net::SocketAddr,
@@ -48,6 +50,8 @@ enum Command {
     },
     /// Load a server that is already running, as often as asked
     Load(Load),
+    /// Let nested teams of a server that is already running answer in one go, as often as asked
+    Burst(BurstOf),
 }
 
 /// What `run` is told.
@@ -93,6 +97,23 @@ struct Load {
     times: usize,
 }
 
+/// What `burst` is told.
+#[derive(Debug, clap::Args)]
+struct BurstOf {
+    /// The server's address
+    #[arg(long)]
+    addr: SocketAddr,
+    /// The server's process, to tell what it spent
+    #[arg(long)]
+    pid: u32,
+    /// Watch by ten, one of which reads nothing
+    #[arg(long)]
+    ten: bool,
+    /// How often it is measured
+    #[arg(long, default_value_t = 5)]
+    times: usize,
+}
+
 fn main() -> ExitCode {
     match start(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -131,6 +152,14 @@ async fn work(command: Command) -> Result<()> {
         Command::Bare { listen } => bare::serve(listen).await,
         Command::Load(load) => {
             patterns::load(load.addr, load.pid, load.dialect, load.pattern, load.times).await
+        }
+        Command::Burst(told) => {
+            let burst = if told.ten {
+                team::Burst::to_ten(false)
+            } else {
+                team::Burst::to_one(false)
+            };
+            team::load(told.addr, told.pid, burst, told.times).await
         }
         Command::Run(run) => {
             let plan = rows::Plan {

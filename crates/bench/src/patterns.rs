@@ -19,11 +19,11 @@ use crate::{
 };
 
 /// The longest that one run may take; a message that was lost would be waited for.
-const RUN_LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(120);
 /// How many connections are opened at the same time; fewer than a listener's queue holds.
 const OPEN_AT_ONCE: usize = 64;
 /// How long a server is left alone before it is measured.
-const SETTLE: Duration = Duration::from_millis(100);
+pub(crate) const SETTLE: Duration = Duration::from_millis(100);
 /// How long the pacing thread waits for a socket that takes nothing.
 const FULL: Duration = Duration::from_micros(200);
 
@@ -114,18 +114,27 @@ pub(crate) async fn open(target: Target, shape: &Shape, first: usize) -> Result<
 pub(crate) async fn measure(pairs: &mut Vec<Pair>, pid: u32, shape: &Shape) -> Result<Sample> {
     drive(pairs, shape, shape.warm_up).await?;
     sleep(SETTLE).await;
+    let messages = shape.messages * pairs.len() as u64;
+    metered(pid, messages, drive(pairs, shape, shape.messages)).await
+}
+
+/// What a server spends on so many messages, which `drive` sends it; that says how long it took.
+pub(crate) async fn metered(
+    pid: u32,
+    messages: u64,
+    drive: impl Future<Output = Result<Duration>>,
+) -> Result<Sample> {
     let me = std::process::id();
     let (cpu, mine, all) = (Cpu::of(pid)?, Cpu::of(me)?, machine_busy()?);
-    let took = drive(pairs, shape, shape.messages).await?;
+    let took = drive.await?;
     let (cpu, mine, all) = (
         Cpu::of(pid)?.since(&cpu),
         Cpu::of(me)?.since(&mine),
         machine_busy()?.saturating_sub(all),
     );
-    let messages = (shape.messages * pairs.len() as u64) as f64;
     Ok(Sample {
-        cpu_us: cpu as f64 / 1e3 / messages,
-        per_second: messages / took.as_secs_f64(),
+        cpu_us: cpu as f64 / 1e3 / messages as f64,
+        per_second: messages as f64 / took.as_secs_f64(),
         memory: Memory::of(pid)?,
         foreign: all.saturating_sub(cpu + mine) as f64 / took.as_nanos() as f64,
     })

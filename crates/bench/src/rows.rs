@@ -11,9 +11,10 @@ use crate::{
     patterns::{Pattern, Sample, Shape, measure, open, send},
     proc::Machine,
     quiet,
-    report::{Report, Section, at_least, at_most, number, plain, spread},
+    report::{Report, Section, at_least, at_most, number, plain, reached, spread},
     server::{Kind, Programs, Server},
     stats::{Comparison, median, rotated},
+    team::{Burst, measure_burst},
 };
 
 /// How long a stalled pair has been stalled when the others are measured.
@@ -36,16 +37,19 @@ pub(crate) enum Row {
     Pump,
     /// Cost per message beside few and many agents
     Attached,
+    /// A burst through nested teams to one viewer, and to ten
+    Team,
 }
 
 impl Row {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Relay,
         Self::Idle,
         Self::Pairs,
         Self::Stalled,
         Self::Pump,
         Self::Attached,
+        Self::Team,
     ];
 }
 
@@ -86,6 +90,7 @@ impl Plan {
             Row::Stalled => vec![self.stalled(foreign).await?],
             Row::Pump => vec![self.pump().await?],
             Row::Attached => vec![self.attached(foreign).await?],
+            Row::Team => vec![self.team(foreign).await?],
         })
     }
 
@@ -333,6 +338,67 @@ impl Plan {
         let mut section = Section::attached(few, many);
         section.compare("64", &cpu, (1.15, 1.05), &[]);
         Ok(section)
+    }
+
+    async fn team(&self, foreign: &mut Vec<f64>) -> Result<Section> {
+        let (one, ten) = (Burst::to_one(self.is_quick), Burst::to_ten(self.is_quick));
+        let mut speed = Comparison::default();
+        let (mut to_one, mut to_ten) = (Vec::new(), Vec::new());
+        for round in 0..self.rounds {
+            let mut samples = [None; 3];
+            for at in rotated(3, round) {
+                let burst = if at == 1 { ten } else { one };
+                let sample = quiet::undisturbed(async || self.burst(burst).await).await?;
+                foreign.push(sample.foreign);
+                samples[at] = Some(sample);
+            }
+            if let [Some(base), Some(ours), Some(twin)] = samples {
+                let values = [
+                    ("one", base.per_second),
+                    ("ten", ours.per_second),
+                    ("one", twin.per_second),
+                ];
+                progress("team", round, &values);
+                speed.add(ours.per_second, base.per_second, twin.per_second);
+                to_one.extend([base, twin]);
+                to_ten.push(ours);
+            }
+        }
+        let mut section = Section::team(one.events);
+        let all = |samples: &[Sample], value: fn(&Sample) -> f64| {
+            samples.iter().map(value).collect::<Vec<_>>()
+        };
+        for (name, samples) in [("one", &to_one), ("ten, one stalled", &to_ten)] {
+            let per_second = all(samples, |sample| sample.per_second);
+            let cpu = all(samples, |sample| sample.cpu_us);
+            let peak = all(samples, |sample| sample.memory.peak_kib as f64 / 1024.0);
+            let is_one = name == "one";
+            section.line([
+                name.to_owned(),
+                "0".to_owned(),
+                spread(&per_second),
+                plain(median(&cpu)),
+                plain(median(&peak)),
+                if is_one {
+                    Section::identical(&speed)
+                } else {
+                    String::new()
+                },
+                if is_one {
+                    reached(median(&per_second), 50_000.0, 500_000.0)
+                } else {
+                    String::new()
+                },
+            ]);
+        }
+        Ok(section)
+    }
+
+    async fn burst(&self, burst: Burst) -> Result<Sample> {
+        let server = Server::start(Kind::Jackfield, &self.programs).await?;
+        let sample = measure_burst(server.target.addr, server.pid, burst, 0).await?;
+        server.stop().await?;
+        Ok(sample)
     }
 }
 

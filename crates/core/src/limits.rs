@@ -145,7 +145,7 @@ impl Default for Limits {
             followers: 16,
             files_total: Size::mib(256),
             file_link: Span::secs(3600),
-            team_ring: Size::mib(128),
+            team_ring: Size::mib(192),
             team_tail: Size::mib(4),
             team_rings: Size::mib(512),
             team_rest: Span::secs(600),

@@ -143,7 +143,7 @@ struct State {
     ring: Ring,
     standing: Standing,
     calls: Vec<Seated>,
-    /// When the last event came.
+    /// When the last call ended, or something came that no call did: as long as one is open, nothing rests.
     moved: Instant,
     is_closed: bool,
 }
@@ -211,6 +211,7 @@ impl Stage {
     /// Shows something that no call of the hub did.
     pub(crate) fn tell(&self, path: &Arc<[Node]>, body: Arc<Body>) -> u64 {
         let mut state = self.state.lock();
+        state.moved = Instant::now();
         if let Body::Team { new, .. } = &*body {
             state.standing.set_team(path, *new);
         }
@@ -226,7 +227,6 @@ impl Stage {
     ) -> u64 {
         let run = state.activate();
         state.sequence += 1;
-        state.moved = Instant::now();
         let weight = weight(&body);
         let told = Told {
             id: run.event_id(state.sequence),
@@ -268,6 +268,7 @@ impl Stage {
     /// A call of a member has ended, and all that it did was shown.
     pub(crate) fn leave(&self, call: CallId, spot: &Spot) {
         let mut state = self.state.lock();
+        state.moved = Instant::now();
         state.calls.retain(|seated| seated.id != call);
         state.standing.forget_asks(call);
         let ended = state.standing.leave(spot);

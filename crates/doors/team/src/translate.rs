@@ -61,7 +61,8 @@ pub(crate) fn member_status(status: MemberStatus) -> wire::AgentStatus {
 
 /// The message that an event becomes for the viewers of a team, if it becomes one.
 pub(crate) fn flat(told: &Told, team: &str, form: BoardForm) -> String {
-    let mut out = String::new();
+    // Most messages fit, with all that is added to them; growing in steps cost a fifth of the speed of a burst.
+    let mut out = String::with_capacity(1024);
     with_event(told, team, form, |event, stamp| {
         wire::flatten(event, Some(stamp), &mut out);
     });

@@ -1,0 +1,286 @@
+//! A burst through nested teams: an agent three teams deep answers in one go, and the viewers of the outermost team must
+//! see every piece of it, in order and only once, beside one that reads nothing.
+
+use std::{
+    net::SocketAddr,
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use jackfield_wire::agora::{Downlink, Opening, parse_downlink, uplink};
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    client::{Dialect, Line, Outflow, Target},
+    frame::{Batch, Template},
+    patterns::{RUN_LIMIT, SETTLE, Sample, metered, send},
+};
+
+/// How many pieces of the answer leave at once.
+const PER_WRITE: usize = 32;
+/// How many of them come before it is measured.
+const WARM_UP: u64 = 2_000;
+/// What stands before the number of an event.
+const SEQUENCE: &[u8] = b"\"sequence\":";
+/// How a piece of the answer begins.
+const CONTENT: &[u8] = b"{\"type\":\"SEGMENT_CONTENT\"";
+
+/// How a burst is watched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Burst {
+    /// The pieces of the answer.
+    pub(crate) events: u64,
+    /// Those who read.
+    pub(crate) viewers: usize,
+    /// Those who do not.
+    pub(crate) stalled: usize,
+}
+
+impl Burst {
+    /// As the goal has it.
+    pub(crate) fn to_one(is_quick: bool) -> Self {
+        Self {
+            events: if is_quick { 25_000 } else { 100_000 },
+            viewers: 1,
+            stalled: 0,
+        }
+    }
+
+    /// The same to ten, one of which is stalled.
+    pub(crate) fn to_ten(is_quick: bool) -> Self {
+        Self {
+            viewers: 9,
+            stalled: 1,
+            ..Self::to_one(is_quick)
+        }
+    }
+}
+
+/// Makes teams, lets them work and measures. `number` keeps them apart from those of other bursts at the same server.
+pub(crate) async fn measure_burst(
+    addr: SocketAddr,
+    pid: u32,
+    burst: Burst,
+    number: usize,
+) -> Result<Sample> {
+    let mut teams = Teams::open(addr, number).await?;
+    let mut stalled = Vec::new();
+    for _ in 0..burst.stalled {
+        stalled.push(teams.view().await?);
+    }
+    let mut viewers = Vec::new();
+    for _ in 0..burst.viewers {
+        viewers.push(Viewer {
+            line: teams.view().await?,
+            last: 0,
+        });
+    }
+    let mut answer = teams.ask().await?;
+    answer = pass(answer, &mut viewers, WARM_UP).await?.0;
+    sleep(SETTLE).await;
+    let sample = metered(pid, burst.events, async {
+        Ok(pass(answer, &mut viewers, burst.events).await?.1)
+    });
+    let sample = sample.await?;
+    // Open to the end, unread.
+    drop(stalled);
+    teams.readers.shutdown().await;
+    Ok(sample)
+}
+
+/// Loads a server that somebody else started, and prints what it spent.
+pub(crate) async fn load(addr: SocketAddr, pid: u32, burst: Burst, times: usize) -> Result<()> {
+    for number in 0..times {
+        let sample = measure_burst(addr, pid, burst, number).await?;
+        println!(
+            "{} viewers and {} stalled: {:.3} µs per event, {:.0} events/s, RSS {} KiB, others used {:.0} % of a core",
+            burst.viewers,
+            burst.stalled,
+            sample.cpu_us,
+            sample.per_second,
+            sample.memory.rss_kib,
+            sample.foreign * 100.0
+        );
+    }
+    Ok(())
+}
+
+/// Sends more of the answer and waits until all viewers have seen it.
+async fn pass(
+    answer: Outflow,
+    viewers: &mut Vec<Viewer>,
+    events: u64,
+) -> Result<(Outflow, Duration)> {
+    let begun = Instant::now();
+    let mut watching = JoinSet::new();
+    for mut viewer in viewers.drain(..) {
+        watching.spawn(async move {
+            viewer.watch(events).await?;
+            anyhow::Ok(viewer)
+        });
+    }
+    let seen = async {
+        while let Some(viewer) = watching.join_next().await {
+            viewers.push(viewer??);
+        }
+        Ok(())
+    };
+    let passed = async { tokio::try_join!(send(answer, events, PER_WRITE), seen) };
+    let (answer, ()) = timeout(RUN_LIMIT, passed)
+        .await
+        .context("not every event arrived in time")??;
+    Ok((answer, begun.elapsed()))
+}
+
+/// Three teams, each with an agent and all but the innermost with the next team.
+struct Teams {
+    addr: SocketAddr,
+    outermost: String,
+    names: [String; 3],
+    agents: Vec<Line>,
+    /// The agents that wait for those below them, and read what those say.
+    readers: JoinSet<Result<()>>,
+}
+
+impl Teams {
+    async fn open(addr: SocketAddr, number: usize) -> Result<Self> {
+        // A server that somebody else started may know those of an earlier run.
+        let me = std::process::id();
+        let names = [1, 2, 3].map(|level| format!("t{level}-{me}-{number:05}"));
+        let mut agents = Vec::new();
+        for name in &names {
+            let target = Target {
+                addr,
+                dialect: Dialect::Agora,
+            };
+            agents.push(Line::open(target, &format!("lead-{name}")).await?);
+        }
+        for level in [2, 1, 0] {
+            let name = &names[level];
+            let below = names.get(level + 1);
+            let below = below.map_or_else(String::new, |below| {
+                format!(",{{\"name\":\"below\",\"team\":\"{below}\"}}")
+            });
+            let team = format!(
+                "{{\"id\":\"{name}\",\"coordinator\":\"lead\",\"members\":[{{\"name\":\"lead\",\"agent\":\"lead-{name}\"}}{below}]}}"
+            );
+            Line::post(addr, "/v1/teams", &team).await?;
+        }
+        Ok(Self {
+            addr,
+            outermost: names[0].clone(),
+            names,
+            agents,
+            readers: JoinSet::new(),
+        })
+    }
+
+    /// A viewer of the outermost team.
+    async fn view(&self) -> Result<Line> {
+        Line::open_path(self.addr, &format!("/ws/agent-team/{}", self.outermost)).await
+    }
+
+    /// Asks the outermost team, each of whose agents asks the team below. The answer of the last one is begun.
+    async fn ask(&mut self) -> Result<Outflow> {
+        let mut asker = self.view().await?;
+        asker
+            .say("{\"type\":\"SEND_MESSAGE\",\"payload\":{\"content\":\"go\"}}")
+            .await?;
+        self.read_on(asker);
+        let mut agents = std::mem::take(&mut self.agents).into_iter();
+        for below in &self.names.clone()[1..] {
+            let mut agent = agents.next().context("an agent of each team")?;
+            asked(&mut agent).await?;
+            let question = format!(
+                "{{\"type\":\"send\",\"to\":\"{below}\",\"payload\":{{\"request_id\":\"go\",\"body\":{{\"question\":\"go\"}}}}}}"
+            );
+            agent.say(&question).await?;
+            self.read_on(agent);
+        }
+        let mut last = agents.next().context("an agent of each team")?;
+        let call = asked(&mut last).await?;
+        let stream_id = "burst";
+        let opening = Opening {
+            stream_id: Some(stream_id),
+            stream: true,
+            ..Opening::default()
+        };
+        last.say(&uplink::reply(&call, &opening)).await?;
+        let chunk = Template::reply_chunk(&call, stream_id);
+        Ok(Outflow {
+            line: last,
+            batch: Batch::new(&chunk, PER_WRITE),
+            next: 0,
+        })
+    }
+
+    /// Takes whatever comes, so that nobody waits for this one.
+    fn read_on(&mut self, mut line: Line) {
+        let reading = async move { line.texts(|_| Ok(ControlFlow::Continue(()))).await };
+        self.readers.spawn(reading);
+    }
+}
+
+/// The call with which an agent is asked.
+async fn asked(agent: &mut Line) -> Result<String> {
+    let text = timeout(RUN_LIMIT, agent.text())
+        .await
+        .context("an agent is not asked")??;
+    match parse_downlink(&text)? {
+        Downlink::Delivery(delivery) => Ok(delivery.from.into_owned()),
+        _ => bail!("the server says {text}"),
+    }
+}
+
+struct Viewer {
+    line: Line,
+    /// The number of the last event that it has seen.
+    last: u64,
+}
+
+impl Viewer {
+    /// Reads until so many pieces of an answer have come; none may be missing, and nothing else either.
+    async fn watch(&mut self, pieces: u64) -> Result<()> {
+        let (mut missing, last) = (pieces, &mut self.last);
+        let watched = self.line.texts(|text| {
+            // How things stood when it came has no number.
+            if let Some(sequence) = sequence_of(text) {
+                ensure!(
+                    sequence == *last + 1,
+                    "event {sequence} came after {last}: lost or out of order"
+                );
+                *last = sequence;
+            }
+            missing -= u64::from(text.starts_with(CONTENT));
+            Ok(match missing {
+                0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
+        });
+        watched.await
+    }
+}
+
+/// The number of an event, which stands near its end. In what was said a quote would be escaped.
+fn sequence_of(text: &[u8]) -> Option<u64> {
+    let mut places = text.windows(SEQUENCE.len());
+    let at = places.rposition(|part| part == SEQUENCE)? + SEQUENCE.len();
+    let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_known_by_its_own_number_and_not_by_what_was_said() {
+        let text = br#"{"type":"SEGMENT_CONTENT","payload":{"delta":"\"sequence\":9","team_stream_event_envelope":{"sequence":17,"origin":"local"}}}"#;
+        assert_eq!(sequence_of(text), Some(17));
+        assert_eq!(sequence_of(br#"{"type":"CONNECTED"}"#), None);
+    }
+}

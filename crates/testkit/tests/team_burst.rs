@@ -1,0 +1,324 @@
+//! Bursts through three nested teams, as their viewers see them over real sockets: nobody who reads loses anything beside
+//! one who does not, memory stays bounded, and whoever was too slow is told what it missed.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use jackfield_core::{
+    call::Serving,
+    event::{End, Event},
+    hub::Request,
+    limits::Limits,
+    principal::Principal,
+    units::{Size, Span},
+};
+use jackfield_testkit::{FakeAgent, Raw, SOON, TestHub, answer, fake_request};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Barrier, Mutex},
+    task::JoinSet,
+};
+
+const BURST: u64 = 100_000;
+
+/// Held by each test, since they look at the memory of the whole process.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+/// `t1` with `boss` and the team `back`, which is `t2` with `lead` and the team `db`, which is `t3` with `dba`.
+struct Nested {
+    agents: [FakeAgent; 3],
+}
+
+impl Nested {
+    async fn new(hub: &TestHub) -> Self {
+        let agents = ["a1", "a2", "a3"].map(|id| FakeAgent::attach(hub.hub(), id));
+        let (web, dba) = (hub.web(), json!({"name": "dba", "agent": "a3"}));
+        let lead = json!({"name": "lead", "agent": "a2"});
+        let boss = json!({"name": "boss", "agent": "a1"});
+        for (id, coordinator, members) in [
+            ("t3", "dba", json!([dba])),
+            ("t2", "lead", json!([lead, {"name": "db", "team": "t3"}])),
+            ("t1", "boss", json!([boss, {"name": "back", "team": "t2"}])),
+        ] {
+            let team = json!({"id": id, "coordinator": coordinator, "members": members});
+            let (status, answer) = web.post("/v1/teams", team).await;
+            assert_eq!(status, 201, "{answer}");
+        }
+        Self { agents }
+    }
+
+    /// Asks `t1`, whose boss asks `t2`, whose lead asks `t3`.
+    async fn ask(&self, hub: &TestHub) -> Asked {
+        let mut asked = Asked {
+            calls: Vec::new(),
+            answers: Vec::new(),
+        };
+        let mut principal = Principal::local();
+        for (team, agent) in ["t1", "t2", "t3"].into_iter().zip(&self.agents) {
+            let request = Request {
+                principal,
+                ..fake_request(team, "go")
+            };
+            let replies = hub.hub().call(request).unwrap().replies();
+            let mut answer = JoinSet::new();
+            answer.spawn(replies.finish());
+            asked.answers.push(answer);
+            let serving = agent.call().await;
+            serving.written();
+            principal = Principal::local().as_agent(serving.call().target.clone());
+            asked.calls.push(serving);
+        }
+        asked
+    }
+}
+
+/// The calls of the three, outermost first, and what they are answered.
+struct Asked {
+    calls: Vec<Serving>,
+    answers: Vec<JoinSet<(String, End)>>,
+}
+
+impl Asked {
+    /// The innermost agent says so many pieces in one go; then all are done, from the inside out. Gives what the innermost
+    /// caller heard.
+    async fn burst(mut self, pieces: u64) -> String {
+        let says = self.calls.pop().unwrap();
+        for piece in 0..pieces {
+            says.push(Event::text(format!("{piece:06} of them ")));
+        }
+        says.finish(End::done());
+        let heard = self.heard().await;
+        while let Some(says) = self.calls.pop() {
+            says.finish(End::done());
+            self.heard().await;
+        }
+        heard
+    }
+
+    /// What the innermost caller that still waits has heard in all.
+    async fn heard(&mut self) -> String {
+        let mut answer = self.answers.pop().unwrap();
+        let (text, _) = answer.join_next().await.unwrap().unwrap();
+        text
+    }
+}
+
+/// The number of an event; nothing for what has none. Far quicker than taking the frame apart, and a quote in what was said
+/// would be escaped.
+fn sequence(frame: &str) -> Option<u64> {
+    let (_, number) = frame.rsplit_once("\"sequence\":")?;
+    let end = number.find(|c: char| !c.is_ascii_digit())?;
+    number[..end].parse().ok()
+}
+
+fn parsed(frame: &str) -> Value {
+    serde_json::from_str(frame).unwrap()
+}
+
+/// What one viewer saw. Every event comes once and in its place, or is told to be missed there.
+#[derive(Debug, Default)]
+struct Sights {
+    /// The number of the last event.
+    last: u64,
+    /// Pieces of answers.
+    pieces: u64,
+    /// How often something was missed, and how many events that were.
+    gaps: u64,
+    missed: u64,
+}
+
+impl Sights {
+    /// Notes a frame.
+    fn see(&mut self, frame: &str) {
+        if let Some(sequence) = sequence(frame) {
+            assert_eq!(sequence, self.last + 1, "{frame}");
+            self.last = sequence;
+        } else if frame.starts_with(r#"{"type":"GAP""#) {
+            let gap = &parsed(frame)["payload"];
+            assert_eq!(gap["from_sequence"], self.last + 1, "{frame}");
+            let to = gap["to_sequence"].as_u64().unwrap();
+            self.gaps += 1;
+            self.missed += to - self.last;
+            self.last = to;
+        }
+        self.pieces += u64::from(frame.starts_with(r#"{"type":"SEGMENT_CONTENT""#));
+    }
+
+    /// Reads on until the event with this number.
+    async fn see_until(&mut self, raw: &mut Raw, last: u64) {
+        while self.last < last {
+            self.see(&raw.text().await);
+        }
+    }
+}
+
+/// A viewer of `t1`.
+async fn view(hub: &TestHub) -> Raw {
+    Raw::connect(hub.addr(), "/ws/agent-team/t1").await
+}
+
+/// One that has little room between the hub and itself.
+async fn view_narrow(hub: &TestHub) -> Raw {
+    Raw::connect_narrow(hub.addr(), "/ws/agent-team/t1").await
+}
+
+/// The number of the last event of the run of `t1`.
+async fn last_sequence(hub: &TestHub) -> u64 {
+    let (status, team) = hub.web().get("/v1/teams/t1").await;
+    assert_eq!(status, 200, "{team}");
+    team["run"]["sequence"].as_u64().unwrap()
+}
+
+/// Resident memory of this process: now, and at most so far. Only Linux tells.
+fn memory() -> Option<(usize, usize)> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        let kib: usize = line.trim().strip_suffix(" kB")?.parse().ok()?;
+        Some(kib << 10)
+    };
+    Some((field("VmRSS:")?, field("VmHWM:")?))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_that_is_stalled() {
+    let _alone = ALONE.lock().await;
+    let hub = TestHub::start_with(|config| {
+        // However slow the machine is, the one that is stalled is not given up before the others are done.
+        config.limits.write_stuck = Span::secs(600);
+    })
+    .await;
+    let nested = Nested::new(&hub).await;
+    let _stalled = view_narrow(&hub).await;
+    let mut viewers = JoinSet::new();
+    let there = Arc::new(Barrier::new(10));
+    for _ in 0..9 {
+        let (mut raw, there) = (view(&hub).await, there.clone());
+        viewers.spawn(async move {
+            there.wait().await;
+            // The last of all is that the outermost team rests.
+            let mut sights = Sights::default();
+            loop {
+                let frame = raw.text().await;
+                sights.see(&frame);
+                if sights.last > BURST && frame.starts_with(r#"{"type":"TEAM_STATUS""#) {
+                    let status = &parsed(&frame)["payload"];
+                    if status["new_status"] == "idle" && status["sub_team_node_name"].is_null() {
+                        return sights;
+                    }
+                }
+            }
+        });
+    }
+    there.wait().await;
+    let before = memory();
+    let heard = nested.ask(&hub).await.burst(BURST).await;
+    assert_eq!(heard.len() as u64, BURST * 15, "the caller lost nothing");
+    let last = last_sequence(&hub).await;
+    while let Some(sights) = viewers.join_next().await {
+        let sights = sights.unwrap();
+        assert_eq!((sights.last, sights.gaps), (last, 0));
+        assert_eq!(sights.pieces, BURST);
+    }
+    // The ring may have 192 MiB for the one that is stalled. The rest is for what the viewers in this process hold and for what
+    // the allocator keeps; ten queues of 100,000 frames would be 700 MiB.
+    if let (Some((before, _)), Some((_, most))) = (before, memory()) {
+        let grown = (most - before) >> 20;
+        println!("grown by {grown} MiB");
+        assert!(grown < 400, "{grown} MiB");
+    }
+    let Limits {
+        team_ring,
+        team_tail,
+        ..
+    } = hub.config.limits;
+    // Three teams keep a tail each. What is more is for the one that is stalled: it was there all the time.
+    let held = ring_bytes(&hub, 3 * team_tail.0).await;
+    assert!(held <= team_ring.0 + 2 * team_tail.0, "{held}");
+}
+
+/// What all rings hold, as the hub counts it once a second; waits until that is more than `least`.
+async fn ring_bytes(hub: &TestHub, least: usize) -> usize {
+    let counted = async {
+        loop {
+            let metrics = hub.hub().metrics().render();
+            let mut lines = metrics.lines();
+            let value = lines.find_map(|line| line.strip_prefix("jackfield_team_ring_bytes "));
+            let held: usize = value.unwrap().parse().unwrap();
+            if held > least {
+                return held;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, counted).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_runtime_publishes_in_a_burst_reaches_them_as_well() {
+    const AT_ONCE: u64 = 5_000;
+    let _alone = ALONE.lock().await;
+    let hub = TestHub::start().await;
+    let _nested = Nested::new(&hub).await;
+    let _stalled = view_narrow(&hub).await;
+    let mut viewers = JoinSet::new();
+    for _ in 0..9 {
+        let mut raw = view(&hub).await;
+        // It is there when it has been greeted.
+        assert!(raw.text().await.starts_with(r#"{"type":"CONNECTED""#));
+        viewers.spawn(async move {
+            let mut sights = Sights::default();
+            sights.see_until(&mut raw, BURST).await;
+            sights
+        });
+    }
+    let web = hub.web();
+    for first in (0..BURST).step_by(AT_ONCE.try_into().unwrap()) {
+        let envelopes: Vec<String> = (first..first + AT_ONCE).map(envelope).collect();
+        let request = web.ask(Method::POST, "/v1/teams/t3/events");
+        let request = request.header("content-type", "application/json");
+        let (status, answer) = answer(request.body(format!("[{}]", envelopes.join(",")))).await;
+        assert_eq!(status, 202, "{answer}");
+        assert_eq!(answer["accepted"], AT_ONCE);
+        assert_eq!(answer["last_sequence"], first + AT_ONCE);
+    }
+    while let Some(sights) = viewers.join_next().await {
+        let sights = sights.unwrap();
+        assert_eq!((sights.last, sights.gaps), (BURST, 0));
+        assert_eq!(sights.pieces, BURST);
+    }
+}
+
+/// An event of `dba`, as an outside runtime publishes it.
+fn envelope(number: u64) -> String {
+    format!(
+        r#"{{"team_id":"t3","event_source_type":"AGENT","data":{{"agent_name":"dba","agent_event":{{"agent_id":"a3","event_type":"segment_event","data":{{"type":"SEGMENT_CONTENT","segment_id":"s","segment_type":"text","payload":{{"delta":"{number:06} of them "}}}}}}}}}}"#
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_viewer_that_lags_beyond_the_ring_is_told_what_it_missed_and_sees_the_rest() {
+    const SMALL: u64 = 20_000;
+    let _alone = ALONE.lock().await;
+    let hub = TestHub::start_with(|config| {
+        config.limits.team_ring = Size(512 << 10);
+        config.limits.team_tail = Size(128 << 10);
+    })
+    .await;
+    let nested = Nested::new(&hub).await;
+    let mut slow = view_narrow(&hub).await;
+    nested.ask(&hub).await.burst(SMALL).await;
+    let last = last_sequence(&hub).await;
+    let mut sights = Sights::default();
+    sights.see_until(&mut slow, last).await;
+    assert!(sights.gaps > 0, "{sights:?}");
+    assert!(sights.missed > 0 && sights.pieces < SMALL, "{sights:?}");
+    // It goes on like everybody else.
+    let before = (sights.gaps, sights.pieces);
+    nested.ask(&hub).await.burst(1).await;
+    let last = last_sequence(&hub).await;
+    sights.see_until(&mut slow, last).await;
+    assert_eq!((sights.gaps, sights.pieces), (before.0, before.1 + 1));
+}
