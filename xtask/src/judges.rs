@@ -154,8 +154,39 @@ const A2A_LANGGRAPH: Judge = Judge {
     ..PYTHON
 };
 
+/// libp2p as others wrote it: the peers of the p2p door.
+const P2P_PYTHON: Judge = Judge {
+    name: "libp2p in Python",
+    pins: &[
+        ("libp2p", "0.8.1"),
+        ("multiaddr", "0.2.0"),
+        ("trio", "0.35.0"),
+    ],
+    folder: "p2p-python",
+    variable: "JACKFIELD_JUDGE_P2P_PYTHON",
+    ..PYTHON
+};
+
+const P2P_NODE: Judge = Judge {
+    name: "libp2p in Node",
+    pins: &[
+        ("libp2p", "3.3.11"),
+        ("@chainsafe/libp2p-noise", "17.0.0"),
+        ("@chainsafe/libp2p-yamux", "8.0.1"),
+        ("@libp2p/circuit-relay-v2", "4.2.13"),
+        ("@libp2p/crypto", "5.1.23"),
+        ("@libp2p/identify", "4.1.14"),
+        ("@libp2p/ping", "3.1.13"),
+        ("@libp2p/tcp", "11.0.28"),
+        ("@multiformats/multiaddr", "13.0.3"),
+    ],
+    folder: "p2p-npm",
+    variable: "JACKFIELD_JUDGE_P2P_NODE",
+    ..NODE
+};
+
 /// All judges.
-pub(crate) const JUDGES: [Judge; 8] = [
+pub(crate) const JUDGES: [Judge; 10] = [
     PYTHON,
     NODE,
     A2A_PYTHON_1,
@@ -164,6 +195,8 @@ pub(crate) const JUDGES: [Judge; 8] = [
     A2A_NODE_03,
     A2A_ADK,
     A2A_LANGGRAPH,
+    P2P_PYTHON,
+    P2P_NODE,
 ];
 
 impl Judge {

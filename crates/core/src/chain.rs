@@ -28,7 +28,7 @@ impl Chain {
         if self.hops >= limits.hops {
             let text = format!(
                 "the call would be hop {} of at most {}",
-                self.hops + 1,
+                self.hops.saturating_add(1),
                 limits.hops
             );
             return Err(Failure::new(Reason::Loop, text));

@@ -7,4 +7,5 @@ pub mod a2a;
 pub mod agora;
 pub mod bridge;
 pub mod json;
+pub mod p2p;
 pub mod team;

@@ -60,6 +60,8 @@ pub struct Request {
     pub wait_online: Option<Duration>,
     /// Their trace.
     pub traceparent: Option<String>,
+    /// How many calls it is from the first caller already, as a caller that is another hub says; nothing else tells it.
+    pub hops: usize,
     /// Whom to tell when the task is over; kept calls only.
     pub callback: Option<Callback>,
     /// Whom to tell of every change of the task, besides those whom it tells already; kept calls only.
@@ -92,6 +94,7 @@ impl Request {
             patience: Patience::default(),
             wait_online: None,
             traceparent: None,
+            hops: 0,
             callback: None,
             followers: Vec::new(),
             once: None,
@@ -247,7 +250,7 @@ impl Hub {
             return Origin::Explicit(call);
         }
         let Some(caller) = caller else {
-            return Origin::Root(Chain::default());
+            return Origin::Root(Chain::root(None, request.hops));
         };
         let mut open = caller.sent_calls();
         match open.len() {

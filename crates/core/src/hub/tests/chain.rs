@@ -212,3 +212,17 @@ async fn an_explicit_parent_passes_on_its_deadline_and_a_known_one_does_not() {
     assert_eq!(failure(&named), Reason::Timeout);
     assert!(!known.call().is_ended());
 }
+
+#[tokio::test]
+async fn hops_that_a_caller_from_another_hub_has_behind_it_are_counted_on() {
+    let hub = hub().await;
+    let (_a, _) = agent(&hub, "a");
+    let after = |hops| Request {
+        hops,
+        ..to("a", "hi")
+    };
+    assert_eq!(hub.call(after(7)).unwrap().call().chain.hops(), 8);
+    for hops in [8, usize::MAX] {
+        assert_eq!(hub.call(after(hops)).unwrap_err().reason, Reason::Loop);
+    }
+}

@@ -1,0 +1,271 @@
+//! Streams in memory and time that stands still: what each rule of the exchange is for.
+
+use std::{collections::VecDeque, task::Context};
+
+use jackfield_wire::p2p::code;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
+
+use super::*;
+
+/// Our end of a stream, and the peer's, which the test plays.
+fn pair(buffer: usize) -> (Compat<DuplexStream>, DuplexStream) {
+    let (ours, theirs) = duplex(buffer);
+    (ours.compat(), theirs)
+}
+
+async fn read_with_defaults(stream: &mut Compat<DuplexStream>) -> Result<Vec<u8>, ReadTrouble> {
+    read_json(stream, Limits::default()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_ends_with_its_json_although_the_peer_never_closes() {
+    let (mut ours, mut theirs) = pair(64);
+    theirs.write_all(br#"{"method":"#).await.unwrap();
+    let read = tokio::join!(read_with_defaults(&mut ours), async {
+        theirs.write_all(br#""POST","path":"/}"}"#).await.unwrap();
+    });
+    assert_eq!(read.0.unwrap(), br#"{"method":"POST","path":"/}"}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_ends_when_the_peer_closes_its_side() {
+    let (mut ours, mut theirs) = pair(64);
+    theirs.write_all(b"42").await.unwrap();
+    theirs.shutdown().await.unwrap();
+    assert_eq!(read_with_defaults(&mut ours).await.unwrap(), b"42");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_stops_in_the_middle_is_refused() {
+    let (mut ours, mut theirs) = pair(64);
+    theirs.write_all(br#"{"method":"#).await.unwrap();
+    theirs.shutdown().await.unwrap();
+    let trouble = read_with_defaults(&mut ours).await.unwrap_err();
+    assert!(
+        matches!(&trouble, ReadTrouble::Refused(fault) if fault.code == code::INVALID),
+        "{trouble:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_says_nothing_is_given_up_after_the_first_wait() {
+    let (mut ours, _theirs) = pair(64);
+    let begun = Instant::now();
+    let trouble = read_with_defaults(&mut ours).await.unwrap_err();
+    assert!(matches!(trouble, ReadTrouble::TooSlow), "{trouble:?}");
+    assert_eq!(begun.elapsed(), limits::FIRST_BYTE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_drips_is_given_up_when_the_whole_wait_is_over() {
+    let (mut ours, mut theirs) = pair(64);
+    let begun = Instant::now();
+    let drip = async {
+        theirs.write_all(b"[").await.unwrap();
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            theirs.write_all(b"0,").await.unwrap();
+        }
+    };
+    let trouble = tokio::select! {
+        read = read_with_defaults(&mut ours) => read.unwrap_err(),
+        () = drip => unreachable!("it never ends"),
+    };
+    assert!(matches!(trouble, ReadTrouble::TooSlow), "{trouble:?}");
+    assert_eq!(begun.elapsed(), limits::REQUEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_never_ends_is_refused_at_the_cap() {
+    let (mut ours, mut theirs) = pair(4096);
+    let flood = async {
+        theirs.write_all(b"[").await.unwrap();
+        while theirs.write_all(&[b'0'; 4096]).await.is_ok() {}
+    };
+    let trouble = tokio::select! {
+        read = read_with_defaults(&mut ours) => read.unwrap_err(),
+        () = flood => unreachable!("the stream is open"),
+    };
+    assert!(
+        matches!(&trouble, ReadTrouble::Refused(fault) if fault.code == code::TOO_LARGE),
+        "{trouble:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_nested_too_deep_is_refused_at_once() {
+    let (mut ours, mut theirs) = pair(4096);
+    theirs.write_all(&[b'['; 1000]).await.unwrap();
+    let trouble = read_with_defaults(&mut ours).await.unwrap_err();
+    assert!(matches!(trouble, ReadTrouble::Refused(_)), "{trouble:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_ends_at_once_when_the_peer_has_closed_its_side() {
+    let (mut ours, mut theirs) = pair(64);
+    theirs.write_all(b"GET_CARD").await.unwrap();
+    theirs.shutdown().await.unwrap();
+    let begun = Instant::now();
+    answer(&mut ours, b"{}").await.unwrap();
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    let mut heard = Vec::new();
+    theirs.read_to_end(&mut heard).await.unwrap();
+    assert_eq!(heard, b"{}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_keeps_its_side_open_has_a_moment_before_our_end_and_a_while_after_it() {
+    let (mut ours, mut theirs) = pair(64);
+    let begun = Instant::now();
+    let hear = async {
+        let mut heard = Vec::new();
+        theirs.read_to_end(&mut heard).await.unwrap();
+        assert_eq!(heard, b"{}");
+        begun.elapsed()
+    };
+    let (answered, ended) = tokio::join!(answer(&mut ours, b"{}"), hear);
+    answered.unwrap();
+    assert_eq!(ended, limits::BEFORE_FIN);
+    assert_eq!(begun.elapsed(), limits::BEFORE_FIN + limits::LINGER);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_goes_on_sending_after_its_answer_is_read_only_so_far() {
+    let (mut ours, mut theirs) = pair(1024);
+    let mut sent = 0;
+    let flood = async {
+        loop {
+            theirs.write_all(&[b' '; 1024]).await.unwrap();
+            sent += 1024;
+        }
+    };
+    tokio::select! {
+        answered = answer(&mut ours, b"{}") => answered.unwrap(),
+        () = flood => unreachable!("it never ends"),
+    }
+    assert!(sent <= limits::LINGER_BYTES + 2 * 1024, "{sent}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_does_not_read_its_answer_is_given_up() {
+    let (mut ours, _theirs) = pair(64);
+    let begun = Instant::now();
+    let trouble = answer(&mut ours, &[b' '; 65]).await.unwrap_err();
+    assert!(matches!(trouble, WriteTrouble::TooSlow), "{trouble:?}");
+    assert_eq!(begun.elapsed(), limits::WRITE_STUCK);
+}
+
+const WAIT: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn asking_closes_our_side_and_reads_to_the_end() {
+    let (mut ours, mut theirs) = pair(64);
+    let peer = async {
+        let mut request = Vec::new();
+        // Ends only because our side is closed.
+        theirs.read_to_end(&mut request).await.unwrap();
+        assert_eq!(request.len(), 1000);
+        theirs.write_all(&[b'x'; 1000]).await.unwrap();
+        theirs.shutdown().await.unwrap();
+    };
+    let both = async { tokio::join!(ask(&mut ours, &[b'r'; 1000], 1000, WAIT), peer) };
+    let (answer, ()) = timeout(2 * WAIT, both).await.expect("our side is open");
+    assert_eq!(answer.unwrap(), [b'x'; 1000]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_refuses_before_it_has_read_everything_is_heard() {
+    let (mut ours, mut theirs) = pair(64);
+    let peer = async {
+        theirs
+            .write_all(br#"{"error":"too large","code":413}"#)
+            .await
+            .unwrap();
+        drop(theirs);
+    };
+    let (answer, ()) = tokio::join!(ask(&mut ours, &[b'r'; 1000], 1000, WAIT), peer);
+    assert_eq!(answer.unwrap(), br#"{"error":"too large","code":413}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_above_the_cap_is_not_kept() {
+    let (mut ours, mut theirs) = pair(64);
+    let peer = async { while theirs.write_all(&[b'x'; 64]).await.is_ok() {} };
+    let trouble = tokio::select! {
+        answer = ask(&mut ours, b"{}", 1000, WAIT) => answer.unwrap_err(),
+        () = peer => unreachable!("the stream is open"),
+    };
+    assert!(matches!(trouble, AskTrouble::TooLarge(1000)), "{trouble:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_does_not_come_is_given_up() {
+    for said in ["", "half of a", r#"{"half":"#] {
+        let (mut ours, mut theirs) = pair(64);
+        theirs.write_all(said.as_bytes()).await.unwrap();
+        let trouble = ask(&mut ours, b"{}", 1000, WAIT).await.unwrap_err();
+        assert!(matches!(trouble, AskTrouble::TooSlow), "{trouble:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_answer_counts_although_the_peer_leaves_the_stream_open() {
+    let (mut ours, mut theirs) = pair(64);
+    theirs.write_all(br#"{"done":true}"#).await.unwrap();
+    let answer = ask(&mut ours, b"{}", 1000, WAIT).await.unwrap();
+    assert_eq!(answer, br#"{"done":true}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_after_a_whole_json_value_is_success_and_before_it_is_not() {
+    let said = |text: &str| Scripted([Ok(text.as_bytes().to_vec())].into());
+    let answer = ask(&mut said(r#"{"a":[1]}"#), b"{}", 1000, WAIT).await;
+    assert_eq!(answer.unwrap(), br#"{"a":[1]}"#);
+    for text in ["", "12", r#"{"a":[1]"#, "plain text"] {
+        let trouble = ask(&mut said(text), b"{}", 1000, WAIT).await.unwrap_err();
+        assert!(
+            matches!(trouble, AskTrouble::Broken(_)),
+            "{text}: {trouble:?}"
+        );
+    }
+}
+
+/// A peer that says these things and then resets the stream.
+struct Scripted(VecDeque<io::Result<Vec<u8>>>);
+
+impl AsyncRead for Scripted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let reset = || Err(io::ErrorKind::ConnectionReset.into());
+        let said = self.0.pop_front().filter(|said| {
+            // An empty read would be an end.
+            !matches!(said, Ok(bytes) if bytes.is_empty())
+        });
+        Poll::Ready(said.unwrap_or_else(reset).map(|bytes| {
+            buf[..bytes.len()].copy_from_slice(&bytes);
+            bytes.len()
+        }))
+    }
+}
+
+impl AsyncWrite for Scripted {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

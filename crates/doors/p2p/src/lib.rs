@@ -1,0 +1,38 @@
+//! The p2p door: agents that meet over libp2p, by the protocols `/ai-agent/card/1.0.0` and `/ai-agent/handoff/1.0.0`.
+//!
+//! The node, which knows nothing of the hub:
+//!
+//! - `identity.rs` the key in the data directory
+//! - `node.rs` the handle of the node; `node/` the task that owns the swarm, what it is made of, what it shows
+//! - `streams.rs` raw streams on named protocols, in both directions
+//! - `exchange.rs` how a request and its answer go over a stream
+//! - `permits.rs` how much a peer may ask at once and per second
+//! - `address.rs` pure functions about multiaddrs, `limits.rs` every limit with its reason
+//!
+//! The hub's side of it:
+//!
+//! - `serve.rs` handoffs to agents of the hub, `card.rs` how they introduce themselves
+//! - `registry.rs` the AI Registry
+//! - `translate.rs` pure functions between the wire's types and the core's
+
+pub mod address;
+mod card;
+mod door;
+pub mod exchange;
+pub mod identity;
+pub mod limits;
+pub mod node;
+mod peers;
+pub mod permits;
+pub mod registry;
+pub mod serve;
+pub mod streams;
+mod translate;
+
+pub use self::{
+    door::{P2p, Setting},
+    peers::fetch_card,
+};
+
+/// The door's name, for people and metrics.
+pub const DOOR: &str = "p2p";

@@ -1,0 +1,109 @@
+//! Every limit of the node in one place, each with its reason.
+
+use std::time::Duration;
+
+/// A peer that answers at all has done so by then, through a relay too.
+pub const CONNECT: Duration = Duration::from_secs(10);
+
+/// A way to a peer that is not the best has to wait this long for the better ones.
+pub const HEAD_START: Duration = Duration::from_secs(1);
+
+/// A socket listens at once, or never.
+pub const LISTEN: Duration = Duration::from_secs(5);
+
+/// Opening a stream is one round trip and a word about its protocol.
+pub const OPEN: Duration = Duration::from_secs(5);
+
+/// A peer that opened a stream to ask something starts to ask within this time.
+pub const FIRST_BYTE: Duration = Duration::from_secs(5);
+
+/// A whole request, of the largest size, over a slow line.
+pub const REQUEST: Duration = Duration::from_secs(10);
+
+/// A write of which nothing goes out for this long has lost its reader.
+pub const WRITE_STUCK: Duration = Duration::from_secs(10);
+
+/// The largest answer that is read: one result of the hub.
+pub const MAX_ANSWER: usize = 8 * 1024 * 1024;
+
+/// Some peers miss the end of a stream that ends before they look at it; by now they look.
+pub const BEFORE_FIN: Duration = Duration::from_millis(150);
+
+/// How long an answered stream is still read, so that the peer's last bytes meet no reset.
+pub const LINGER: Duration = Duration::from_secs(2);
+
+/// How much of that is read: a peer that sends more does not listen.
+pub const LINGER_BYTES: usize = 64 * 1024;
+
+/// Streams of one connection, both ways together. A multiplexer that gets one more drops the whole connection, so this is
+/// well above what a busy peer opens at once; what is above our own limits is answered so, on its stream.
+pub const STREAMS_PER_CONNECTION: usize = 256;
+
+/// Streams that we open to one peer: leaves the peer as many on the same connection.
+pub const STREAMS_TO_PEER: usize = 128;
+
+/// Streams of one protocol that wait for the task that takes them; more wait in their connections.
+pub const ARRIVED: usize = 64;
+
+/// Connections that are being made to us: handshakes cost a signature each.
+pub const PENDING_INBOUND: u32 = 64;
+
+/// Connections that are being made by us.
+pub const PENDING_OUTBOUND: u32 = 64;
+
+/// Connections of one peer: each transport once, directly and by a relay.
+pub const CONNECTIONS_PER_PEER: u32 = 4;
+
+/// Connections in all.
+pub const CONNECTIONS: u32 = 1024;
+
+/// Of these, connections that came to us: some are left for those that we make.
+pub const INBOUND: u32 = 960;
+
+/// A connection that nobody keeps and nothing uses.
+pub const IDLE: Duration = Duration::from_secs(600);
+
+/// How often a connection is asked for a sign of life.
+pub const PING_EVERY: Duration = Duration::from_secs(15);
+
+/// How long it has for it before it is given up.
+pub const PING_WAIT: Duration = Duration::from_secs(20);
+
+/// Commands that wait for the swarm's task, which takes them at once.
+pub const COMMANDS: usize = 256;
+
+/// Events that a reader of the node's news may lag behind: a reconnect of every connection there can be.
+pub const NEWS: usize = 2048;
+
+/// How long closing connections have to say goodbye when the node stops.
+pub const GOODBYE: Duration = Duration::from_secs(1);
+
+/// A relay that does not answer by then is asked again.
+pub const RESERVE: Duration = Duration::from_secs(20);
+
+/// The first wait before a lost place at a relay is asked for again.
+pub const RESERVE_AGAIN: Duration = Duration::from_secs(1);
+
+/// The longest of these waits.
+pub const RESERVE_AGAIN_MOST: Duration = Duration::from_secs(60);
+
+/// Handoffs of one peer at a time.
+pub const HANDOFFS_PER_PEER: usize = 8;
+
+/// Cards for one peer at a time.
+pub const CARDS_PER_PEER: usize = 4;
+
+/// Exchanges of all peers at a time.
+pub const EXCHANGES: usize = 512;
+
+/// Exchanges that a peer may begin at once …
+pub const BURST_PER_PEER: u32 = 20;
+
+/// … and per second from then on.
+pub const RATE_PER_PEER: u32 = 5;
+
+/// The same for one address, since peers are free to mint: a household or an office behind it has several.
+pub const BURST_PER_ADDRESS: u32 = 100;
+
+/// See `BURST_PER_ADDRESS`.
+pub const RATE_PER_ADDRESS: u32 = 25;

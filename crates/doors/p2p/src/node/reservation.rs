@@ -1,0 +1,197 @@
+//! A place at a relay, under supervision: who has it is reached through the relay by peers that cannot reach it otherwise.
+//! Relays restart and networks change, and nothing renews a place that was lost but this.
+
+use std::{sync::Arc, time::Duration};
+
+use libp2p::{Multiaddr, PeerId};
+use rand::RngExt as _;
+use tokio::{
+    sync::{oneshot, watch},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    Node, OpenError,
+    command::{Command, Place},
+};
+use crate::limits;
+
+/// How it stands with a place at a relay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReservationState {
+    /// The relay is being asked.
+    Asking,
+    /// It is held: the node's addresses show the way.
+    Held,
+    /// It was refused or lost, for this reason, and is asked for again soon.
+    Lost(Arc<str>),
+}
+
+/// A place at a relay; given up when this is dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    state: watch::Receiver<ReservationState>,
+    _guard: DropGuard,
+}
+
+impl Reservation {
+    /// How it stands now.
+    pub fn state(&self) -> ReservationState {
+        self.state.borrow().clone()
+    }
+
+    /// How it goes on: one value at a time, the newest.
+    pub fn watch(&self) -> watch::Receiver<ReservationState> {
+        self.state.clone()
+    }
+
+    /// Waits until it is held; false if the node stops before.
+    pub async fn held(&mut self) -> bool {
+        let held = self
+            .state
+            .wait_for(|state| *state == ReservationState::Held);
+        held.await.is_ok()
+    }
+}
+
+pub(super) fn hold(node: Node, relay: PeerId, address: Multiaddr) -> Reservation {
+    let (tell, state) = watch::channel(ReservationState::Asking);
+    let guard = CancellationToken::new();
+    let given_up = guard.clone();
+    let stop = node.0.tasks.stop_token().clone();
+    let tasks = node.0.tasks.clone();
+    let holder = Holder {
+        node,
+        relay,
+        address,
+        tell,
+    };
+    tasks.spawn(async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = given_up.cancelled() => {}
+            _ = holder.run() => {}
+        }
+    });
+    Reservation {
+        state,
+        _guard: guard.drop_guard(),
+    }
+}
+
+struct Holder {
+    node: Node,
+    relay: PeerId,
+    address: Multiaddr,
+    tell: watch::Sender<ReservationState>,
+}
+
+impl Holder {
+    async fn run(self) -> Result<(), OpenError> {
+        let mut waits = Waits::new();
+        loop {
+            self.tell.send_replace(ReservationState::Asking);
+            let why = self.hold_once(&mut waits).await?;
+            tracing::debug!(relay = %self.relay, %why, "no place at the relay");
+            self.tell
+                .send_replace(ReservationState::Lost(why.as_str().into()));
+            sleep(waits.next()).await;
+        }
+    }
+
+    /// Asks for the place and holds it until it is lost; why it was.
+    async fn hold_once(&self, waits: &mut Waits) -> Result<String, OpenError> {
+        let (place, mut watch) = watch::channel(Place::Asked);
+        let (reply, asked) = oneshot::channel();
+        let command = Command::Reserve {
+            relay: self.relay,
+            address: self.address.clone(),
+            place,
+            reply,
+        };
+        self.node.send(command).await?;
+        let id = match asked.await.map_err(|_| OpenError::Stopped)? {
+            Ok(id) => id,
+            Err(why) => return Ok(why),
+        };
+        // Dropped with the wait for it, too.
+        let _release = Release {
+            node: self.node.clone(),
+            id,
+        };
+        let decided = timeout(
+            limits::RESERVE,
+            watch.wait_for(|place| *place != Place::Asked),
+        );
+        match decided.await {
+            Err(_) => return Ok("the relay did not answer in time".to_owned()),
+            Ok(Err(_)) => return Err(OpenError::Stopped),
+            Ok(Ok(place)) => {
+                if let Place::Lost(why) = &*place {
+                    return Ok(why.clone());
+                }
+            }
+        }
+        waits.start_over();
+        self.tell.send_replace(ReservationState::Held);
+        let lost = watch.wait_for(|place| *place != Place::Held).await;
+        match &*lost.map_err(|_| OpenError::Stopped)? {
+            Place::Lost(why) => Ok(why.clone()),
+            Place::Asked | Place::Held => Ok("it was given up".to_owned()),
+        }
+    }
+}
+
+/// Gives the place back, whatever ended the wait for it.
+struct Release {
+    node: Node,
+    id: libp2p::core::transport::ListenerId,
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        self.node.tell(Command::Release(self.id));
+    }
+}
+
+/// The waits between two attempts: doubling, and each at least half as long as it may be, so that guests of one relay
+/// that comes back do not all come at once.
+struct Waits {
+    attempt: u32,
+}
+
+impl Waits {
+    fn new() -> Self {
+        Self { attempt: 0 }
+    }
+
+    fn start_over(&mut self) {
+        self.attempt = 0;
+    }
+
+    fn next(&mut self) -> Duration {
+        let bound = limits::RESERVE_AGAIN
+            .saturating_mul(1 << self.attempt.min(16))
+            .min(limits::RESERVE_AGAIN_MOST);
+        self.attempt += 1;
+        bound.mul_f64(rand::rng().random_range(0.5..=1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_a_minute_and_start_over_after_success() {
+        let mut waits = Waits::new();
+        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+            let bound = Duration::from_secs(seconds);
+            let wait = waits.next();
+            assert!(bound / 2 <= wait && wait <= bound, "{wait:?} of {bound:?}");
+        }
+        waits.start_over();
+        assert!(waits.next() <= Duration::from_secs(1));
+    }
+}

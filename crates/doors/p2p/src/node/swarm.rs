@@ -1,0 +1,431 @@
+//! The task that owns the swarm. It waits for the swarm and for commands, and for nothing else.
+
+use std::{io, sync::Arc};
+
+use futures_util::StreamExt as _;
+use libp2p::{
+    Multiaddr, PeerId, Swarm,
+    core::transport::ListenerId,
+    identify,
+    multiaddr::Protocol,
+    ping, relay,
+    swarm::{
+        ConnectionId, SwarmEvent,
+        dial_opts::{DialOpts, PeerCondition},
+    },
+};
+use rustc_hash::FxHashMap;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, timeout, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    NodeConfig, NodeError, OpenError,
+    behaviour::{Behaviour, BehaviourEvent},
+    board::Board,
+    command::{Command, Place},
+};
+use crate::{
+    address::{ip_of, is_relayed},
+    limits,
+    streams::Desk,
+};
+
+pub(super) struct SwarmTask {
+    swarm: Swarm<Behaviour>,
+    queue: mpsc::Receiver<Command>,
+    desk: Arc<Desk>,
+    board: Arc<Board>,
+    dials: FxHashMap<ConnectionId, Dial>,
+    /// Those of the configuration.
+    listeners: Vec<ListenerId>,
+    /// Those at relays.
+    places: FxHashMap<ListenerId, HeldPlace>,
+    /// A relay tells its guests where it is reached: where it listens, if nothing else was said.
+    is_relay_by_listening: bool,
+}
+
+/// A connection that is being made.
+struct Dial {
+    peer: PeerId,
+    addresses: Vec<Multiaddr>,
+    replies: Vec<oneshot::Sender<Result<(), OpenError>>>,
+}
+
+/// A place at a relay.
+struct HeldPlace {
+    relay: PeerId,
+    place: watch::Sender<Place>,
+}
+
+impl SwarmTask {
+    pub(super) fn new(
+        swarm: Swarm<Behaviour>,
+        queue: mpsc::Receiver<Command>,
+        desk: Arc<Desk>,
+        board: Arc<Board>,
+    ) -> Self {
+        Self {
+            swarm,
+            queue,
+            desk,
+            board,
+            dials: FxHashMap::default(),
+            listeners: Vec::new(),
+            places: FxHashMap::default(),
+            is_relay_by_listening: false,
+        }
+    }
+
+    /// Listens on all addresses of the configuration; when this returns, it does.
+    pub(super) async fn listen(&mut self, config: NodeConfig) -> Result<(), NodeError> {
+        self.is_relay_by_listening = config.relay_server.is_some() && config.external.is_empty();
+        for address in config.external {
+            self.swarm.add_external_address(address);
+        }
+        let mut waiting = FxHashMap::default();
+        for address in config.listen {
+            let free = refuse_taken(&address).map_err(|error| error.to_string());
+            let listening = free.and_then(|()| {
+                let listening = self.swarm.listen_on(address.clone());
+                listening.map_err(|error| error.to_string())
+            });
+            match listening {
+                Ok(id) => {
+                    self.listeners.push(id);
+                    waiting.insert(id, address);
+                }
+                Err(why) => return Err(NodeError::Listen { address, why }),
+            }
+        }
+        let until = Instant::now() + limits::LISTEN;
+        while let Some(address) = waiting.values().next().cloned() {
+            let fail = |why: String| NodeError::Listen { address, why };
+            let event = timeout_at(until, self.swarm.select_next_some())
+                .await
+                .map_err(|_| fail("the system did not answer".to_owned()))?;
+            match &event {
+                SwarmEvent::NewListenAddr { listener_id, .. } => {
+                    waiting.remove(listener_id);
+                }
+                SwarmEvent::ListenerClosed {
+                    listener_id,
+                    reason: Err(error),
+                    ..
+                }
+                | SwarmEvent::ListenerError { listener_id, error } => {
+                    if let Some(address) = waiting.remove(listener_id) {
+                        let why = error.to_string();
+                        return Err(NodeError::Listen { address, why });
+                    }
+                }
+                _ => {}
+            }
+            self.on_event(event);
+        }
+        self.show_addresses();
+        Ok(())
+    }
+
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                event = self.swarm.select_next_some() => self.on_event(event),
+                command = self.queue.recv() => match command {
+                    Some(command) => self.on_command(command),
+                    None => break,
+                },
+            }
+        }
+        self.stop().await;
+    }
+
+    /// Takes no more, waits until nothing is under way, and closes all connections in good order. Whoever runs this task
+    /// says how long that may take.
+    async fn stop(mut self) {
+        self.desk.close();
+        // Commands that wait are answered by being dropped.
+        self.queue.close();
+        while self.queue.try_recv().is_ok() {}
+        self.dials.clear();
+        let places = self.places.drain().map(|(id, _)| id);
+        for listener in self.listeners.drain(..).chain(places) {
+            self.swarm.remove_listener(listener);
+        }
+        let desk = Arc::clone(&self.desk);
+        let idle = desk.idle();
+        tokio::pin!(idle);
+        loop {
+            tokio::select! {
+                () = &mut idle => break,
+                event = self.swarm.select_next_some() => self.on_event(event),
+            }
+        }
+        let connected: Vec<PeerId> = self.swarm.connected_peers().copied().collect();
+        for peer in connected {
+            // It may have gone meanwhile.
+            self.swarm.disconnect_peer_id(peer).ok();
+        }
+        let closed = timeout(limits::GOODBYE, async {
+            while !self.board.is_empty() {
+                let event = self.swarm.select_next_some().await;
+                self.on_event(event);
+            }
+        });
+        if closed.await.is_err() {
+            tracing::debug!("some peers did not say goodbye in time");
+        }
+    }
+
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Dial {
+                peer,
+                addresses,
+                reply,
+            } => self.dial(peer, addresses, reply),
+            Command::Open {
+                peer,
+                protocols,
+                reply,
+            } => {
+                let streams = &mut self.swarm.behaviour_mut().streams;
+                streams.open(peer, protocols, reply);
+            }
+            Command::Disconnect(peer) => {
+                // Who is not connected need not be disconnected.
+                self.swarm.disconnect_peer_id(peer).ok();
+            }
+            Command::Block(peer, true) => {
+                self.swarm.behaviour_mut().blocked.block_peer(peer);
+            }
+            Command::Block(peer, false) => {
+                self.swarm.behaviour_mut().blocked.unblock_peer(peer);
+            }
+            Command::AddExternal(address) => {
+                self.swarm.add_external_address(address);
+                self.show_addresses();
+            }
+            Command::Reserve {
+                relay,
+                address,
+                place,
+                reply,
+            } => {
+                let listening = self.swarm.listen_on(address.with(Protocol::P2pCircuit));
+                let asked = listening.map_err(|error| error.to_string());
+                if let Ok(id) = &asked {
+                    self.places.insert(*id, HeldPlace { relay, place });
+                }
+                if let Err(Ok(id)) = reply.send(asked) {
+                    self.release(id);
+                }
+            }
+            Command::Release(id) => self.release(id),
+        }
+    }
+
+    fn dial(
+        &mut self,
+        peer: PeerId,
+        addresses: Vec<Multiaddr>,
+        reply: oneshot::Sender<Result<(), OpenError>>,
+    ) {
+        if self.swarm.is_connected(&peer) {
+            drop(reply.send(Ok(())));
+            return;
+        }
+        if addresses.is_empty() {
+            drop(reply.send(Err(OpenError::NoAddress)));
+            return;
+        }
+        let mut dials = self.dials.values_mut();
+        let same = dials.find(|dial| dial.peer == peer && dial.addresses == addresses);
+        if let Some(dial) = same {
+            dial.replies.push(reply);
+            return;
+        }
+        let options = DialOpts::peer_id(peer)
+            .addresses(addresses.clone())
+            .condition(PeerCondition::Always)
+            .build();
+        let id = options.connection_id();
+        match self.swarm.dial(options) {
+            Ok(()) => {
+                let replies = vec![reply];
+                self.dials.insert(
+                    id,
+                    Dial {
+                        peer,
+                        addresses,
+                        replies,
+                    },
+                );
+            }
+            Err(error) => drop(reply.send(Err(OpenError::Unreachable(error.to_string())))),
+        }
+    }
+
+    fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) {
+        match event {
+            SwarmEvent::Behaviour(event) => self.on_behaviour_event(event),
+            SwarmEvent::ConnectionEstablished {
+                peer_id,
+                connection_id,
+                endpoint,
+                ..
+            } => {
+                self.board
+                    .connection_made(peer_id, connection_id, &endpoint);
+                for (_, dial) in self.dials.extract_if(|_, dial| dial.peer == peer_id) {
+                    for reply in dial.replies {
+                        // Who asked may have gone.
+                        drop(reply.send(Ok(())));
+                    }
+                }
+            }
+            SwarmEvent::ConnectionClosed {
+                peer_id,
+                connection_id,
+                num_established,
+                ..
+            } => {
+                self.board.connection_ended(peer_id, connection_id);
+                if num_established == 0 {
+                    self.lose_places("the connection with the relay ended", |held| {
+                        held.relay == peer_id
+                    });
+                }
+            }
+            SwarmEvent::OutgoingConnectionError {
+                connection_id,
+                error,
+                ..
+            } => {
+                if let Some(dial) = self.dials.remove(&connection_id) {
+                    for reply in dial.replies {
+                        let failed = OpenError::Unreachable(error.to_string());
+                        drop(reply.send(Err(failed)));
+                    }
+                }
+            }
+            SwarmEvent::NewListenAddr { address, .. } => {
+                if self.is_relay_by_listening && !is_relayed(&address) {
+                    self.swarm.add_external_address(address);
+                }
+                self.show_addresses();
+            }
+            SwarmEvent::ExpiredListenAddr { address, .. } => {
+                if self.is_relay_by_listening {
+                    self.swarm.remove_external_address(&address);
+                }
+                self.show_addresses();
+            }
+            SwarmEvent::ListenerClosed {
+                listener_id,
+                reason,
+                ..
+            } => {
+                let why = reason.err().map(|error| error.to_string());
+                let why = why.as_deref().unwrap_or("the relay gave no place");
+                self.lose_place(listener_id, why);
+                self.show_addresses();
+            }
+            SwarmEvent::ListenerError { listener_id, error } => {
+                self.lose_place(listener_id, &error.to_string());
+            }
+            SwarmEvent::ExternalAddrConfirmed { .. } => self.show_addresses(),
+            SwarmEvent::ExternalAddrExpired { address } => {
+                let mut parts = address.iter();
+                let relay = parts.find_map(|part| match part {
+                    Protocol::P2p(peer) => Some(peer),
+                    _ => None,
+                });
+                if is_relayed(&address) {
+                    let why = "the relay's address is no longer valid";
+                    self.lose_places(why, |held| {
+                        Some(held.relay) == relay && *held.place.borrow() == Place::Held
+                    });
+                }
+                self.show_addresses();
+            }
+            _ => {}
+        }
+    }
+
+    fn on_behaviour_event(&mut self, event: BehaviourEvent) {
+        match event {
+            BehaviourEvent::Ping(ping::Event {
+                peer,
+                connection,
+                result,
+            }) => match result {
+                Ok(_) => self.board.peer_alive(peer),
+                // It lives, and does not play this game.
+                Err(ping::Failure::Unsupported) => {}
+                Err(error) => {
+                    tracing::debug!(%peer, %error, "a peer gives no sign of life");
+                    self.swarm.close_connection(connection);
+                }
+            },
+            BehaviourEvent::Identify(identify::Event::Received { peer_id, info, .. }) => {
+                self.board
+                    .peer_identified(peer_id, &info.agent_version, info.protocols);
+            }
+            BehaviourEvent::RelayClient(relay::client::Event::ReservationReqAccepted {
+                relay_peer_id,
+                ..
+            }) => {
+                for held in self.places.values() {
+                    if held.relay == relay_peer_id {
+                        held.place.send_replace(Place::Held);
+                    }
+                }
+            }
+            BehaviourEvent::Relay(event) => tracing::debug!(?event, "relay"),
+            _ => {}
+        }
+    }
+
+    fn lose_place(&mut self, id: ListenerId, why: &str) {
+        if let Some(held) = self.places.remove(&id) {
+            held.place.send_replace(Place::Lost(why.to_owned()));
+            self.swarm.remove_listener(id);
+        }
+    }
+
+    fn lose_places(&mut self, why: &str, is_lost: impl Fn(&HeldPlace) -> bool) {
+        let lost = self.places.iter().filter(|(_, held)| is_lost(held));
+        for id in lost.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.lose_place(id, why);
+        }
+    }
+
+    fn release(&mut self, id: ListenerId) {
+        self.places.remove(&id);
+        self.swarm.remove_listener(id);
+    }
+
+    fn show_addresses(&self) {
+        let all = self
+            .swarm
+            .listeners()
+            .chain(self.swarm.external_addresses());
+        self.board.set_addresses(all.cloned());
+    }
+}
+
+/// Two programs of one user may listen on the same TCP port by the way that the swarm opens it, and would then share the
+/// connections at random; so it is asked for once as others do, who get an error.
+fn refuse_taken(address: &Multiaddr) -> io::Result<()> {
+    let mut parts = address.iter();
+    match (ip_of(address), parts.nth(1)) {
+        (Some(ip), Some(Protocol::Tcp(port))) if port != 0 => {
+            std::net::TcpListener::bind((ip, port)).map(drop)
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,176 @@
+//! Nodes that meet through a third one.
+
+use super::*;
+
+async fn relay(key: Keypair, address: &str) -> Rig {
+    let config = NodeConfig {
+        relay_server: Some(RelayLimits::default()),
+        ..config(address)
+    };
+    Rig::with(config, key).await
+}
+
+/// The address of a peer through a relay.
+fn through(relay: &Rig, peer: PeerId) -> Multiaddr {
+    relay.node.addresses()[0]
+        .clone()
+        .with(Protocol::P2pCircuit)
+        .with(Protocol::P2p(peer))
+}
+
+/// A node that cannot be dialled.
+async fn hidden() -> Rig {
+    Rig::with(NodeConfig::default(), Keypair::generate_ed25519()).await
+}
+
+#[tokio::test]
+async fn a_peer_that_nobody_can_dial_is_called_through_a_relay() {
+    in_time(async {
+        let relay = relay(Keypair::generate_ed25519(), TCP).await;
+        let (guest, caller) = (hidden().await, hidden().await);
+        guest.echo();
+        relay.node.allow_relay(guest.node.peer_id(), true);
+        let mut place = guest
+            .node
+            .reserve(relay.node.addresses()[0].clone())
+            .unwrap();
+        assert!(place.held().await);
+        let at = through(&relay, guest.node.peer_id());
+        assert!(
+            guest.node.addresses().contains(&at),
+            "{:?}",
+            guest.node.addresses()
+        );
+
+        let peer = guest.node.peer_id();
+        let request = json(MIB);
+        let answer = echo_through(&caller.node, peer, &[at], &request).await;
+        assert!(answer == request);
+        assert!(caller.node.peer(peer).unwrap().is_relayed);
+        assert!(guest.node.peer(caller.node.peer_id()).unwrap().is_relayed);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn behind_a_relay_the_source_of_a_stream_is_unknown() {
+    in_time(async {
+        let relay = relay(Keypair::generate_ed25519(), TCP).await;
+        let (guest, caller) = (hidden().await, hidden().await);
+        let mut incoming = guest.node.accept(ECHO).unwrap();
+        relay.node.allow_relay(guest.node.peer_id(), true);
+        let mut place = guest
+            .node
+            .reserve(relay.node.addresses()[0].clone())
+            .unwrap();
+        assert!(place.held().await);
+        let at = through(&relay, guest.node.peer_id());
+        let peer = guest.node.peer_id();
+        let _stream = caller.node.open(peer, &[at], &[ECHO]).await.unwrap();
+        let inbound = incoming.next().await.unwrap();
+        assert_eq!(inbound.peer, caller.node.peer_id());
+        assert_eq!(inbound.source, None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_relay_has_places_only_for_those_it_knows() {
+    in_time(async {
+        let relay = relay(Keypair::generate_ed25519(), TCP).await;
+        let stranger = hidden().await;
+        let at = relay.node.addresses()[0].clone();
+        let place = stranger.node.reserve(at).unwrap();
+        let mut state = place.watch();
+        let lost = state
+            .wait_for(|state| matches!(state, ReservationState::Lost(_)))
+            .await;
+        drop(lost.unwrap());
+        assert!(stranger.node.addresses().is_empty());
+        // It is asked for again, and given now.
+        relay.node.allow_relay(stranger.node.peer_id(), true);
+        let mut place = place;
+        assert!(place.held().await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_no_relay_gives_no_place() {
+    in_time(async {
+        let (plain, guest) = (Rig::listening(TCP).await, hidden().await);
+        plain.node.allow_relay(guest.node.peer_id(), true);
+        let place = guest
+            .node
+            .reserve(plain.node.addresses()[0].clone())
+            .unwrap();
+        let mut state = place.watch();
+        let lost = state
+            .wait_for(|state| matches!(state, ReservationState::Lost(_)))
+            .await;
+        drop(lost.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_place_is_taken_again_after_the_relay_restarts() {
+    in_time(async {
+        let key = Keypair::generate_ed25519();
+        let first = relay(key.clone(), TCP).await;
+        let (guest, caller) = (hidden().await, hidden().await);
+        guest.echo();
+        let peer = guest.node.peer_id();
+        first.node.allow_relay(peer, true);
+        let at = first.node.addresses()[0].clone();
+        let mut place = guest.node.reserve(at.clone()).unwrap();
+        assert!(place.held().await);
+        first.stop().await;
+        let mut state = place.watch();
+        let lost = state
+            .wait_for(|state| matches!(state, ReservationState::Lost(_)))
+            .await;
+        drop(lost.unwrap());
+        assert!(guest.node.addresses().is_empty());
+
+        let second = relay(key, &at.to_string()).await;
+        second.node.allow_relay(peer, true);
+        assert!(place.held().await);
+        let at = through(&second, peer);
+        assert_eq!(
+            echo_through(&caller.node, peer, &[at], b"[2]").await,
+            b"[2]"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_place_that_is_given_up_leads_nowhere() {
+    in_time(async {
+        let relay = relay(Keypair::generate_ed25519(), TCP).await;
+        let (guest, caller) = (hidden().await, hidden().await);
+        guest.echo();
+        let peer = guest.node.peer_id();
+        relay.node.allow_relay(peer, true);
+        let mut news = relay.node.watch();
+        let mut place = guest
+            .node
+            .reserve(relay.node.addresses()[0].clone())
+            .unwrap();
+        assert!(place.held().await);
+        let at = through(&relay, peer);
+        drop(place);
+        guest.node.disconnect(relay.node.peer_id());
+        while !matches!(
+            next_event(&mut news).await,
+            PeerEvent::Disconnected { peer: it } if it == peer
+        ) {}
+        let opened = caller.node.open(peer, &[at], &[ECHO]).await;
+        assert!(
+            matches!(opened, Err(OpenError::Unreachable(_))),
+            "{opened:?}"
+        );
+    })
+    .await;
+}

@@ -1,0 +1,120 @@
+//! What a peer is as agents of the hub: by its card, or by the list of another hub.
+
+use jackfield_core::{agent, id::AgentId};
+use jackfield_wire::p2p::{Answer, Card, HandOff, Method, Skill, read_answer};
+use libp2p::PeerId;
+use serde::Deserialize;
+
+use super::{ANSWER, profile, short};
+use crate::{door::HANDOFF, exchange, limits::MAX_ANSWER, node::Node};
+
+/// One agent that a peer brings.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    /// Its id here: what it is called there, and whose it is.
+    pub(super) id: AgentId,
+    /// What it says of itself.
+    pub(super) profile: agent::Profile,
+    /// How it is asked.
+    pub(super) way: Way,
+}
+
+/// How an agent of a peer is asked.
+#[derive(Debug, Clone)]
+pub(super) enum Way {
+    /// By one of the skills of its card.
+    Skills(Vec<Skill>),
+    /// At this path of a hub.
+    Hub(String),
+}
+
+/// An agent in the list of a hub.
+#[derive(Debug, Deserialize)]
+struct Entry {
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    online: bool,
+    path: String,
+    #[serde(default)]
+    skills: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct List {
+    agents: Vec<Entry>,
+}
+
+impl Listed {
+    /// A peer that is an agent itself. Nothing if no id can be made of its name, or it can do nothing.
+    pub(super) fn of_card(peer: PeerId, card: Card) -> Option<Self> {
+        if card.skills.is_empty() {
+            return None;
+        }
+        let skills = card.skills.iter().map(|skill| agent::Skill {
+            id: skill.id.clone(),
+            name: Some(skill.name.clone()).filter(|text| !text.is_empty()),
+            description: Some(skill.description.clone()).filter(|text| !text.is_empty()),
+        });
+        Some(Self {
+            id: local_id(&card.name, peer)?,
+            profile: profile(peer, &card.name, &card.description, skills.collect()),
+            way: Way::Skills(card.skills),
+        })
+    }
+
+    fn of_entry(peer: PeerId, entry: Entry) -> Option<Self> {
+        // An agent that its hub got from elsewhere is that one's to show.
+        if !entry.online || entry.id.contains('@') {
+            return None;
+        }
+        let skills = entry.skills.into_iter().map(|id| agent::Skill {
+            id,
+            ..agent::Skill::default()
+        });
+        Some(Self {
+            id: AgentId::parse(&format!("{}@{}", entry.id, short(peer))).ok()?,
+            profile: profile(peer, &entry.name, &entry.description, skills.collect()),
+            way: Way::Hub(entry.path),
+        })
+    }
+}
+
+/// The agents of another hub, as far as we may know them.
+pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<Listed>, String> {
+    let opened = node.open(peer, &[], &[HANDOFF]).await;
+    let (mut stream, _) = opened.map_err(|error| error.to_string())?;
+    let request = HandOff::new(Method::Get, "/agents").to_json();
+    let answer = exchange::ask(&mut stream, request.as_bytes(), MAX_ANSWER, ANSWER).await;
+    let answer = answer.map_err(|trouble| trouble.to_string())?;
+    match read_answer(&answer) {
+        Answer::Error(error) => Err(error.text),
+        Answer::Body(body) => {
+            let list: List = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+            let listed = list.agents.into_iter();
+            let listed = listed.filter_map(|entry| Listed::of_entry(peer, entry));
+            Ok(listed.collect())
+        }
+    }
+}
+
+/// The id of a peer by its name: what fits into an id, and whose it is.
+fn local_id(name: &str, peer: PeerId) -> Option<AgentId> {
+    let fits = |it: char| {
+        if it.is_ascii_alphanumeric() || it == '_' {
+            it.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
+    let mut slug: String = name.chars().map(fits).take(64).collect();
+    while slug.contains("--") {
+        slug = slug.replace("--", "-");
+    }
+    let slug = slug.trim_matches(['-', '_']);
+    let slug = if slug.is_empty() { "peer" } else { slug };
+    AgentId::parse(&format!("{slug}@{}", short(peer))).ok()
+}

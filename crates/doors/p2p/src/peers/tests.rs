@@ -1,0 +1,134 @@
+//! What a call becomes for a peer, and what a peer is called here. That it all works among real peers is tested with a
+//! whole hub.
+
+use jackfield_core::{
+    event::{Json, Message, Part},
+    failure::Reason,
+    files::Files,
+    limits::Limits,
+};
+use jackfield_wire::p2p::read_card;
+use serde_json::{Value, json};
+
+use super::{
+    ask::hand_off,
+    list::{Listed, Way},
+};
+use libp2p::PeerId;
+
+fn skills(skills: Value) -> Way {
+    let card = json!({"name": "x", "version": "1", "description": "", "skills": skills});
+    Way::Skills(read_card(card.to_string().as_bytes()).unwrap().skills)
+}
+
+fn skill(id: &str, path: &str, method: &str) -> Value {
+    json!({"id": id, "name": id, "description": "", "path": path, "method": method})
+}
+
+fn asked(way: &Way, message: &Message) -> Result<Value, Reason> {
+    let files = Files::new(&Limits::default());
+    let asked = hand_off(way, message, &files).map_err(|failure| failure.reason)?;
+    Ok(serde_json::from_str(&asked.to_json()).unwrap())
+}
+
+fn with(message: Message, metadata: &str) -> Message {
+    Message {
+        metadata: Some(Json::parse(metadata).unwrap()),
+        ..message
+    }
+}
+
+#[test]
+fn words_go_to_the_first_skill_or_to_the_one_that_is_named() {
+    let way = skills(json!([
+        skill("first", "/one", "POST"),
+        skill("second", "/two", "PUT")
+    ]));
+    let words = Message::text("hi");
+    assert_eq!(
+        asked(&way, &words).unwrap(),
+        json!({"method": "POST", "path": "/one", "params": {}, "input_data": "hi"})
+    );
+    let second = asked(&way, &with(words.clone(), r#"{"skill":"second"}"#)).unwrap();
+    assert_eq!(
+        (&second["method"], &second["path"]),
+        (&json!("PUT"), &json!("/two"))
+    );
+    let none = asked(&way, &with(words, r#"{"skill":"third"}"#));
+    assert_eq!(none.unwrap_err(), Reason::Unsupported);
+}
+
+#[test]
+fn the_one_gap_of_a_path_is_filled_with_the_words_and_several_by_name() {
+    let goal = skills(json!([skill("goal", "/{goal}", "POST")]));
+    let asked_goal = asked(&goal, &Message::text("make tea")).unwrap();
+    assert_eq!(asked_goal["params"], json!({"goal": "make tea"}));
+    let way = skills(json!([skill("add", "/add/{a}/{b}", "GET")]));
+    let data = Message {
+        parts: vec![Part::Data(Json::parse(r#"{"a":1,"b":"two"}"#).unwrap())],
+        ..Message::default()
+    };
+    let asked_add = asked(&way, &data).unwrap();
+    assert_eq!(asked_add["params"], json!({"a": 1, "b": "two"}));
+    assert_eq!(asked_add["input_data"], Value::Null);
+    let by_metadata = with(Message::text("x"), r#"{"params":{"a":true,"b":2}}"#);
+    assert_eq!(
+        asked(&way, &by_metadata).unwrap()["params"],
+        json!({"a": true, "b": 2})
+    );
+    assert_eq!(
+        asked(&way, &Message::text("x")).unwrap_err(),
+        Reason::Invalid
+    );
+}
+
+#[test]
+fn what_would_leave_the_peers_paths_is_refused_here() {
+    let way = skills(json!([skill("goal", "/{goal}", "POST")]));
+    for words in ["..", "a\u{0}b"] {
+        let refused = asked(&way, &Message::text(words));
+        assert_eq!(refused.unwrap_err(), Reason::Invalid, "{words:?}");
+    }
+    let odd = skills(json!([skill("odd", "/x", "TRACE")]));
+    assert_eq!(
+        asked(&odd, &Message::text("x")).unwrap_err(),
+        Reason::Unsupported
+    );
+}
+
+#[test]
+fn an_agent_of_a_hub_gets_words_and_data_at_its_path() {
+    let way = Way::Hub("/agents/echo/ask".to_owned());
+    let both = Message {
+        parts: vec![
+            Part::Text("hi".to_owned()),
+            Part::Data(Json::parse(r#"{"n":1}"#).unwrap()),
+        ],
+        ..Message::default()
+    };
+    let asked = asked(&way, &both).unwrap();
+    assert_eq!(asked["path"], "/agents/echo/ask");
+    let input: Value = serde_json::from_str(asked["input_data"].as_str().unwrap()).unwrap();
+    assert_eq!(input, json!({"text": "hi", "data": [{"n": 1}]}));
+}
+
+#[test]
+fn a_peer_is_called_by_its_name_and_the_end_of_its_id_and_never_by_anothers_name() {
+    let peer = PeerId::random();
+    let end = peer.to_string();
+    let end = &end[end.len() - 12..];
+    for (name, id) in [
+        ("Weather Agent", "weather-agent"),
+        ("planner", "planner"),
+        ("../../etc", "etc"),
+        ("日本", "peer"),
+        ("", "peer"),
+    ] {
+        let card = json!({"name": name, "version": "", "description": "", "skills": [skill("s", "/s", "POST")]});
+        let Ok(card) = read_card(card.to_string().as_bytes()) else {
+            continue;
+        };
+        let listed = Listed::of_card(peer, card).unwrap();
+        assert_eq!(listed.id.as_str(), format!("{id}@{end}"), "{name:?}");
+    }
+}

@@ -1,0 +1,327 @@
+//! The AI Registry: which peers there are, what they can do and where, as they or their owners said, until it expires. It
+//! is kept in memory: whoever is still there after a restart says so again.
+//!
+//! Nothing is dialled because it was registered. An address counts only if it names the peer itself, so that whoever
+//! follows it is told by the connection whether that peer is there.
+//!
+//! - `address.rs` which addresses are kept, `proof.rs` how a peer proves that it is itself
+//! - `find.rs` what is looked for, `directory.rs` who is found, the hub's own agents too
+//! - `serve.rs` the HTTP API, with `query.rs` and `refused.rs`; `describe.rs` its description
+
+mod address;
+mod describe;
+mod directory;
+mod find;
+mod proof;
+mod query;
+mod refused;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use jackfield_core::{
+    failure::{Failure, Reason},
+    id::Owner,
+    principal::Principal,
+};
+use jackfield_wire::p2p::{
+    Card,
+    registry::{Entry, MAX_TTL, Registration},
+};
+use jiff::Timestamp;
+use libp2p::{Multiaddr, PeerId};
+use parking_lot::Mutex;
+use tokio::{sync::watch, time::Instant};
+
+use self::proof::Challenges;
+pub use self::{
+    find::Sought,
+    proof::{Statement, sign},
+    serve::{RegistryDoor, Station, router},
+};
+
+/// How many peers are kept: some 100 MB of the largest entries, and more peers than anybody has seen.
+const MAX_PEERS: usize = 4096;
+
+/// What the operator decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RegistryRules {
+    /// Whether addresses of this machine and of private networks are kept.
+    pub allow_private: bool,
+}
+
+/// The registry. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Registry(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    rules: RegistryRules,
+    peers: Mutex<Peers>,
+    challenges: Challenges,
+    /// Rises with every peer that comes or goes.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Peers {
+    by_id: HashMap<PeerId, Registered>,
+    /// How many were ever registered: who came first keeps a name.
+    count: u64,
+}
+
+/// A peer that can be found.
+#[derive(Debug, Clone)]
+pub struct Registered {
+    /// The peer.
+    pub peer: PeerId,
+    /// What it is called.
+    pub name: String,
+    /// Where it is.
+    pub addresses: Vec<Multiaddr>,
+    /// What it can do, by id or name.
+    pub capabilities: Vec<String>,
+    /// Its card, if it showed one.
+    pub card: Option<Arc<Card>>,
+    /// Since when it has this name.
+    pub registered_at: Timestamp,
+    /// Until when it can be found.
+    pub expires_at: Timestamp,
+    ends: Instant,
+    ttl: Duration,
+    holder: Holder,
+    place: u64,
+}
+
+impl Registered {
+    /// As it is told.
+    fn entry(&self) -> Entry {
+        Entry {
+            peer_id: self.peer.to_string(),
+            agent_name: Some(self.name.clone()),
+            addresses: self.addresses.iter().map(ToString::to_string).collect(),
+            capabilities: self.capabilities.clone(),
+            registered_at: Some(self.registered_at.to_string()),
+            expires_at: Some(self.expires_at.to_string()),
+        }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.ends <= now
+    }
+}
+
+/// Whose an entry is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Holder {
+    /// The peer's own, by its key.
+    Peer,
+    /// Of whoever put it there with a token.
+    Owner(Owner),
+}
+
+/// Who says something of a peer.
+#[derive(Debug, Clone, Copy)]
+pub enum Claim<'a> {
+    /// The peer itself: it signed, or it is connected.
+    Peer,
+    /// Somebody else.
+    Caller(&'a Principal),
+}
+
+impl Claim<'_> {
+    /// Whether it may change an entry. A peer may always change its own, others only what they put there.
+    fn may_change(self, holder: &Holder) -> bool {
+        match (self, holder) {
+            (Self::Peer, _) => true,
+            (Self::Caller(principal), _) if principal.is_admin() => true,
+            (Self::Caller(principal), Holder::Owner(owner)) => principal.owner == *owner,
+            (Self::Caller(_), Holder::Peer) => false,
+        }
+    }
+
+    fn check(self, holder: &Holder) -> Result<(), Failure> {
+        if self.may_change(holder) {
+            return Ok(());
+        }
+        let text = "this peer is registered already, by itself or by another owner; sign with its key to change that";
+        Err(Failure::new(Reason::Unauthorized, text))
+    }
+}
+
+impl Registry {
+    /// An empty registry.
+    pub fn new(rules: RegistryRules) -> Self {
+        Self(Arc::new(Inner {
+            rules,
+            peers: Mutex::default(),
+            challenges: Challenges::new(),
+            changes: watch::Sender::new(0),
+        }))
+    }
+
+    /// Tells when a peer has come or gone.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
+    }
+
+    /// Whether a peer can be found.
+    pub fn has(&self, peer: &PeerId) -> bool {
+        self.get(peer).is_some()
+    }
+
+    /// A peer, if it can be found.
+    pub fn get(&self, peer: &PeerId) -> Option<Registered> {
+        let now = Instant::now();
+        let found = self.0.peers.lock().by_id.get(peer).cloned();
+        found.filter(|registered| !registered.is_over(now))
+    }
+
+    /// Registers a peer, or renews what was said of it. Who holds a name keeps its place under it.
+    pub fn register(&self, new: &Registration, claim: Claim<'_>) -> Result<Registered, Failure> {
+        let peer = peer_id(&new.peer_id)?;
+        let addresses = address::kept(&new.addresses, &peer, self.0.rules.allow_private)?;
+        let name = new.agent_name.clone();
+        let name = name.or_else(|| new.card.as_ref().map(|card| card.name.clone()));
+        let name = name.ok_or_else(|| invalid("field \"agent_name\" is required"))?;
+        if name.chars().any(char::is_control) {
+            return Err(invalid(
+                "field \"agent_name\" must not have control characters",
+            ));
+        }
+        let mut capabilities = new.capabilities.clone();
+        for skill in new.card.iter().flat_map(|card| &card.skills) {
+            if !capabilities.contains(&skill.id) {
+                capabilities.push(skill.id.clone());
+            }
+        }
+        let now = Instant::now();
+        let mut peers = self.0.peers.lock();
+        let had = peers.by_id.get(&peer).filter(|had| !had.is_over(now));
+        if let Some(had) = had {
+            claim.check(&had.holder)?;
+        }
+        let holder = match (claim, had) {
+            // Somebody who may change what a peer said of itself does not take it over.
+            (Claim::Peer, _) => Holder::Peer,
+            (Claim::Caller(_), Some(had)) => had.holder.clone(),
+            (Claim::Caller(principal), None) => Holder::Owner(principal.owner.clone()),
+        };
+        let had = had.filter(|had| had.name == name);
+        let (place, since) = match had {
+            Some(had) => (had.place, had.registered_at),
+            None => (peers.count, Timestamp::now()),
+        };
+        if !peers.by_id.contains_key(&peer) && peers.by_id.len() >= MAX_PEERS {
+            peers.by_id.retain(|_, had| !had.is_over(now));
+            if peers.by_id.len() >= MAX_PEERS {
+                let text = "the registry is full; try again later";
+                return Err(Failure::new(Reason::Busy, text));
+            }
+        }
+        peers.count += 1;
+        let ttl = Duration::from_secs(new.ttl.min(MAX_TTL));
+        let registered = Registered {
+            peer,
+            name,
+            addresses,
+            capabilities,
+            card: new.card.clone().map(Arc::new),
+            registered_at: since,
+            expires_at: Timestamp::now() + ttl,
+            ends: now + ttl,
+            ttl,
+            holder,
+            place,
+        };
+        peers.by_id.insert(peer, registered.clone());
+        drop(peers);
+        self.changed();
+        Ok(registered)
+    }
+
+    /// Lets a peer be found for longer: for the given time, or again for as long as it was registered for.
+    pub fn renew(
+        &self,
+        peer: &PeerId,
+        ttl: Option<Duration>,
+        claim: Claim<'_>,
+    ) -> Result<Registered, Failure> {
+        let now = Instant::now();
+        let mut peers = self.0.peers.lock();
+        let had = peers.by_id.get_mut(peer).filter(|had| !had.is_over(now));
+        let had = had.ok_or_else(not_registered)?;
+        claim.check(&had.holder)?;
+        had.ttl = ttl.unwrap_or(had.ttl).min(Duration::from_secs(MAX_TTL));
+        had.ends = now + had.ttl;
+        had.expires_at = Timestamp::now() + had.ttl;
+        Ok(had.clone())
+    }
+
+    /// Forgets a peer.
+    pub fn remove(&self, peer: &PeerId, claim: Claim<'_>) -> Result<(), Failure> {
+        let now = Instant::now();
+        let mut peers = self.0.peers.lock();
+        let had = peers.by_id.get(peer).filter(|had| !had.is_over(now));
+        let had = had.ok_or_else(not_registered)?;
+        claim.check(&had.holder)?;
+        peers.by_id.remove(peer);
+        drop(peers);
+        self.changed();
+        Ok(())
+    }
+
+    /// Drops the peers whose time is up, which nobody could find any more anyway, and tells who watches.
+    pub fn expire(&self) {
+        let now = Instant::now();
+        let mut peers = self.0.peers.lock();
+        let before = peers.by_id.len();
+        peers.by_id.retain(|_, had| !had.is_over(now));
+        let is_changed = peers.by_id.len() != before;
+        drop(peers);
+        if is_changed {
+            self.changed();
+        }
+    }
+
+    /// The peers that are sought, the best first, and those that came first before those that came later.
+    pub fn find(&self, sought: &Sought) -> Vec<Registered> {
+        let now = Instant::now();
+        let peers = self.0.peers.lock();
+        let there = peers.by_id.values().filter(|had| !had.is_over(now));
+        let mut found: Vec<_> = there
+            .filter_map(|had| Some((sought.score(&find::Subject::from(had))?, had.clone())))
+            .collect();
+        drop(peers);
+        found.sort_by_key(|(score, had)| (std::cmp::Reverse(*score), had.place));
+        found.into_iter().map(|(_, had)| had).collect()
+    }
+
+    /// What a peer has to sign to prove that it is itself.
+    pub fn challenge(&self, peer: &PeerId) -> String {
+        self.0.challenges.issue(peer, Timestamp::now())
+    }
+
+    fn changed(&self) {
+        self.0.changes.send_modify(|count| *count += 1);
+    }
+}
+
+/// Reads a peer id.
+fn peer_id(text: &str) -> Result<PeerId, Failure> {
+    text.parse()
+        .map_err(|_| invalid("field \"peer_id\" must be a peer id"))
+}
+
+fn not_registered() -> Failure {
+    Failure::new(
+        Reason::NotFound,
+        "no such peer is registered; register it first",
+    )
+}
+
+fn invalid(text: impl Into<String>) -> Failure {
+    Failure::new(Reason::Invalid, text.into())
+}

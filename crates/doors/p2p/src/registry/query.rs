@@ -1,0 +1,70 @@
+//! What the query of a list asks for.
+
+use axum::extract::{FromRequestParts as _, Request};
+use jackfield_core::failure::Failure;
+use jackfield_kit::api::Params;
+
+use super::{Sought, invalid};
+
+/// How many peers or agents are told at once, if not said.
+const PAGE: usize = 100;
+/// At most: some 500 KB of the usual entries.
+const PAGE_MAX: usize = 1000;
+
+/// What a query asks for.
+pub(super) struct Query {
+    pub(super) sought: Sought,
+    pub(super) is_list: bool,
+    limit: usize,
+    offset: usize,
+}
+
+impl Query {
+    /// Reads it.
+    pub(super) async fn of(request: Request) -> Result<Self, Failure> {
+        let (mut parts, _) = request.into_parts();
+        let query = parts.uri.query().unwrap_or_default();
+        // A later client of the original asks like this.
+        let is_bare = !query.is_empty() && !query.contains(['=', '&']);
+        if is_bare {
+            let named = format!("/?agent_name={query}");
+            parts.uri = named.parse().map_err(|_| malformed())?;
+        }
+        let params = Params::from_request_parts(&mut parts, &()).await;
+        let mut params = params.map_err(|_| malformed())?;
+        let sought = Sought {
+            name: params.one("agent_name")?,
+            skill: params.one("skill")?,
+            text: params.one("q")?,
+        };
+        let format: Option<String> = params.one("format")?;
+        let is_list = match format.as_deref() {
+            None => false,
+            Some("list") => true,
+            Some(_) => return Err(invalid("query parameter format must be list")),
+        };
+        let limit = params.one("limit")?.unwrap_or(PAGE);
+        if !(1..=PAGE_MAX).contains(&limit) {
+            return Err(invalid(format!(
+                "query parameter limit must be 1 to {PAGE_MAX}"
+            )));
+        }
+        let offset = params.one("offset")?.unwrap_or(0);
+        params.finish()?;
+        Ok(Self {
+            sought,
+            is_list,
+            limit,
+            offset,
+        })
+    }
+
+    /// The part of a list that is asked for.
+    pub(super) fn page<T>(&self, all: Vec<T>) -> Vec<T> {
+        all.into_iter().skip(self.offset).take(self.limit).collect()
+    }
+}
+
+fn malformed() -> Failure {
+    invalid("the query is malformed")
+}

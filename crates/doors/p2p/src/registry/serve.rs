@@ -1,0 +1,444 @@
+//! The registry over HTTP, in the shapes of all generations of the original. Errors are `{"error": text}`; who could prove
+//! more by a signature also gets a `challenge`.
+//!
+//! The hub itself is among the peers, and its agents among those that are found: a peer reaches them by a handoff to it.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Path, Request, State},
+    middleware,
+    response::{IntoResponse as _, Response},
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    hub::Hub,
+    principal::Principal,
+    units::Size,
+};
+use jackfield_kit::{api::count_refused, auth::Gatekeeper, body};
+use jackfield_wire::p2p::{
+    MAX_CARD,
+    registry::{self as wire, Heartbeat, Proof, Registration, find},
+};
+use jiff::Timestamp;
+use libp2p::PeerId;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    Claim, Registered, Registry, Sought, Statement, describe,
+    find::Subject,
+    invalid, peer_id,
+    query::Query,
+    refused::{Refused, json},
+};
+use crate::{DOOR, serve::Reception, translate::object};
+
+/// How many agents or tools are found for a goal: a model reads them.
+const FOUND_MAX: usize = 20;
+
+/// The hub as a peer.
+#[derive(Clone)]
+pub struct Station {
+    /// Its id.
+    pub peer_id: String,
+    /// Where it is at this moment.
+    pub addresses: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
+}
+
+impl std::fmt::Debug for Station {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Station")
+            .field("peer_id", &self.peer_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the registry's routes need.
+#[derive(Debug, Clone)]
+pub struct RegistryDoor {
+    /// The registry.
+    pub registry: Registry,
+    /// Where handoffs are taken: whom peers reach, and who may.
+    pub reception: Reception,
+    /// Who decides who is calling.
+    pub gatekeeper: Gatekeeper,
+    /// The hub as a peer.
+    pub station: Station,
+}
+
+/// The registry's routes and their description.
+pub fn router(door: RegistryDoor) -> (Router, OpenApi) {
+    let (router, api) = OpenApiRouter::new()
+        .routes(routes!(register))
+        .routes(routes!(challenge, remove))
+        .routes(routes!(heartbeat))
+        .routes(routes!(peers))
+        .routes(routes!(agents))
+        .routes(routes!(find_agents))
+        .routes(routes!(find_tools))
+        .split_for_parts();
+    let router = router
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::map_response_with_state(
+            (door.reception.hub().clone(), DOOR),
+            count_refused,
+        ))
+        .with_state(door);
+    (router, api)
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Refused {
+    let text = format!("{} does not take {method}; see /openapi.json", uri.path());
+    Refused {
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        text,
+        challenge: None,
+    }
+}
+
+/// Who says something of a peer.
+enum Speaker {
+    Peer,
+    Caller(Principal),
+}
+
+impl Speaker {
+    fn claim(&self) -> Claim<'_> {
+        match self {
+            Self::Peer => Claim::Peer,
+            Self::Caller(principal) => Claim::Caller(principal),
+        }
+    }
+}
+
+impl RegistryDoor {
+    pub(super) fn hub(&self) -> &Hub {
+        self.reception.hub()
+    }
+
+    async fn read(&self, body: Body) -> Result<bytes::Bytes, Failure> {
+        body::read(body, Size(MAX_CARD), self.hub().limits().write_stuck).await
+    }
+
+    /// Who speaks for a peer: itself by a signature, where the operator lets it or shows a token; else whoever asks.
+    fn speaker(
+        &self,
+        headers: &HeaderMap,
+        peer: &PeerId,
+        proof: Option<&Proof>,
+        statement: &Statement<'_>,
+    ) -> Result<Speaker, Failure> {
+        let caller = self.gatekeeper.admit_headers(headers);
+        let Some(proof) = proof else {
+            return Ok(Speaker::Caller(caller?));
+        };
+        if !self.reception.terms().allowed.includes(&peer.to_string()) {
+            caller?;
+        }
+        let challenges = &self.registry.0.challenges;
+        challenges.check(peer, proof, statement, Timestamp::now())?;
+        Ok(Speaker::Peer)
+    }
+
+    /// Who may not do something may be able to prove more.
+    fn refused(&self, failure: Failure, peer: &PeerId) -> Refused {
+        let challenge =
+            (failure.reason == Reason::Unauthorized).then(|| self.registry.challenge(peer));
+        Refused {
+            challenge,
+            ..failure.into()
+        }
+    }
+}
+
+/// Registers a peer, or renews what was said of it. Without a token the peer's signature is needed; with one, nobody
+/// changes what a peer said of itself or another owner said of it.
+#[utoipa::path(
+    post,
+    path = "/register",
+    tag = "registry",
+    request_body = describe::RegistrationBody,
+    responses(
+        (status = 200, description = "It can be found", body = describe::RegisteredBody),
+        (status = 400, description = "The body is malformed, or has no address that others can reach", body = describe::ErrorBody),
+        (status = 401, description = "A token or the peer's signature is needed", body = describe::ErrorBody),
+        (status = 413, description = "The body is too large", body = describe::ErrorBody),
+        (status = 429, description = "The registry is full", body = describe::ErrorBody),
+    ),
+)]
+async fn register(
+    State(door): State<RegistryDoor>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let new = Registration::read(&door.read(body).await?)?;
+    let peer = peer_id(&new.peer_id)?;
+    let statement = Statement::Register {
+        name: new.agent_name.as_deref().unwrap_or_default(),
+        addresses: &new.addresses,
+    };
+    let speaker = door.speaker(&headers, &peer, new.proof.as_ref(), &statement);
+    let registered = speaker.and_then(|speaker| door.registry.register(&new, speaker.claim()));
+    let registered = registered.map_err(|failure| door.refused(failure, &peer))?;
+    tracing::info!(%peer, name = registered.name, "peer registered");
+    Ok(told(&registered))
+}
+
+fn told(registered: &Registered) -> Response {
+    let answer = wire::Registered {
+        peer_id: registered.peer.to_string(),
+        expires_at: Some(registered.expires_at.to_string()),
+    };
+    json(StatusCode::OK, answer.to_json())
+}
+
+/// Gives a challenge for a peer to sign.
+#[utoipa::path(
+    get,
+    path = "/register/{peer}",
+    tag = "registry",
+    params(("peer" = String, Path, description = "The peer")),
+    responses(
+        (status = 200, description = "The challenge", body = describe::ChallengeBody),
+        (status = 400, description = "This is no peer id", body = describe::ErrorBody),
+    ),
+)]
+async fn challenge(
+    State(door): State<RegistryDoor>,
+    Path(peer): Path<String>,
+) -> Result<Response, Refused> {
+    let peer = peer_id(&peer)?;
+    let body = object(|object| {
+        object
+            .text("peer_id", &*peer.to_string())
+            .text("challenge", &*door.registry.challenge(&peer));
+    });
+    Ok(json(StatusCode::OK, body))
+}
+
+/// Forgets a peer. Without a token, the body is that of a heartbeat with the peer's signature.
+#[utoipa::path(
+    delete,
+    path = "/register/{peer}",
+    tag = "registry",
+    params(("peer" = String, Path, description = "The peer")),
+    request_body = Option<describe::HeartbeatBody>,
+    responses(
+        (status = 204, description = "It is forgotten"),
+        (status = 400, description = "The body is malformed", body = describe::ErrorBody),
+        (status = 401, description = "A token or the peer's signature is needed", body = describe::ErrorBody),
+        (status = 404, description = "No such peer is registered", body = describe::ErrorBody),
+        (status = 413, description = "The body is too large", body = describe::ErrorBody),
+    ),
+)]
+async fn remove(
+    State(door): State<RegistryDoor>,
+    Path(peer): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let peer = peer_id(&peer)?;
+    let body = door.read(body).await?;
+    let proof = if body.is_empty() {
+        None
+    } else {
+        let word = Heartbeat::read(&body)?;
+        if peer_id(&word.peer_id)? != peer {
+            return Err(invalid("field \"peer_id\" is of another peer than the path").into());
+        }
+        word.proof
+    };
+    let speaker = door.speaker(&headers, &peer, proof.as_ref(), &Statement::Remove);
+    let removed = speaker.and_then(|speaker| door.registry.remove(&peer, speaker.claim()));
+    removed.map_err(|failure| door.refused(failure, &peer))?;
+    tracing::info!(%peer, "peer removed from the registry");
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Lets a registered peer be found for longer.
+#[utoipa::path(
+    post,
+    path = "/heartbeat",
+    tag = "registry",
+    request_body = describe::HeartbeatBody,
+    responses(
+        (status = 200, description = "It can be found for longer", body = describe::RegisteredBody),
+        (status = 400, description = "The body is malformed", body = describe::ErrorBody),
+        (status = 401, description = "A token or the peer's signature is needed", body = describe::ErrorBody),
+        (status = 404, description = "No such peer is registered", body = describe::ErrorBody),
+        (status = 413, description = "The body is too large", body = describe::ErrorBody),
+    ),
+)]
+async fn heartbeat(
+    State(door): State<RegistryDoor>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let word = Heartbeat::read(&door.read(body).await?)?;
+    let peer = peer_id(&word.peer_id)?;
+    let ttl = word.ttl.map(Duration::from_secs);
+    let speaker = door.speaker(&headers, &peer, word.proof.as_ref(), &Statement::Renew);
+    let renewed = speaker.and_then(|speaker| door.registry.renew(&peer, ttl, speaker.claim()));
+    let renewed = renewed.map_err(|failure| door.refused(failure, &peer))?;
+    Ok(told(&renewed))
+}
+
+/// Lists the peers: all, those with a skill, those for some words, or the one with a name, also asked for as `?NAME`.
+#[utoipa::path(
+    get,
+    path = "/peers",
+    tag = "registry",
+    params(
+        ("agent_name" = Option<String>, Query, description = "With this name; who had it first comes first"),
+        ("skill" = Option<String>, Query, description = "With this skill"),
+        ("q" = Option<String>, Query, description = "With any of these words"),
+        ("format" = Option<String>, Query, description = "`list` for a bare list"),
+        ("limit" = Option<usize>, Query, description = "At most so many; 100 if left out, 1000 at most"),
+        ("offset" = Option<usize>, Query, description = "After so many"),
+    ),
+    responses(
+        (status = 200, description = "The peers", body = describe::PeersBody),
+        (status = 304, description = "The same as before, by If-None-Match"),
+        (status = 400, description = "The query is malformed", body = describe::ErrorBody),
+        (status = 401, description = "A token is needed", body = describe::ErrorBody),
+        (status = 404, description = "Nobody has this name", body = describe::ErrorBody),
+    ),
+)]
+async fn peers(
+    State(door): State<RegistryDoor>,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Refused> {
+    let principal = door.gatekeeper.admit_headers(&headers)?;
+    let query = Query::of(request).await?;
+    let agents = door.agents(&principal);
+    let own = door.own_entry(&agents).filter(|own| {
+        let subject = Subject {
+            name: own.agent_name.as_deref().unwrap_or_default(),
+            skills: own.capabilities.iter().map(String::as_str).collect(),
+            texts: agents
+                .iter()
+                .filter_map(|view| view.profile.description.as_deref())
+                .collect(),
+        };
+        query.sought.score(&subject).is_some()
+    });
+    let registered = door.registry.find(&query.sought);
+    let registered = registered.iter().map(Registered::entry);
+    let found = query.page(own.into_iter().chain(registered).collect());
+    let body = match &query.sought.name {
+        _ if query.is_list => wire::write_list(&found),
+        None => wire::write_peers(&found),
+        Some(_) => wire::write_one(&found)
+            .ok_or_else(|| Failure::new(Reason::NotFound, "no peer of this name is registered"))?,
+    };
+    Ok(tagged(&headers, body))
+}
+
+/// Lists agents: peers, and the hub's own that peers reach.
+#[utoipa::path(
+    get,
+    path = "/agents",
+    tag = "registry",
+    params(
+        ("agent_name" = Option<String>, Query, description = "With this name"),
+        ("skill" = Option<String>, Query, description = "With this skill"),
+        ("q" = Option<String>, Query, description = "With any of these words"),
+        ("limit" = Option<usize>, Query, description = "At most so many; 100 if left out, 1000 at most"),
+        ("offset" = Option<usize>, Query, description = "After so many"),
+    ),
+    responses(
+        (status = 200, description = "The agents", body = Vec<describe::FoundAgentBody>),
+        (status = 304, description = "The same as before, by If-None-Match"),
+        (status = 400, description = "The query is malformed", body = describe::ErrorBody),
+        (status = 401, description = "A token is needed", body = describe::ErrorBody),
+    ),
+)]
+async fn agents(
+    State(door): State<RegistryDoor>,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Refused> {
+    let principal = door.gatekeeper.admit_headers(&headers)?;
+    let query = Query::of(request).await?;
+    let found = query.page(door.found_agents(&principal, &query.sought));
+    Ok(tagged(&headers, find::write_agents(&found)))
+}
+
+/// Finds agents for a goal, the best first.
+#[utoipa::path(
+    post,
+    path = "/agents/find",
+    tag = "registry",
+    request_body = describe::GoalBody,
+    responses(
+        (status = 200, description = "The agents", body = Vec<describe::FoundAgentBody>),
+        (status = 400, description = "The body is malformed", body = describe::ErrorBody),
+        (status = 401, description = "A token is needed", body = describe::ErrorBody),
+        (status = 413, description = "The body is too large", body = describe::ErrorBody),
+    ),
+)]
+async fn find_agents(
+    State(door): State<RegistryDoor>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let principal = door.gatekeeper.admit_headers(&headers)?;
+    let goal = find::read_goal(&door.read(body).await?)?;
+    let mut found = door.found_agents(&principal, &Sought::goal(&goal));
+    found.truncate(FOUND_MAX);
+    Ok(json(StatusCode::OK, find::write_agents(&found)))
+}
+
+/// Finds skills for a goal, the best first.
+#[utoipa::path(
+    post,
+    path = "/tools/find",
+    tag = "registry",
+    request_body = describe::GoalBody,
+    responses(
+        (status = 200, description = "The skills", body = Vec<describe::FoundToolBody>),
+        (status = 400, description = "The body is malformed", body = describe::ErrorBody),
+        (status = 401, description = "A token is needed", body = describe::ErrorBody),
+        (status = 413, description = "The body is too large", body = describe::ErrorBody),
+    ),
+)]
+async fn find_tools(
+    State(door): State<RegistryDoor>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let principal = door.gatekeeper.admit_headers(&headers)?;
+    let goal = find::read_goal(&door.read(body).await?)?;
+    let mut found = door.found_tools(&principal, &Sought::goal(&goal));
+    found.truncate(FOUND_MAX);
+    Ok(json(StatusCode::OK, find::write_tools(&found)))
+}
+
+/// The body with a tag by which a client knows it again; nothing if it has it already.
+fn tagged(headers: &HeaderMap, body: String) -> Response {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    let tag = format!("\"{:016x}\"", hasher.finish());
+    let known = headers
+        .get(header::IF_NONE_MATCH)
+        .map(HeaderValue::as_bytes);
+    let mut response = if known == Some(tag.as_bytes()) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        json(StatusCode::OK, body)
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}

@@ -1,0 +1,75 @@
+//! By skill, by name, by words.
+
+use super::*;
+
+fn card(skill: &str, description: &str) -> Card {
+    let text = serde_json::json!({
+        "name": "from the card",
+        "description": "An agent.",
+        "skills": [{"id": skill, "name": skill, "description": description, "path": "/x"}],
+    });
+    let raw = serde_json::value::to_raw_value(&text).unwrap();
+    Card::from_value(&raw).unwrap()
+}
+
+fn full() -> Registry {
+    let registry = registry();
+    let plain = Peer::new().registration("poet", &["Poem", "song"]);
+    let translator = Registration {
+        card: Some(card(
+            "translate",
+            "Translates documents into French and German.",
+        )),
+        agent_name: None,
+        ..Peer::new().registration("x", &[])
+    };
+    let planner = Registration {
+        card: Some(card("plan", "Plans trips: flights, hotels, documents.")),
+        ..Peer::new().registration("planner", &["plan"])
+    };
+    for new in [plain, translator, planner] {
+        registry.register(&new, Claim::Peer).unwrap();
+    }
+    registry
+}
+
+#[test]
+fn a_skill_is_found_by_id_in_either_case_and_by_the_card() {
+    let registry = full();
+    let with = |skill: &str| {
+        registry.find(&Sought {
+            skill: Some(skill.to_owned()),
+            ..Sought::default()
+        })
+    };
+    assert_eq!(names(&with("poem")), ["poet"]);
+    assert_eq!(names(&with("TRANSLATE")), ["from the card"]);
+    assert!(with("poems").is_empty(), "a skill is meant exactly");
+}
+
+#[test]
+fn words_find_who_has_most_of_them_first() {
+    let registry = full();
+    let found = registry.find(&Sought::goal("please translate my documents into French"));
+    assert_eq!(names(&found), ["from the card", "planner"]);
+    assert_eq!(
+        names(&registry.find(&Sought::goal("translation"))),
+        ["from the card"]
+    );
+    assert_eq!(names(&registry.find(&Sought::goal("poems"))), ["poet"]);
+    assert!(registry.find(&Sought::goal("bake a cake")).is_empty());
+    assert!(registry.find(&Sought::goal("?!")).is_empty());
+}
+
+#[test]
+fn a_peer_without_a_name_has_that_of_its_card_or_is_refused() {
+    let registry = registry();
+    let nameless = Registration {
+        agent_name: None,
+        ..Peer::new().registration("x", &[])
+    };
+    let refused = registry.register(&nameless, Claim::Peer).unwrap_err();
+    assert!(refused.text.contains("agent_name"));
+    let broken = Peer::new().registration("two\nlines", &[]);
+    assert!(registry.register(&broken, Claim::Peer).is_err());
+}

@@ -1,0 +1,164 @@
+//! Whose entries are, how long they last, and who keeps a name.
+
+use tokio::time::advance;
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_lasts_as_long_as_it_says_and_a_heartbeat_makes_it_last_again() {
+    let (registry, peer) = (registry(), Peer::new());
+    registry
+        .register(&peer.registration("a", &[]), Claim::Peer)
+        .unwrap();
+    advance(Duration::from_secs(599)).await;
+    assert!(registry.has(&peer.id));
+    registry.renew(&peer.id, None, Claim::Peer).unwrap();
+    advance(Duration::from_secs(599)).await;
+    assert!(
+        registry.has(&peer.id),
+        "for as long as it was registered for"
+    );
+    registry
+        .renew(&peer.id, Some(Duration::from_secs(5)), Claim::Peer)
+        .unwrap();
+    advance(Duration::from_secs(5)).await;
+    assert!(!registry.has(&peer.id));
+    assert!(registry.find(&Sought::default()).is_empty());
+    let gone = registry.renew(&peer.id, None, Claim::Peer).unwrap_err();
+    assert_eq!(gone.reason, Reason::NotFound);
+    assert_eq!(
+        registry.remove(&peer.id, Claim::Peer).unwrap_err().reason,
+        Reason::NotFound
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_watches_is_told_of_those_that_come_go_and_expire() {
+    let (registry, one, two) = (registry(), Peer::new(), Peer::new());
+    let mut watch = registry.watch();
+    let mut is_changed = || {
+        let changed = watch.has_changed().unwrap();
+        watch.mark_unchanged();
+        changed
+    };
+    registry
+        .register(&one.registration("one", &[]), Claim::Peer)
+        .unwrap();
+    assert!(is_changed());
+    registry
+        .register(&two.registration("two", &[]), Claim::Peer)
+        .unwrap();
+    assert!(is_changed());
+    registry.remove(&one.id, Claim::Peer).unwrap();
+    assert!(is_changed());
+    registry.expire();
+    assert!(!is_changed(), "nothing was to expire");
+    advance(Duration::from_secs(600)).await;
+    registry.expire();
+    assert!(is_changed());
+    assert!(registry.0.peers.lock().by_id.is_empty());
+}
+
+#[tokio::test]
+async fn nobody_changes_what_a_peer_or_another_owner_said() {
+    let (registry, peer) = (registry(), Peer::new());
+    let (ann, bob, root) = (person("ann"), person("bob"), Principal::local());
+    registry
+        .register(&peer.registration("anns", &[]), Claim::Caller(&ann))
+        .unwrap();
+    let theft = peer.registration("bobs", &[]);
+    for _ in 0..2 {
+        let refused = registry.register(&theft, Claim::Caller(&bob)).unwrap_err();
+        assert_eq!(refused.reason, Reason::Unauthorized);
+        assert!(registry.renew(&peer.id, None, Claim::Caller(&bob)).is_err());
+        assert!(registry.remove(&peer.id, Claim::Caller(&bob)).is_err());
+        assert_ne!(registry.get(&peer.id).unwrap().name, "bobs");
+        // Now the peer itself comes, and from then on it is the one that decides.
+        registry
+            .register(&peer.registration("own", &[]), Claim::Peer)
+            .unwrap();
+    }
+    assert!(registry.renew(&peer.id, None, Claim::Caller(&ann)).is_err());
+    registry
+        .register(&peer.registration("by-admin", &[]), Claim::Caller(&root))
+        .unwrap();
+    assert!(
+        registry.renew(&peer.id, None, Claim::Caller(&ann)).is_err(),
+        "it stays the peer's"
+    );
+    registry.remove(&peer.id, Claim::Peer).unwrap();
+    registry.register(&theft, Claim::Caller(&bob)).unwrap();
+    assert_eq!(
+        registry.get(&peer.id).unwrap().name,
+        "bobs",
+        "what is free can be taken"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
+    let (registry, first, second) = (registry(), Peer::new(), Peer::new());
+    let named = Sought {
+        name: Some("shop".to_owned()),
+        ..Sought::default()
+    };
+    registry
+        .register(&first.registration("shop", &[]), Claim::Peer)
+        .unwrap();
+    advance(Duration::from_secs(100)).await;
+    registry
+        .register(&second.registration("shop", &[]), Claim::Peer)
+        .unwrap();
+    for _ in 0..2 {
+        let found = registry.find(&named);
+        assert_eq!(found.len(), 2, "both are listed");
+        assert_eq!(found[0].peer, first.id);
+        // Renewing does not cost the place, nor gain one.
+        registry
+            .register(&second.registration("shop", &[]), Claim::Peer)
+            .unwrap();
+        registry
+            .register(&first.registration("shop", &[]), Claim::Peer)
+            .unwrap();
+    }
+    // Whoever leaves a name comes last when it returns.
+    registry
+        .register(&first.registration("other", &[]), Claim::Peer)
+        .unwrap();
+    registry
+        .register(&first.registration("shop", &[]), Claim::Peer)
+        .unwrap();
+    assert_eq!(registry.find(&named)[0].peer, second.id);
+    registry
+        .register(&second.registration("shop", &["sell"]), Claim::Peer)
+        .unwrap();
+    advance(Duration::from_secs(550)).await;
+    registry.renew(&first.id, None, Claim::Peer).unwrap();
+    advance(Duration::from_secs(100)).await;
+    let found = registry.find(&named);
+    assert_eq!(
+        (found.len(), found[0].peer),
+        (1, first.id),
+        "the other's time is up"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_room_for_so_many_and_those_whose_time_is_up_make_room() {
+    let registry = registry();
+    for _ in 0..MAX_PEERS {
+        registry
+            .register(&Peer::new().registration("many", &[]), Claim::Peer)
+            .unwrap();
+    }
+    let late = Peer::new();
+    let full = registry
+        .register(&late.registration("late", &[]), Claim::Peer)
+        .unwrap_err();
+    assert_eq!(full.reason, Reason::Busy);
+    advance(Duration::from_secs(600)).await;
+    registry
+        .register(&late.registration("late", &[]), Claim::Peer)
+        .unwrap();
+    assert_eq!(registry.find(&Sought::default()).len(), 1);
+}

@@ -1,0 +1,430 @@
+//! The hub's side of a handoff: a request becomes a call, or an answer from what the hub knows itself, or a request to an
+//! agent behind HTTP. Bytes in, bytes out; `stream.rs` is where they come from and go to.
+//!
+//! - `listen.rs` the caller's end of a call, `frames.rs` the same as a stream of lines
+//! - `endpoint.rs` agents behind HTTP
+//! - `failure.rs` what a peer is told when something goes wrong
+
+mod endpoint;
+mod failure;
+mod frames;
+mod listen;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use http::{HeaderMap, HeaderValue};
+use jackfield_core::{
+    entry::AgentView,
+    event::Message,
+    failure::{Failure, Reason},
+    hub::{Hub, Request, Wanted},
+    id::{AgentId, Owner},
+    principal::{Grant, Principal, Who},
+};
+use jackfield_kit::trace;
+use jackfield_wire::p2p::{self, HandOff, Method, path, path::Route};
+
+pub(crate) use self::failure::Trouble;
+use self::listen::Listening;
+pub use self::{
+    endpoint::{Endpoint, EndpointError},
+    frames::{Frames, Piece},
+    stream::{serve_cards, serve_handoffs},
+};
+use crate::{
+    DOOR,
+    card::{self, Behind, Meant},
+    translate::{data_from_parts, message_from},
+};
+
+/// How long an agent has for a plain answer, if not configured: as in the seed.
+pub const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Which peers may hand off.
+#[derive(Debug, Clone)]
+pub enum Allowed {
+    /// All: only where nobody but this machine's user can connect.
+    Everyone,
+    /// Those with these ids.
+    Only(HashSet<String>),
+}
+
+impl Allowed {
+    /// Whether this peer may.
+    pub fn includes(&self, peer: &str) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Only(peers) => peers.contains(peer),
+        }
+    }
+}
+
+/// On what terms the hub takes handoffs.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// What the hub calls itself.
+    pub name: String,
+    /// On whose behalf peers call: they reach this owner's agents, and shared ones.
+    pub owner: Owner,
+    /// Who may.
+    pub allowed: Allowed,
+    /// Who gets what is handed to the hub itself, `/{goal}`.
+    pub default_agent: Option<AgentId>,
+    /// How long an agent has for a plain answer; a streamed one has the hub's own clocks.
+    pub deadline: Duration,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            name: "Jackfield".to_owned(),
+            owner: Owner::local(),
+            allowed: Allowed::Only(HashSet::new()),
+            default_agent: None,
+            deadline: DEADLINE,
+        }
+    }
+}
+
+/// Which protocol a stream was opened by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// One body, unless the request asks for frames.
+    Plain,
+    /// Frames in any case.
+    Framed,
+}
+
+/// What a peer gets.
+#[derive(Debug)]
+pub enum Answer {
+    /// One body.
+    Whole(Vec<u8>),
+    /// Lines, as they come.
+    Frames(Frames),
+    /// Nothing: the stream is reset.
+    Reset,
+}
+
+/// Where handoffs are taken. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Reception(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    hub: Hub,
+    terms: Terms,
+    endpoints: BTreeMap<AgentId, Endpoint>,
+}
+
+/// What a handoff has become.
+enum Job {
+    /// A call that an agent works on.
+    Call(Listening),
+    /// Something that comes in one piece.
+    Whole(Pin<Box<dyn Future<Output = Result<Vec<u8>, Trouble>> + Send>>),
+}
+
+impl Job {
+    fn done(text: String) -> Self {
+        Self::Whole(Box::pin(std::future::ready(Ok(text.into_bytes()))))
+    }
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Call(listening) => f.debug_tuple("Call").field(listening).finish(),
+            Self::Whole(_) => f.debug_tuple("Whole").finish_non_exhaustive(),
+        }
+    }
+}
+
+impl Reception {
+    /// A reception of a hub, with the agents behind HTTP that the operator named. Those are not agents of the hub; where one
+    /// has the id of such an agent, it is the one that peers reach.
+    pub fn new(
+        hub: Hub,
+        terms: Terms,
+        endpoints: impl IntoIterator<Item = (AgentId, Endpoint)>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            hub,
+            terms,
+            endpoints: endpoints.into_iter().collect(),
+        }))
+    }
+
+    /// The hub.
+    pub fn hub(&self) -> &Hub {
+        &self.0.hub
+    }
+
+    /// The terms.
+    pub fn terms(&self) -> &Terms {
+        &self.0.terms
+    }
+
+    /// Who a peer is to the hub, as its connection proved it.
+    pub fn principal(&self, peer: &str) -> Result<Principal, Failure> {
+        if !self.0.terms.allowed.includes(peer) {
+            let text = "this hub takes handoffs from allowed peers only; ask its operator";
+            return Err(Failure::new(Reason::Unauthorized, text));
+        }
+        Ok(Principal {
+            owner: self.0.terms.owner.clone(),
+            who: Who::Peer(peer.into()),
+            grant: Arc::new(Grant::default()),
+        })
+    }
+
+    /// The agents that an allowed peer reaches.
+    pub(crate) fn reached(&self) -> Vec<AgentView> {
+        self.agents(&Principal::person(self.0.terms.owner.clone()))
+    }
+
+    /// What a peer gets on a card stream: at most 16 KiB.
+    pub fn card(&self, peer: &str) -> String {
+        match self.principal(peer) {
+            Ok(principal) => self.hub_card(&principal),
+            Err(_) => card::closed_card(&self.0.terms.name),
+        }
+    }
+
+    /// Takes a handoff. Dropping the future, or the frames that come of it, cancels the work.
+    pub async fn answer(&self, peer: &str, request: &[u8], way: Way) -> Answer {
+        let (is_framed, job) = match self.read(peer, request) {
+            Ok((principal, hand_off)) => {
+                let is_framed = way == Way::Framed || hand_off.stream;
+                (is_framed, self.begin(principal, hand_off))
+            }
+            Err(trouble) => (way == Way::Framed, Err(trouble)),
+        };
+        if let Err(Trouble::Told(error)) = &job
+            && matches!(error.code, 400 | 405 | 413)
+        {
+            self.0.hub.metrics().refused(DOOR);
+        }
+        if is_framed {
+            return Answer::Frames(Frames::new(job, self.0.hub.files().clone()));
+        }
+        let outcome = match job {
+            Ok(job) => self.finish(job).await,
+            Err(trouble) => Err(trouble),
+        };
+        match outcome {
+            Ok(body) => Answer::Whole(body),
+            Err(Trouble::Told(error)) => Answer::Whole(error.to_json().into_bytes()),
+            Err(Trouble::Cancelled) => Answer::Reset,
+        }
+    }
+
+    fn read(&self, peer: &str, request: &[u8]) -> Result<(Principal, HandOff), Trouble> {
+        // A stranger learns nothing from what is wrong with its request.
+        let principal = self.principal(peer)?;
+        let limits = p2p::Limits {
+            max_depth: self.0.hub.limits().json_depth,
+            ..p2p::Limits::default()
+        };
+        Ok((principal, HandOff::read(request, &limits)?))
+    }
+
+    fn begin(&self, principal: Principal, hand_off: HandOff) -> Result<Job, Trouble> {
+        let path = path::expand(&hand_off.path, &hand_off.params)?;
+        match path::route(&path)? {
+            Route::Card => {
+                check_method(hand_off.method, Method::Get)?;
+                Ok(Job::done(self.hub_card(&principal)))
+            }
+            Route::Agents => {
+                check_method(hand_off.method, Method::Get)?;
+                let list = card::agent_list(&self.agents(&principal), self.behind());
+                Ok(Job::done(list))
+            }
+            Route::AgentCard(id) => {
+                // Whether the agent is there comes first, as everywhere.
+                let card = self.agent_card(&principal, &id)?;
+                check_method(hand_off.method, Method::Get)?;
+                Ok(Job::done(card))
+            }
+            Route::Agent { id, rest } => match self.0.endpoints.get(id.as_str()) {
+                Some(endpoint) => {
+                    self.check_hops(&hand_off)?;
+                    let plan = endpoint.plan(hand_off.method, &rest)?;
+                    let max = self.0.hub.limits().message.0;
+                    Ok(Job::Whole(Box::pin(plan.carry_out(hand_off.input, max))))
+                }
+                None => self.ask(principal, &id, &rest, &hand_off),
+            },
+            Route::Goal(goal) => {
+                let agent = self.0.terms.default_agent.clone();
+                let agent = agent.ok_or_else(|| {
+                    Trouble::coded(
+                        404,
+                        "no agent takes what is handed to the hub itself; see GET /agents",
+                    )
+                })?;
+                check_method(hand_off.method, Method::Post)?;
+                let message = message_from(&hand_off, None, Some(goal));
+                self.call(principal, agent, message, &hand_off)
+            }
+        }
+    }
+
+    /// Work for an agent of the hub.
+    fn ask(
+        &self,
+        principal: Principal,
+        id: &str,
+        rest: &str,
+        hand_off: &HandOff,
+    ) -> Result<Job, Trouble> {
+        let view = self.find(&principal, id)?;
+        let skill = match card::meant(&view, rest) {
+            Meant::Any => None,
+            Meant::Skill(skill) => Some(skill),
+            Meant::Nothing => {
+                let text = format!(
+                    "agent {} has nothing at this path; see GET /agents/{0}/card",
+                    view.id
+                );
+                return Err(Trouble::coded(404, text));
+            }
+        };
+        check_method(hand_off.method, Method::Post)?;
+        let message = message_from(hand_off, skill, None);
+        self.call(principal, view.id.clone(), message, hand_off)
+    }
+
+    fn call(
+        &self,
+        principal: Principal,
+        agent: AgentId,
+        message: Option<Message>,
+        hand_off: &HandOff,
+    ) -> Result<Job, Trouble> {
+        self.check_hops(hand_off)?;
+        let message = message.ok_or_else(|| {
+            Trouble::coded(
+                400,
+                "field \"input_data\" is required: say what the agent is to do",
+            )
+        })?;
+        let mut request = Request::new(principal, DOOR, agent, message);
+        request.hops = usize::try_from(hand_off.hops).unwrap_or(usize::MAX);
+        if let Some(trace) = &hand_off.trace
+            && let Ok(value) = HeaderValue::from_str(trace)
+        {
+            trace::follow(&mut request, &HeaderMap::from_iter([(TRACEPARENT, value)]))?;
+        }
+        let asking = self.0.hub.call(request)?;
+        let call = asking.call();
+        tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
+        Ok(Job::Call(Listening::new(
+            asking,
+            self.0.hub.limits().message,
+        )))
+    }
+
+    /// The core counts on from what the request says; what is over the limit already does not get so far.
+    fn check_hops(&self, hand_off: &HandOff) -> Result<(), Failure> {
+        let limit = self.0.hub.limits().hops;
+        if hand_off.hops as usize <= limit {
+            return Ok(());
+        }
+        let text = format!(
+            "the request came through {} hops already, and at most {limit} are allowed",
+            hand_off.hops
+        );
+        Err(Failure::new(Reason::Loop, text))
+    }
+
+    /// Waits for a plain answer.
+    async fn finish(&self, job: Job) -> Result<Vec<u8>, Trouble> {
+        let work = async {
+            match job {
+                Job::Whole(work) => work.await,
+                Job::Call(listening) => {
+                    let parts = listening.whole().await?;
+                    let data = data_from_parts(parts, self.0.hub.files());
+                    Ok(data.as_str().as_bytes().to_vec())
+                }
+            }
+        };
+        let deadline = self.0.terms.deadline;
+        match tokio::time::timeout(deadline, work).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let text = format!(
+                    "the agent did not answer within {} s; ask with \"stream\": true for work that takes longer",
+                    deadline.as_secs_f32()
+                );
+                Err(Trouble::coded(504, text))
+            }
+        }
+    }
+
+    /// An agent that the principal may call and that peers may know of. All others look like unknown ones.
+    fn find(&self, principal: &Principal, id: &str) -> Result<AgentView, Failure> {
+        let view = self.0.hub.find(principal, id)?.view();
+        if card::is_shown(&view) {
+            Ok(view)
+        } else {
+            Err(Failure::no_such_agent(id))
+        }
+    }
+
+    /// The agents that the principal may call and that peers may know of. Agents behind HTTP take the place of those
+    /// that have their ids.
+    fn agents(&self, principal: &Principal) -> Vec<AgentView> {
+        let mut agents = self.0.hub.discover(principal, &Wanted::default());
+        agents.retain(|view| {
+            !self.0.endpoints.contains_key(&view.id)
+                && self.find(principal, view.id.as_str()).is_ok()
+        });
+        agents
+    }
+
+    fn behind(&self) -> impl Iterator<Item = Behind<'_>> {
+        let endpoints = self.0.endpoints.iter();
+        endpoints.map(|(id, endpoint)| (id.as_str(), endpoint.card()))
+    }
+
+    fn hub_card(&self, principal: &Principal) -> String {
+        let terms = &self.0.terms;
+        let takes_goals = terms.default_agent.as_ref();
+        let takes_goals = takes_goals.is_some_and(|id| self.find(principal, id.as_str()).is_ok());
+        card::hub_card(
+            &terms.name,
+            &self.agents(principal),
+            self.behind(),
+            takes_goals,
+        )
+    }
+
+    fn agent_card(&self, principal: &Principal, id: &str) -> Result<String, Failure> {
+        match self.0.endpoints.get(id) {
+            Some(endpoint) => Ok(card::behind_card((id, endpoint.card()))),
+            None => Ok(card::agent_card(&self.find(principal, id)?)),
+        }
+    }
+}
+
+/// The header that carries a trace, which is where the check of one is.
+const TRACEPARENT: http::HeaderName = http::HeaderName::from_static("traceparent");
+
+fn check_method(given: Method, wanted: Method) -> Result<(), Trouble> {
+    if given == wanted {
+        return Ok(());
+    }
+    let text = format!("field \"method\" must be {wanted} at this path, not {given}");
+    Err(Trouble::coded(405, text))
+}

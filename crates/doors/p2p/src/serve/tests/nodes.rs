@@ -1,0 +1,194 @@
+//! The same between two nodes, over loopback sockets.
+
+use jackfield_kit::{tasks::Tasks, testing::soon};
+use jackfield_wire::p2p::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
+use libp2p::{StreamProtocol, identity::Keypair};
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::{
+    exchange::{ask, write},
+    limits::MAX_ANSWER,
+    node::{Node, NodeConfig},
+    permits::Permits,
+    serve::{serve_cards, serve_handoffs},
+    streams::Stream,
+};
+
+const TCP: &str = "/ip4/127.0.0.1/tcp/0";
+const QUIC: &str = "/ip4/127.0.0.1/udp/0/quic-v1";
+
+/// A hub with its node, and a peer that it allows.
+struct Rig {
+    hub: Hub,
+    node: Node,
+    peer: Node,
+    tasks: Tasks,
+}
+
+impl Rig {
+    async fn start(address: &str) -> Self {
+        let (hub, tasks) = (hub().await, Tasks::new());
+        let key = Keypair::generate_ed25519();
+        let terms = Terms {
+            allowed: Allowed::Only(HashSet::from([key.public().to_peer_id().to_string()])),
+            // No clock is to end what a peer should.
+            deadline: Duration::from_secs(3600),
+            ..Terms::default()
+        };
+        let reception = Reception::new(hub.clone(), terms, []);
+        let config = NodeConfig {
+            listen: vec![address.parse().unwrap()],
+            ..NodeConfig::default()
+        };
+        let node = Node::start(config, Keypair::generate_ed25519(), &tasks)
+            .await
+            .unwrap();
+        let permits = Permits::new();
+        let incoming = |name| node.accept(StreamProtocol::new(name)).unwrap();
+        tasks.spawn(serve_cards(
+            incoming(PROTOCOL_CARD),
+            reception.clone(),
+            permits.clone(),
+            tasks.clone(),
+        ));
+        for (name, way) in [
+            (PROTOCOL_HANDOFF, Way::Plain),
+            (PROTOCOL_HANDOFF_STREAM, Way::Framed),
+        ] {
+            tasks.spawn(serve_handoffs(
+                incoming(name),
+                way,
+                reception.clone(),
+                permits.clone(),
+                tasks.clone(),
+            ));
+        }
+        let peer = Node::start(NodeConfig::default(), key, &tasks)
+            .await
+            .unwrap();
+        Self {
+            hub,
+            node,
+            peer,
+            tasks,
+        }
+    }
+
+    async fn open(&self, protocol: &'static str) -> Stream {
+        let protocols = [StreamProtocol::new(protocol)];
+        let (hub, addresses) = (self.node.peer_id(), self.node.addresses());
+        let opened = self.peer.open(hub, &addresses, &protocols).await;
+        opened.unwrap().0
+    }
+
+    async fn ask(&self, protocol: &'static str, request: &[u8]) -> String {
+        let mut stream = self.open(protocol).await;
+        let answer = ask(&mut stream, request, MAX_ANSWER, DEADLINE * 2).await;
+        String::from_utf8(answer.unwrap()).unwrap()
+    }
+}
+
+fn request() -> Vec<u8> {
+    let request = json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"});
+    request.to_string().into_bytes()
+}
+
+#[tokio::test]
+async fn a_peer_gets_the_card_hands_off_and_streams_over_tcp_and_quic() {
+    for address in [TCP, QUIC] {
+        let rig = Rig::start(address).await;
+        let mut writer = agent(&rig.hub, "writer", &[]);
+        for word in [&b""[..], b"GET_CARD"] {
+            let card: Value = serde_json::from_str(&rig.ask(PROTOCOL_CARD, word).await).unwrap();
+            assert_eq!(card["skills"][0]["path"], "/agents/writer/ask");
+        }
+        let long = "ä".repeat(1 << 19);
+        let serve = async {
+            for _ in 0..2 {
+                let call = writer.next_call().await;
+                call.push(Event::text(long.clone()));
+                call.finish(End::done());
+            }
+        };
+        let asked = async {
+            let plain = rig.ask(PROTOCOL_HANDOFF, &request()).await;
+            assert_eq!(plain.len(), 1 << 20, "all of it");
+            rig.ask(PROTOCOL_HANDOFF_STREAM, &request()).await
+        };
+        let (streamed, ()) = soon(async { tokio::join!(asked, serve) }).await;
+        let lines: Vec<Value> = streamed
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let chunks = lines.iter().filter_map(|line| line["data"].as_str());
+        assert_eq!(chunks.collect::<String>(), long);
+        assert_eq!(lines.first().unwrap()["type"], "accepted");
+        assert_eq!(lines.last().unwrap(), &json!({"type": "result"}));
+        assert!(streamed.lines().all(|line| line.len() < 64 << 10));
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_a_peer_drops_cancels_the_call_at_the_agent() {
+    for address in [TCP, QUIC] {
+        let rig = Rig::start(address).await;
+        let mut writer = agent(&rig.hub, "writer", &[]);
+        for protocol in [PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM] {
+            let mut stream = rig.open(protocol).await;
+            write(&mut stream, &request()).await.unwrap();
+            let call = writer.next_call().await;
+            drop(stream);
+            assert_eq!(writer.next_cancel().await, call.call().id);
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_100_handoffs_at_once_some_are_done_and_every_other_one_is_told() {
+    let rig = Arc::new(Rig::start(TCP).await);
+    let mut writer = agent(&rig.hub, "writer", &[]);
+    let mut asked = JoinSet::new();
+    for _ in 0..100 {
+        let rig = rig.clone();
+        asked.spawn(async move { rig.ask(PROTOCOL_HANDOFF, &request()).await });
+    }
+    let serve = async {
+        loop {
+            let call = writer.next_call().await;
+            call.push(Event::text("done"));
+            call.finish(End::done());
+        }
+    };
+    let answers = tokio::select! {
+        answers = asked.join_all() => answers,
+        () = serve => unreachable!(),
+    };
+    let (done, others): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer == "done");
+    assert!(!done.is_empty() && !others.is_empty());
+    for answer in others {
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["code"], 429);
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_is_not_allowed_is_told_so() {
+    let rig = Rig::start(TCP).await;
+    let writer = agent(&rig.hub, "writer", &[]);
+    let stranger = Node::start(
+        NodeConfig::default(),
+        Keypair::generate_ed25519(),
+        &rig.tasks,
+    );
+    let stranger = Rig {
+        peer: stranger.await.unwrap(),
+        ..rig
+    };
+    let answer = stranger.ask(PROTOCOL_HANDOFF, &request()).await;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["code"], 401);
+    let card: Value = serde_json::from_str(&stranger.ask(PROTOCOL_CARD, b"").await).unwrap();
+    assert_eq!(card["skills"], json!([]));
+    assert!(writer.has_nothing_to_do());
+}

@@ -1,0 +1,319 @@
+//! Raw streams on named protocols, as a behaviour of the swarm: `Behaviour::open` makes one to a connected peer, and
+//! `Desk::accept` hands out those that peers open.
+//!
+//! Nothing is lost on the way in: what the accepting task has not taken yet waits in its connection. Nothing is dialled
+//! here: the swarm's task does that, and asks for a stream when there is a connection.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    fmt,
+    net::IpAddr,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use libp2p::{
+    Multiaddr, PeerId, StreamProtocol,
+    core::{Endpoint, transport::PortUse},
+    swarm::{
+        ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, NotifyHandler, THandler,
+        THandlerInEvent, THandlerOutEvent, ToSwarm,
+        behaviour::{ConnectionClosed, ConnectionEstablished},
+    },
+};
+use parking_lot::RwLock;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+
+mod handler;
+mod stream;
+
+use self::handler::{Handler, Open};
+pub use self::stream::Stream;
+use crate::{
+    address::{ip_of, is_relayed},
+    limits,
+};
+
+/// A stream that a peer opened.
+#[derive(Debug)]
+pub struct Inbound {
+    /// Who opened it, as the connection proved it.
+    pub peer: PeerId,
+    /// Where its connection comes from; unknown behind a relay.
+    pub source: Option<IpAddr>,
+    /// Which of the accepted protocols it chose.
+    pub protocol: StreamProtocol,
+    /// The stream.
+    pub stream: Stream,
+}
+
+/// The streams of one protocol that peers open. Whoever holds it takes them and does nothing else.
+#[derive(Debug)]
+pub struct Incoming {
+    arrived: mpsc::Receiver<Inbound>,
+}
+
+impl Incoming {
+    /// The next stream; `None` once the node has stopped.
+    pub async fn next(&mut self) -> Option<Inbound> {
+        self.arrived.recv().await
+    }
+}
+
+/// Somebody accepts this protocol already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the protocol is accepted already")]
+pub struct AlreadyAccepted;
+
+/// Why a stream could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StreamTrouble {
+    #[error("the peer knows none of the protocols")]
+    Unsupported,
+    #[error("the peer did not agree on a protocol in time")]
+    Slow,
+    #[error("the connection was lost")]
+    Lost,
+}
+
+/// The answer to a wish for a stream.
+pub(crate) type Opened = Result<(Stream, StreamProtocol), StreamTrouble>;
+
+/// What the connections share with the node: who accepts what, and who is kept.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    accepted: RwLock<FxHashMap<StreamProtocol, mpsc::Sender<Inbound>>>,
+    kept: RwLock<FxHashSet<PeerId>>,
+    /// Counts the streams that are in use.
+    in_use: TaskTracker,
+}
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        Self {
+            accepted: RwLock::default(),
+            kept: RwLock::default(),
+            in_use: TaskTracker::new(),
+        }
+    }
+
+    /// Takes what peers open by this protocol, until the result is dropped.
+    pub(crate) fn accept(&self, protocol: StreamProtocol) -> Result<Incoming, AlreadyAccepted> {
+        let mut accepted = self.accepted.write();
+        accepted.retain(|_, to| !to.is_closed());
+        if accepted.contains_key(&protocol) {
+            return Err(AlreadyAccepted);
+        }
+        let (to, arrived) = mpsc::channel(limits::ARRIVED);
+        accepted.insert(protocol, to);
+        Ok(Incoming { arrived })
+    }
+
+    /// Keeps the connections with a peer although nothing uses them, or no longer.
+    pub(crate) fn keep(&self, peer: PeerId, is_kept: bool) {
+        let mut kept = self.kept.write();
+        if is_kept {
+            kept.insert(peer);
+        } else {
+            kept.remove(&peer);
+        }
+    }
+
+    /// Takes no more streams, and tells whoever takes them.
+    pub(crate) fn close(&self) {
+        self.accepted.write().clear();
+        self.in_use.close();
+    }
+
+    /// Ends when [`Desk::close`] was called and no stream is in use any more.
+    pub(crate) async fn idle(&self) {
+        self.in_use.wait().await;
+    }
+
+    fn protocols(&self) -> Vec<StreamProtocol> {
+        let accepted = self.accepted.read();
+        let open = accepted.iter().filter(|(_, to)| !to.is_closed());
+        open.map(|(protocol, _)| protocol.clone()).collect()
+    }
+
+    fn taker(&self, protocol: &StreamProtocol) -> Option<mpsc::Sender<Inbound>> {
+        self.accepted.read().get(protocol).cloned()
+    }
+
+    fn is_kept(&self, peer: PeerId) -> bool {
+        self.kept.read().contains(&peer)
+    }
+}
+
+/// The behaviour. Its events are none: what happens is told to who asked.
+pub(crate) struct Behaviour {
+    desk: Arc<Desk>,
+    connections: FxHashMap<PeerId, Vec<Line>>,
+    wishes: VecDeque<(PeerId, ConnectionId, Open)>,
+    waker: Option<Waker>,
+}
+
+/// One connection with a peer.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    id: ConnectionId,
+    is_relayed: bool,
+}
+
+impl fmt::Debug for Behaviour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Behaviour")
+            .field("connections", &self.connections)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Behaviour {
+    pub(crate) fn new(desk: Arc<Desk>) -> Self {
+        Self {
+            desk,
+            connections: FxHashMap::default(),
+            wishes: VecDeque::new(),
+            waker: None,
+        }
+    }
+
+    /// Opens a stream by the first of the protocols that the peer knows; a connection that leads there directly is taken
+    /// before one by a relay, and the newest of each.
+    pub(crate) fn open(
+        &mut self,
+        peer: PeerId,
+        protocols: Vec<StreamProtocol>,
+        reply: oneshot::Sender<Opened>,
+    ) {
+        let lines = self.connections.get(&peer);
+        let line = lines.and_then(|lines| lines.iter().rev().min_by_key(|line| line.is_relayed));
+        // Without a connection the reply is dropped, which says so.
+        let Some(line) = line else { return };
+        self.wishes
+            .push_back((peer, line.id, Open { protocols, reply }));
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn handler(&self, peer: PeerId, remote: &Multiaddr) -> Handler {
+        Handler::new(Arc::clone(&self.desk), peer, ip_of(remote))
+    }
+}
+
+impl NetworkBehaviour for Behaviour {
+    type ConnectionHandler = Handler;
+    type ToSwarm = Infallible;
+
+    fn handle_established_inbound_connection(
+        &mut self,
+        _: ConnectionId,
+        peer: PeerId,
+        _: &Multiaddr,
+        remote: &Multiaddr,
+    ) -> Result<THandler<Self>, ConnectionDenied> {
+        Ok(self.handler(peer, remote))
+    }
+
+    fn handle_established_outbound_connection(
+        &mut self,
+        _: ConnectionId,
+        peer: PeerId,
+        remote: &Multiaddr,
+        _: Endpoint,
+        _: PortUse,
+    ) -> Result<THandler<Self>, ConnectionDenied> {
+        Ok(self.handler(peer, remote))
+    }
+
+    fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
+        match event {
+            FromSwarm::ConnectionEstablished(ConnectionEstablished {
+                peer_id,
+                connection_id,
+                endpoint,
+                ..
+            }) => self.connections.entry(peer_id).or_default().push(Line {
+                id: connection_id,
+                is_relayed: endpoint.is_relayed() || is_relayed(endpoint.get_remote_address()),
+            }),
+            FromSwarm::ConnectionClosed(ConnectionClosed {
+                peer_id,
+                connection_id,
+                ..
+            }) => {
+                if let Some(lines) = self.connections.get_mut(&peer_id) {
+                    lines.retain(|line| line.id != connection_id);
+                    if lines.is_empty() {
+                        self.connections.remove(&peer_id);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_connection_handler_event(
+        &mut self,
+        _: PeerId,
+        _: ConnectionId,
+        event: THandlerOutEvent<Self>,
+    ) {
+        match event {}
+    }
+
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
+        match self.wishes.pop_front() {
+            Some((peer_id, connection, event)) => Poll::Ready(ToSwarm::NotifyHandler {
+                peer_id,
+                handler: NotifyHandler::One(connection),
+                event,
+            }),
+            None => {
+                self.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libp2p::swarm::ConnectionHandler as _;
+
+    use super::*;
+
+    #[test]
+    fn only_the_connections_of_peers_that_are_kept_live_without_use() {
+        let behaviour = Behaviour::new(Arc::new(Desk::new()));
+        let (kept, other) = (PeerId::random(), PeerId::random());
+        let address = "/ip4/192.0.2.1/tcp/1".parse().unwrap();
+        let handlers = [kept, other].map(|peer| behaviour.handler(peer, &address));
+        behaviour.desk.keep(kept, true);
+        assert_eq!(
+            handlers.each_ref().map(Handler::connection_keep_alive),
+            [true, false]
+        );
+        behaviour.desk.keep(kept, false);
+        assert!(!handlers[0].connection_keep_alive());
+    }
+
+    #[test]
+    fn a_protocol_is_accepted_by_one_at_a_time() {
+        const PROTOCOL: StreamProtocol = StreamProtocol::new("/test/1.0.0");
+        let desk = Desk::new();
+        let first = desk.accept(PROTOCOL).unwrap();
+        assert_eq!(desk.accept(PROTOCOL).unwrap_err(), AlreadyAccepted);
+        assert_eq!(desk.protocols(), [PROTOCOL]);
+        drop(first);
+        assert!(desk.protocols().is_empty());
+        desk.accept(PROTOCOL).unwrap();
+    }
+}

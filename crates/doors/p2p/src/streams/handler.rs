@@ -1,0 +1,207 @@
+//! The part of one connection: agrees on protocols and hands streams over, each to who asked for it or accepts it.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    fmt,
+    future::{Ready, ready},
+    net::IpAddr,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use futures_util::future::BoxFuture;
+use libp2p::{
+    PeerId, StreamProtocol,
+    core::{InboundUpgrade, OutboundUpgrade, UpgradeInfo},
+    swarm::{
+        ConnectionHandler, ConnectionHandlerEvent, StreamUpgradeError, SubstreamProtocol,
+        handler::{
+            ConnectionEvent, DialUpgradeError, FullyNegotiatedInbound, FullyNegotiatedOutbound,
+        },
+    },
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Desk, Inbound, Opened, Stream, StreamTrouble};
+use crate::limits;
+
+/// A wish for a stream.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(super) protocols: Vec<StreamProtocol>,
+    pub(super) reply: oneshot::Sender<Opened>,
+}
+
+/// Waits for room at the task that accepts a protocol; `None` if it has gone.
+type Room = BoxFuture<'static, Option<mpsc::OwnedPermit<Inbound>>>;
+
+pub(crate) struct Handler {
+    desk: Arc<Desk>,
+    peer: PeerId,
+    source: Option<IpAddr>,
+    wishes: VecDeque<Open>,
+    /// Streams of the peer that are not taken yet, with the wait for room that each of them has.
+    arrived: Vec<(Inbound, Room)>,
+    waker: Option<Waker>,
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handler")
+            .field("peer", &self.peer)
+            .field("arrived", &self.arrived.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Handler {
+    pub(super) fn new(desk: Arc<Desk>, peer: PeerId, source: Option<IpAddr>) -> Self {
+        Self {
+            desk,
+            peer,
+            source,
+            wishes: VecDeque::new(),
+            arrived: Vec::new(),
+            waker: None,
+        }
+    }
+
+    fn stream_arrived(&mut self, stream: libp2p::Stream, protocol: StreamProtocol) {
+        // Whoever accepted the protocol may have gone while it was being agreed on.
+        let Some(taker) = self.desk.taker(&protocol) else {
+            return;
+        };
+        let room: Room = Box::pin(async move { taker.reserve_owned().await.ok() });
+        let inbound = Inbound {
+            peer: self.peer,
+            source: self.source,
+            protocol,
+            stream: Stream::new(stream, self.desk.in_use.token()),
+        };
+        self.arrived.push((inbound, room));
+        self.wake();
+    }
+
+    fn hand_over(&mut self, cx: &mut Context<'_>) {
+        let mut waiting = Vec::new();
+        for (inbound, mut room) in self.arrived.drain(..) {
+            match room.as_mut().poll(cx) {
+                Poll::Ready(Some(room)) => {
+                    room.send(inbound);
+                }
+                Poll::Ready(None) => {}
+                Poll::Pending => waiting.push((inbound, room)),
+            }
+        }
+        self.arrived = waiting;
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl ConnectionHandler for Handler {
+    type FromBehaviour = Open;
+    type ToBehaviour = Infallible;
+    type InboundProtocol = Choice;
+    type OutboundProtocol = Choice;
+    type InboundOpenInfo = ();
+    type OutboundOpenInfo = oneshot::Sender<Opened>;
+
+    fn listen_protocol(&self) -> SubstreamProtocol<Choice> {
+        SubstreamProtocol::new(Choice(self.desk.protocols()), ()).with_timeout(limits::OPEN)
+    }
+
+    fn connection_keep_alive(&self) -> bool {
+        self.desk.is_kept(self.peer)
+    }
+
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<ConnectionHandlerEvent<Choice, Self::OutboundOpenInfo, Infallible>> {
+        self.hand_over(cx);
+        while let Some(Open { protocols, reply }) = self.wishes.pop_front() {
+            // Who asked may have gone.
+            if !reply.is_closed() {
+                let protocol =
+                    SubstreamProtocol::new(Choice(protocols), reply).with_timeout(limits::OPEN);
+                return Poll::Ready(ConnectionHandlerEvent::OutboundSubstreamRequest { protocol });
+            }
+        }
+        self.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn on_behaviour_event(&mut self, open: Open) {
+        self.wishes.push_back(open);
+        self.wake();
+    }
+
+    fn on_connection_event(
+        &mut self,
+        event: ConnectionEvent<'_, Choice, Choice, (), Self::OutboundOpenInfo>,
+    ) {
+        match event {
+            ConnectionEvent::FullyNegotiatedInbound(FullyNegotiatedInbound {
+                protocol: (stream, protocol),
+                info: (),
+            }) => self.stream_arrived(stream, protocol),
+            ConnectionEvent::FullyNegotiatedOutbound(FullyNegotiatedOutbound {
+                protocol: (stream, protocol),
+                info: reply,
+            }) => {
+                let stream = Stream::new(stream, self.desk.in_use.token());
+                // Who asked may have gone: then the stream is dropped.
+                drop(reply.send(Ok((stream, protocol))));
+            }
+            ConnectionEvent::DialUpgradeError(DialUpgradeError { info: reply, error }) => {
+                let trouble = match error {
+                    StreamUpgradeError::Timeout => StreamTrouble::Slow,
+                    StreamUpgradeError::NegotiationFailed => StreamTrouble::Unsupported,
+                    StreamUpgradeError::Io(_) => StreamTrouble::Lost,
+                    StreamUpgradeError::Apply(never) => match never {},
+                };
+                drop(reply.send(Err(trouble)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Agrees on one of several protocols and leaves the stream as it is.
+#[derive(Debug)]
+pub(crate) struct Choice(Vec<StreamProtocol>);
+
+impl UpgradeInfo for Choice {
+    type Info = StreamProtocol;
+    type InfoIter = std::vec::IntoIter<StreamProtocol>;
+
+    fn protocol_info(&self) -> Self::InfoIter {
+        self.0.clone().into_iter()
+    }
+}
+
+impl InboundUpgrade<libp2p::Stream> for Choice {
+    type Output = (libp2p::Stream, StreamProtocol);
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Output, Infallible>>;
+
+    fn upgrade_inbound(self, stream: libp2p::Stream, protocol: StreamProtocol) -> Self::Future {
+        ready(Ok((stream, protocol)))
+    }
+}
+
+impl OutboundUpgrade<libp2p::Stream> for Choice {
+    type Output = (libp2p::Stream, StreamProtocol);
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Output, Infallible>>;
+
+    fn upgrade_outbound(self, stream: libp2p::Stream, protocol: StreamProtocol) -> Self::Future {
+        ready(Ok((stream, protocol)))
+    }
+}

@@ -1,0 +1,215 @@
+//! Pure functions between the wire's types and the core's. No sockets, no hub.
+
+use jackfield_core::{
+    event::{File, Json, Message, Part},
+    files::Files,
+};
+use jackfield_wire::{
+    json::ObjectWriter,
+    p2p::{Data, HandOff, Param},
+};
+use serde_json::value::RawValue;
+
+/// What the agent is told: the goal of a path that is one, then the input. Where there is neither, the parameters are
+/// what is said; `None` if there are none either.
+pub(crate) fn message_from(
+    hand_off: &HandOff,
+    skill: Option<&str>,
+    goal: Option<String>,
+) -> Option<Message> {
+    let input = hand_off.input.as_ref().map(part_from_data);
+    let mut parts: Vec<_> = goal.map(Part::Text).into_iter().chain(input).collect();
+    let params = params_of(hand_off);
+    if parts.is_empty() {
+        parts.extend(params.clone().map(Part::Data));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    Some(Message {
+        parts,
+        metadata: metadata_from(skill, params.as_ref()),
+        ..Message::default()
+    })
+}
+
+/// Text, or data, as the core has it.
+pub(crate) fn part_from_data(data: &Data) -> Part {
+    match data {
+        Data::Text(text) => Part::Text(text.clone()),
+        Data::Json(raw) => Part::Data(Json::from(raw.clone())),
+    }
+}
+
+fn params_of(hand_off: &HandOff) -> Option<Json> {
+    if hand_off.params.is_empty() {
+        return None;
+    }
+    let written = object(|object| {
+        for (name, param) in &hand_off.params {
+            match param {
+                Param::Text(text) => object.text(name, text.as_str()),
+                Param::Flag(flag) => object.flag(name, *flag),
+                Param::Number(number) => match serde_json::from_str::<&RawValue>(number) {
+                    Ok(raw) => object.raw(name, raw),
+                    Err(_) => object.text(name, &**number),
+                },
+            };
+        }
+    });
+    Json::parse(&written).ok()
+}
+
+/// Which skill is meant, and what the path was filled in with, for agents whose protocol can say it.
+fn metadata_from(skill: Option<&str>, params: Option<&Json>) -> Option<Json> {
+    if skill.is_none() && params.is_none() {
+        return None;
+    }
+    let written = object(|object| {
+        object.maybe_text("skill", skill);
+        object.maybe_raw("params", params.map(Json::raw));
+    });
+    Json::parse(&written).ok()
+}
+
+/// An answer as the one thing that a peer gets: words as they are, one piece of data as it is, and what is more than
+/// that as an object with `text`, `data` and `files`, which are links.
+pub(crate) fn data_from_parts(parts: Vec<Part>, files: &Files) -> Data {
+    let (mut texts, mut data, mut made) = (Vec::new(), Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Text(text) => texts.push(text),
+            Part::Data(json) => data.push(json),
+            Part::File(file) => made.push(file),
+        }
+    }
+    let text = texts.join("\n");
+    match (text.is_empty(), &data[..], &made[..]) {
+        (_, [], []) => Data::Text(text),
+        (true, [only], []) => Data::Json(only.raw().to_owned()),
+        (_, data, made) => Data::Json(raw(|object| {
+            object.maybe_text("text", Some(&*text).filter(|text| !text.is_empty()));
+            if !data.is_empty() {
+                object.list("data", data, |out, json| out.push_str(json.get()));
+            }
+            if !made.is_empty() {
+                object.list("files", made, |out, file| push_link(out, file, files));
+            }
+        })),
+    }
+}
+
+fn push_link(out: &mut String, file: &File, files: &Files) {
+    let mut object = ObjectWriter::open(out);
+    object
+        .maybe_text("name", file.name.as_deref())
+        .maybe_text("mime", file.mime.as_deref())
+        .text("url", &*files.url(file));
+    object.close();
+}
+
+/// An object as text.
+pub(crate) fn object(fill: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::open(&mut out);
+    fill(&mut object);
+    object.close();
+    out
+}
+
+/// An object as JSON.
+pub(crate) fn raw(fill: impl FnOnce(&mut ObjectWriter<'_>)) -> Box<RawValue> {
+    // What the writer writes is JSON; nothing else can come of it.
+    RawValue::from_string(object(fill)).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_core::{event::FileSource, limits::Limits};
+    use jackfield_wire::p2p;
+
+    use super::*;
+
+    fn hand_off(text: &str) -> HandOff {
+        HandOff::read(text.as_bytes(), &p2p::Limits::default()).unwrap()
+    }
+
+    fn data(json: &str) -> Part {
+        Part::Data(Json::parse(json).unwrap())
+    }
+
+    #[test]
+    fn a_string_that_holds_an_object_is_data_and_any_other_is_text() {
+        for (input, part) in [
+            (r#""write a poem""#, Part::Text("write a poem".into())),
+            (r#""{\"a\": 1}""#, data(r#"{"a": 1}"#)),
+            (r#"{"a": 1}"#, data(r#"{"a": 1}"#)),
+            (r#""42""#, Part::Text("42".into())),
+        ] {
+            let request = format!(r#"{{"method": "POST", "path": "/x", "input_data": {input}}}"#);
+            let message = message_from(&hand_off(&request), None, None).unwrap();
+            assert_eq!(message.parts, [part], "{input}");
+        }
+    }
+
+    #[test]
+    fn parameters_go_along_and_are_what_is_said_where_nothing_else_is() {
+        let request = r#"{"method": "POST", "path": "/x/{city}", "params": {"city": "Rome", "days": 3, "fast": true}}"#;
+        let message = message_from(&hand_off(request), Some("weather"), None).unwrap();
+        let params = r#"{"city":"Rome","days":3,"fast":true}"#;
+        assert_eq!(message.parts, [data(params)]);
+        let metadata = message.metadata.unwrap();
+        let expected = format!(r#"{{"skill":"weather","params":{params}}}"#);
+        assert_eq!(metadata.get(), expected);
+    }
+
+    #[test]
+    fn a_goal_is_said_before_the_input_and_nothing_at_all_is_no_message() {
+        let request = r#"{"method": "POST", "path": "/x", "input_data": "more"}"#;
+        let message = message_from(&hand_off(request), None, Some("plan a trip".into())).unwrap();
+        assert_eq!(message.words(), "plan a trip\nmore");
+        let request = r#"{"method": "POST", "path": "/x", "input_data": null, "params": null}"#;
+        assert!(message_from(&hand_off(request), Some("s"), None).is_none());
+    }
+
+    #[test]
+    fn words_and_a_single_piece_of_data_stay_as_they_are() {
+        let files = Files::new(&Limits::default());
+        let words = |parts| data_from_parts(parts, &files).as_str().to_owned();
+        assert_eq!(words(vec![Part::Text("hi \"you\"".into())]), "hi \"you\"");
+        assert_eq!(words(vec![data("[1, 2]")]), "[1, 2]");
+        assert_eq!(words(vec![]), "");
+    }
+
+    #[test]
+    fn an_answer_of_several_kinds_is_an_object_and_its_files_are_links() {
+        let files = Files::new(&Limits::default());
+        let at = |url: &str| File {
+            name: Some("a.txt".into()),
+            mime: Some("text/plain".into()),
+            source: FileSource::Uri(url.into()),
+        };
+        let bytes = File {
+            name: None,
+            mime: Some("text/plain".into()),
+            source: FileSource::Bytes("aGk=".into()),
+        };
+        let parts = vec![
+            Part::Text("see".into()),
+            data(r#"{"n": 1}"#),
+            Part::File(at("https://e.example/a")),
+            Part::File(bytes),
+        ];
+        let body = data_from_parts(parts, &files);
+        let body: serde_json::Value = serde_json::from_str(body.as_str()).unwrap();
+        let expected = serde_json::json!({
+            "text": "see",
+            "data": [{"n": 1}],
+            "files": [
+                {"name": "a.txt", "mime": "text/plain", "url": "https://e.example/a"},
+                {"mime": "text/plain", "url": "data:text/plain;base64,aGk="},
+            ],
+        });
+        assert_eq!(body, expected);
+    }
+}

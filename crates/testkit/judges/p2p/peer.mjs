@@ -1,0 +1,306 @@
+// A peer of the published `libp2p` for JavaScript, written as the protocol's own document shows: it serves its card,
+// takes handoffs, and calls others.
+//
+//     NODE_PATH=…/node_modules node peer.mjs
+//
+// `peer.py` says what its lines are.
+
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+
+// Node has it from version 22 on.
+Promise.withResolvers ??= () => {
+  const made = {};
+  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+  return made;
+};
+
+/** A package of NODE_PATH, where modules do not look by themselves. */
+async function load(name, entry = ".") {
+  const folder = join(process.env.NODE_PATH, name);
+  const { exports } = JSON.parse(readFileSync(join(folder, "package.json")));
+  return import(pathToFileURL(join(folder, exports[entry].import)));
+}
+
+const { createLibp2p } = await load("libp2p");
+const { noise } = await load("@chainsafe/libp2p-noise");
+const { yamux } = await load("@chainsafe/libp2p-yamux");
+const { circuitRelayServer, circuitRelayTransport } = await load("@libp2p/circuit-relay-v2");
+const { generateKeyPairFromSeed } = await load("@libp2p/crypto", "./keys");
+const { identify } = await load("@libp2p/identify");
+const { ping } = await load("@libp2p/ping");
+const { tcp } = await load("@libp2p/tcp");
+const { multiaddr } = await load("@multiformats/multiaddr");
+
+const CARD = "/ai-agent/card/1.0.0";
+const HANDOFF = "/ai-agent/handoff/1.0.0";
+const STREAMED = "/ai-agent/handoff/1.1.0";
+// After so many seconds it gives up: a stream that it serves, a command that sets no time of its own.
+const PATIENCE = 60;
+const SOON = 20;
+/** What a relay lets through one circuit: enough for long answers. */
+const CIRCUIT = { defaultDataLimit: BigInt(64 << 20), defaultDurationLimit: 600_000 };
+/** A relayed connection counts as limited here, where only streams run that ask to. And many may run at once. */
+const ANYWHERE = { runOnLimitedConnection: true, maxInboundStreams: 512, maxOutboundStreams: 512 };
+
+const tell = (words) => console.log(JSON.stringify(words));
+const text = (bytes) => Buffer.from(bytes).toString();
+const bytes = (value) => new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));
+
+/** The value of some JSON, or nothing. */
+function parsed(data) {
+  try {
+    return JSON.parse(text(data));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the protocol answers when it does not answer. */
+class Refusal extends Error {
+  constructor(error, code) {
+    super(error);
+    this.body = { error, code };
+  }
+}
+
+/** Rejects when the seconds are over. */
+async function within(seconds, work) {
+  const over = new AbortController();
+  const late = sleep(seconds * 1000, undefined, { signal: over.signal }).then(() => {
+    throw new Error(`not within ${seconds} s`);
+  });
+  late.catch(() => {});
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    over.abort();
+  }
+}
+
+const isBroken = ({ status }) => status === "reset" || status === "aborted";
+
+/** Rejects when the other side resets the stream. */
+function broken(stream) {
+  return new Promise((_, reject) => {
+    stream.addEventListener("close", ({ error, local }) => error && !local && reject(error));
+  });
+}
+
+/** What came, by how many reads, and how it ended. */
+async function read(stream, reading, heard = () => {}) {
+  const pieces = [];
+  const came = (end) => ({ data: Buffer.concat(pieces), reads: pieces.length, end });
+  try {
+    for await (const piece of stream) {
+      pieces.push(piece.subarray());
+      heard(piece.subarray());
+      if (reading === "once" || (reading === "json" && parsed(Buffer.concat(pieces)))) return came("unread");
+    }
+  } catch (error) {
+    if (!isBroken(stream)) throw error;
+    return came("reset");
+  }
+  return came("fin");
+}
+
+/** One release lets one stream go on, of those that still live. */
+const releases = {
+  permits: 0,
+  waiting: [],
+  give() {
+    const next = this.waiting.findIndex(({ stream }) => !isBroken(stream));
+    if (next >= 0) this.waiting.splice(next, 1)[0].go();
+    else this.permits += 1;
+  },
+  async take(stream) {
+    if (this.permits) this.permits -= 1;
+    else await new Promise((go) => this.waiting.push({ stream, go }));
+  },
+};
+
+class Peer {
+  /** The streams of running commands. */
+  streams = new Map();
+
+  static async start({ card, listen = ["/ip4/127.0.0.1/tcp/0"], reading = "once", seed, relay = false }) {
+    const peer = new Peer();
+    peer.reading = reading;
+    peer.node = await createLibp2p({
+      ...(seed && { privateKey: await generateKeyPairFromSeed("Ed25519", Buffer.from(seed, "hex")) }),
+      addresses: { listen },
+      transports: [tcp(), circuitRelayTransport()],
+      connectionEncrypters: [noise()],
+      streamMuxers: [yamux()],
+      services: {
+        identify: identify(),
+        ping: ping(),
+        ...(relay && { relay: circuitRelayServer({ reservations: CIRCUIT }) }),
+      },
+    });
+    await peer.serve(CARD, (stream) => peer.say(stream, bytes(card)));
+    await peer.serve(HANDOFF, (stream, connection) => peer.serveHandoff(stream, connection));
+    await peer.serve(STREAMED, (stream, connection) => peer.serveHandoff(stream, connection));
+    return peer;
+  }
+
+  // As a server.
+
+  serve(protocol, serve) {
+    const handle = async (stream, connection) => {
+      try {
+        await within(PATIENCE, Promise.race([serve(stream, connection), broken(stream)]));
+      } catch (error) {
+        tell({ event: "lost", protocol, error: String(error) });
+        stream.abort(error);
+      }
+    };
+    return this.node.handle(protocol, handle, ANYWHERE);
+  }
+
+  /** One write, as far as the stream takes it in one. */
+  async say(stream, body) {
+    await this.write(stream, body);
+    await stream.close();
+  }
+
+  async write(stream, body) {
+    if (body.length && !stream.send(body)) await stream.onDrain();
+  }
+
+  async serveHandoff(stream, connection) {
+    const { data } = await read(stream, this.reading);
+    const { protocol } = stream;
+    tell({ event: "handoff", peer: `${connection.remotePeer}`, protocol, body: text(data), bytes: data.length });
+    let answer;
+    try {
+      const request = parsed(data);
+      if (!request) throw new Refusal("Invalid JSON", 400);
+      if (request.path === "/reset") return stream.abort(new Error("told to"));
+      if (request.path === "/count" && protocol === STREAMED) return await this.count(stream, request);
+      answer = await this.answer(request, stream);
+      if (protocol === STREAMED) answer = { type: "result", data: answer };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      answer = protocol === STREAMED ? { type: "error", ...error.body } : error.body;
+    }
+    const line = protocol === STREAMED ? JSON.stringify(answer) + "\n" : answer;
+    await this.say(stream, bytes(line));
+  }
+
+  /** What is answered: a text, or a value for JSON. */
+  async answer({ path, params, input_data: given = null }, stream) {
+    params ??= {};
+    if (path === "/slow") await releases.take(stream);
+    if (path === "/echo" || path === "/slow") return given ?? "null";
+    if (path === "/large") return `"${"x".repeat((params.bytes ?? 1 << 20) - 2)}"`;
+    if (path === "/count") return Array.from({ length: params.to ?? 3 }, (_, index) => `${index + 1} `).join("");
+    if (path === "/mute") return "";
+    if (path === "/{goal}") return { goal: params.goal ?? null, input: given };
+    if (path === "/error") throw new Refusal(params.error ?? "it failed", params.code ?? 500);
+    throw new Refusal("HTTP error: 404", 404);
+  }
+
+  async count(stream, { params }) {
+    const frame = (words) => this.write(stream, bytes(JSON.stringify(words) + "\n"));
+    await frame({ type: "accepted", task_id: "t-1" });
+    let said = "";
+    for (let seq = 0; seq < (params?.to ?? 3); seq += 1) {
+      if (seq) await releases.take(stream);
+      const data = `${seq + 1} `;
+      await frame({ type: "chunk", seq, data });
+      said += data;
+    }
+    await frame({ type: "result", data: said });
+    await stream.close();
+  }
+
+  // As a client.
+
+  card(command) {
+    return this.exchange(command, [CARD], command.greeting ?? "");
+  }
+
+  handoff(command) {
+    return this.exchange(command, [HANDOFF], command.raw ?? JSON.stringify(command.request));
+  }
+
+  async exchange(command, usual, payload) {
+    const { id, addr, protocols = usual, half_close, reading = "end" } = command;
+    const stream = await this.node.dialProtocol(multiaddr(addr), protocols, ANYWHERE);
+    this.streams.set(id, stream);
+    try {
+      await this.write(stream, bytes(payload));
+      if (half_close) await stream.close();
+      const heard = (piece) => {
+        command.came = (command.came ?? 0) + piece.length;
+        if (command.tell) tell({ event: "read", of: id, body: text(piece) });
+      };
+      const { data, reads, end } = await read(stream, reading, heard);
+      if (stream.status === "aborted") throw new Error("told to");
+      if (end !== "reset") await stream.close();
+      return { body: text(data), bytes: data.length, reads, end, protocol: stream.protocol };
+    } finally {
+      this.streams.delete(id);
+    }
+  }
+
+  async reserve({ relay }) {
+    const mine = () => this.node.getMultiaddrs().find((addr) => `${addr}`.startsWith(`${relay}/p2p-circuit`));
+    const { transportManager } = this.node.components;
+    await transportManager.listen([multiaddr(`${relay}/p2p-circuit`)]);
+    while (!mine()) await once(this.node, "self:peer:update");
+    return { addr: `${mine()}` };
+  }
+
+  async connect({ addr }) {
+    return { peer: `${(await this.node.dial(multiaddr(addr))).remotePeer}` };
+  }
+
+  async disconnect({ peer }) {
+    for (const connection of this.node.getConnections()) {
+      if (`${connection.remotePeer}` === peer) await connection.close();
+    }
+  }
+
+  cancel({ of }) {
+    this.streams.get(of).abort(new Error("told to"));
+  }
+
+  release() {
+    releases.give();
+  }
+
+  peers() {
+    return { peers: this.node.getPeers().map(String) };
+  }
+}
+
+const DEEDS = ["card", "handoff", "reserve", "connect", "disconnect", "cancel", "release", "peers"];
+
+async function obey(peer, command) {
+  const { id } = command;
+  try {
+    if (!DEEDS.includes(command.do)) throw new Error(`cannot ${command.do}`);
+    const said = await within(command.within ?? SOON, Promise.resolve(peer[command.do](command)));
+    tell({ id, ok: true, ...said });
+  } catch (error) {
+    peer.streams.get(id)?.abort(error);
+    tell({ id, ok: false, error: `${error.name}: ${error.message}`, bytes: command.came ?? 0 });
+  }
+}
+
+const lines = createInterface({ input: process.stdin });
+let peer;
+lines.on("line", async (line) => {
+  // The first line makes the peer; the next ones wait for it.
+  if (peer) return obey(await peer, JSON.parse(line));
+  peer = Peer.start(JSON.parse(line));
+  const { node } = await peer;
+  tell({ event: "ready", peer_id: `${node.peerId}`, addrs: node.getMultiaddrs().map(String) });
+});
+lines.once("close", () => process.exit(0));

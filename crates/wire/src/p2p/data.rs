@@ -1,0 +1,70 @@
+//! What is handed over and given back: text, or JSON.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::json::{self, MAX_DEPTH};
+
+/// Text, or JSON.
+#[derive(Debug, Clone)]
+pub enum Data {
+    /// Words.
+    Text(String),
+    /// A JSON value; never a string, when it was read.
+    Json(Box<RawValue>),
+}
+
+impl Data {
+    /// What a text is that may hold JSON: an object or an array is data. Anything else is text, a number too, since
+    /// people say numbers; and so is what nests so deeply that readers further on might break.
+    pub fn from_text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        if !json::is_container(&text) || json::depth_exceeds(text.trim_ascii(), MAX_DEPTH) {
+            return Data::Text(text);
+        }
+        match serde_json::from_str(&text) {
+            Ok(raw) => Data::Json(raw),
+            Err(_) => Data::Text(text),
+        }
+    }
+
+    /// What a JSON value is: a string is text.
+    pub fn from_value(raw: &RawValue) -> Self {
+        match json::str_of(raw) {
+            Some(text) => Data::Text(text.into_owned()),
+            None => Data::Json(raw.to_owned()),
+        }
+    }
+
+    /// The words, or the JSON as it is written.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Data::Text(text) => text,
+            Data::Json(raw) => raw.get(),
+        }
+    }
+
+    /// The JSON value that it is: text becomes a string.
+    pub fn to_value(&self) -> Cow<'_, RawValue> {
+        match self {
+            Data::Json(raw) => Cow::Borrowed(raw),
+            Data::Text(text) => {
+                let raw = serde_json::value::to_raw_value(text);
+                raw.map_or(Cow::Borrowed(RawValue::NULL), Cow::Owned)
+            }
+        }
+    }
+}
+
+impl PartialEq for Data {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Data::Text(one), Data::Text(other)) => one == other,
+            (Data::Json(one), Data::Json(other)) => one.get() == other.get(),
+            (Data::Text(_), Data::Json(_)) | (Data::Json(_), Data::Text(_)) => false,
+        }
+    }
+}
+
+impl Eq for Data {}

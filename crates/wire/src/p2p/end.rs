@@ -1,0 +1,108 @@
+//! Where a JSON value ends that comes in pieces.
+//!
+//! Some peers close their side after a request and others never do; with this both get their answer. It counts brackets
+//! outside of strings and looks at each byte once. Whether the value is well-formed is the parser's to say.
+
+use super::fields::too_deep;
+use super::{Fault, Limits};
+
+/// Watches one JSON value come in.
+#[derive(Debug)]
+pub struct JsonEnd {
+    limits: Limits,
+    /// How many bytes have come.
+    seen: usize,
+    /// How many brackets are open.
+    depth: usize,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Only whitespace has come.
+    Before,
+    /// Between the tokens of an array or an object.
+    Tokens,
+    /// Inside a string.
+    Text,
+    /// Inside a string, behind a backslash.
+    Escape,
+    /// Inside a number or a literal that is the whole value: only the end of the stream or whitespace ends it.
+    Scalar,
+    /// The value is complete.
+    After,
+}
+
+impl JsonEnd {
+    /// Nothing has come yet.
+    pub fn new(limits: Limits) -> Self {
+        JsonEnd {
+            limits,
+            seen: 0,
+            depth: 0,
+            state: State::Before,
+        }
+    }
+
+    /// Takes the next bytes. True once the value is complete; whitespace may follow it, anything else is refused.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<bool, Fault> {
+        self.seen = self.seen.saturating_add(bytes.len());
+        if self.seen > self.limits.max_bytes {
+            return Err(Fault::too_large(self.limits.max_bytes, "bytes"));
+        }
+        for byte in bytes {
+            self.state = self.step(*byte)?;
+        }
+        Ok(self.state == State::After)
+    }
+
+    /// The stream ended: whether that was the end of a value.
+    pub fn finish(&self) -> Result<(), Fault> {
+        match self.state {
+            State::Scalar | State::After => Ok(()),
+            State::Before => Err(Fault::here("is empty")),
+            State::Tokens | State::Text | State::Escape => {
+                Err(Fault::here("is not valid JSON: it ends in the middle"))
+            }
+        }
+    }
+
+    fn step(&mut self, byte: u8) -> Result<State, Fault> {
+        let is_space = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        Ok(match (self.state, byte) {
+            (State::Before | State::Scalar | State::After, _) if is_space => match self.state {
+                State::Before => State::Before,
+                _ => State::After,
+            },
+            (State::Before | State::Tokens, b'[' | b'{') => {
+                self.depth += 1;
+                if self.depth > self.limits.max_depth {
+                    return Err(too_deep(self.limits.max_depth));
+                }
+                State::Tokens
+            }
+            (State::Before | State::Tokens, b'"') => State::Text,
+            (State::Before, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => State::Scalar,
+            // Told at once, since who sends this may wait for an answer.
+            (State::Before, _) => return Err(Fault::here("is not valid JSON")),
+            (State::Tokens, b']' | b'}') => {
+                self.depth -= 1;
+                self.outside()
+            }
+            (State::Tokens, _) => State::Tokens,
+            (State::Text, b'"') => self.outside(),
+            (State::Text, b'\\') => State::Escape,
+            (State::Text | State::Escape, _) => State::Text,
+            (State::Scalar, _) => State::Scalar,
+            (State::After, _) => return Err(Fault::here("has something behind its JSON value")),
+        })
+    }
+
+    /// Where a string or a bracket that just ended leaves us.
+    fn outside(&self) -> State {
+        match self.depth {
+            0 => State::After,
+            _ => State::Tokens,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The frames of a streamed answer (beyond the seed): one JSON object a line, from `accepted` to `result` or `error`.
+//!
+//! `result` holds the answer, or says that the chunks are it: those from number `from` on, or all of them. A stream that ends
+//! without one of the two last frames has failed. `write.rs` keeps the lines short, `read.rs` takes a stream apart.
+
+mod read;
+mod write;
+
+use serde_json::value::RawValue;
+
+pub use self::read::{FrameReader, Verdict};
+pub use self::write::FrameWriter;
+use super::fields::{self, Fields};
+use super::{Data, ErrorBody, Fault, Limits, MAX_LINE};
+use crate::json::MAX_DEPTH;
+
+/// One frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// The request was understood and the work begins.
+    Accepted {
+        /// The id under which it is known.
+        task_id: Option<String>,
+    },
+    /// A piece of the answer.
+    Chunk {
+        /// Its number, from 0.
+        seq: u64,
+        /// What it adds.
+        data: Data,
+    },
+    /// What the agent does meanwhile; no part of the answer.
+    Status {
+        /// Of which kind this is, such as `thinking`; may be empty.
+        kind: String,
+        /// What there is to say.
+        text: String,
+    },
+    /// The work is done.
+    Result {
+        /// The answer; `None` if it came in chunks.
+        data: Option<Data>,
+        /// The first chunk that belongs to the answer, if not all do.
+        from: Option<u64>,
+    },
+    /// The work failed.
+    Error(ErrorBody),
+    /// The work goes on.
+    Heartbeat,
+    /// A frame of a type that later versions have.
+    Unknown,
+}
+
+impl Frame {
+    /// Whether nothing follows it.
+    pub fn is_last(&self) -> bool {
+        matches!(self, Frame::Result { .. } | Frame::Error(_))
+    }
+
+    /// Reads one line.
+    pub fn read(line: &[u8]) -> Result<Self, Fault> {
+        let limits = Limits {
+            max_bytes: MAX_LINE,
+            // The line itself is one more level than the JSON in it.
+            max_depth: MAX_DEPTH + 1,
+        };
+        let fields = Fields::of(fields::value(line, &limits)?)?;
+        let text = |name| -> Result<Option<String>, Fault> {
+            Ok(fields.read(name, fields::text)?.map(Into::into))
+        };
+        let data = |raw: &RawValue| Ok(Data::from_value(raw));
+        Ok(match &*fields.require("type", fields::text)? {
+            "accepted" => Frame::Accepted {
+                task_id: text("task_id")?,
+            },
+            "chunk" => Frame::Chunk {
+                seq: fields.require("seq", fields::number)?,
+                data: fields.require("data", data)?,
+            },
+            "status" => Frame::Status {
+                kind: text("kind")?.unwrap_or_default(),
+                text: text("text")?.unwrap_or_default(),
+            },
+            "result" => Frame::Result {
+                data: fields.read("data", data)?,
+                from: fields.read("from", fields::number)?,
+            },
+            "error" => {
+                let error = ErrorBody::read(&fields);
+                let wrong =
+                    || Fault::at("error", "must be a string with a number `code` beside it");
+                Frame::Error(error.ok_or_else(wrong)?)
+            }
+            "heartbeat" => Frame::Heartbeat,
+            _ => Frame::Unknown,
+        })
+    }
+}

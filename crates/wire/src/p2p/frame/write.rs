@@ -1,0 +1,111 @@
+//! Writing frames: lines of at most [`MAX_LINE`] bytes, whatever the agent says.
+
+use crate::json::{self, ObjectWriter};
+use crate::p2p::{Data, ErrorBody, MAX_LINE, MAX_NAME, cut};
+
+/// How many bytes of a line a text may take, escaped. The rest is for names, numbers, a kind and the line break.
+const ROOM: usize = MAX_LINE - 2048;
+
+/// Writes the frames of one answer and numbers its chunks.
+#[derive(Debug, Default)]
+pub struct FrameWriter {
+    /// The number of the next chunk.
+    seq: u64,
+}
+
+impl FrameWriter {
+    /// The work begins.
+    pub fn accepted(&mut self, task_id: Option<&str>, out: &mut String) {
+        line("accepted", out, |object| {
+            object.maybe_text("task_id", task_id.map(|id| cut(id, MAX_NAME)));
+        });
+    }
+
+    /// A text adds to the answer. A long one becomes several frames, an empty one none.
+    pub fn chunk(&mut self, text: &str, out: &mut String) {
+        for piece in pieces(text) {
+            line("chunk", out, |object| {
+                object.number("seq", self.seq).text("data", piece);
+            });
+            self.seq += 1;
+        }
+    }
+
+    /// The agent does something. A long text becomes several frames.
+    pub fn status(&mut self, kind: &str, text: &str, out: &mut String) {
+        let mut frame = |text| {
+            line("status", out, |object| {
+                object.text("kind", cut(kind, MAX_NAME)).text("text", text);
+            });
+        };
+        match text {
+            "" => frame(""),
+            _ => pieces(text).for_each(frame),
+        }
+    }
+
+    /// The work is done. Without `data` the chunks so far are the answer; too long an answer is sent in chunks first.
+    pub fn result(&mut self, data: Option<&Data>, out: &mut String) {
+        let value = data.map(|data| json::compact(&data.to_value()));
+        match (data, value) {
+            (Some(data), Some(value)) if value.len() > ROOM => {
+                let from = self.seq;
+                self.chunk(data.as_str(), out);
+                line("result", out, |object| {
+                    object.number("from", from);
+                });
+            }
+            (_, value) => {
+                out.push_str(r#"{"type":"result""#);
+                if let Some(value) = value {
+                    out.push_str(r#","data":"#);
+                    out.push_str(&value);
+                }
+                out.push_str("}\n");
+            }
+        }
+    }
+
+    /// The work failed.
+    pub fn error(&mut self, error: &ErrorBody, out: &mut String) {
+        line("error", out, |object| error.write(object));
+    }
+
+    /// The work goes on.
+    pub fn heartbeat(&mut self, out: &mut String) {
+        line("heartbeat", out, |_| {});
+    }
+}
+
+/// Appends one line, whose other members `fill` writes.
+fn line(frame_type: &str, out: &mut String, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    let mut object = ObjectWriter::open(out);
+    object.text("type", frame_type);
+    fill(&mut object);
+    object.close();
+    out.push('\n');
+}
+
+/// The pieces of a text that fit into a line each, cut between characters.
+fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let mut room = ROOM;
+        let cut = text.char_indices().find(|(_, letter)| {
+            let left = room.checked_sub(escaped_size(*letter));
+            room = left.unwrap_or_default();
+            left.is_none()
+        });
+        let (piece, rest) = text.split_at(cut.map_or(text.len(), |(at, _)| at));
+        text = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// At most how many bytes a character takes in a JSON string.
+fn escaped_size(letter: char) -> usize {
+    match letter {
+        '"' | '\\' | '\n' | '\r' | '\t' => 2,
+        '\0'..='\x1f' => 6,
+        _ => letter.len_utf8(),
+    }
+}

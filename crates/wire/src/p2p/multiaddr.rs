@@ -1,0 +1,135 @@
+//! Addresses of peers, which stay text here: whose they are, and where they lead.
+
+use std::net::IpAddr;
+
+/// The longest address, in bytes; a relayed one over a secure WebSocket has about 300.
+pub const MAX_ADDRESS: usize = 1024;
+
+/// The parts that have a value.
+const WITH_VALUE: [&str; 18] = [
+    "ip4",
+    "ip6",
+    "ip6zone",
+    "ipcidr",
+    "dns",
+    "dns4",
+    "dns6",
+    "dnsaddr",
+    "tcp",
+    "udp",
+    "p2p",
+    "ipfs",
+    "sni",
+    "certhash",
+    "http-path",
+    "memory",
+    "unix",
+    "onion3",
+];
+
+/// The parts that have none.
+const WITHOUT_VALUE: [&str; 14] = [
+    "quic",
+    "quic-v1",
+    "ws",
+    "wss",
+    "tls",
+    "noise",
+    "http",
+    "https",
+    "webtransport",
+    "webrtc",
+    "webrtc-direct",
+    "p2p-circuit",
+    "p2p-webrtc-direct",
+    "utp",
+];
+
+/// Endings of names that no server of the world knows.
+const LOCAL_NAMES: [&str; 8] = [
+    "localhost",
+    "local",
+    "localdomain",
+    "internal",
+    "intranet",
+    "lan",
+    "home",
+    "home.arpa",
+];
+
+/// One part of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Part<'a> {
+    name: &'a str,
+    /// Empty if a part of that name has none.
+    value: &'a str,
+}
+
+/// The parts of an address; `None` if it has one that we do not know, or is none at all.
+fn parts(address: &str) -> Option<Vec<Part<'_>>> {
+    if address.len() > MAX_ADDRESS {
+        return None;
+    }
+    let mut words = address.strip_prefix('/')?.split('/');
+    let mut parts = Vec::new();
+    while let Some(name) = words.next() {
+        let value = if WITH_VALUE.contains(&name) {
+            words.next().filter(|value| !value.is_empty())?
+        } else if WITHOUT_VALUE.contains(&name) {
+            ""
+        } else {
+            return None;
+        };
+        parts.push(Part { name, value });
+    }
+    Some(parts)
+}
+
+/// Whether a text has the form of an address, made of parts that we know.
+pub fn is_address(text: &str) -> bool {
+    parts(text).is_some()
+}
+
+/// Whether a text has the form of a peer id: letters and digits, which all spellings of one are.
+pub fn is_peer_id(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// The peer that an address leads to: what its last part names. `None` if it ends in something else, such as the relay to
+/// reserve at, or a host of which anybody may answer.
+pub fn peer_id_of(address: &str) -> Option<&str> {
+    let last = parts(address)?.pop()?;
+    (matches!(last.name, "p2p" | "ipfs") && is_peer_id(last.value)).then_some(last.value)
+}
+
+/// Whether an address leads, over any of its steps, to somewhere that not everybody can reach: this machine, a private
+/// network, no host in particular, a name of such a place. What cannot be read counts as such, too.
+///
+/// `is_public` says it of an IP address. Names are not looked up: whoever dials one must look at what it leads to.
+pub fn is_wildcard_or_private(address: &str, is_public: impl Fn(IpAddr) -> bool) -> bool {
+    let Some(parts) = parts(address) else {
+        return true;
+    };
+    parts.iter().any(|part| match part.name {
+        "ip4" => !part.value.parse().is_ok_and(|ip| is_public(IpAddr::V4(ip))),
+        "ip6" => !part.value.parse().is_ok_and(|ip| is_public(IpAddr::V6(ip))),
+        "dns" | "dns4" | "dns6" | "dnsaddr" => is_local_name(part.value),
+        "ip6zone" | "ipcidr" | "memory" | "unix" => true,
+        _ => false,
+    })
+}
+
+/// Whether a name means something else in every network, or is an address in disguise.
+fn is_local_name(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let Some((_, last)) = name.rsplit_once('.') else {
+        return true;
+    };
+    // `127.1` and `0x7f.0x1` are addresses to resolvers; no domain at the top begins with a digit.
+    let is_number = last.starts_with(|letter: char| letter.is_ascii_digit()) || last.is_empty();
+    let is_local = LOCAL_NAMES.iter().any(|local| {
+        let before = name.strip_suffix(local);
+        before.is_some_and(|before| before.ends_with('.'))
+    });
+    is_number || is_local
+}

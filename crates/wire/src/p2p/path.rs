@@ -1,0 +1,310 @@
+//! Paths: filled in, checked and taken apart here and nowhere else.
+//!
+//! The original formats a path as Python does and glues it to a URL. Here a placeholder is a name and nothing more, its
+//! value is encoded whole, and what comes out must be one plain path. Servers decode paths, some of them twice; so what
+//! would lead elsewhere is refused in the encoded forms too.
+
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::{Fault, MAX_PATH, Params, code};
+
+/// What is encoded in the value of a parameter: everything but the unreserved characters.
+const VALUE: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// What is encoded in a path that a peer wrote: what may not stand in one, so that a goal can be written in plain words.
+const PLAIN: &AsciiSet = &VALUE
+    .remove(b'/')
+    .remove(b'%')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=');
+
+/// How often a path is decoded to see what it could become.
+const ROUNDS: usize = 3;
+
+/// Fills the placeholders of `template` and checks what comes out, see [`check`].
+///
+/// A placeholder is `{name}` with a name of `A-Z a-z 0-9 _`. One without a parameter is refused, as is any other brace;
+/// parameters without a placeholder are not used.
+pub fn expand(template: &str, params: &Params) -> Result<String, Fault> {
+    let mut out = String::with_capacity(template.len());
+    for piece in Pieces(template) {
+        match piece.map_err(|()| leftover_brace())? {
+            Piece::Literal(text) => out.push_str(text),
+            Piece::Name(name) => {
+                let missing = || Fault::at(name, "is required: the path has a place for it");
+                let param = params.get(name);
+                let param = param.ok_or_else(|| missing().within("params"))?;
+                out.extend(utf8_percent_encode(param.as_str(), VALUE));
+            }
+        }
+        // A name may occur often, and each time bring a long value.
+        if out.len() > MAX_PATH {
+            return Err(too_long());
+        }
+    }
+    check(&out)
+}
+
+/// Checks a path without placeholders and gives it in the one form that is used: one leading slash, and encoded what may
+/// not stand in a path.
+///
+/// The original strips all leading slashes. Here a path without any is given one; more than one is refused, since every
+/// reader of URLs takes `//host` for another server. Also refused, as written and after up to three rounds of decoding:
+/// `.` and `..` segments (with `;…` behind them too), backslashes, control characters with CR, LF and NUL, and bytes that
+/// are not UTF-8. As written only: `//` anywhere, `?`, `#`, braces, `@` in the first segment, and `:` there unless a slash
+/// precedes it. An encoded slash, `?` or `#` is part of a value and stays so.
+pub fn check(path: &str) -> Result<String, Fault> {
+    if path.len() > MAX_PATH {
+        return Err(too_long());
+    }
+    let (has_slash, rest) = match path.strip_prefix('/') {
+        Some(rest) => (true, rest),
+        None => (false, path),
+    };
+    if path.is_empty() {
+        return Err(wrong("must not be empty"));
+    }
+    if path.contains("//") {
+        return Err(wrong("must not have two slashes in a row"));
+    }
+    if path.contains(['?', '#']) {
+        return Err(wrong("must not have a query or a fragment"));
+    }
+    if path.contains(['{', '}']) {
+        return Err(leftover_brace());
+    }
+    let first = rest.split('/').next().unwrap_or_default();
+    if first.contains('@') || (!has_slash && first.contains(':')) {
+        return Err(wrong("must not have a scheme or a host"));
+    }
+    if !has_whole_escapes(path) {
+        return Err(wrong("has a % without two hex digits"));
+    }
+    let mut out = String::with_capacity(path.len() + 1);
+    out.push('/');
+    out.extend(utf8_percent_encode(rest, PLAIN));
+    if out.len() > MAX_PATH {
+        return Err(too_long());
+    }
+    check_decoded(&out)?;
+    Ok(out)
+}
+
+/// Refuses what would lead elsewhere once somebody decodes the path.
+fn check_decoded(path: &str) -> Result<(), Fault> {
+    let mut path = Cow::Borrowed(path);
+    for round in 0..=ROUNDS {
+        if path.contains('\\') {
+            return Err(wrong(
+                "must not have a backslash: put such text into input_data",
+            ));
+        }
+        if path.contains(char::is_control) {
+            let problem = "must not have control characters: put such text into input_data";
+            return Err(wrong(problem));
+        }
+        if path.starts_with("//") {
+            return Err(wrong("must not have two slashes in a row"));
+        }
+        if path.split('/').any(is_dot_segment) {
+            return Err(wrong("must not have . or .. segments"));
+        }
+        if round == ROUNDS {
+            break;
+        }
+        let decoded = percent_decode_str(&path).decode_utf8();
+        let decoded = decoded.map_err(|_| wrong("has encoded bytes that are not UTF-8"))?;
+        if decoded == path {
+            break;
+        }
+        path = Cow::Owned(decoded.into_owned());
+    }
+    Ok(())
+}
+
+/// Whether a segment means this folder or the one above. Some servers cut off what follows a `;` first.
+fn is_dot_segment(segment: &str) -> bool {
+    matches!(segment.split(';').next(), Some("." | ".."))
+}
+
+fn has_whole_escapes(path: &str) -> bool {
+    path.split('%').skip(1).all(|after| {
+        let digits = after.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+/// What the hub has at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// `/card`: the hub's own card.
+    Card,
+    /// `/agents`: all agents that the caller may see.
+    Agents,
+    /// `/agents/{id}/card`: the card of one.
+    AgentCard(String),
+    /// `/agents/{id}/…`: work for one.
+    Agent {
+        /// The agent's id, decoded.
+        id: String,
+        /// What follows it, encoded and with a leading slash.
+        rest: String,
+    },
+    /// `/{goal}`: work for whoever is the hub's default; the original's agents have this path. Decoded.
+    Goal(String),
+}
+
+/// Finds what is meant by a path without placeholders, after [`check`]ing it. A slash at the end makes no difference.
+pub fn route(path: &str) -> Result<Route, Fault> {
+    let path = check(path)?;
+    let path = path.strip_suffix('/').unwrap_or(&path);
+    let mut segments = path.splitn(4, '/').skip(1);
+    let first = segments.next().map(decode).unwrap_or_default();
+    let id = segments.next().map(decode);
+    let rest = segments.next();
+    match (&*first, id, rest) {
+        ("card", None, None) => Ok(Route::Card),
+        ("agents", None, None) => Ok(Route::Agents),
+        ("agents", Some(id), rest) if rest.map(decode).as_deref() == Some("card") => {
+            Ok(Route::AgentCard(id))
+        }
+        ("agents", Some(id), rest) => Ok(Route::Agent {
+            id,
+            rest: format!("/{}", rest.unwrap_or_default()),
+        }),
+        (goal, None, None) if !goal.trim().is_empty() => Ok(Route::Goal(first)),
+        _ => Err(wrong("leads nowhere").coded(code::NOT_FOUND)),
+    }
+}
+
+/// Whether a path without placeholders, checked before, is one that `template` can become. Each placeholder stands for at
+/// least one character of one segment.
+pub fn matches(template: &str, path: &str) -> bool {
+    let template = template.trim_start_matches('/').split('/');
+    let path = path.trim_start_matches('/').split('/');
+    let mut path = path.map(decode);
+    template
+        .map(Some)
+        .chain([None])
+        .all(|pattern| match (pattern, path.next()) {
+            (Some(pattern), Some(segment)) => fits(pattern, &segment),
+            (None, None) => true,
+            _ => false,
+        })
+}
+
+/// Whether a decoded segment fits the segment of a template.
+fn fits(pattern: &str, segment: &str) -> bool {
+    let mut literals = vec![String::new()];
+    for piece in Pieces(pattern) {
+        match (piece, literals.last_mut()) {
+            (Ok(Piece::Literal(text)), Some(literal)) => *literal = decode(text),
+            (Ok(Piece::Name(_)), _) => literals.push(String::new()),
+            _ => return false,
+        }
+    }
+    let Some((last, before)) = literals.split_last() else {
+        return false;
+    };
+    let [first, between @ ..] = before else {
+        return segment == last;
+    };
+    let Some(mut rest) = segment.strip_prefix(first.as_str()) else {
+        return false;
+    };
+    for literal in between {
+        // The shortest value that is no empty one leaves most for those to come.
+        let Some(value) = rest.chars().next().map(char::len_utf8) else {
+            return false;
+        };
+        let Some(at) = rest[value..].find(literal.as_str()) else {
+            return false;
+        };
+        rest = &rest[value + at + literal.len()..];
+    }
+    let value = rest.strip_suffix(last.as_str());
+    value.is_some_and(|value| !value.is_empty())
+}
+
+/// Decodes a part of a checked path, whose encoded bytes are UTF-8.
+fn decode(part: &str) -> String {
+    percent_decode_str(part).decode_utf8_lossy().into_owned()
+}
+
+/// A part of a template.
+enum Piece<'a> {
+    Literal(&'a str),
+    Name(&'a str),
+}
+
+/// The parts of a template one after another; an error where a brace belongs to no placeholder.
+struct Pieces<'a>(&'a str);
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Result<Piece<'a>, ()>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let text = self.0;
+        if text.is_empty() {
+            return None;
+        }
+        match text.find(['{', '}']) {
+            None => {
+                self.0 = "";
+                Some(Ok(Piece::Literal(text)))
+            }
+            Some(0) => {
+                let inside = text.strip_prefix('{');
+                let Some((name, rest)) = inside.and_then(|inside| inside.split_once('}')) else {
+                    return Some(Err(()));
+                };
+                self.0 = rest;
+                Some(if is_name(name) {
+                    Ok(Piece::Name(name))
+                } else {
+                    Err(())
+                })
+            }
+            Some(at) => {
+                let (literal, rest) = text.split_at(at);
+                self.0 = rest;
+                Some(Ok(Piece::Literal(literal)))
+            }
+        }
+    }
+}
+
+/// Whether a placeholder has a plain name: Python's would also reach into objects and pad to any width.
+fn is_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !name.is_empty() && name.bytes().all(is_plain)
+}
+
+fn wrong(problem: &'static str) -> Fault {
+    Fault::at("path", problem)
+}
+
+fn leftover_brace() -> Fault {
+    wrong("has a brace that is no {name} of letters, digits and _")
+}
+
+fn too_long() -> Fault {
+    Fault::too_large(MAX_PATH, "bytes").within("path")
+}

@@ -1,0 +1,64 @@
+//! Telling errors from bodies.
+
+use super::*;
+
+#[test]
+fn an_error_is_written_as_the_original_writes_it() {
+    let error = ErrorBody::new("HTTP error: 404", 404);
+    assert_eq!(error.to_json(), r#"{"error":"HTTP error: 404","code":404}"#);
+    assert_eq!(
+        read_answer(error.to_json().as_bytes()),
+        Answer::Error(error)
+    );
+}
+
+#[test]
+fn an_error_may_name_the_task_that_goes_on() {
+    let error = ErrorBody {
+        task_id: Some("t-1".into()),
+        ..ErrorBody::new("took too long", 504)
+    };
+    let json = r#"{"error":"took too long","code":504,"task_id":"t-1"}"#;
+    assert_eq!(error.to_json(), json);
+    assert_eq!(read_answer(json.as_bytes()), Answer::Error(error));
+}
+
+#[test]
+fn bodies_that_only_look_like_errors_are_bodies() {
+    let large = format!(r#"{{"error":"{}","code":500}}"#, "x".repeat(MAX_CARD));
+    for body in [
+        "",
+        "plain text",
+        "7",
+        "[]",
+        r#"["error","code"]"#,
+        r#"{"result":1}"#,
+        r#"{"error":null,"code":0}"#,
+        r#"{"error":"only a text"}"#,
+        r#"{"error":"x","code":"500"}"#,
+        r#"{"error":{"message":"x"},"code":-32000}"#,
+        r#"{"error":"x","error":"y","code":500}"#,
+        r#"{"error":"x","code":500"#,
+        &large,
+    ] {
+        assert_eq!(read_answer(body.as_bytes()), Answer::Body(body.as_bytes()));
+    }
+    assert_eq!(read_answer(b"\xff\x00"), Answer::Body(b"\xff\x00"));
+}
+
+#[test]
+fn a_long_text_is_cut_between_characters() {
+    let error = ErrorBody::new("é".repeat(MAX_ERROR), 500);
+    assert_eq!(error.text.len(), MAX_ERROR);
+    let odd = ErrorBody::new(format!("x{}", "é".repeat(MAX_ERROR)), 500);
+    assert_eq!(odd.text.len(), MAX_ERROR - 1);
+}
+
+#[test]
+fn a_refusal_becomes_an_answer() {
+    let fault = HandOff::read(b"{}", &Limits::default()).unwrap_err();
+    assert_eq!(
+        value(&fault.to_body().to_json()),
+        value(r#"{"error":"field \"method\" is required","code":400}"#)
+    );
+}
