@@ -17,6 +17,7 @@ use jackfield_kit::{
     tls::Tls,
 };
 use jackfield_own::OwnState;
+use jackfield_p2p::P2p;
 use jackfield_store::{SqliteStore, secrets};
 use jackfield_team::TeamDoor;
 use tokio::{net::TcpListener, task::JoinSet};
@@ -24,7 +25,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::{
     callbacks, cards,
     config::{Config, RemoteConfig, TeamConfig},
-    files, platform, ws,
+    files, p2p, platform, ws,
 };
 
 /// How long open connections are given once all calls have ended.
@@ -42,6 +43,7 @@ pub struct Running {
     config: Config,
     store: Arc<SqliteStore>,
     bridge: Arc<Bridge>,
+    p2p: Option<P2p>,
     tasks: Tasks,
     tls: Option<Tls>,
     background: JoinSet<()>,
@@ -94,10 +96,12 @@ pub async fn start(config: &Config) -> Result<Running> {
     )
     .await
     .context("cannot start the remote agents")?;
+    let p2p = p2p::open(config, addr, &hub, &gatekeeper, &outbound, &tasks).await?;
     let doors = Doors {
         bridge: bridge.clone(),
         a2a: Arc::new(a2a),
         remotes,
+        p2p: p2p.clone(),
     };
     let router = router(config, addr, &hub, &gatekeeper, &tasks, &doors)?;
     Courier::new(hub.clone(), outbound, key)
@@ -120,6 +124,7 @@ pub async fn start(config: &Config) -> Result<Running> {
         config: config.clone(),
         store,
         bridge,
+        p2p,
         tasks,
         tls,
         background,
@@ -164,6 +169,7 @@ struct Doors {
     bridge: Arc<Bridge>,
     a2a: Arc<A2a>,
     remotes: Remotes,
+    p2p: Option<P2p>,
 }
 
 fn router(
@@ -205,13 +211,22 @@ fn router(
     api.merge(relay_api);
     api.merge(remotes_api);
     api.merge(teams_api);
+    let mut routes = sockets.merge(relay).merge(a2a).merge(own).merge(remotes);
+    if let Some((registry, registry_api)) = doors.p2p.as_ref().map(P2p::router) {
+        api.merge(registry_api);
+        routes = routes.merge(registry);
+    }
     let api = jackfield_own::openapi_route(gatekeeper.clone(), api);
-    let doors = sockets.merge(relay).merge(a2a).merge(own).merge(remotes);
-    let doors = doors.merge(teams).merge(api);
-    Ok(doors.layer(Guard::new(rules)))
+    let routes = routes.merge(teams).merge(api);
+    Ok(routes.layer(Guard::new(rules)))
 }
 
 impl Running {
+    /// The hub as a peer among peers, if it is one.
+    pub fn p2p(&self) -> Option<&P2p> {
+        self.p2p.as_ref()
+    }
+
     /// Reads the TLS files and the platform's secrets again.
     pub fn reload(&self) -> Result<()> {
         self.bridge.set_secrets(platform::secrets_of(&self.config)?);

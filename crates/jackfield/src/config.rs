@@ -1,6 +1,7 @@
 //! The hub's configuration: flags over environment over `jackfield.toml` over defaults. Unknown keys are errors, so
 //! that a misspelt one is not silent.
 
+mod p2p;
 mod remote;
 mod team;
 
@@ -15,7 +16,11 @@ use jackfield_bridge::Secret;
 use jackfield_core::{id::AgentId, limits::Limits};
 use serde::{Deserialize, Serialize};
 
-pub use self::{remote::RemoteConfig, team::TeamConfig};
+pub use self::{
+    p2p::{EndpointConfig, P2pConfig},
+    remote::RemoteConfig,
+    team::TeamConfig,
+};
 
 /// Where the hub listens unless told otherwise: this machine only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
@@ -89,6 +94,8 @@ pub struct Config {
     pub tls: Option<TlsFiles>,
     /// The A2A door.
     pub a2a: A2aConfig,
+    /// The hub as a peer among peers.
+    pub p2p: P2pConfig,
     /// The limits.
     pub limits: Limits,
     /// Servers that the hub dials, each an agent of the owner `local`.
@@ -116,6 +123,7 @@ impl Default for Config {
             log_format: LogFormat::default(),
             tls: None,
             a2a: A2aConfig::default(),
+            p2p: P2pConfig::default(),
             limits: Limits::default(),
             agents: Vec::new(),
             teams: Vec::new(),
@@ -217,6 +225,7 @@ impl Config {
                 );
             }
         }
+        self.p2p.check()?;
         let limits = &self.limits;
         if limits.pipe_low.0 >= limits.pipe_full.0 || limits.pipe_full.0 >= limits.pipe_overrun.0 {
             bail!(
@@ -288,7 +297,8 @@ mod tests {
         let config: toml::Table =
             toml::from_str(&toml::to_string(&Config::default()).unwrap()).unwrap();
         let limits = config["limits"].as_table().unwrap();
-        for key in config.keys().chain(limits.keys()).chain(
+        let p2p = config["p2p"].as_table().unwrap();
+        for key in config.keys().chain(limits.keys()).chain(p2p.keys()).chain(
             [
                 "public_url",
                 "callback_base",
@@ -303,6 +313,7 @@ mod tests {
                 "oauth",
                 "share",
                 "timeout",
+                "[[p2p.endpoint]]",
             ]
             .map(String::from)
             .iter(),

@@ -11,6 +11,7 @@ pub mod config;
 mod exit;
 mod files;
 mod output;
+mod p2p;
 mod platform;
 mod prompt;
 mod reply;

@@ -7,7 +7,8 @@ use crate::{config::LogFormat, output::Style};
 
 /// Starts logging. `filter` is in the syntax of tracing's filters, such as `info` or `jackfield_agora=debug`.
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {
-    let filter = EnvFilter::try_new(filter)
+    // What libp2p tells at the level of news is for its own developers; whoever wants it names it after this.
+    let filter = EnvFilter::try_new(format!("libp2p_swarm=warn,{filter}"))
         .with_context(|| format!("log {filter:?} is not a log filter"))?;
     let builder = fmt()
         .with_env_filter(filter)

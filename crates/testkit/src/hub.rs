@@ -8,7 +8,7 @@ use std::{
 
 use jackfield::{
     assembly::{self, Running},
-    config::Config,
+    config::{Config, P2pConfig},
 };
 use jackfield_core::{hub::Hub, id::Owner, principal::Scopes};
 use serde_json::json;
@@ -41,6 +41,11 @@ impl TestHub {
         let mut config = Config {
             listen: "127.0.0.1:0".parse().expect("an address"),
             data_dir: folder.path().join("data"),
+            // Most tests need no peers, and a node costs sockets and threads.
+            p2p: P2pConfig {
+                enabled: false,
+                ..P2pConfig::default()
+            },
             ..Config::default()
         };
         change(&mut config);
@@ -89,6 +94,13 @@ impl TestHub {
     /// The hub itself, for what is quicker to see from the inside.
     pub fn hub(&self) -> &Hub {
         &self.running.hub
+    }
+
+    /// Its addresses among peers, each with its peer id at the end, TCP first; it must have been started as one of them.
+    pub fn peer_addresses(&self) -> Vec<String> {
+        let door = self.running.p2p().expect("the hub is a peer");
+        let addresses = door.node().addresses();
+        addresses.iter().map(ToString::to_string).collect()
     }
 
     /// Its data directory.

@@ -24,6 +24,11 @@ impl TestHub {
 pub struct AgentWatch(Watching);
 
 impl AgentWatch {
+    /// Waits until the agent is there.
+    pub async fn until_online(&mut self) {
+        self.until(|sight| matches!(sight, Sight::Online(_))).await;
+    }
+
     /// Waits until the hub has noticed that the agent left.
     pub async fn until_offline(&mut self) {
         self.until(|sight| matches!(sight, Sight::Offline)).await;

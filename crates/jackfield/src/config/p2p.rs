@@ -1,0 +1,86 @@
+//! `[p2p]`: the hub as a peer among peers.
+
+use std::collections::HashSet;
+
+use anyhow::{Context, Result, bail};
+use jackfield_core::{id::AgentId, units::Span};
+use serde::{Deserialize, Serialize};
+
+/// The hub as a peer among peers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct P2pConfig {
+    /// Whether the hub is one.
+    pub enabled: bool,
+    /// Where it listens, as multiaddrs; the hub's own address, one port higher, by TCP and QUIC, without any.
+    pub listen: Vec<String>,
+    /// Under which multiaddrs others reach it, where it cannot know that by itself.
+    pub external: Vec<String>,
+    /// Whether registered peers that cannot be reached may be called through the hub.
+    pub relay: bool,
+    /// The peers that may hand off, by id. On loopback all may.
+    pub allowed: HashSet<String>,
+    /// Who gets what peers hand to the hub itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_agent: Option<AgentId>,
+    /// How long an agent has for a plain answer.
+    pub deadline: Span,
+    /// Peers that the hub keeps a connection with, as multiaddrs that end in `/p2p/ID`.
+    pub peers: Vec<String>,
+    /// Agents behind HTTP that peers reach, and only they.
+    #[serde(rename = "endpoint", skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointConfig>,
+}
+
+/// An agent behind HTTP, with its card at `/card`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointConfig {
+    /// Its id.
+    pub id: AgentId,
+    /// Where it is.
+    pub url: String,
+}
+
+impl Default for P2pConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            listen: Vec::new(),
+            external: Vec::new(),
+            relay: false,
+            allowed: HashSet::new(),
+            default_agent: None,
+            deadline: Span::secs(10),
+            peers: Vec::new(),
+            endpoints: Vec::new(),
+        }
+    }
+}
+
+impl P2pConfig {
+    pub(super) fn check(&self) -> Result<()> {
+        for (key, addresses) in [
+            ("listen", &self.listen),
+            ("external", &self.external),
+            ("peers", &self.peers),
+        ] {
+            for address in addresses {
+                jackfield_p2p::address::parse(address)
+                    .with_context(|| format!("{address:?} in p2p.{key} is no multiaddr"))?;
+            }
+        }
+        for address in &self.peers {
+            if !address.contains("/p2p/") {
+                bail!("{address:?} in p2p.peers must end in /p2p/ID");
+            }
+        }
+        for endpoint in &self.endpoints {
+            super::check_url(
+                &format!("url of [[p2p.endpoint]] {}", endpoint.id),
+                &endpoint.url,
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! The p2p door of a hub, as the configuration has it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::{Context, Result};
+use jackfield_core::hub::Hub;
+use jackfield_kit::{auth::Gatekeeper, outbound::Outbound, tasks::Tasks};
+use jackfield_p2p::{
+    P2p, Setting, address,
+    identity::Identity,
+    node::{NodeConfig, RelayLimits},
+    registry::RegistryRules,
+    serve::{Allowed, Endpoint, Terms},
+};
+
+use crate::config::Config;
+
+/// Opens the door beside a hub that listens here.
+pub(crate) async fn open(
+    config: &Config,
+    addr: SocketAddr,
+    hub: &Hub,
+    gatekeeper: &Gatekeeper,
+    outbound: &Outbound,
+    tasks: &Tasks,
+) -> Result<Option<P2p>> {
+    let p2p = &config.p2p;
+    if !p2p.enabled {
+        return Ok(None);
+    }
+    let parse = |addresses: &[String]| -> Result<Vec<_>> {
+        let parsed = addresses.iter().map(|text| address::parse(text));
+        parsed.collect::<Result<_, _>>().map_err(Into::into)
+    };
+    let listen = if p2p.listen.is_empty() {
+        // Where the hub itself was given any free port, so is this.
+        let port = match config.listen.port() {
+            0 => 0,
+            _ => addr.port().checked_add(1).unwrap_or(0),
+        };
+        parse(&beside(addr.ip(), port))?
+    } else {
+        parse(&p2p.listen)?
+    };
+    let mut endpoints = Vec::new();
+    for endpoint in &p2p.endpoints {
+        match Endpoint::open(outbound, &endpoint.url).await {
+            Ok(opened) => endpoints.push((endpoint.id.clone(), opened)),
+            Err(error) => {
+                let (id, url) = (&endpoint.id, &endpoint.url);
+                tracing::warn!(agent = %id, url, %error, "an agent behind HTTP shows no card; peers do not reach it until the hub is started again");
+            }
+        }
+    }
+    let setting = Setting {
+        hub: hub.clone(),
+        gatekeeper: gatekeeper.clone(),
+        tasks: tasks.clone(),
+        key: Identity::load_or_create(&config.data_dir)
+            .context("cannot read or make the hub's key among peers")?,
+        node: NodeConfig {
+            listen,
+            external: parse(&p2p.external)?,
+            relay_server: p2p.relay.then(RelayLimits::default),
+        },
+        terms: Terms {
+            allowed: if config.trusts_everyone() {
+                Allowed::Everyone
+            } else {
+                Allowed::Only(p2p.allowed.clone())
+            },
+            default_agent: p2p.default_agent.clone(),
+            deadline: p2p.deadline.0,
+            ..Terms::default()
+        },
+        rules: RegistryRules {
+            allow_private: config.trusts_everyone() || config.allow_private_outbound,
+        },
+        endpoints,
+        peers: parse(&p2p.peers)?,
+    };
+    let door = P2p::open(setting).await.context(
+        "cannot listen for peers; is another hub running? ([p2p] listen chooses another address, enabled = false none)",
+    )?;
+    Ok(Some(door))
+}
+
+/// The hub's own address for peers: by TCP and QUIC.
+fn beside(ip: IpAddr, port: u16) -> [String; 2] {
+    let ip = match ip {
+        IpAddr::V4(ip) => format!("/ip4/{ip}"),
+        IpAddr::V6(ip) => format!("/ip6/{ip}"),
+    };
+    [
+        format!("{ip}/tcp/{port}"),
+        format!("{ip}/udp/{port}/quic-v1"),
+    ]
+}
