@@ -103,6 +103,13 @@ impl TestHub {
         addresses.iter().map(ToString::to_string).collect()
     }
 
+    /// Connects to a peer.
+    pub async fn meet_peer(&self, address: &str) {
+        let door = self.running.p2p().expect("the hub is a peer");
+        let address = address.parse().expect("a multiaddr");
+        door.node().connect(address).await.expect("it is there");
+    }
+
     /// Its data directory.
     pub fn data_dir(&self) -> &Path {
         &self.config.data_dir

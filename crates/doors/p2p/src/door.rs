@@ -82,6 +82,7 @@ impl P2p {
             registry.clone(),
             reception.clone(),
             tasks.clone(),
+            is_relay,
         );
         tasks.spawn(peers.run(setting.peers));
         tasks.spawn(keep_registry(

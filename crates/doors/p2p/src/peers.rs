@@ -16,7 +16,7 @@ use jackfield_core::{
 };
 use jackfield_kit::tasks::Tasks;
 use jackfield_wire::p2p::{Card, MAX_CARD, read_card, registry::Registration};
-use libp2p::{Multiaddr, PeerId};
+use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 use parking_lot::Mutex;
 use tokio::{
     sync::broadcast::error::RecvError,
@@ -35,8 +35,10 @@ use crate::{
 
 /// How long a peer has to show its card, or its list of agents.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How often a hub is asked again which agents it has, and a peer for its card: what they can do changes rarely.
+/// How often a peer is asked for its card again: what it can do changes rarely.
 const REFRESH: Duration = Duration::from_secs(60);
+/// How often a hub is asked again which agents it has, which come and go.
+const REFRESH_HUB: Duration = Duration::from_secs(10);
 /// How long to wait at most before a peer is dialled again that the operator named.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How many agents another hub may bring.
@@ -55,6 +57,8 @@ struct Inner {
     registry: Registry,
     reception: Reception,
     tasks: Tasks,
+    /// Whether peers are reached through this hub.
+    is_relay: bool,
     /// Those that are here, and what ends their visit.
     here: Mutex<HashMap<PeerId, CancellationToken>>,
 }
@@ -66,6 +70,7 @@ impl Peers {
         registry: Registry,
         reception: Reception,
         tasks: Tasks,
+        is_relay: bool,
     ) -> Self {
         Self(Arc::new(Inner {
             hub,
@@ -73,6 +78,7 @@ impl Peers {
             registry,
             reception,
             tasks,
+            is_relay,
             here: Mutex::default(),
         }))
     }
@@ -153,7 +159,12 @@ impl Peers {
                 }
                 Err(why) => tracing::debug!(%peer, why, "the peer is no agent"),
             }
-            sleep(REFRESH).await;
+            let pause = if self.is_hub(peer) {
+                REFRESH_HUB
+            } else {
+                REFRESH
+            };
+            sleep(pause).await;
         }
     }
 
@@ -204,11 +215,17 @@ impl Peers {
 
     /// A peer that is connected and showed its card can be found.
     fn note(&self, peer: PeerId, card: &Card) {
-        let address = self.0.node.peer(peer).map(|it| it.address.to_string());
+        let listens = self.0.node.peer(peer).map(|it| it.listens);
+        let mut addresses: Vec<_> = listens.unwrap_or_default();
+        if self.0.is_relay {
+            // It can take a place here, and is reached by it then.
+            let own = self.0.node.addresses().into_iter();
+            addresses.extend(own.map(|it| it.with(Protocol::P2pCircuit).with(Protocol::P2p(peer))));
+        }
         let registration = Registration {
             peer_id: peer.to_string(),
             agent_name: Some(card.name.clone()),
-            addresses: address.into_iter().collect(),
+            addresses: addresses.iter().map(ToString::to_string).collect(),
             capabilities: card.skills.iter().map(|skill| skill.id.clone()).collect(),
             card: Some(card.clone()),
             ttl: 3 * REFRESH.as_secs(),

@@ -23,6 +23,8 @@ pub struct ConnectedPeer {
     pub agent: Option<String>,
     /// The protocols that it says to know.
     pub protocols: Vec<StreamProtocol>,
+    /// Where it says to listen, with its id at the end. Nobody has tried.
+    pub listens: Vec<Multiaddr>,
     /// When it last gave a sign of life.
     pub seen: Instant,
 }
@@ -72,6 +74,7 @@ struct Known {
     lines: Vec<Line>,
     agent: Option<String>,
     protocols: Vec<StreamProtocol>,
+    listens: Vec<Multiaddr>,
     seen: Instant,
 }
 
@@ -84,6 +87,8 @@ struct Line {
 
 /// No program has a longer name; it is shown to people.
 const MAX_AGENT: usize = 128;
+/// A machine has a few addresses, each by some transports.
+const MAX_LISTENS: usize = 16;
 
 impl Board {
     pub(super) fn new(own: PeerId) -> Self {
@@ -138,6 +143,7 @@ impl Board {
             lines: Vec::new(),
             agent: None,
             protocols: Vec::new(),
+            listens: Vec::new(),
             seen: Instant::now(),
         });
         let is_first = known.lines.is_empty();
@@ -174,6 +180,7 @@ impl Board {
         peer: PeerId,
         agent: &str,
         protocols: Vec<StreamProtocol>,
+        listens: Vec<Multiaddr>,
     ) {
         let mut state = self.state.write();
         let Some(known) = state.peers.get_mut(&peer) else {
@@ -181,6 +188,8 @@ impl Board {
         };
         known.agent = Some(agent[..agent.floor_char_boundary(MAX_AGENT)].to_owned());
         known.protocols.clone_from(&protocols);
+        let listens = listens.into_iter().take(MAX_LISTENS);
+        known.listens = listens.map(|it| with_peer(it, peer)).collect();
         known.seen = Instant::now();
         drop(state);
         self.tell(PeerEvent::Identified { peer, protocols });
@@ -205,6 +214,7 @@ impl Known {
             is_relayed: best.is_relayed,
             agent: self.agent.clone(),
             protocols: self.protocols.clone(),
+            listens: self.listens.clone(),
             seen: self.seen,
         })
     }

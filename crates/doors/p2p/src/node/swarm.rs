@@ -372,8 +372,12 @@ impl SwarmTask {
                 }
             },
             BehaviourEvent::Identify(identify::Event::Received { peer_id, info, .. }) => {
-                self.board
-                    .peer_identified(peer_id, &info.agent_version, info.protocols);
+                self.board.peer_identified(
+                    peer_id,
+                    &info.agent_version,
+                    info.protocols,
+                    info.listen_addrs,
+                );
             }
             BehaviourEvent::RelayClient(relay::client::Event::ReservationReqAccepted {
                 relay_peer_id,

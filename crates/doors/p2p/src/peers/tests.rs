@@ -16,7 +16,7 @@ use super::{
 };
 use libp2p::PeerId;
 
-fn skills(skills: Value) -> Way {
+fn skills(skills: &Value) -> Way {
     let card = json!({"name": "x", "version": "1", "description": "", "skills": skills});
     Way::Skills(read_card(card.to_string().as_bytes()).unwrap().skills)
 }
@@ -40,7 +40,7 @@ fn with(message: Message, metadata: &str) -> Message {
 
 #[test]
 fn words_go_to_the_first_skill_or_to_the_one_that_is_named() {
-    let way = skills(json!([
+    let way = skills(&json!([
         skill("first", "/one", "POST"),
         skill("second", "/two", "PUT")
     ]));
@@ -60,10 +60,10 @@ fn words_go_to_the_first_skill_or_to_the_one_that_is_named() {
 
 #[test]
 fn the_one_gap_of_a_path_is_filled_with_the_words_and_several_by_name() {
-    let goal = skills(json!([skill("goal", "/{goal}", "POST")]));
+    let goal = skills(&json!([skill("goal", "/{goal}", "POST")]));
     let asked_goal = asked(&goal, &Message::text("make tea")).unwrap();
     assert_eq!(asked_goal["params"], json!({"goal": "make tea"}));
-    let way = skills(json!([skill("add", "/add/{a}/{b}", "GET")]));
+    let way = skills(&json!([skill("add", "/add/{a}/{b}", "GET")]));
     let data = Message {
         parts: vec![Part::Data(Json::parse(r#"{"a":1,"b":"two"}"#).unwrap())],
         ..Message::default()
@@ -84,12 +84,12 @@ fn the_one_gap_of_a_path_is_filled_with_the_words_and_several_by_name() {
 
 #[test]
 fn what_would_leave_the_peers_paths_is_refused_here() {
-    let way = skills(json!([skill("goal", "/{goal}", "POST")]));
+    let way = skills(&json!([skill("goal", "/{goal}", "POST")]));
     for words in ["..", "a\u{0}b"] {
         let refused = asked(&way, &Message::text(words));
         assert_eq!(refused.unwrap_err(), Reason::Invalid, "{words:?}");
     }
-    let odd = skills(json!([skill("odd", "/x", "TRACE")]));
+    let odd = skills(&json!([skill("odd", "/x", "TRACE")]));
     assert_eq!(
         asked(&odd, &Message::text("x")).unwrap_err(),
         Reason::Unsupported

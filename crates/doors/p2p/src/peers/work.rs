@@ -11,7 +11,7 @@ use jackfield_core::{
     gate::Gate,
 };
 use jackfield_wire::p2p::{
-    Answer, Data, ErrorBody,
+    Answer, Data, ErrorBody, MAX_LINE,
     frame::{Frame, FrameReader, Verdict},
     read_answer,
 };
@@ -77,23 +77,24 @@ async fn work(
     let mut hand_off = ask::hand_off(way, &call.message, call.files())?;
     hand_off.hops = u32::try_from(call.chain.hops()).unwrap_or(u32::MAX);
     hand_off.trace.clone_from(&call.traceparent);
-    let opened = node.open(peer, &[], &[HANDOFF_STREAM, HANDOFF]).await;
-    let (mut stream, protocol) = opened.map_err(|error| unreachable(&error))?;
+    let reached = node.open(peer, &[], &[HANDOFF_STREAM, HANDOFF]).await;
+    let (stream, protocol) = reached.map_err(|error| unreachable(&error))?;
+    let stream = opened.insert(stream);
     let request = hand_off.to_json();
     let sent = if protocol == HANDOFF_STREAM {
         // Whoever speaks it finds the end of the request. A stream that is closed on our side cannot be reset by it any
         // more, so that a cancel would not be heard.
-        exchange::write(&mut stream, request.as_bytes()).await
+        exchange::write(stream, request.as_bytes()).await
     } else {
-        exchange::send(&mut stream, request.as_bytes()).await
+        exchange::send(stream, request.as_bytes()).await
     };
     sent.map_err(|trouble| unsent(&trouble))?;
     serving.written();
-    hear(&mut stream, serving).await
+    hear(stream, protocol == HANDOFF_STREAM, serving).await
 }
 
-/// Hears the answer, as frames or as one body.
-async fn hear(stream: &mut Stream, serving: &Serving) -> Result<Done, Failure> {
+/// Hears the answer, as frames or as one body, which the older protocol has.
+async fn hear(stream: &mut Stream, is_framed: bool, serving: &Serving) -> Result<Done, Failure> {
     let gate = Arc::new(Gate::default());
     serving.gated(gate.clone());
     let mut reader = FrameReader::new(MAX_ANSWER);
@@ -129,6 +130,13 @@ async fn hear(stream: &mut Stream, serving: &Serving) -> Result<Done, Failure> {
         return outcome;
     }
     match verdict {
+        // The beginning of a line that is too long looks like a body.
+        Verdict::Plain(body) if is_framed && !body.is_empty() => {
+            let text = format!(
+                "the peer's answer cannot be read: it is no stream of lines of at most {MAX_LINE} bytes"
+            );
+            Err(Failure::new(Reason::Crashed, text))
+        }
         Verdict::Plain(body) => whole(&body),
         Verdict::Complete | Verdict::Cut => Err(Failure::agent_left()),
     }

@@ -1,0 +1,368 @@
+//! Peers are agents of a hub, and are called from every other door.
+
+use jackfield_testkit::{Events, TestHub, answer};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    hub,
+    peer::{LANGUAGES, Language, Peer, card},
+    tcp,
+};
+
+/// A hub with a peer of each language, which could be started, as its agents.
+async fn guests(paths: &[&str]) -> (TestHub, Vec<Peer>) {
+    let hub = hub().await;
+    let mut guests = Vec::new();
+    for language in LANGUAGES {
+        guests.extend(Peer::attach(language, card("guest", paths), &hub).await);
+    }
+    (hub, guests)
+}
+
+/// What the hub says of an agent.
+async fn shown(hub: &TestHub, id: &str) -> Option<Value> {
+    let (status, answer) = hub.web().get("/v1/agents").await;
+    assert_eq!(status, 200, "{answer}");
+    let agents = answer["agents"].as_array().unwrap().clone();
+    agents.into_iter().find(|agent| agent["id"] == id)
+}
+
+fn calls(id: &str) -> String {
+    format!("/v1/agents/{id}/calls")
+}
+
+/// The answer to a call of the own API, as a whole.
+async fn ask(hub: &TestHub, id: &str, body: Value) -> (u16, Value) {
+    let mut body = body;
+    body["stream"] = false.into();
+    hub.web().post(&calls(id), body).await
+}
+
+/// All text of a stream of the own API or the relay, and its last event.
+async fn told(mut events: Events) -> (String, Value) {
+    let events = events.rest().await;
+    let text = |it: &Value| {
+        it["text"]
+            .as_str()
+            .or(it["delta"].as_str())
+            .map(str::to_owned)
+    };
+    let chunks = events.iter().filter(|it| it["type"] == "chunk");
+    (
+        chunks.filter_map(text).collect(),
+        events.last().unwrap().clone(),
+    )
+}
+
+#[tokio::test]
+async fn a_peer_that_connects_is_an_agent_with_its_skills_until_it_leaves() {
+    let (hub, guests) = guests(&["/echo", "/{goal}"]).await;
+    for mut guest in guests {
+        let id = guest.agent();
+        let agent = shown(&hub, &id).await.unwrap();
+        assert_eq!(
+            (&agent["door"], &agent["state"], &agent["name"]),
+            (&json!("p2p"), &json!("online"), &json!("guest")),
+            "{agent}"
+        );
+        let skills = agent["skills"].as_array().unwrap();
+        let skills: Vec<_> = skills.iter().map(|it| (&it["id"], &it["name"])).collect();
+        assert_eq!(
+            skills,
+            [
+                (&json!("echo"), &json!("The echo")),
+                (&json!("goal"), &json!("The goal"))
+            ]
+        );
+        // Others find it in the registry, where it said to listen.
+        let (_, found) = hub.web().get("/peers").await;
+        let found = found["peers"].as_array().unwrap().iter();
+        let mut found = found.filter(|it| it["peer_id"] == guest.id);
+        let found = found.next().unwrap();
+        let addresses = found["addresses"].as_array().unwrap();
+        assert!(addresses.contains(&json!(guest.addr)), "{found}");
+        assert_eq!(found["capabilities"], json!(["echo", "goal"]));
+
+        let mut watch = hub.watch(&id);
+        let hub_id = tcp(&hub).rsplit('/').next().unwrap().to_owned();
+        guest.ok(json!({"do": "disconnect", "peer": hub_id})).await;
+        watch.until_offline().await;
+        let (status, answer) = ask(&hub, &id, json!({"text": "still there?"})).await;
+        assert_eq!(
+            (status, &answer["error"]),
+            (502, &json!("offline")),
+            "{answer}"
+        );
+
+        // It may come back, and may vanish without a word.
+        guest.ok(json!({"do": "connect", "addr": tcp(&hub)})).await;
+        watch.until_online().await;
+        guest.kill().await;
+        watch.until_offline().await;
+    }
+}
+
+#[tokio::test]
+async fn a_peer_is_called_from_every_door() {
+    let (hub, guests) = guests(&["/echo"]).await;
+    let mut ada = hub.agora("ada").await;
+    for mut guest in guests {
+        let id = guest.agent();
+        let seen = async |guest: &mut Peer, input: &str| {
+            let handoff = guest.event("handoff").await;
+            let body: Value = serde_json::from_str(handoff["body"].as_str().unwrap()).unwrap();
+            assert_eq!(
+                (&body["method"], &body["path"], &body["input_data"]),
+                (&json!("POST"), &json!("/echo"), &json!(input)),
+                "{body}"
+            );
+        };
+        // A2A
+        let message =
+            json!({"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "by A2A"}]});
+        let request = hub.web().ask(Method::POST, &format!("/a2a/agents/{id}"));
+        let request = request.header("a2a-version", "1.0").json(&json!({
+            "jsonrpc": "2.0", "id": "1", "method": "SendMessage", "params": {"message": message},
+        }));
+        let (status, told_of) = answer(request).await;
+        let task = &told_of["result"]["task"];
+        assert_eq!(status, 200, "{told_of}");
+        assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{told_of}");
+        assert_eq!(
+            task["artifacts"][0]["parts"][0]["text"], "by A2A",
+            "{told_of}"
+        );
+        seen(&mut guest, "by A2A").await;
+        // The bridge's relay.
+        let body =
+            json!({"agent_id": id, "session_id": "s-1", "request_id": id, "content": "by relay"});
+        let (text, end) = told(hub.platform().stream("/api/relay", body).await).await;
+        assert_eq!(
+            (&end["type"], text.as_str()),
+            (&json!("done"), "by relay"),
+            "{end}"
+        );
+        seen(&mut guest, "by relay").await;
+        // Agora.
+        let payload =
+            json!({"action": "query", "body": {"question": "by Agora"}, "request_id": id});
+        ada.send(json!({"type": "send", "to": id, "payload": payload}))
+            .await;
+        let reply = ada.frame().await;
+        assert_eq!(
+            (
+                &reply["type"],
+                &reply["from"],
+                &reply["payload"]["body"]["answer"]
+            ),
+            (&json!("reply"), &json!(id), &json!("by Agora")),
+            "{reply}"
+        );
+        seen(&mut guest, "by Agora").await;
+        // The hub's own.
+        let (status, own) = ask(&hub, &id, json!({"text": "by its own"})).await;
+        assert_eq!((status, &own["text"]), (200, &json!("by its own")), "{own}");
+        seen(&mut guest, "by its own").await;
+    }
+}
+
+#[tokio::test]
+async fn large_requests_and_answers_pass() {
+    let (hub, guests) = guests(&["/echo", "/large", "/mute"]).await;
+    for mut guest in guests {
+        let (id, language) = (guest.agent(), guest.language);
+        let asked = async |skill: &str, bytes: usize| {
+            let text = "x".repeat(bytes);
+            let body = json!({"text": text, "metadata": {"skill": skill}});
+            let (status, mut answer) = ask(&hub, &id, body).await;
+            let said = answer["text"].take();
+            (said.as_str().map(str::len), status, answer)
+        };
+        let bytes = 60 << 10;
+        let (said, status, answer) = asked("echo", bytes).await;
+        assert_eq!((said, status), (Some(bytes), 200), "{language:?} {answer}");
+        match language {
+            Language::Python => {
+                for (skill, bytes) in [("echo", 1000 << 10), ("large", 1 << 20)] {
+                    let (said, status, answer) = asked(skill, bytes).await;
+                    assert_eq!((said, status), (Some(bytes), 200), "{skill} {answer}");
+                }
+            }
+            // It puts an answer into one line, and lines have a limit: that is said, and nothing else is taken for it.
+            Language::JavaScript => {
+                let (_, status, answer) = asked("large", 3).await;
+                assert_eq!(
+                    (status, &answer["error"]),
+                    (502, &json!("crashed")),
+                    "{answer}"
+                );
+                let (said, status, answer) = asked("mute", 1000 << 10).await;
+                assert_eq!((said, status), (Some(0), 200), "{answer}");
+                for bytes in [60 << 10, 0, 1000 << 10] {
+                    let came = guest.event("handoff").await["bytes"].as_u64().unwrap();
+                    assert!(came > bytes, "{came} of {bytes}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_skill_is_chosen_and_its_path_filled_by_what_the_caller_says() {
+    let (hub, guests) = guests(&["/echo", "/{goal}"]).await;
+    for guest in guests {
+        let id = guest.agent();
+        for (body, wanted) in [
+            (
+                json!({"text": "rain?", "metadata": {"skill": "goal"}}),
+                json!({"goal": "rain?", "input": "rain?"}),
+            ),
+            (
+                json!({"text": "rain?", "metadata": {"skill": "goal", "params": {"goal": "snow"}}}),
+                json!({"goal": "snow", "input": "rain?"}),
+            ),
+        ] {
+            let (status, answer) = ask(&hub, &id, body).await;
+            let said = answer["text"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{answer}"));
+            let said: Value = serde_json::from_str(said).unwrap();
+            assert_eq!((status, said), (200, wanted));
+        }
+        let unknown = json!({"text": "?", "metadata": {"skill": "sing"}});
+        let (status, answer) = ask(&hub, &id, unknown).await;
+        assert_eq!(
+            (status, &answer["error"]),
+            (400, &json!("unsupported")),
+            "{answer}"
+        );
+        assert!(
+            answer["message"].as_str().unwrap().contains("echo, goal"),
+            "{answer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_the_peer_fails_the_call() {
+    let (hub, guests) = guests(&["/error", "/mute", "/reset", "/nowhere"]).await;
+    for guest in guests {
+        for (skill, reason) in [
+            ("error", "peer_error"),
+            ("reset", "offline"),
+            ("nowhere", "not_found"),
+        ] {
+            let body = json!({"text": "x", "metadata": {"skill": skill}});
+            let (_, answer) = ask(&hub, &guest.agent(), body).await;
+            assert_eq!(
+                answer["error"], reason,
+                "{:?} {skill}: {answer}",
+                guest.language
+            );
+        }
+        let body = json!({"text": "x", "metadata": {"skill": "mute"}});
+        let (_, answer) = ask(&hub, &guest.agent(), body).await;
+        match guest.language {
+            // A stream that ends without a word is no answer.
+            Language::Python => assert_eq!(answer["error"], "offline", "{answer}"),
+            // Its frame says that the answer is empty.
+            Language::JavaScript => assert_eq!(answer["text"], "", "{answer}"),
+        }
+        let events = hub
+            .web()
+            .stream(&calls(&guest.agent()), json!({"text": "x"}))
+            .await;
+        let (text, end) = told(events).await;
+        assert_eq!(
+            (text.as_str(), &end["type"]),
+            ("", &json!("failed")),
+            "{end}"
+        );
+        assert!(
+            end["message"].as_str().unwrap().contains("it failed"),
+            "{end}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_streams_is_heard_chunk_by_chunk() {
+    let hub = hub().await;
+    let card = card("counter", &["/count"]);
+    let Some(mut guest) = Peer::attach(Language::JavaScript, card, &hub).await else {
+        return;
+    };
+    let body = json!({"agent_id": guest.agent(), "session_id": "s", "request_id": "r", "content": "count"});
+    let mut events = hub.platform().stream("/api/relay", body).await;
+    for chunk in ["1 ", "2 ", "3 "] {
+        let mut event = events.next().await;
+        while event["type"] == "keepalive" {
+            event = events.next().await;
+        }
+        assert_eq!(
+            (&event["type"], &event["delta"]),
+            (&json!("chunk"), &json!(chunk))
+        );
+        // Only then it goes on.
+        if chunk != "3 " {
+            guest.release().await;
+        }
+    }
+    assert_eq!(events.next().await["type"], "done");
+    let handoff = guest.event("handoff").await;
+    assert_eq!(handoff["protocol"], "/ai-agent/handoff/1.1.0");
+}
+
+#[tokio::test]
+async fn a_cancel_resets_the_stream_at_the_peer() {
+    let (hub, guests) = guests(&["/slow"]).await;
+    for mut guest in guests {
+        let mut events = hub
+            .web()
+            .stream(&calls(&guest.agent()), json!({"text": "x"}))
+            .await;
+        let call = events.next().await["id"].as_str().unwrap().to_owned();
+        guest.event("handoff").await;
+        let (status, answer) = hub
+            .web()
+            .post(&format!("/v1/calls/{call}/cancel"), json!({}))
+            .await;
+        assert!((200..300).contains(&status), "{status}: {answer}");
+        assert_eq!(events.next().await["type"], "cancelled");
+        if guest.language == Language::JavaScript {
+            guest.event("lost").await;
+        }
+        // A caller that hangs up does the same.
+        let mut events = hub
+            .web()
+            .stream(&calls(&guest.agent()), json!({"text": "y"}))
+            .await;
+        events.next().await;
+        guest.event("handoff").await;
+        drop(events);
+        if guest.language == Language::JavaScript {
+            guest.event("lost").await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_goes_while_it_works_fails_the_call() {
+    let (hub, guests) = guests(&["/slow"]).await;
+    for mut guest in guests {
+        let mut events = hub
+            .web()
+            .stream(&calls(&guest.agent()), json!({"text": "x"}))
+            .await;
+        events.next().await;
+        guest.event("handoff").await;
+        guest.kill().await;
+        let (_, end) = told(events).await;
+        assert_eq!(
+            (&end["type"], &end["error"]),
+            (&json!("failed"), &json!("offline")),
+            "{end}"
+        );
+    }
+}

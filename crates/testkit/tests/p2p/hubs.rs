@@ -1,0 +1,207 @@
+//! Two hubs that are connected as peers: each has the other's agents.
+
+use jackfield_testkit::{Raw, TestHub};
+use serde_json::{Value, json};
+
+use crate::{
+    hub,
+    peer::{LANGUAGES, Peer, card, short},
+    tcp,
+};
+
+/// The id that an agent of a hub has at other hubs.
+fn at(hub: &TestHub, agent: &str) -> String {
+    let address = tcp(hub);
+    format!("{agent}@{}", short(address.rsplit('/').next().unwrap()))
+}
+
+/// Connects two hubs; each has an agent of the other afterwards.
+async fn meet(first: &TestHub, of_first: &str, second: &TestHub, of_second: &str) {
+    let mut at_first = first.watch(&at(second, of_second));
+    let mut at_second = second.watch(&at(first, of_first));
+    second.meet_peer(&tcp(first)).await;
+    at_first.until_online().await;
+    at_second.until_online().await;
+}
+
+/// Two hubs with a bridge agent each, which know each other.
+async fn pair() -> (TestHub, Raw, TestHub, Raw) {
+    let (first, second) = (hub().await, hub().await);
+    let (amy, bob) = (first.bridge("amy").await, second.bridge("bob").await);
+    meet(&first, "amy", &second, "bob").await;
+    (first, amy, second, bob)
+}
+
+/// The ids of the agents of a hub.
+async fn ids(hub: &TestHub) -> Vec<String> {
+    let (_, answer) = hub.web().get("/v1/agents").await;
+    let agents = answer["agents"].as_array().unwrap().iter();
+    let mut ids: Vec<_> = agents
+        .map(|it| it["id"].as_str().unwrap().to_owned())
+        .collect();
+    ids.sort();
+    ids
+}
+
+async fn say(agent: &mut Raw, request: &str, delta: &str) {
+    agent
+        .send(json!({"type": "chunk", "request_id": request, "session_id": "s", "delta": delta}))
+        .await;
+}
+
+async fn end(agent: &mut Raw, request: &str) {
+    agent
+        .send(json!({"type": "done", "request_id": request, "session_id": "s"}))
+        .await;
+}
+
+#[tokio::test]
+async fn a_hub_keeps_a_connection_with_the_peers_that_are_configured() {
+    let first = hub().await;
+    let mut amy = first.bridge("amy").await;
+    let address = tcp(&first);
+    let second = TestHub::start_with(|config| {
+        config.p2p.enabled = true;
+        config.p2p.peers = vec![address];
+    })
+    .await;
+    let id = at(&first, "amy");
+    // It may be there already.
+    let mut watch = second.watch(&id);
+    if !ids(&second).await.contains(&id) {
+        watch.until_online().await;
+    }
+    let mut events = second
+        .web()
+        .stream(&format!("/v1/agents/{id}/calls"), json!({"text": "hi"}))
+        .await;
+    let request = amy.expect_message("hi").await;
+    say(&mut amy, &request, "hello").await;
+    end(&mut amy, &request).await;
+    let told = events.rest().await;
+    let chunk = told.iter().find(|it| it["type"] == "chunk").unwrap();
+    assert_eq!(chunk["text"], "hello");
+    assert_eq!(told.last().unwrap()["type"], "done");
+}
+
+#[tokio::test]
+async fn hubs_stream_from_each_others_agents_and_cancel_there() {
+    let (first, mut amy, second, mut bob) = pair().await;
+    for (hub, agent, id) in [
+        (&first, &mut bob, at(&second, "bob")),
+        (&second, &mut amy, at(&first, "amy")),
+    ] {
+        let calls = format!("/v1/agents/{id}/calls");
+        let mut events = hub.web().stream(&calls, json!({"text": "count"})).await;
+        events.next().await;
+        let request = agent.expect_message("count").await;
+        for delta in ["one", "two"] {
+            say(agent, &request, delta).await;
+            // Only then the agent goes on.
+            assert_eq!(events.next().await["text"], delta);
+        }
+        drop(events);
+        let cancel = agent.frame().await;
+        assert_eq!(
+            (&cancel["type"], &cancel["request_id"]),
+            (&json!("cancel"), &json!(request))
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_an_agent_behind_another_hub_is_told() {
+    let (first, _amy, second, mut bob) = pair().await;
+    let calls = format!("/v1/agents/{}/calls", at(&second, "bob"));
+    let mut events = first.web().stream(&calls, json!({"text": "fail"})).await;
+    let request = bob.expect_message("fail").await;
+    bob.send(json!({"type": "error", "request_id": request, "session_id": "s", "code": "adapter_crash", "message": "it broke"}))
+        .await;
+    let told = events.rest().await;
+    let end = told.last().unwrap();
+    assert_eq!(end["type"], "failed", "{end}");
+    assert!(
+        end["message"].as_str().unwrap().contains("it broke"),
+        "{end}"
+    );
+}
+
+#[tokio::test]
+async fn what_a_hub_got_from_peers_is_not_shown_to_peers() {
+    let third = hub().await;
+    let _cid = third.bridge("cid").await;
+    let (first, second) = (hub().await, hub().await);
+    let (_amy, _bob) = (first.bridge("amy").await, second.bridge("bob").await);
+    meet(&first, "amy", &third, "cid").await;
+    let mut guests = Vec::new();
+    for language in LANGUAGES {
+        guests.extend(Peer::attach(language, card("guest", &["/echo"]), &first).await);
+    }
+    meet(&first, "amy", &second, "bob").await;
+    assert_eq!(ids(&second).await, [at(&first, "amy"), "bob".to_owned()]);
+    for mut guest in guests {
+        let get = json!({"method": "GET", "path": "/agents"});
+        let list = guest.hand_off(&tcp(&first), get).await;
+        let list: Value = serde_json::from_str(&list).unwrap();
+        let list = list["agents"].as_array().unwrap();
+        let list: Vec<_> = list.iter().map(|it| &it["id"]).collect();
+        assert_eq!(list, ["amy"]);
+        let path = format!("/agents/{}/ask", at(&second, "bob"));
+        let ask = json!({"method": "POST", "path": path, "input_data": "x"});
+        let refused: Value =
+            serde_json::from_str(&guest.hand_off(&tcp(&first), ask).await).unwrap();
+        assert_eq!(refused["code"], 404, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_loop_through_two_hubs_is_cut() {
+    let (first, mut amy, second, mut bob) = pair().await;
+    let _events = first.platform().relay("amy", "c-0").await;
+    let mut parent = amy.expect_message("hi").await;
+    // Each turn is a call here and a call there: 1 | 2, 3 | 4, 5 | 6, 7 | 8 and no further.
+    for (turn, said) in ["first", "second", "third", "fourth"]
+        .into_iter()
+        .enumerate()
+    {
+        let (from, to, target) = match turn % 2 {
+            0 => (&mut amy, &mut bob, at(&second, "bob")),
+            _ => (&mut bob, &mut amy, at(&first, "amy")),
+        };
+        from.send(
+            json!({"type": "call_agent", "target_agent_id": target, "task_description": said,
+                         "call_id": said, "parent_request_id": parent}),
+        )
+        .await;
+        if said == "fourth" {
+            let refused = from.frame().await;
+            assert_eq!(
+                (&refused["type"], &refused["call_id"]),
+                (&json!("call_agent_error"), &json!(said)),
+                "{refused}"
+            );
+            assert!(
+                refused["message"].as_str().unwrap().contains("hop"),
+                "{refused}"
+            );
+            to.expect_no_bridge_frame().await;
+            return;
+        }
+        parent = to.expect_message(said).await;
+    }
+}
+
+#[tokio::test]
+async fn the_agents_of_a_hub_that_stops_are_gone() {
+    let (first, mut amy, second, _bob) = pair().await;
+    let id = at(&first, "amy");
+    let mut watch = second.watch(&id);
+    let mut events = second
+        .web()
+        .stream(&format!("/v1/agents/{id}/calls"), json!({"text": "hi"}))
+        .await;
+    amy.expect_message("hi").await;
+    first.stop(std::time::Duration::ZERO).await;
+    assert_eq!(events.rest().await.last().unwrap()["type"], "failed");
+    watch.until_offline().await;
+}

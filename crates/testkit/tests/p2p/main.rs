@@ -1,0 +1,24 @@
+//! The p2p door among real peers: hubs on free ports, and published libp2p programs of other authors that call their
+//! agents and are their agents. `cargo xtask test` prepares the programs; without them their tests only say so.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod called;
+mod calling;
+mod hubs;
+mod peer;
+mod relayed;
+
+use jackfield_testkit::TestHub;
+
+/// A hub that is a peer, on free ports.
+async fn hub() -> TestHub {
+    TestHub::start_with(|config| config.p2p.enabled = true).await
+}
+
+/// The address that every peer can dial.
+fn tcp(hub: &TestHub) -> String {
+    let addresses = hub.peer_addresses();
+    let tcp = addresses.into_iter().find(|it| it.contains("/tcp/"));
+    tcp.expect("it listens by TCP")
+}
