@@ -185,11 +185,6 @@ impl Hub {
         teams.iter().map(|team| self.view_of(team)).collect()
     }
 
-    /// Whether there is a team of this id that the principal may see.
-    pub fn is_team(&self, principal: &Principal, id: &str) -> bool {
-        self.seen_team(principal, id).is_ok()
-    }
-
     /// Starts to view a team's stream. Whoever may watch the team sees all of it; whoever may only call it sees what
     /// came of their own calls.
     pub fn view_team(

@@ -4,10 +4,7 @@
 use std::sync::Arc;
 
 use super::board::BoardChange;
-use crate::{
-    event::Json,
-    id::{AgentId, Owner},
-};
+use crate::{event::Json, id::AgentId, principal::Principal};
 
 /// How a team is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,13 +246,19 @@ pub struct Node {
     pub team: AgentId,
 }
 
-/// For whom, besides those who may watch a whole team, something is to see: whoever made the call that led to it.
+/// Whose call led to something, by their [`Principal::key`]: they see it, besides those who may watch the whole team.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// Their [`crate::principal::Principal::key`].
-    pub key: Arc<str>,
-    /// Their owner.
-    pub owner: Owner,
+pub struct Caller(Arc<str>);
+
+impl Caller {
+    pub(crate) fn new(principal: &Principal) -> Self {
+        Self(principal.key().into())
+    }
+
+    /// Whether the principal is that one, or may act for it.
+    pub(crate) fn is(&self, principal: &Principal) -> bool {
+        principal.may_act_for(&self.0)
+    }
 }
 
 impl Body {

@@ -23,7 +23,7 @@ pub(crate) struct Lineage {
     pub(crate) stage: Arc<Stage>,
     /// The names on the way to the team in which the last member sat.
     pub(crate) from: Arc<[Arc<str>]>,
-    pub(crate) caller: Option<Caller>,
+    pub(crate) caller: Caller,
 }
 
 /// One place on one stage.

@@ -76,7 +76,7 @@ pub struct Told {
     pub path: Arc<[Node]>,
     /// What it is about.
     pub body: Arc<Body>,
-    /// Whose call led to it.
+    /// Whose call led to it, if one did.
     caller: Option<Caller>,
     weight: usize,
     rendered: OnceLock<Box<str>>,
@@ -91,7 +91,7 @@ impl Told {
     /// Whether it came of a call that the principal may act for.
     fn is_of(&self, principal: &Principal) -> bool {
         let caller = self.caller.as_ref();
-        caller.is_some_and(|caller| principal.may_act_for(&caller.key))
+        caller.is_some_and(|caller| caller.is(principal))
     }
 }
 
@@ -154,7 +154,7 @@ struct Seated {
     id: CallId,
     call: Weak<Call>,
     route: Arc<str>,
-    caller: Option<Caller>,
+    caller: Caller,
 }
 
 /// Where on a stage something happens.
@@ -164,7 +164,7 @@ pub(crate) struct Spot {
     pub(crate) name: Arc<str>,
     pub(crate) route: Arc<str>,
     pub(crate) agent: AgentId,
-    pub(crate) caller: Option<Caller>,
+    pub(crate) caller: Caller,
 }
 
 impl Stage {
@@ -289,7 +289,7 @@ impl Stage {
                 error: None,
             };
             let path = spot.path[..length].into();
-            self.append(state, path, Arc::new(body), spot.caller.clone());
+            self.append(state, path, Arc::new(body), Some(spot.caller.clone()));
         }
     }
 
@@ -300,7 +300,7 @@ impl Stage {
             &mut state,
             spot.path.clone(),
             body.clone(),
-            spot.caller.clone(),
+            Some(spot.caller.clone()),
         );
     }
 
@@ -315,7 +315,8 @@ impl Stage {
         let mut state = self.state.lock();
         if let Some(event) = state.standing.change(spot, new, tool, error) {
             let body = spot.does(event);
-            self.append(&mut state, spot.path.clone(), body, spot.caller.clone());
+            let caller = Some(spot.caller.clone());
+            self.append(&mut state, spot.path.clone(), body, caller);
         }
     }
 
@@ -424,12 +425,11 @@ impl Stage {
     pub(crate) fn calls(
         &self,
         route: Option<&str>,
-        may: impl Fn(Option<&Caller>) -> bool,
+        may: impl Fn(&Caller) -> bool,
     ) -> Vec<Arc<Call>> {
         let state = self.state.lock();
         let is_meant = |seated: &&Seated| {
-            route.is_none_or(|route| is_at_or_below(&seated.route, route))
-                && may(seated.caller.as_ref())
+            route.is_none_or(|route| is_at_or_below(&seated.route, route)) && may(&seated.caller)
         };
         let calls = state.calls.iter().filter(is_meant);
         calls.filter_map(|seated| seated.call.upgrade()).collect()

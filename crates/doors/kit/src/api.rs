@@ -17,7 +17,7 @@ use jackfield_core::{
 pub use self::{
     extract::{Body, Caller, Id, Ids, Params, Text, header},
     problem::{ErrorView, Problem, invalid, status, store_failure},
-    refused::{CallRefused, Refused},
+    refused::{CallRefused, Refused, Responses, errors},
 };
 use crate::auth::Gatekeeper;
 

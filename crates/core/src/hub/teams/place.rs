@@ -72,11 +72,9 @@ impl Hub {
                 lineage: Arc::default(),
             });
         }
-        let caller = inherited.first().and_then(|run| run.caller.clone());
-        let caller = caller.unwrap_or_else(|| Caller {
-            key: request.principal.key().into(),
-            owner: request.principal.owner.clone(),
-        });
+        let caller = inherited
+            .first()
+            .map_or_else(|| Caller::new(&request.principal), |run| run.caller.clone());
         let mut placing = Placing {
             agent: served.id.clone(),
             sender: match &request.principal.who {
@@ -86,7 +84,7 @@ impl Hub {
                     parent.map(|parent| parent.target.clone())
                 }
             },
-            caller: Some(caller),
+            caller,
             seats: Vec::new(),
             lineage: Vec::new(),
         };
@@ -136,7 +134,7 @@ impl Hub {
 struct Placing {
     agent: AgentId,
     sender: Option<AgentId>,
-    caller: Option<Caller>,
+    caller: Caller,
     seats: Vec<Seat>,
     lineage: Vec<Lineage>,
 }

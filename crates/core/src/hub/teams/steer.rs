@@ -12,7 +12,7 @@ use crate::{
     principal::Principal,
     task::Task,
     team::{
-        event::{Body, Caller, TeamStatus},
+        event::{Body, TeamStatus},
         stage::{Pending, Stage},
         teams::Team,
         tree::{Named, path_key},
@@ -231,7 +231,7 @@ impl Hub {
         let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
         let record = team.record();
         let is_owner = Self::is_owner(principal, &team);
-        let is_caller = is_caller(principal, pending.caller.as_ref());
+        let is_caller = pending.caller.is(principal);
         if !is_owner && !is_caller {
             return Err(Undecided::NotPending);
         }
@@ -316,12 +316,8 @@ fn find_pending(
     }
 }
 
-fn is_caller(principal: &Principal, caller: Option<&Caller>) -> bool {
-    caller.is_some_and(|caller| principal.may_act_for(&caller.key))
-}
-
 fn stop(principal: &Principal, stage: &Stage, route: Option<&str>, is_owner: bool) -> usize {
-    let calls = stage.calls(route, |caller| is_owner || is_caller(principal, caller));
+    let calls = stage.calls(route, |caller| is_owner || caller.is(principal));
     let stopped = calls
         .iter()
         .filter(|call| call.finish(End::Cancelled, true));

@@ -55,7 +55,7 @@ pub struct Pending {
     pub(crate) call_id: CallId,
     pub(crate) ask: String,
     pub(crate) kind: AskKind,
-    pub(crate) caller: Option<Caller>,
+    pub(crate) caller: Caller,
 }
 
 impl Standing {

@@ -6,7 +6,7 @@ use super::{Pending, Run, Stage, Told, ring::Missed};
 use crate::{
     bell::{Bell, Rope},
     principal::Principal,
-    team::event::{MemberStatus, TeamStatus},
+    team::event::MemberStatus,
 };
 
 /// Where a viewer begins.
@@ -133,11 +133,6 @@ impl Viewing {
         self.stage.run()
     }
 
-    /// What the team itself is doing.
-    pub fn team_status(&self) -> TeamStatus {
-        self.stage.state.lock().standing.team()
-    }
-
     /// What a member is doing, as far as it did anything in this run.
     pub fn member_status(&self, route: &str) -> Option<MemberStatus> {
         self.stage.state.lock().standing.member(route)
@@ -148,10 +143,7 @@ impl Viewing {
         let state = self.stage.state.lock();
         let is_seen = |pending: &&Pending| {
             let only = self.only.as_ref();
-            only.is_none_or(|principal| {
-                let caller = pending.caller.as_ref();
-                caller.is_some_and(|caller| principal.may_act_for(&caller.key))
-            })
+            only.is_none_or(|principal| pending.caller.is(principal))
         };
         let pending = state.standing.pending().iter();
         pending.filter(is_seen).cloned().collect()

@@ -2,8 +2,9 @@
 //! refused, and what an event of a stream is. Answers are described by the types that write them; bodies, which are read
 //! field by field, in [`bodies`].
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
+use jackfield_kit::api::{self, Responses};
 use jackfield_wire::bridge::{
     Attachment, ErrorCode,
     relay::response::{Accepted, ErrorBody},
@@ -11,7 +12,7 @@ use jackfield_wire::bridge::{
 use utoipa::{
     IntoResponses, Modify, PartialSchema, ToSchema,
     openapi::{
-        Content, ObjectBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, Schema,
+        Content, ObjectBuilder, OpenApi, Ref, RefOr, ResponseBuilder, Schema,
         schema::Type,
         security::{ApiKey, ApiKeyValue, SecurityScheme},
     },
@@ -64,23 +65,13 @@ const ERRORS: [(&str, &str); 8] = [
     ),
 ];
 
-type Responses = BTreeMap<String, RefOr<Response>>;
-
 fn content(name: impl Into<String>) -> Content {
     Content::new(Some(Ref::from_schema_name(name.into())))
 }
 
 fn errors(wanted: &[&str]) -> Responses {
     let wanted = ERRORS.iter().filter(|(code, _)| wanted.contains(code));
-    let response = |description: &str| {
-        ResponseBuilder::new()
-            .description(description)
-            .content("application/json", content(ErrorBody::name()))
-            .build()
-    };
-    wanted
-        .map(|(code, description)| ((*code).to_owned(), response(description).into()))
-        .collect()
+    api::errors(&ErrorBody::name(), wanted)
 }
 
 /// What every route that is asked with a query or a path may answer.

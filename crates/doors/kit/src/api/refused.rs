@@ -15,18 +15,23 @@ pub struct Refused;
 #[derive(Debug)]
 pub struct CallRefused;
 
-type Responses = BTreeMap<String, RefOr<utoipa::openapi::response::Response>>;
+/// Answers by their HTTP codes.
+pub type Responses = BTreeMap<String, RefOr<utoipa::openapi::response::Response>>;
 
-fn errors(list: &[(&str, &str)]) -> Responses {
+/// Describes answers that are errors of this schema, each by its code and what it means.
+pub fn errors<'a>(
+    schema: &str,
+    list: impl IntoIterator<Item = &'a (&'a str, &'a str)>,
+) -> Responses {
     let response = |description: &str| {
-        let content = Content::new(Some(utoipa::openapi::Ref::from_schema_name("Error")));
+        let content = Content::new(Some(utoipa::openapi::Ref::from_schema_name(schema)));
         ResponseBuilder::new()
             .description(description)
             .content("application/json", content)
             .build()
     };
     let list = list
-        .iter()
+        .into_iter()
         .map(|(code, description)| ((*code).to_owned(), response(description)));
     ResponsesBuilder::new()
         .responses_from_iter(list)
@@ -63,13 +68,13 @@ const CALL_REFUSED: [(&str, &str); 6] = [
 
 impl IntoResponses for Refused {
     fn responses() -> Responses {
-        errors(&REFUSED)
+        errors("Error", &REFUSED)
     }
 }
 
 impl IntoResponses for CallRefused {
     fn responses() -> Responses {
-        errors(&[&REFUSED[..], &CALL_REFUSED[..]].concat())
+        errors("Error", REFUSED.iter().chain(&CALL_REFUSED))
     }
 }
 
