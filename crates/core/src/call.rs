@@ -256,6 +256,11 @@ impl Call {
         self.parent.as_ref().and_then(Weak::upgrade)
     }
 
+    /// By what it is found later: the task that keeps it, or its own id.
+    pub fn task_id(&self) -> TaskId {
+        self.task.unwrap_or_else(|| self.id.into())
+    }
+
     /// A sign of life of the agent's line that is no event, such as a heartbeat.
     pub fn touch(&self) {
         self.touched.store(true, Ordering::Relaxed);

@@ -86,6 +86,11 @@ impl Files {
         self.place.get_or_init(|| Place { base, key });
     }
 
+    /// The hub's own address, if it knows it.
+    pub fn base(&self) -> Option<&str> {
+        self.place.get().map(|place| place.base.as_str())
+    }
+
     /// The address of any file: its own, or a link, or where there can be none a URL that holds the bytes itself.
     pub fn url<'a>(&self, file: &'a File) -> Cow<'a, str> {
         match &file.source {

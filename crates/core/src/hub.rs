@@ -207,6 +207,23 @@ impl Hub {
         Ok(receipt)
     }
 
+    /// Forgets an agent that nobody would miss: it is away, nothing waits for it, it is shared with nobody, nothing was set
+    /// for it, and it is in no team. Otherwise nothing happens.
+    pub fn forget_unmissed(&self, id: &AgentId) -> Option<Receipt> {
+        // No team takes it as a member meanwhile.
+        let _changing = self.0.teams.changing.lock();
+        if self.0.teams.get(id.as_str()).is_some() || self.0.teams.have_member(id) {
+            return None;
+        }
+        let mut agents = self.0.agents.write();
+        let entry = agents.get(id)?;
+        if !entry.retire_unmissed() {
+            return None;
+        }
+        agents.remove(id);
+        Some(self.0.store.remove_agent(id.clone()))
+    }
+
     fn owned(&self, principal: &Principal, id: &AgentId) -> Result<Arc<Entry>, Failure> {
         let entry = self.find(principal, id.as_str())?;
         let is_owner = principal.is_admin()

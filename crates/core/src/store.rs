@@ -111,6 +111,19 @@ pub struct RemoteRecord {
     pub added_at: Timestamp,
 }
 
+/// What is kept of a peer of the p2p door.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerRecord {
+    /// Its peer id.
+    pub id: String,
+    /// The address by which a connection with it is kept, if one is.
+    pub address: Option<String>,
+    /// Whether it is refused.
+    pub is_blocked: bool,
+    /// When it was last known to be here with agents, if it ever brought any that are not forgotten.
+    pub seen_at: Option<Timestamp>,
+}
+
 /// A token as it is kept: never the token itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenRecord {
@@ -212,6 +225,8 @@ pub struct TaskRecord {
     pub session: SessionId,
     /// The request, as the agent sees it.
     pub request: RequestId,
+    /// What its call was made for, if known: a task, or a call that nobody keeps.
+    pub parent: Option<TaskId>,
     /// Where it stands.
     pub state: TaskState,
     /// Whether the current message was written to the agent; if so it is never written again.
@@ -354,6 +369,13 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>>;
     /// Writes how an agent is dialled, anew or changed; synced to disk. [`Store::remove_agent`] forgets it.
     fn save_remote(&self, record: RemoteRecord) -> Receipt;
+
+    /// All peers that something is kept of, by id, at start.
+    fn load_peers(&self) -> Receipt<Vec<PeerRecord>>;
+    /// Writes what is kept of a peer, new or changed; synced to disk.
+    fn save_peer(&self, record: PeerRecord) -> Receipt;
+    /// Forgets a peer.
+    fn remove_peer(&self, id: String) -> Receipt;
 
     /// All teams, by id, each with its board in the order in which the tasks were first written; at start.
     fn load_teams(&self) -> Receipt<Vec<TeamRecord>>;

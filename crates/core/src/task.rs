@@ -299,6 +299,18 @@ impl Task {
         self.save(record.clone(), Vec::new(), told, sync)
     }
 
+    /// Whether nobody reads it no longer matters: somebody was told its id, and comes back when they like.
+    pub fn outlive_readers(&self) {
+        let mut record = self.record.lock();
+        if record.unread.is_none() || self.is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        record.unread = None;
+        record.log_end = self.ring.lock().end();
+        // Nobody waits for it: if it is lost with this process, the next one cancels what nobody reads.
+        drop(self.save(record.clone(), Vec::new(), Vec::new(), false));
+    }
+
     /// Whether nobody has read it for longer than it goes on without.
     fn is_given_up(&self, now: Instant) -> bool {
         let unread = self.record.lock().unread;

@@ -6,7 +6,7 @@ use std::collections::{HashMap, hash_map::Entry};
 use jackfield_core::{
     id::{AgentId, CallbackId, TaskId},
     outbox::{NewCallback, Settled},
-    store::{AgentRecord, LogItem, LogRow, RemoteRecord, TaskRecord, TokenRecord},
+    store::{AgentRecord, LogItem, LogRow, PeerRecord, RemoteRecord, TaskRecord, TokenRecord},
     team::{TeamRecord, board::BoardTask},
 };
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use crate::{
     agents,
     column::signed,
     fault::Fault,
-    outbox,
+    outbox, peers,
     queue::Reply,
     remotes,
     tail::{Tail, Tails},
@@ -39,6 +39,8 @@ pub(crate) enum Op {
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
     SaveRemote(Box<RemoteRecord>),
+    SavePeer(Box<PeerRecord>),
+    RemovePeer(String),
     SaveTeam(Box<TeamRecord>),
     SaveTeamTasks {
         team: AgentId,
@@ -74,6 +76,8 @@ impl Op {
             Self::SaveAgent(_)
             | Self::RemoveAgent(_)
             | Self::SaveRemote(_)
+            | Self::SavePeer(_)
+            | Self::RemovePeer(_)
             | Self::SaveTeam(_)
             | Self::SaveTeamTasks { .. }
             | Self::SaveToken(_)
@@ -88,10 +92,12 @@ impl Op {
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::RemoveAgent(_)
+            | Self::RemovePeer(_)
             | Self::SaveToken(_)
             | Self::SettleCallback { .. }
             | Self::DropLane { .. } => OP_OVERHEAD,
             Self::SaveRemote(record) => OP_OVERHEAD + record.spec.get().len(),
+            Self::SavePeer(record) => OP_OVERHEAD + record.address.as_ref().map_or(0, String::len),
             Self::SaveTeam(record) => {
                 let members = record.spec.members.iter();
                 let members = members.map(|member| OP_OVERHEAD + member.name.len());
@@ -166,6 +172,8 @@ impl Batch<'_> {
                 agents::remove(self.conn, id)
             }
             Op::SaveRemote(record) => remotes::save(self.conn, record),
+            Op::SavePeer(record) => peers::save(self.conn, record),
+            Op::RemovePeer(id) => peers::remove(self.conn, id),
             Op::SaveTeam(record) => teams::save(self.conn, record),
             Op::SaveTeamTasks { team, tasks } => teams::save_tasks(self.conn, team, tasks),
             Op::SaveToken(record) => tokens::save(self.conn, record),

@@ -59,6 +59,18 @@ pub(crate) fn named<T>(
     })
 }
 
+/// Reads one of our ids that may be missing.
+pub(crate) fn maybe_named<T>(
+    row: &Row<'_>,
+    column: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> rusqlite::Result<Option<T>> {
+    match row.get_ref(column)?.as_str_or_null()? {
+        Some(_) => named(row, column, parse).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// Reads a time.
 pub(crate) fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
     parsed(row, column, str::parse::<Timestamp>)

@@ -1,4 +1,4 @@
-//! Jackfield's SQLite store: tokens, profiles, remotes, teams with their boards, tasks, their event log and their callbacks, in
+//! Jackfield's SQLite store: tokens, profiles, remotes, peers, teams with their boards, tasks, their event log and their callbacks, in
 //! `jackfield.db` of a data directory; beside it the hub's own secrets.
 //!
 //! The walk of a write: [`SqliteStore`] puts it into `queue.rs`; the thread of `writer.rs` takes what waits there as one
@@ -14,6 +14,7 @@ mod fault;
 mod log;
 mod open;
 mod outbox;
+mod peers;
 mod queue;
 mod reader;
 mod remotes;
@@ -38,8 +39,8 @@ use jackfield_core::{
     id::{AgentId, CallbackId, TaskId},
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, RemoteRecord, Reopened, Store,
-        TaskFilter, TaskRecord, TokenRecord,
+        AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord, Reopened,
+        Store, TaskFilter, TaskRecord, TokenRecord,
     },
     team::{TeamRecord, board::BoardTask},
 };
@@ -169,6 +170,20 @@ impl Store for SqliteStore {
 
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.write(Op::SaveRemote(Box::new(record)))
+    }
+
+    fn load_peers(&self) -> Receipt<Vec<PeerRecord>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Peers(reply));
+        receipt
+    }
+
+    fn save_peer(&self, record: PeerRecord) -> Receipt {
+        self.write(Op::SavePeer(Box::new(record)))
+    }
+
+    fn remove_peer(&self, id: String) -> Receipt {
+        self.write(Op::RemovePeer(id))
     }
 
     fn load_teams(&self) -> Receipt<Vec<TeamRecord>> {

@@ -17,8 +17,8 @@ use jackfield_core::{
     id::{CallbackId, TaskId},
     outbox::OutboxRow,
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, StoreError, TaskFilter,
-        TaskRecord, TokenRecord,
+        AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, StoreError,
+        TaskFilter, TaskRecord, TokenRecord,
     },
     team::TeamRecord,
 };
@@ -29,7 +29,7 @@ use rusqlite::Connection;
 use crate::{
     agents,
     fault::Fault,
-    log, outbox,
+    log, outbox, peers,
     queue::{Queue, Reply},
     remotes, tasks, teams, tokens,
 };
@@ -42,6 +42,7 @@ const READS: usize = 1 << 14;
 pub(crate) enum Read {
     Agents(Reply<Vec<AgentRecord>>),
     Remotes(Reply<Vec<RemoteRecord>>),
+    Peers(Reply<Vec<PeerRecord>>),
     Teams(Reply<Vec<TeamRecord>>),
     Tokens(Reply<Vec<TokenRecord>>),
     Task(TaskId, Reply<Option<TaskRecord>>),
@@ -68,6 +69,7 @@ impl Read {
         match self {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
             Self::Remotes(reply) => send(reply, || remotes::load(conn)),
+            Self::Peers(reply) => send(reply, || peers::load(conn)),
             Self::Teams(reply) => send(reply, || teams::load(conn)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
@@ -93,6 +95,7 @@ impl Read {
         match self {
             Self::Agents(reply) => drop(reply.send(Err(error))),
             Self::Remotes(reply) => drop(reply.send(Err(error))),
+            Self::Peers(reply) => drop(reply.send(Err(error))),
             Self::Teams(reply) => drop(reply.send(Err(error))),
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),

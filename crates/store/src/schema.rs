@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -163,6 +163,19 @@ const V7: &str = "
         PRIMARY KEY (team, id)
     ) STRICT, WITHOUT ROWID;
     CREATE UNIQUE INDEX team_tasks_in_order ON team_tasks (team, pos);
+";
+
+/// Peers: those that a connection is kept with, those that are refused, and when those were here that brought agents. What
+/// a task was called for.
+const V8: &str = "
+    CREATE TABLE peers (
+        id         TEXT PRIMARY KEY NOT NULL,
+        address    TEXT, -- a connection is kept by it
+        is_blocked INTEGER NOT NULL,
+        seen_at    TEXT -- with agents
+    ) STRICT, WITHOUT ROWID;
+
+    ALTER TABLE tasks ADD COLUMN parent TEXT; -- a task, or a call that nobody keeps
 ";
 
 /// The version of a database; 0 is an empty one.

@@ -13,7 +13,9 @@ use jackfield_core::{
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use crate::{
-    column::{maybe_json, maybe_time, named, parsed, signed, size, time, time_text, unsigned},
+    column::{
+        maybe_json, maybe_named, maybe_time, named, parsed, signed, size, time, time_text, unsigned,
+    },
     fault::Fault,
     log,
 };
@@ -23,8 +25,8 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
                             created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
-                            once_key, once_digest)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            once_key, once_digest, parent)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET
             call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
             agent = excluded.agent, session = excluded.session, request = excluded.request, state = excluded.state,
@@ -32,7 +34,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
             created_at = excluded.created_at, updated_at = excluded.updated_at, wait_until = excluded.wait_until,
             failure = excluded.failure, failure_text = excluded.failure_text, callback = excluded.callback,
             unread = excluded.unread, followers = excluded.followers, once_key = excluded.once_key,
-            once_digest = excluded.once_digest",
+            once_digest = excluded.once_digest, parent = excluded.parent",
     )?;
     let callback = task.callback.as_ref().map(serde_json::to_string);
     let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
@@ -62,6 +64,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
         followers.transpose()?,
         once.map(|once| &once.key),
         once.map(|once| once.digest),
+        task.parent.map(|parent| parent.to_string()),
     ])?;
     Ok(())
 }
@@ -201,6 +204,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         agent: parsed(row, "agent", AgentId::parse)?,
         session: parsed(row, "session", SessionId::parse)?,
         request: parsed(row, "request", RequestId::parse)?,
+        parent: maybe_named(row, "parent", TaskId::parse)?,
         state: named(row, "state", TaskState::from_name)?,
         sent: row.get("sent")?,
         epoch: row.get("epoch")?,

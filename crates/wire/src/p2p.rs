@@ -62,7 +62,7 @@ pub const MAX_PARAM: usize = 1024;
 /// The longest path, filled in and encoded: a parameter of the longest kind, each byte of it encoded, and as much again.
 pub const MAX_PATH: usize = 8 * 1024;
 
-/// The longest line of a stream of frames, its line break included.
+/// The longest line of a stream of frames that is written, its line break included.
 pub const MAX_LINE: usize = 64 * 1024;
 
 /// The longest text of an error, in bytes: the rest of it is for the log of whoever failed.

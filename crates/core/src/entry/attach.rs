@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::Entry;
 use crate::{
-    agent::{Closing, Keep, Link, Profile},
+    agent::{Closing, Keep, Link, Profile, Settings, Share},
     call::Serving,
     event::End,
     failure::{Failure, Reason},
@@ -173,6 +173,24 @@ impl Entry {
         for call in lost {
             call.finish(End::Failed(call.lost()), false);
         }
+    }
+
+    /// Forgets an agent that is away, that nothing waits for, and that nobody shared or set anything for. False if it is not
+    /// such a one.
+    pub(crate) fn retire_unmissed(&self) -> bool {
+        let state = self.state.lock();
+        let is_unmissed = state.link.is_none()
+            && state.lead.is_none()
+            && state.grace.is_none()
+            && state.open.is_empty()
+            && state.share == Share::Nobody
+            && state.settings == Settings::default();
+        if is_unmissed {
+            // It may have been forgotten before.
+            self.retired.set(()).ok();
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
+        is_unmissed
     }
 
     /// Ends the grace of an agent that did not come back in time.

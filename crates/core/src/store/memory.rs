@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 
 use self::outbox::Outbox;
 use super::{
-    AgentRecord, CallbackFilter, LogItem, LogRow, Receipt, RemoteRecord, Reopened, Store,
-    StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord,
+    AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord, Reopened,
+    Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord,
 };
 use crate::{
     id::{AgentId, CallbackId, TaskId, TokenId},
@@ -28,6 +28,7 @@ pub struct MemoryStore(Mutex<Inner>);
 struct Inner {
     agents: BTreeMap<AgentId, AgentRecord>,
     remotes: BTreeMap<AgentId, RemoteRecord>,
+    peers: BTreeMap<String, PeerRecord>,
     teams: BTreeMap<AgentId, TeamRecord>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     tasks: BTreeMap<TaskId, Task>,
@@ -153,6 +154,20 @@ impl Store for MemoryStore {
 
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.0.lock().remotes.insert(record.id.clone(), record);
+        Receipt::ready(Ok(()))
+    }
+
+    fn load_peers(&self) -> Receipt<Vec<PeerRecord>> {
+        Receipt::ready(Ok(self.0.lock().peers.values().cloned().collect()))
+    }
+
+    fn save_peer(&self, record: PeerRecord) -> Receipt {
+        self.0.lock().peers.insert(record.id.clone(), record);
+        Receipt::ready(Ok(()))
+    }
+
+    fn remove_peer(&self, id: String) -> Receipt {
+        self.0.lock().peers.remove(&id);
         Receipt::ready(Ok(()))
     }
 

@@ -43,6 +43,8 @@ impl Hub {
             agent: request.target,
             session: request.session.unwrap_or_else(|| id.into()),
             request: request.request.unwrap_or_else(|| id.into()),
+            // Nothing was called.
+            parent: None,
             state: TaskState::Submitted,
             sent: false,
             epoch: 0,

@@ -113,6 +113,7 @@ impl Hub {
             agent: call.addressed.clone(),
             session: call.session.clone(),
             request: call.request.clone(),
+            parent: call.parent().map(|parent| parent.task_id()),
             state: if sent {
                 TaskState::Working
             } else {

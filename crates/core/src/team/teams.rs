@@ -166,6 +166,13 @@ impl Teams {
         parents
     }
 
+    /// Whether an agent is a member of any team.
+    pub(crate) fn have_member(&self, id: &AgentId) -> bool {
+        let is_it = |member: &Member| member.of == MemberOf::Agent(id.clone());
+        let mut teams = self.all().into_iter();
+        teams.any(|team| team.spec().members.iter().any(is_it))
+    }
+
     /// Refuses a team that contradicts itself, or would contain itself, or go too deep.
     pub(crate) fn check(
         &self,

@@ -6,7 +6,7 @@ use jackfield_core::{
     event::{End, Message},
     id::{AgentId, CallId, CallbackId},
     outbox::{Callback, Follower, NewCallback, OutboxRow},
-    store::{LogItem, Store, TaskRecord, TaskState},
+    store::{LogItem, PeerRecord, Store, TaskRecord, TaskState},
     task::Once,
     team::{Member, MemberOf, TeamRecord, TeamSpec},
 };
@@ -273,6 +273,31 @@ fn a_database_of_version_6_keeps_its_agents_and_takes_teams() {
         spec.unwrap(),
         r#"{"name":"T","coordinator":"lead","members":[{"name":"lead","agent":"a"}]}"#
     );
+}
+
+#[test]
+fn a_database_of_version_7_keeps_its_agents_and_takes_peers() {
+    let (dir, _path, conn) = database(&[V1, V2, V3, V4, V5, V6, V7]);
+    conn.execute_batch(
+        r#"
+        INSERT INTO agents VALUES ('a@x', 'local', 'p2p', '{"name":"A"}', '"nobody"', '{}', '2026-01-01T00:00:00.000000000Z', NULL);
+        "#,
+    )
+    .unwrap();
+    drop(conn);
+    let store = SqliteStore::open(dir.path()).unwrap();
+    assert_eq!(store.load_agents().wait().unwrap().len(), 1);
+    assert_eq!(store.load_peers().wait().unwrap(), []);
+    let peer = PeerRecord {
+        id: "x".into(),
+        address: Some("/dns/a.example/tcp/1/p2p/x".into()),
+        is_blocked: true,
+        seen_at: Some(Timestamp::UNIX_EPOCH),
+    };
+    store.save_peer(peer.clone()).wait().unwrap();
+    assert_eq!(store.load_peers().wait().unwrap(), [peer]);
+    drop(store);
+    assert_eq!(names(&dir), ["jackfield.db", "jackfield.db.bak-v7", "lock"]);
 }
 
 /// What SQLite does for a query.

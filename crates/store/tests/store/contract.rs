@@ -14,9 +14,10 @@ mod teams;
 use jackfield_core::{
     event::{Answer, ChunkKind, End, Event, Json},
     failure::{Failure, Reason},
-    id::TaskId,
+    id::{CallId, TaskId},
     store::{
-        LogItem, LogRow, Store, StoreError, TaskFilter, TaskRecord, TaskState, memory::MemoryStore,
+        LogItem, LogRow, PeerRecord, Store, StoreError, TaskFilter, TaskRecord, TaskState,
+        memory::MemoryStore,
     },
     units::Span,
 };
@@ -77,6 +78,7 @@ macro_rules! on_every_store {
 on_every_store! {
     agents_read_back_and_removed_ones_are_gone
     remotes_read_back_and_go_with_their_agent
+    peers_read_back_may_change_and_are_forgotten
     teams_read_back_and_keep_their_tasks_when_changed
     tasks_keep_their_order_whenever_they_change
     tasks_of_a_team_that_is_not_there_are_not_kept
@@ -142,6 +144,25 @@ fn remotes_read_back_and_go_with_their_agent(store: &dyn Store) {
     assert_eq!(store.load_remotes().wait().unwrap(), [b]);
 }
 
+fn peers_read_back_may_change_and_are_forgotten(store: &dyn Store) {
+    let peer = |id: &str| PeerRecord {
+        id: id.into(),
+        address: None,
+        is_blocked: false,
+        seen_at: None,
+    };
+    let (a, mut b) = (peer("a"), peer("b"));
+    store.save_peer(b.clone()).wait().unwrap();
+    store.save_peer(a.clone()).wait().unwrap();
+    assert_eq!(store.load_peers().wait().unwrap(), [a.clone(), b.clone()]);
+    b.address = Some("/ip4/192.0.2.1/tcp/1/p2p/b".into());
+    b.is_blocked = true;
+    b.seen_at = Some(time(2));
+    store.save_peer(b.clone()).wait().unwrap();
+    store.remove_peer(a.id).wait().unwrap();
+    assert_eq!(store.load_peers().wait().unwrap(), [b]);
+}
+
 fn tokens_read_back_and_may_change(store: &dyn Store) {
     let (first, mut second) = (token("one"), token("two"));
     store.save_token(first.clone()).wait().unwrap();
@@ -153,6 +174,7 @@ fn tokens_read_back_and_may_change(store: &dyn Store) {
 
 fn a_task_reads_back_as_written_and_may_change(store: &dyn Store) {
     let mut record = TaskRecord {
+        parent: Some(CallId::new().into()),
         wait_until: Some(time(60)),
         principal: "ann/agent/x".into(),
         ..task()

@@ -128,6 +128,7 @@ pub(crate) fn task() -> TaskRecord {
         log_end: 0,
         created_at: time(0),
         updated_at: time(0),
+        parent: None,
         wait_until: None,
         failure: None,
         callback: None,

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::fields::{self, Fields};
-use super::{Limits, MAX_ERROR, cut};
+use super::{Limits, MAX_ERROR, MAX_NAME, cut};
 use crate::json::{self, ObjectWriter};
 
 /// What a peer is told instead of a body: `{"error": text, "code": int}`.
@@ -15,6 +15,8 @@ pub struct ErrorBody {
     pub code: u16,
     /// The task that goes on though nobody waits any more (beyond the seed).
     pub task_id: Option<String>,
+    /// The name of the failure, which says more than the code; only in frames.
+    pub reason: Option<String>,
 }
 
 impl ErrorBody {
@@ -26,20 +28,27 @@ impl ErrorBody {
             text,
             code,
             task_id: None,
+            reason: None,
         }
     }
 
-    /// The error as the body of an answer.
+    /// The error as the body of an answer, in the shape that every peer knows: the reason is left out.
     pub fn to_json(&self) -> String {
         let mut out = String::new();
         let mut object = ObjectWriter::open(&mut out);
-        self.write(&mut object);
+        self.write_known(&mut object);
         object.close();
         out
     }
 
-    /// Adds the error's members.
+    /// Adds the error's members to a frame.
     pub(super) fn write(&self, object: &mut ObjectWriter<'_>) {
+        self.write_known(object);
+        let reason = self.reason.as_deref();
+        object.maybe_text("reason", reason.map(|name| cut(name, MAX_NAME)));
+    }
+
+    fn write_known(&self, object: &mut ObjectWriter<'_>) {
         object
             .text("error", cut(&self.text, MAX_ERROR))
             .number("code", self.code.into())
@@ -51,8 +60,11 @@ impl ErrorBody {
         let text = fields.read("error", fields::text).ok()??;
         let code = fields.read("code", fields::number).ok()??;
         let task_id = fields.read("task_id", fields::text).ok().flatten();
+        // Others may say whole sentences here, or anything.
+        let reason = fields.read("reason", |raw| fields::word(raw, MAX_NAME));
         Some(ErrorBody {
             task_id: task_id.map(Into::into),
+            reason: reason.ok().flatten(),
             ..Self::new(text, code)
         })
     }

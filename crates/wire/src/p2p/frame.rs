@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub use self::read::{FrameReader, Verdict};
 pub use self::write::FrameWriter;
 use super::fields::{self, Fields};
-use super::{Data, ErrorBody, Fault, Limits, MAX_LINE};
+use super::{Data, ErrorBody, Fault, Limits};
 use crate::json::MAX_DEPTH;
 
 /// One frame.
@@ -57,10 +57,10 @@ impl Frame {
         matches!(self, Frame::Result { .. } | Frame::Error(_))
     }
 
-    /// Reads one line.
-    pub fn read(line: &[u8]) -> Result<Self, Fault> {
+    /// Reads one line of at most `max_bytes`. Others write longer lines than we do.
+    pub fn read(line: &[u8], max_bytes: usize) -> Result<Self, Fault> {
         let limits = Limits {
-            max_bytes: MAX_LINE,
+            max_bytes,
             // The line itself is one more level than the JSON in it.
             max_depth: MAX_DEPTH + 1,
         };

@@ -1,6 +1,7 @@
 //! Agents that the hub reaches by itself have their place before they are reached, and not after they were removed.
 
 use super::*;
+use crate::team::{Member, MemberOf, TeamSpec};
 
 fn reserve(hub: &Hub, name: &str) -> Result<Arc<Entry>, Failure> {
     let profile = Profile::default();
@@ -52,4 +53,54 @@ async fn a_removed_agent_is_not_attached_again_where_it_was() {
     entry.retired().await;
     assert_eq!(attach(&hub, &entry).unwrap_err().reason, Reason::Conflict);
     assert!(hub.discover(&ann(), &Wanted::default()).is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_that_nobody_would_miss_is_forgotten_and_its_id_is_free() {
+    let store = Arc::new(MemoryStore::default());
+    let hub = Hub::open(store.clone(), Limits::default()).await.unwrap();
+    let entry = reserve(&hub, "far").unwrap();
+    let attached = attach(&hub, &entry).unwrap();
+    assert!(hub.forget_unmissed(&id("far")).is_none(), "it is here");
+    drop(attached);
+    hub.forget_unmissed(&id("far")).unwrap().await.unwrap();
+    assert!(entry.is_retired());
+    assert_eq!(attach(&hub, &entry).unwrap_err().reason, Reason::Conflict);
+    assert!(store.load_agents().await.unwrap().is_empty());
+    let bob = Principal::admin(Owner::parse("bob").unwrap());
+    let taken = hub.reserve(&bob, &id("far"), &Profile::default(), "a2a");
+    assert!(taken.is_ok());
+}
+
+#[tokio::test]
+async fn an_agent_that_somebody_holds_on_to_is_not_forgotten_by_itself() {
+    let hub = hub().await;
+    for name in ["shared", "set", "awaited", "member"] {
+        reserve(&hub, name).unwrap();
+    }
+    let change = |name, share, settings| hub.change(&ann(), &id(name), share, settings).unwrap();
+    change("shared", Some(Share::Everyone), None);
+    let settings = Settings {
+        calls_per_hour: Some(1),
+        ..Settings::default()
+    };
+    change("set", None, Some(settings));
+    let _waiting = hub.call(Request {
+        wait_online: Some(Duration::from_secs(60)),
+        ..to("awaited", "hi")
+    });
+    let spec = TeamSpec {
+        name: String::new(),
+        description: None,
+        coordinator: "m".into(),
+        members: vec![Member {
+            name: "m".into(),
+            of: MemberOf::Agent(id("member")),
+        }],
+    };
+    hub.create_team(&ann(), &id("crew"), spec).unwrap();
+    for name in ["shared", "set", "awaited", "member", "crew", "nobody"] {
+        assert!(hub.forget_unmissed(&id(name)).is_none(), "{name}");
+    }
+    assert_eq!(hub.discover(&ann(), &Wanted::default()).len(), 5);
 }

@@ -7,8 +7,8 @@ use crate::{
     id::{CallbackId, TaskId},
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, Reopened, TaskFilter,
-        TaskRecord, TokenRecord,
+        AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, Reopened,
+        TaskFilter, TaskRecord, TokenRecord,
     },
     team::{TeamRecord, board::BoardTask},
 };
@@ -139,6 +139,15 @@ impl Store for SlowStore {
     }
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.inner.save_remote(record)
+    }
+    fn load_peers(&self) -> Receipt<Vec<PeerRecord>> {
+        self.inner.load_peers()
+    }
+    fn save_peer(&self, record: PeerRecord) -> Receipt {
+        self.inner.save_peer(record)
+    }
+    fn remove_peer(&self, id: String) -> Receipt {
+        self.inner.remove_peer(id)
     }
     fn load_teams(&self) -> Receipt<Vec<TeamRecord>> {
         self.inner.load_teams()

@@ -102,3 +102,22 @@ async fn a_restart_starts_the_clock_again() {
     pass(&hub, 2).await;
     assert_eq!(state(&found), TaskState::Cancelled);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_whose_id_somebody_was_told_needs_no_reader_any_more() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(unread(to("a", "hi"))).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    task.outlive_readers();
+    pass(&hub, 100).await;
+    assert_eq!(state(&task), TaskState::Working);
+    let stored = hub.tasks().find_stored(&ann(), task.id).await.unwrap();
+    assert_eq!(stored.record().unread, None, "not after a restart either");
+    serving.finish(End::done());
+    settle().await;
+    task.outlive_readers();
+    let stored = hub.tasks().find_stored(&ann(), task.id).await.unwrap();
+    assert_eq!(stored.record().state, TaskState::Completed);
+}

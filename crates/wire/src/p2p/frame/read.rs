@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::Frame;
-use crate::p2p::{Fault, MAX_LINE};
+use crate::p2p::Fault;
 
 /// Reads the frames of one answer.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub struct FrameReader {
     /// Up to where the buffer was searched for the end of that line.
     searched: usize,
     kind: Kind,
-    /// How many bytes a plain body may have.
-    max_body: usize,
+    /// How many bytes a plain body, or a line, may have.
+    max: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,14 +45,14 @@ pub enum Verdict {
 }
 
 impl FrameReader {
-    /// Nothing has come yet. A plain body may have `max_body` bytes.
-    pub fn new(max_body: usize) -> Self {
+    /// Nothing has come yet. A plain body may have `max` bytes, and so may a line: some peers put a whole answer into one.
+    pub fn new(max: usize) -> Self {
         FrameReader {
             buffer: Vec::new(),
             start: 0,
             searched: 0,
             kind: Kind::Unknown,
-            max_body,
+            max,
         }
     }
 
@@ -71,16 +71,12 @@ impl FrameReader {
         self.buffer.drain(..self.start);
         self.searched -= self.start;
         self.start = 0;
-        match self.kind {
-            Kind::Unknown if self.buffer.len() > MAX_LINE => self.kind = Kind::Plain,
-            Kind::Frames if self.buffer.len() > MAX_LINE => {
-                return Err(Fault::too_large(MAX_LINE, "bytes in a line"));
-            }
-            _ => {}
-        }
-        let may_be_plain = matches!(self.kind, Kind::Unknown | Kind::Plain);
-        if may_be_plain && self.buffer.len() > self.max_body {
-            return Err(Fault::too_large(self.max_body, "bytes"));
+        if self.kind != Kind::Ended && self.buffer.len() > self.max {
+            let unit = match self.kind {
+                Kind::Frames => "bytes in a line",
+                _ => "bytes",
+            };
+            return Err(Fault::too_large(self.max, unit));
         }
         Ok(frames)
     }
@@ -119,7 +115,7 @@ impl FrameReader {
             (self.start, self.searched) = (end, end);
             return Ok(());
         }
-        let frame = Frame::read(line);
+        let frame = Frame::read(line, self.max);
         match (self.kind, frame) {
             // A body that says some type of its own is no frame.
             (Kind::Unknown, Err(_) | Ok(Frame::Unknown)) => self.kind = Kind::Plain,

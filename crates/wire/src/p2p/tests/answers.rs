@@ -1,6 +1,7 @@
 //! Telling errors from bodies.
 
 use super::*;
+use crate::p2p::frame::FrameWriter;
 
 #[test]
 fn an_error_is_written_as_the_original_writes_it() {
@@ -21,6 +22,29 @@ fn an_error_may_name_the_task_that_goes_on() {
     let json = r#"{"error":"took too long","code":504,"task_id":"t-1"}"#;
     assert_eq!(error.to_json(), json);
     assert_eq!(read_answer(json.as_bytes()), Answer::Error(error));
+}
+
+#[test]
+fn a_reason_is_read_anywhere_and_written_in_frames_only() {
+    let error = ErrorBody {
+        reason: Some("rate_limited".into()),
+        ..ErrorBody::new("slower", 429)
+    };
+    assert_eq!(error.to_json(), r#"{"error":"slower","code":429}"#);
+    let mut line = String::new();
+    FrameWriter::default().error(&error, &mut line);
+    let frame = r#"{"type":"error","error":"slower","code":429,"reason":"rate_limited"}"#;
+    assert_eq!(line.trim_end(), frame);
+    let json = r#"{"error":"slower","code":429,"reason":"rate_limited"}"#;
+    assert_eq!(read_answer(json.as_bytes()), Answer::Error(error));
+    for odd in ["7", "null", "\"\"", "[]", "{\"of\":\"another\"}"] {
+        let json = format!(r#"{{"error":"x","code":500,"reason":{odd}}}"#);
+        assert_eq!(
+            read_answer(json.as_bytes()),
+            Answer::Error(ErrorBody::new("x", 500)),
+            "{odd}"
+        );
+    }
 }
 
 #[test]

@@ -5,9 +5,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::p2p::frame::{Frame, FrameReader, FrameWriter, Verdict};
 
+/// How long a line or a body may be here.
+const MAX: usize = 1 << 20;
+
 /// Reads a whole stream in pieces of the given size.
 fn read(bytes: &[u8], size: usize) -> Result<(Vec<Frame>, Verdict), Fault> {
-    let mut reader = FrameReader::new(1 << 20);
+    let mut reader = FrameReader::new(MAX);
     let mut frames = Vec::new();
     for piece in bytes.chunks(size) {
         frames.extend(reader.feed(piece)?);
@@ -198,11 +201,24 @@ fn lines_that_no_version_writes_are_refused() {
         let fault = read(format!("{heartbeat}{line}\n").as_bytes(), 4).unwrap_err();
         assert_eq!(fault.code, 400, "{line}");
     }
-    let long = format!("{heartbeat}{{\"type\":\"{}", "x".repeat(MAX_LINE));
+    let long = format!("{heartbeat}{{\"type\":\"{}", "x".repeat(MAX));
     for size in [1000, usize::MAX] {
         assert_eq!(read(long.as_bytes(), size).unwrap_err().code, 413);
         let whole = format!("{long}\"}}\n");
         assert_eq!(read(whole.as_bytes(), size).unwrap_err().code, 413);
+    }
+}
+
+#[test]
+fn a_line_that_is_longer_than_ours_is_read() {
+    let data = "x".repeat(3 * MAX_LINE);
+    for before in ["", "{\"type\":\"heartbeat\"}\n"] {
+        let text = format!("{before}{{\"type\":\"result\",\"data\":\"{data}\"}}\n");
+        for size in [1000, usize::MAX] {
+            let (frames, verdict) = read(text.as_bytes(), size).unwrap();
+            assert_eq!(answer(&frames), data);
+            assert_eq!(verdict, Verdict::Complete);
+        }
     }
 }
 

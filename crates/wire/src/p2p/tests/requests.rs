@@ -284,6 +284,6 @@ proptest! {
         read_card(&bytes).ok();
         registry::read_peers(&bytes).ok();
         registry::Registration::read(&bytes).ok();
-        frame::Frame::read(&bytes).ok();
+        frame::Frame::read(&bytes, MAX_LINE).ok();
     }
 }

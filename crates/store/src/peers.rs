@@ -1,0 +1,46 @@
+//! Peers of the p2p door: their SQL.
+
+use jackfield_core::store::PeerRecord;
+use rusqlite::{Connection, Row};
+
+use crate::{
+    column::{maybe_time, time_text},
+    fault::Fault,
+};
+
+/// Writes a peer, new or changed.
+pub(crate) fn save(conn: &Connection, peer: &PeerRecord) -> Result<(), Fault> {
+    let mut statement = conn.prepare_cached(
+        "INSERT OR REPLACE INTO peers (id, address, is_blocked, seen_at) VALUES (?, ?, ?, ?)",
+    )?;
+    statement.execute((
+        &peer.id,
+        &peer.address,
+        peer.is_blocked,
+        peer.seen_at.map(time_text),
+    ))?;
+    Ok(())
+}
+
+/// Forgets a peer.
+pub(crate) fn remove(conn: &Connection, id: &str) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM peers WHERE id = ?")?
+        .execute([id])?;
+    Ok(())
+}
+
+/// All peers, by id.
+pub(crate) fn load(conn: &Connection) -> Result<Vec<PeerRecord>, Fault> {
+    let mut statement = conn.prepare("SELECT * FROM peers ORDER BY id")?;
+    let peers = statement.query_map([], from_row)?;
+    Ok(peers.collect::<Result<_, _>>()?)
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<PeerRecord> {
+    Ok(PeerRecord {
+        id: row.get("id")?,
+        address: row.get("address")?,
+        is_blocked: row.get("is_blocked")?,
+        seen_at: maybe_time(row, "seen_at")?,
+    })
+}
