@@ -15,7 +15,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 pub use self::{
     artifact::Artifact,
-    ask::{Answer, Approval, Question},
+    ask::{Answer, Approval, PendingApproval, Question},
     failure::Failure,
     message::Message,
     peer::{Peer, PeerCall, PeerCallBuilder},
@@ -37,6 +37,7 @@ const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 
 type Handled = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
 type Handler = Arc<dyn Fn(Message, Reply) -> Handled + Send + Sync>;
+type CutListener = Arc<dyn Fn(&Error, Duration) + Send + Sync>;
 
 /// An agent. Give it [`on_message`](Agent::on_message) and [`run`](Agent::run) it.
 #[derive(Clone)]
@@ -47,6 +48,7 @@ pub struct Agent {
     pub(crate) agent_type: Option<String>,
     pub(crate) profile: Profile,
     handler: Option<Handler>,
+    cut: Option<CutListener>,
     address: Option<Address>,
     backoff: Backoff,
 }
@@ -70,6 +72,7 @@ impl Agent {
             agent_type: None,
             profile: Profile::default(),
             handler: None,
+            cut: None,
             address: None,
             backoff: Backoff::new(WAITS.0, WAITS.1),
         }
@@ -138,6 +141,18 @@ impl Agent {
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
+    }
+
+    /// Who is told when there is no connection to the hub: why, and how long until the next attempt.
+    pub fn on_cut(mut self, listener: impl Fn(&Error, Duration) + Send + Sync + 'static) -> Self {
+        self.cut = Some(Arc::new(listener));
+        self
+    }
+
+    pub(crate) fn tell_cut(&self, error: &Error, wait: Duration) {
+        if let Some(cut) = &self.cut {
+            cut(error, wait);
+        }
     }
 
     /// What it does with a message: it says things through the reply, and the reply ends when the handler returns.

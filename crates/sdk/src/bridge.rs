@@ -3,6 +3,7 @@
 
 mod calls;
 mod connection;
+mod proxy;
 mod request;
 mod session;
 mod translate;
@@ -60,6 +61,7 @@ pub(crate) async fn run(
             None => backoff.next_wait(),
         };
         tracing::debug!(agent = %agent.id, %error, ?wait, "not connected; trying again");
+        agent.tell_cut(&error, wait);
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
             () = &mut stop => return Ok(()),

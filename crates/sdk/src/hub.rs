@@ -159,7 +159,8 @@ impl Hub {
         self.send(request).await.map(EventStream::new)
     }
 
-    pub(crate) fn builder(&self, method: Method, path: &str) -> RequestBuilder {
+    /// A request to a path that shows the token, for what this client has no words for.
+    pub fn builder(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self
             .client
             .request(method, format!("{}{path}", self.address.base()));

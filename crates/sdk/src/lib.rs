@@ -129,7 +129,7 @@ pub use self::{
     address::Address,
     agent::{
         Agent, Answer, Approval, Artifact, Extension, Failure, Message, Peer, PeerCall,
-        PeerCallBuilder, Question, Reply, ReplyError, Skill,
+        PeerCallBuilder, PendingApproval, Question, Reply, ReplyError, Skill,
     },
     backoff::Backoff,
     error::Error,

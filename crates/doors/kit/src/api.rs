@@ -2,6 +2,7 @@
 //! `{"error", "message"}`; streams that end when they must. JSON with snake_case names; who may not do something gets 401
 //! and not 403, as in every door of this hub.
 
+mod actor;
 mod extract;
 pub mod leash;
 mod problem;
@@ -15,6 +16,7 @@ use jackfield_core::{
 };
 
 pub use self::{
+    actor::{ACTS_AS, Actor, ActsAs},
     extract::{Body, Caller, Id, Ids, Params, Text, header},
     problem::{ErrorView, Problem, invalid, status, store_failure},
     refused::{CallRefused, Refused, Responses, errors},

@@ -32,13 +32,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 
 /// Reads a body that is one object and nests at most `depth` levels; a refusal names the field.
 pub fn parse<T: DeserializeOwned>(text: &[u8], depth: usize) -> Result<T, Failure> {
-    if is_deeper_than(text, depth) {
-        let text = format!("the body nests deeper than {depth} levels; flatten it");
-        return Err(Failure::new(Reason::Invalid, text));
-    }
-    let parsed = serde_json::from_slice::<Object<T>>(text);
-    parsed.map(|object| object.0).map_err(|error| {
-        let field = field_at(text, error.line(), error.column());
+    check_depth(text, depth)?;
+    read(text).map_err(|Misread { field, error }| {
         let text = if field.is_empty() {
             format!("the body is not what this route takes: {error}")
         } else {
@@ -46,6 +41,33 @@ pub fn parse<T: DeserializeOwned>(text: &[u8], depth: usize) -> Result<T, Failur
         };
         Failure::new(Reason::Invalid, text)
     })
+}
+
+/// Why an object could not be read.
+#[derive(Debug)]
+pub struct Misread {
+    /// The field that is wrong, such as `parts[0].file`; empty if it is the whole.
+    pub field: String,
+    /// What is wrong with it.
+    pub error: serde_json::Error,
+}
+
+/// Reads one object, for those who say in their own words what is wrong with it.
+pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misread> {
+    let parsed = serde_json::from_slice::<Object<T>>(text);
+    parsed.map(|object| object.0).map_err(|error| Misread {
+        field: field_at(text, error.line(), error.column()),
+        error,
+    })
+}
+
+/// Refuses a body that nests deeper than `depth` levels, for those who parse it themselves.
+pub fn check_depth(text: &[u8], depth: usize) -> Result<(), Failure> {
+    if is_deeper_than(text, depth) {
+        let text = format!("the body nests deeper than {depth} levels; flatten it");
+        return Err(Failure::new(Reason::Invalid, text));
+    }
+    Ok(())
 }
 
 /// A path of keys and indexes, such as `parts[0].file`.

@@ -1,4 +1,4 @@
-//! The hub's own HTTP API: agents, calls and tasks, events, files, tokens, health (DESIGN 6, row "own"). JSON with
+//! The hub's own HTTP API: agents, calls and tasks, events, files, tokens, invites, health (DESIGN 6, row "own"). JSON with
 //! snake_case names; streams are SSE; errors are always `{"error", "message"}` with the code of DESIGN 8.
 //!
 //! [`router`] makes it; it can be merged with the routers of other doors, and its description with theirs, which
@@ -12,12 +12,13 @@ mod describe;
 mod events;
 mod files;
 mod health;
+mod invites;
 mod stream;
 mod tasks;
 mod tokens;
 pub mod translate;
 
-use axum::{Router, middleware, routing::any};
+use axum::{Extension, Router, middleware, routing::any};
 use http::Uri;
 use jackfield_core::{
     failure::{Failure, Reason},
@@ -82,6 +83,8 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .routes(routes!(tokens::whoami))
+        .routes(routes!(invites::create))
+        .routes(routes!(invites::redeem))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
@@ -96,6 +99,7 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
             (state.hub.clone(), DOOR),
             count_refused,
         ))
+        .layer(Extension(invites::Tickets::default()))
         .with_state(state);
     (router, api)
 }

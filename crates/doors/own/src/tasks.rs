@@ -149,7 +149,8 @@ async fn gather(
     task: &Arc<Task>,
 ) -> Result<TaskView, Problem> {
     let record = task.record();
-    let asks = task.call().map(|call| call.open_asks(principal));
+    let call = task.call();
+    let asks = call.as_ref().map(|call| call.open_asks(principal));
     let mut gathered = Gathered::new(state.hub.limits().message.0);
     let mut subscription = task.subscribe(None);
     let mut cursor = Cursor {

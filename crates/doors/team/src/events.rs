@@ -14,7 +14,7 @@ use jackfield_core::{
 };
 use jackfield_kit::{
     api::{
-        CallRefused, ErrorView, Id, Params, Problem, header, invalid,
+        Actor, ActsAs, CallRefused, ErrorView, Id, Params, Problem, header, invalid,
         leash::{Leash, respond},
     },
     server::Peer,
@@ -25,9 +25,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    DOOR, TeamDoor,
-    actor::{Actor, ActsAs},
-    publisher, translate,
+    DOOR, TeamDoor, publisher, translate,
     view::{TaskList, TaskView, Team},
     viewer,
 };

@@ -1,7 +1,6 @@
 //! The team door: teams and their boards over HTTP, and one event stream for a whole team, flattened over a WebSocket as
 //! the protocol's web client reads it, or as envelopes over SSE. See `docs/protocols/team.md`.
 
-mod actor;
 mod events;
 mod publish;
 mod publisher;

@@ -13,7 +13,7 @@ use jackfield_core::{
     hub::teams::Publication,
     principal::Principal,
 };
-use jackfield_kit::api::{CallRefused, Id, Problem, Text, invalid};
+use jackfield_kit::api::{Actor, ActsAs, CallRefused, Id, Problem, Text, invalid};
 use jackfield_wire::team::{Fill, Limits, Published, complete, read_envelopes};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -21,12 +21,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    TeamDoor,
-    actor::{Actor, ActsAs},
-    teams::team_id,
-    translate,
-};
+use crate::{TeamDoor, teams::team_id, translate};
 
 /// What was published.
 #[derive(Debug, Serialize, ToSchema)]

@@ -7,16 +7,11 @@ use jackfield_core::{
     hub::teams::{Decision, Undecided},
     id::{CallId, TaskId},
 };
-use jackfield_kit::api::{Body, CallRefused, Id, Problem, invalid};
+use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, Id, Problem, invalid};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{
-    TeamDoor,
-    actor::{Actor, ActsAs},
-    teams::team_id,
-    translate,
-};
+use crate::{TeamDoor, teams::team_id, translate};
 
 /// Something that is said to a team.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::team::board::{BoardStatus, NewDeliverable, NewTask, TaskChange};
 use jackfield_kit::{
-    api::{Body, CallRefused, ErrorView, Id, Ids, Problem, Refused, invalid},
+    api::{Actor, ActsAs, Body, CallRefused, ErrorView, Id, Ids, Problem, Refused, invalid},
     json::Object,
 };
 use serde::Deserialize;
@@ -12,7 +12,6 @@ use utoipa::ToSchema;
 
 use crate::{
     TeamDoor,
-    actor::{Actor, ActsAs},
     teams::team_id,
     view::{TaskList, TaskView},
 };

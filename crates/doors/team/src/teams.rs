@@ -8,7 +8,7 @@ use jackfield_core::{
     team::{Member, TeamSpec},
 };
 use jackfield_kit::{
-    api::{Body, CallRefused, Caller, ErrorView, Id, Problem, Refused, invalid},
+    api::{Actor, ActsAs, Body, CallRefused, Caller, ErrorView, Id, Problem, Refused, invalid},
     json::Object,
 };
 use serde::Deserialize;
@@ -16,7 +16,6 @@ use utoipa::ToSchema;
 
 use crate::{
     TeamDoor,
-    actor::{Actor, ActsAs},
     view::{MemberView, Team, TeamList},
 };
 

@@ -1,7 +1,9 @@
 //! Questions of an agent and their answers.
 
 use serde_json::Value;
+use tokio::sync::oneshot;
 
+use super::reply::ReplyError;
 use crate::Part;
 
 /// A question to the caller; a text is one.
@@ -53,6 +55,45 @@ pub struct Approval {
     pub reason: Option<String>,
 }
 
+/// A question to the owner of the agent that waits for its decision. Dropping it means that nobody waits any more.
+#[derive(Debug)]
+pub struct PendingApproval {
+    asked: Pending,
+}
+
+impl PendingApproval {
+    pub(super) fn new(asked: Pending) -> Self {
+        Self { asked }
+    }
+
+    /// What the question is called in its call: what an answer has to name.
+    pub fn ask_id(&self) -> &str {
+        &self.asked.id
+    }
+
+    /// Waits for the decision.
+    pub async fn decided(self) -> Result<Approval, ReplyError> {
+        let heard = self.asked.heard().await?;
+        Ok(Approval {
+            approved: heard.approved.unwrap_or(false),
+            reason: heard.reason,
+        })
+    }
+}
+
+/// A question that was put and waits for its answer.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) id: String,
+    pub(super) heard: oneshot::Receiver<Heard>,
+}
+
+impl Pending {
+    pub(super) async fn heard(self) -> Result<Heard, ReplyError> {
+        self.heard.await.map_err(|_| ReplyError::Over)
+    }
+}
+
 /// Who is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AskKind {
@@ -72,7 +113,7 @@ pub(crate) struct Ask {
     pub(crate) arguments: Option<Value>,
     pub(crate) schema: Option<Value>,
     /// Where the answer is awaited.
-    pub(crate) answer: tokio::sync::oneshot::Sender<Heard>,
+    pub(crate) answer: oneshot::Sender<Heard>,
 }
 
 /// An answer as it came.

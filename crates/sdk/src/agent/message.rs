@@ -29,6 +29,10 @@ pub struct Message {
     /// The call that brought it. Name it as [`parent`](crate::CallBuilder::parent) of the calls that are made on its
     /// behalf, so that loops are cut and cancels are passed on.
     pub call: Option<String>,
+    /// Whose files an agent with a folder keeps apart; a name that somebody chose, which need not fit as a file's.
+    pub client_id: Option<String>,
+    /// Whether the caller wants the files that come of it.
+    pub with_files: bool,
 }
 
 impl Message {

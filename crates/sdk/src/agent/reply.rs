@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::{
     artifact::Artifact,
-    ask::{Answer, Approval, Ask, AskKind, Heard, Question},
+    ask::{Answer, Approval, Ask, AskKind, Pending, PendingApproval, Question},
     output::{Chunk, ChunkKind, Closing, LARGEST, Outlet, Output, State, json_len},
     peer::{Looking, Peer, PeerCallBuilder},
 };
@@ -150,7 +150,8 @@ impl Reply {
     /// Asks the caller and waits for the answer, however long that takes.
     pub async fn ask(&self, question: impl Into<Question>) -> Result<Answer, ReplyError> {
         let Question { text, schema } = question.into();
-        let heard = self.put(AskKind::Input, text, None, None, schema).await?;
+        let asked = self.put(AskKind::Input, text, None, None, schema).await?;
+        let heard = asked.heard().await?;
         Ok(Answer {
             text: heard.text,
             parts: heard.parts,
@@ -163,16 +164,22 @@ impl Reply {
         tool: impl Into<String>,
         arguments: impl Into<Value>,
     ) -> Result<Approval, ReplyError> {
+        self.ask_approval(tool, arguments).await?.decided().await
+    }
+
+    /// As [`approve`](Self::approve), but only asks: the question has a name by which it can also be answered elsewhere
+    /// while the decision is awaited.
+    pub async fn ask_approval(
+        &self,
+        tool: impl Into<String>,
+        arguments: impl Into<Value>,
+    ) -> Result<PendingApproval, ReplyError> {
         let tool = tool.into();
         let text = format!("may I use {tool}?");
         let arguments = Some(arguments.into());
-        let heard = self
-            .put(AskKind::Approval, text, Some(tool), arguments, None)
-            .await?;
-        Ok(Approval {
-            approved: heard.approved.unwrap_or(false),
-            reason: heard.reason,
-        })
+        self.put(AskKind::Approval, text, Some(tool), arguments, None)
+            .await
+            .map(PendingApproval::new)
     }
 
     async fn put(
@@ -182,7 +189,7 @@ impl Reply {
         tool_name: Option<String>,
         arguments: Option<Value>,
         schema: Option<Value>,
-    ) -> Result<Heard, ReplyError> {
+    ) -> Result<Pending, ReplyError> {
         if !self.abilities.asks {
             return Err(ReplyError::Unsupported("questions"));
         }
@@ -190,8 +197,9 @@ impl Reply {
             return Err(ReplyError::TooLarge);
         }
         let (answer, heard) = oneshot::channel();
+        let id = format!("ask-{}", self.next_number());
         let ask = Ask {
-            id: format!("ask-{}", self.next_number()),
+            id: id.clone(),
             kind,
             text,
             tool_name,
@@ -200,7 +208,7 @@ impl Reply {
             answer,
         };
         self.outlet.say(Output::Ask(ask)).await?;
-        heard.await.map_err(|_| ReplyError::Over)
+        Ok(Pending { id, heard })
     }
 
     fn next_number(&self) -> u64 {

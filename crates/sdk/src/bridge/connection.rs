@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use hyper_util::client::proxy::matcher::Matcher;
 use jackfield_wire::bridge::{Downlink, parse_downlink};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -14,14 +15,14 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval_at, timeout},
 };
 use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    MaybeTlsStream, WebSocketStream, client_async_tls_with_config, connect_async_with_config,
     tungstenite::{
         self, Message as Frame, Utf8Bytes,
         protocol::{CloseFrame, WebSocketConfig, frame::coding::CloseCode},
     },
 };
 
-use super::session::Session;
+use super::{proxy, session::Session};
 use crate::{Address, Error, encode, hub::refused};
 
 /// How long connecting and registering may take.
@@ -53,7 +54,7 @@ pub(super) async fn open(
     address: &Address,
 ) -> Result<Connection<MaybeTlsStream<TcpStream>>, Error> {
     let attempt = async {
-        let socket = connect(&session.agent().id, address).await?;
+        let socket = connect(&session.agent().id, address, &Matcher::from_env()).await?;
         let mut connection = Connection::new(socket);
         connection.register(session, address.token()).await?;
         Ok(connection)
@@ -64,9 +65,10 @@ pub(super) async fn open(
     }
 }
 
-async fn connect(
+pub(super) async fn connect(
     id: &str,
     address: &Address,
+    proxies: &Matcher,
 ) -> Result<WebSocketStream<MaybeTlsStream<TcpStream>>, Error> {
     // Chosen once per process; somebody else's choice is as good.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
@@ -74,9 +76,19 @@ async fn connect(
     let config = WebSocketConfig::default()
         .max_message_size(Some(LARGEST))
         .max_frame_size(Some(LARGEST));
-    // Frames are batched here, and should not wait in the kernel as well.
-    let no_delay = true;
-    match connect_async_with_config(url, Some(config), no_delay).await {
+    let connected = match proxy::for_hub(proxies, address.base()) {
+        Some((proxy, hub)) => {
+            let tunnel = proxy::tunnel(&proxy, &hub).await;
+            let tunnel = tunnel.map_err(|error| unreachable(address, error))?;
+            client_async_tls_with_config(url, tunnel, Some(config), None).await
+        }
+        None => {
+            // Frames are batched here, and should not wait in the kernel as well.
+            let no_delay = true;
+            connect_async_with_config(url, Some(config), no_delay).await
+        }
+    };
+    match connected {
         Ok((socket, _)) => Ok(socket),
         Err(tungstenite::Error::Http(response)) => {
             let body = response.body().as_deref().unwrap_or_default();

@@ -199,6 +199,8 @@ pub(super) fn message_from(frame: downlink::Message<'_>) -> Message {
         task_id: owned(meta.task_id),
         context_id: owned(meta.context_id),
         call: owned(meta.parent),
+        client_id: owned(frame.client_id),
+        with_files: frame.with_files,
     }
 }
 

@@ -34,7 +34,8 @@ impl std::fmt::Debug for EventStream {
 }
 
 impl EventStream {
-    pub(crate) fn new(response: Response) -> Self {
+    /// The events of a response that is a stream of them.
+    pub fn new(response: Response) -> Self {
         let events = response
             .bytes_stream()
             .eventsource()

@@ -31,17 +31,21 @@ pub(super) fn profile_of(agent: &Agent) -> Profile {
 pub(super) fn message_of(call: &Call) -> Message {
     let message = &call.message;
     let metadata = message.metadata.as_ref();
+    let metadata: Option<Value> = metadata.and_then(|json| serde_json::from_str(json.get()).ok());
+    let known = |name: &str| metadata.as_ref().and_then(|metadata| metadata.get(name));
     Message {
         text: message.words(),
         caller: Some(call.principal.label().to_owned()),
         session: call.agent_session.to_string(),
         request_id: call.request.to_string(),
         parts: parts_of(&message.parts),
-        metadata: metadata.and_then(|json| serde_json::from_str(json.get()).ok()),
         message_id: message.id.clone(),
         task_id: call.task.map(|task| task.to_string()),
         context_id: Some(call.session.to_string()),
         call: Some(call.id.to_string()),
+        client_id: known("client_id").and_then(|id| Some(id.as_str()?.to_owned())),
+        with_files: known("with_files").is_some_and(|wanted| wanted == true),
+        metadata,
     }
 }
 

@@ -175,6 +175,35 @@ async fn the_owner_approves_or_not() {
 }
 
 #[tokio::test]
+async fn a_question_to_the_owner_has_its_name_before_it_is_decided() {
+    let agent = Agent::new("a").on_message(|_, reply| async move {
+        let first = reply.ask_approval("rm", json!({})).await?;
+        let second = reply.ask_approval("ls", json!({})).await?;
+        reply
+            .text(format!("{} {}", first.ask_id(), second.ask_id()))
+            .await?;
+        let (second, first) = (second.decided().await?, first.decided().await?);
+        let said = format!("{} {}", first.approved, second.approved);
+        Ok(reply.text(said).await?)
+    });
+    let script = Script::start(agent).await;
+    let mut wire = script.first().await;
+    wire.message("r", "go").await;
+    assert_eq!(wire.frame().await["ask_id"], "ask-1");
+    assert_eq!(wire.frame().await["ask_id"], "ask-2");
+    wire.expect(about(3, json!({"type": "chunk", "delta": "ask-1 ask-2"})))
+        .await;
+    for (ask, approved) in [("ask-1", true), ("ask-2", false)] {
+        wire.send(
+            json!({"type": "answer", "request_id": "r", "ask_id": ask, "approved": approved}),
+        )
+        .await;
+    }
+    wire.expect(about(4, json!({"type": "chunk", "delta": "true false"})))
+        .await;
+}
+
+#[tokio::test]
 async fn a_handler_fails_with_its_own_code_or_ours() {
     let agent = Agent::new("a").on_message(|message, reply| async move {
         match message.text.as_str() {

@@ -54,6 +54,7 @@ async fn a_handler_knows_all_that_the_hub_said() {
     wire.send(json!({
         "type": "message", "session_id": "s", "request_id": "r", "content": "look at \u{2713}",
         "attachments": [{"name": "a.png", "url": "https://x/a.png", "type": "image/png"}],
+        "client_id": "anns-laptop", "with_files": true,
         "meta": {
             "message_id": "m", "task_id": "t", "context_id": "c", "caller": "ann", "parent": "call-1",
             "metadata": {"lang": "de"},
@@ -85,6 +86,8 @@ async fn a_handler_knows_all_that_the_hub_said() {
         ]
     );
     assert_eq!(message.metadata, Some(json!({"lang": "de"})));
+    assert_eq!(message.client_id.as_deref(), Some("anns-laptop"));
+    assert!(message.with_files);
     let ids = [
         message.message_id,
         message.task_id,

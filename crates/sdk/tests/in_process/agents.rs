@@ -42,6 +42,8 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
             message.metadata,
             parts,
             message.request_id.is_empty(),
+            message.client_id,
+            message.with_files,
         ]);
         Ok(reply.text(said.to_string()).await?)
     });
@@ -52,7 +54,7 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
             r#"[{"text":"x"},{"file":{"name":"a","bytes":"aGk="}},{"data":{"b":[1]}}]"#,
         )
         .unwrap(),
-        metadata: Some(Json::parse(r#"{"k":"v"}"#).unwrap()),
+        metadata: Some(Json::parse(r#"{"k":"v","client_id":"c","with_files":true}"#).unwrap()),
         extra: None,
     };
     let target = AgentId::parse("bob").unwrap();
@@ -74,9 +76,12 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
     );
     let parts =
         json!([{"text": "x"}, {"file": {"name": "a", "bytes": "aGk="}}, {"data": {"b": [1]}}]);
+    let metadata = json!({"k": "v", "client_id": "c", "with_files": true});
     assert_eq!(
         serde_json::from_str::<Value>(&outcome.words).unwrap(),
-        json!(["x", "mine", "mine", "local", id, "m1", {"k": "v"}, parts, false])
+        json!([
+            "x", "mine", "mine", "local", id, "m1", metadata, parts, false, "c", true
+        ])
     );
 }
 

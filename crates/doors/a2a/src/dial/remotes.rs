@@ -8,7 +8,7 @@ use jackfield_core::{
     event::Json,
     failure::{Failure, Reason},
     hub::Hub,
-    id::AgentId,
+    id::{AgentId, SessionId},
     principal::Principal,
     store::{RemoteRecord, Store, StoreError},
 };
@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 
 use super::{
     find::{CardTrouble, Found},
-    remote::{Described, Remote},
+    remote::{Described, Remote, RemoteState},
     spec::RemoteSpec,
     way::Way,
 };
@@ -163,6 +163,33 @@ impl Remotes {
         self.run(&remote, Some(looked));
         remote.settled().await;
         Ok(remote)
+    }
+
+    /// Waits until it is known whether a remote can be called: what it says of itself, or why it cannot.
+    pub async fn tried(&self, id: &AgentId) -> Result<Profile, Failure> {
+        let remote = self.get(id);
+        let remote = remote.ok_or_else(|| Failure::no_such_agent(id.as_str()))?;
+        remote.settled().await;
+        let known = remote.known();
+        match (known.state, known.found) {
+            (RemoteState::Online, Some(found)) => Ok(found.profile.clone()),
+            (RemoteState::Offline(why) | RemoteState::Refused(why), _) => {
+                Err(Failure::new(Reason::Offline, why))
+            }
+            (RemoteState::Trying | RemoteState::Online, _) => Err(Failure::agent_offline()),
+        }
+    }
+
+    /// What a remote calls a conversation.
+    pub fn context(&self, id: &AgentId, session: &SessionId) -> Option<String> {
+        self.get(id)?.contexts.get(session)
+    }
+
+    /// A conversation is one that a remote knows already, by this name.
+    pub fn know_context(&self, id: &AgentId, session: &SessionId, name: String) {
+        if let Some(remote) = self.get(id) {
+            remote.contexts.put(session, name);
+        }
     }
 
     /// The remote of this id.

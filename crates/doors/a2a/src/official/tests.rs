@@ -39,6 +39,7 @@ fn record() -> TaskRecord {
         log_end: 0,
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,
+        parent: None,
         wait_until: None,
         failure: None,
         callback: None,

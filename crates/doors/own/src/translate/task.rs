@@ -63,6 +63,10 @@ pub struct TaskSummary {
     /// The request, as the agent sees it.
     #[schema(value_type = String)]
     request_id: RequestId,
+    /// What its call was made for, if known: a task, or a call that nobody keeps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = "uuid", required = false)]
+    parent: Option<TaskId>,
     /// When it was accepted.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
@@ -169,6 +173,10 @@ pub struct LiveView {
     /// The request, as the agent sees it.
     #[schema(value_type = String)]
     request_id: RequestId,
+    /// The call for which it is made, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = "uuid", required = false)]
+    parent: Option<TaskId>,
     /// Questions that the one who asks may answer now.
     asks: Vec<AskView>,
 }
@@ -236,6 +244,7 @@ impl From<TaskRecord> for TaskSummary {
             door: record.door,
             session: record.session,
             request_id: record.request,
+            parent: record.parent,
             created_at: record.created_at,
             updated_at: record.updated_at,
             wait_until: record.wait_until,
@@ -281,6 +290,7 @@ pub fn live_view(call: &Call, principal: &Principal) -> LiveView {
         door: call.door,
         session: call.session.clone(),
         request_id: call.request.clone(),
+        parent: call.parent().map(|parent| parent.task_id()),
         asks,
     }
 }

@@ -275,6 +275,9 @@ async fn the_parent_and_the_trace_are_passed_on_and_a_cancelled_parent_cancels()
     let child = bob.next_call().await;
     assert_eq!(child.call().parent().unwrap().id, parent.call().id);
     assert_eq!(child.call().traceparent.as_deref(), Some(trace));
+    let path = format!("/v1/calls/{}", child.call().id);
+    let (_, shown) = hub.get(&path).await;
+    assert_eq!(shown["parent"], parent.call().id.to_string());
     drop(parent_stream);
     child_stream.expect("cancelled").await;
     assert_eq!(bob.next_cancel().await, child.call().id);

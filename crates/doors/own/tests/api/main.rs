@@ -9,6 +9,7 @@ mod calls;
 mod description;
 mod files;
 mod harness;
+mod invites;
 mod refusals;
 mod tasks;
 mod tokens;

@@ -329,3 +329,29 @@ async fn a_live_call_has_one_reader_and_takes_no_further_message() {
         .await;
     assert_eq!(status, StatusCode::CONFLICT);
 }
+
+#[tokio::test]
+async fn what_a_task_was_made_for_is_known_after_both_have_ended() {
+    let hub = Running::start().await;
+    let (mut amy, mut bob) = (hub.attach("amy"), hub.attach("bob"));
+    let (parent, at_amy) = detached(&hub, &mut amy).await;
+    let request = hub
+        .ask(Method::POST, "/v1/agents/bob/calls")
+        .header("Jackfield-Call", at_amy.call().id.to_string());
+    let mut child = hub
+        .stream(request.json(&json!({"text": "y", "keep": true})))
+        .await;
+    let child_id = child.expect("call").await.data["task"].clone();
+    let at_bob = bob.next_call().await;
+    at_bob.finish(End::done());
+    child.expect("done").await;
+    at_amy.finish(End::done());
+    let events = format!("/v1/calls/{parent}/events");
+    hub.stream(hub.ask(Method::GET, &events)).await.rest().await;
+    let path = format!("/v1/calls/{}", child_id.as_str().unwrap());
+    let (_, shown) = hub.get(&path).await;
+    assert_eq!(
+        (&shown["state"], &shown["parent"]),
+        (&json!("completed"), &json!(parent))
+    );
+}

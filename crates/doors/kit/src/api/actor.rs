@@ -1,5 +1,5 @@
-//! Who acts on a team: the caller, or an agent of theirs that they name. A runtime that runs members of somebody else's
-//! team speaks for them so; it may as whatever agent it could attach as.
+//! Who acts: the caller, or an agent of theirs that they name. A program that runs agents speaks for them so; it may as
+//! whatever agent it could attach as.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -9,34 +9,34 @@ use jackfield_core::{
     id::AgentId,
     principal::Principal,
 };
-use jackfield_kit::api::{Caller, Problem, header, invalid};
 use utoipa::IntoParams;
 
-use crate::TeamDoor;
+use super::{Api, Caller, Problem, header, invalid};
 
-const ACTS_AS: &str = "Jackfield-Agent";
+/// The header that names the agent.
+pub const ACTS_AS: &str = "Jackfield-Agent";
 
 /// Who acts.
 #[derive(Debug)]
-pub(crate) struct Actor(pub(crate) Principal);
+pub struct Actor(pub Principal);
 
 /// How one says it.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Header)]
 #[allow(dead_code, reason = "describes the header")]
-pub(crate) struct ActsAs {
+pub struct ActsAs {
     /// Acts as this agent, which is yours and which your token may register
     #[param(rename = "Jackfield-Agent")]
     agent: Option<String>,
 }
 
-impl FromRequestParts<TeamDoor> for Actor {
+impl<S: Api> FromRequestParts<S> for Actor {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, door: &TeamDoor) -> Result<Self, Problem> {
-        let Caller(principal) = Caller::from_request_parts(parts, door).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Caller(principal) = Caller::from_request_parts(parts, state).await?;
         match header(&parts.headers, ACTS_AS)? {
-            Some(agent) => Ok(Self(acting_as(&door.hub, &principal, agent)?)),
+            Some(agent) => Ok(Self(acting_as(state.hub(), &principal, agent)?)),
             None => Ok(Self(principal)),
         }
     }

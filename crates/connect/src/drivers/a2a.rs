@@ -1,0 +1,220 @@
+//! `a2a`: an A2A server that the hub cannot reach, brought to it from where it can be.
+//!
+//! The server is dialled by what the hub itself dials servers with, on a hub of our own that lives in this process, keeps
+//! nothing and has no clocks: those of the hub that calls count. `translate.rs` goes between the two.
+
+mod translate;
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use std::sync::Arc;
+
+use jackfield_a2a::{Auth, RemoteSpec, Remotes, Source};
+use jackfield_core::{
+    call::Reply,
+    event::{Ask, Event},
+    hub::{Hub, Request},
+    id::{AgentId, SessionId},
+    limits::Limits,
+    principal::Principal,
+    store::{Store, memory::MemoryStore},
+};
+use jackfield_kit::{
+    outbound::{Outbound, OutboundRules},
+    tasks::Tasks,
+};
+use jackfield_sdk::Failure;
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+use super::web;
+use crate::{Driver, Introduction, Said, Turn, Voice, Working, process::CRASHED};
+
+/// What the server is called on the hub of our own, and the door through which it is called there.
+const NAME: &str = "a2a";
+
+/// Which server, and what it is shown.
+#[derive(Debug, Clone, Default)]
+pub struct A2aSettings {
+    /// Its card, or the address below which that is.
+    pub url: String,
+    /// The variable of the environment that holds a bearer token for it, if it wants one.
+    pub key_env: Option<String>,
+    /// Whether its card may lead to other private addresses than the one that was typed.
+    pub allow_private: bool,
+}
+
+/// An A2A server.
+#[derive(Debug)]
+pub struct A2a {
+    settings: A2aSettings,
+    id: AgentId,
+    dialling: OnceCell<Dialling>,
+    introduction: Mutex<Introduction>,
+}
+
+/// The hub of our own, and the server on it.
+#[derive(Debug)]
+struct Dialling {
+    hub: Hub,
+    remotes: Remotes,
+    tasks: Tasks,
+}
+
+impl Drop for Dialling {
+    fn drop(&mut self) {
+        self.tasks.stop_token().cancel();
+    }
+}
+
+impl A2a {
+    /// This server. Nobody is asked for anything yet.
+    pub fn new(settings: A2aSettings) -> Result<Self, Failure> {
+        web::typed(&settings.url)?;
+        let id = AgentId::parse(NAME).map_err(internal)?;
+        Ok(Self {
+            settings,
+            id,
+            dialling: OnceCell::new(),
+            introduction: Mutex::default(),
+        })
+    }
+
+    async fn dialling(&self) -> Result<&Dialling, Failure> {
+        self.dialling.get_or_try_init(|| self.start()).await
+    }
+
+    async fn start(&self) -> Result<Dialling, Failure> {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let hub = Hub::open(store.clone(), Limits::default()).await;
+        let hub = hub.map_err(internal)?;
+        let rules = OutboundRules {
+            allow_private: self.settings.allow_private,
+            trusted_origins: Vec::new(),
+        };
+        let outbound = Outbound::new(&rules).map_err(internal)?;
+        let tasks = Tasks::new();
+        let spec = RemoteSpec {
+            url: self.settings.url.clone(),
+            auth: Auth {
+                bearer: self.settings.key_env.clone().map(Source::Env),
+                ..Auth::default()
+            },
+            timeout: None,
+            share: None,
+        };
+        let servers = vec![(self.id.clone(), spec)];
+        let remotes = Remotes::start(hub.clone(), store, outbound, tasks.clone(), servers).await;
+        let remotes =
+            remotes.map_err(|error| Failure::new("invalid_message", error.to_string()))?;
+        Ok(Dialling {
+            hub,
+            remotes,
+            tasks,
+        })
+    }
+
+    /// Waits until it is known whether the server can be called.
+    async fn tried(&self) -> Result<(), Failure> {
+        let dialling = self.dialling().await?;
+        match dialling.remotes.tried(&self.id).await {
+            Ok(profile) => {
+                *self.introduction.lock() = translate::introduction(&profile);
+                Ok(())
+            }
+            Err(failure) => {
+                let text = format!(
+                    "the A2A server cannot be called: {}; start it, or mend the URL",
+                    failure.text
+                );
+                Err(Failure::new(CRASHED, text))
+            }
+        }
+    }
+
+    async fn turn(&self, turn: Turn, voice: &Voice) -> Result<(), Failure> {
+        self.tried().await?;
+        let dialling = self.dialling().await?;
+        let session = SessionId::parse(&turn.message.session).ok();
+        if let (Some(session), Some(context)) = (&session, &turn.native_session) {
+            let remotes = &dialling.remotes;
+            remotes.know_context(&self.id, session, context.clone());
+        }
+        let message = translate::message(&turn.message)?;
+        let mut request = Request::new(Principal::local(), NAME, self.id.clone(), message);
+        request.session.clone_from(&session);
+        let asking = dialling.hub.call(request);
+        let asking = asking.map_err(|failure| translate::failure(&failure))?;
+        let call = asking.call().id;
+        let mut replies = asking.replies();
+        let mut asked = FuturesUnordered::new();
+        let mut has_words = false;
+        let end = loop {
+            let reply = tokio::select! {
+                reply = replies.next() => reply,
+                Some(answered) = asked.next() => {
+                    let (id, answer): (String, _) = answered?;
+                    // A question that nobody waits for any more needs no answer.
+                    dialling.hub.answer(&Principal::local(), call, &id, answer).ok();
+                    continue;
+                }
+            };
+            match reply {
+                Some(Reply::Event(Event::Chunk(chunk))) => {
+                    let said = translate::said(chunk);
+                    has_words |= matches!(said, Said::Text(_));
+                    voice.say(said).await?;
+                }
+                Some(Reply::Event(Event::Artifact(artifact))) => {
+                    let made = voice.reply().artifact(translate::artifact(artifact));
+                    made.await.map_err(|error| translate::unsaid(&error))?;
+                }
+                Some(Reply::Event(Event::Ask(ask))) => asked.push(put(ask, voice)),
+                Some(Reply::End(end)) => break end,
+                None => break jackfield_core::event::End::Cancelled,
+            }
+        };
+        if let Some(session) = &session
+            && let Some(context) = dialling.remotes.context(&self.id, session)
+        {
+            voice.say(Said::Session(context)).await?;
+        }
+        translate::finish(end, has_words, voice.reply()).await
+    }
+}
+
+/// Puts a question of the server's to whom it is for.
+async fn put(ask: Ask, voice: &Voice) -> Result<(String, jackfield_core::event::Answer), Failure> {
+    let id = ask.id.clone();
+    let answer = match translate::question(ask) {
+        translate::Asked::Caller(question) => {
+            let answer = voice.reply().ask(question).await;
+            translate::answer(answer.map_err(|error| translate::unsaid(&error))?)?
+        }
+        translate::Asked::Owner { tool, arguments } => {
+            translate::decision(voice.approve(&tool, arguments).await?)
+        }
+    };
+    Ok((id, answer))
+}
+
+fn internal(error: impl std::fmt::Display) -> Failure {
+    Failure::new("internal_error", error.to_string())
+}
+
+impl Driver for A2a {
+    fn kind(&self) -> &'static str {
+        NAME
+    }
+
+    fn check(&self) -> Working<'_> {
+        Box::pin(self.tried())
+    }
+
+    fn introduction(&self) -> Introduction {
+        self.introduction.lock().clone()
+    }
+
+    fn work(&self, turn: Turn, voice: Voice) -> Working<'_> {
+        Box::pin(async move { self.turn(turn, &voice).await })
+    }
+}

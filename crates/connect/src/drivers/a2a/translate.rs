@@ -1,0 +1,315 @@
+//! Between the core, on whose events a dialled server is heard, and the agent's end of a call. Pure but for the end.
+
+use jackfield_core::{
+    agent::Profile,
+    event::{self, AskKind, ChunkKind, Done, DoneState, End},
+    failure::{self, Reason},
+};
+use jackfield_sdk::{
+    Answer, Artifact, Failure, File, Message, Part, Question, Reply, ReplyError, Skill,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{Decision, Introduction, Said, process::CRASHED};
+
+/// What the server says of itself.
+pub(super) fn introduction(profile: &Profile) -> Introduction {
+    let skill = |skill: &jackfield_core::agent::Skill| {
+        let mut announced = Skill::new(&skill.id);
+        if let Some(name) = &skill.name {
+            announced = announced.name(name);
+        }
+        if let Some(description) = &skill.description {
+            announced = announced.description(description);
+        }
+        announced
+    };
+    Introduction {
+        name: Some(profile.name.clone()).filter(|name| !name.is_empty()),
+        description: profile.description.clone(),
+        version: profile.version.clone(),
+        skills: profile.skills.iter().map(skill).collect(),
+    }
+}
+
+/// What the caller says, for the server.
+pub(super) fn message(message: &Message) -> Result<event::Message, Failure> {
+    let parts: Vec<event::Part> = match message.parts.is_empty() {
+        true => vec![event::Part::Text(message.text.clone())],
+        false => rewritten(&message.parts)?,
+    };
+    Ok(event::Message {
+        id: message.message_id.clone(),
+        parts,
+        metadata: message
+            .metadata
+            .as_ref()
+            .and_then(|it| event::Json::of(it).ok()),
+        extra: None,
+    })
+}
+
+/// A piece of the answer.
+pub(super) fn said(chunk: event::Chunk) -> Said {
+    let event::Chunk {
+        kind,
+        text,
+        tool_name,
+        tool_call_id,
+        ..
+    } = chunk;
+    let id = tool_call_id.unwrap_or_default();
+    match kind {
+        ChunkKind::Text => Said::Text(text),
+        ChunkKind::Thinking => Said::Thinking(text),
+        ChunkKind::Status => Said::Status(text),
+        ChunkKind::ToolStart => Said::ToolStart {
+            name: tool_name.unwrap_or_default(),
+            id,
+        },
+        ChunkKind::ToolInput => Said::ToolInput { id, text },
+        ChunkKind::ToolResult => Said::ToolResult { id, text },
+    }
+}
+
+/// Something that the server made.
+pub(super) fn artifact(artifact: event::Artifact) -> Artifact {
+    let mut made = Artifact::new(artifact.id);
+    if let Some(name) = artifact.name {
+        made = made.name(name);
+    }
+    for part in artifact.parts {
+        made = made.part(self::part(&part));
+    }
+    if artifact.append {
+        made = made.append();
+    }
+    if artifact.last { made } else { made.open() }
+}
+
+/// Both sides write parts as the same JSON; what cannot be read so is data.
+fn part(part: &event::Part) -> Part {
+    rewritten(part).unwrap_or_else(|_| Part::Data(serde_json::to_value(part).unwrap_or_default()))
+}
+
+/// A value of one side as the other has it. By its text, since raw JSON is read from nothing else.
+fn rewritten<T: DeserializeOwned>(value: &(impl Serialize + ?Sized)) -> Result<T, Failure> {
+    serde_json::to_string(value)
+        .and_then(|text| serde_json::from_str(&text))
+        .map_err(|error| Failure::new("invalid_message", error.to_string()))
+}
+
+/// Who is asked.
+#[derive(Debug, PartialEq)]
+pub(super) enum Asked {
+    /// The caller.
+    Caller(Question),
+    /// The owner.
+    Owner { tool: String, arguments: Value },
+}
+
+/// A question of the server's.
+pub(super) fn question(ask: event::Ask) -> Asked {
+    let value = |json: Option<event::Json>| {
+        let json = json?;
+        serde_json::from_str::<Value>(json.get()).ok()
+    };
+    match ask.kind {
+        AskKind::Input => {
+            let question = Question::new(ask.text);
+            Asked::Caller(match value(ask.schema) {
+                Some(schema) => question.schema(schema),
+                None => question,
+            })
+        }
+        AskKind::Approval => Asked::Owner {
+            tool: ask.tool_name.unwrap_or(ask.text),
+            arguments: value(ask.arguments).unwrap_or_default(),
+        },
+    }
+}
+
+/// What the caller answered.
+pub(super) fn answer(answer: Answer) -> Result<event::Answer, Failure> {
+    Ok(event::Answer {
+        content: Some(answer.text).filter(|text| !text.is_empty()),
+        parts: rewritten(&answer.parts)?,
+        ..event::Answer::default()
+    })
+}
+
+/// What the owner decided.
+pub(super) fn decision(decision: Decision) -> event::Answer {
+    event::Answer {
+        approved: Some(decision.approved),
+        reason: decision.reason,
+        ..event::Answer::default()
+    }
+}
+
+/// How the server ended it, for the caller.
+pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(), Failure> {
+    let done = match end {
+        End::Done(done) => *done,
+        End::Failed(failure) => return Err(self::failure(&failure)),
+        End::Cancelled => {
+            let text = "the server stopped before it had finished";
+            return Err(Failure::new("agent_stopped", text));
+        }
+    };
+    let state = (done.state, done.needs_auth, done.is_message);
+    let Done {
+        result,
+        attachments,
+        usage,
+        stop_reason,
+        ..
+    } = done;
+    for file in &attachments {
+        let file: File = rewritten(file)?;
+        reply.attach(file).await.map_err(|error| unsaid(&error))?;
+    }
+    // Some agents give their answer only at the end, and not every caller looks there.
+    match result {
+        Some(words) if !has_words => reply.text(words).await.map_err(|error| unsaid(&error))?,
+        Some(words) => reply.result(words),
+        None => {}
+    }
+    if let Some(usage) = usage.and_then(|usage| serde_json::from_str::<Value>(usage.get()).ok()) {
+        reply.usage(usage);
+    }
+    if let Some(reason) = stop_reason {
+        reply.stop_reason(reason);
+    }
+    match state {
+        (DoneState::InputRequired, true, _) => reply.auth_required(),
+        (DoneState::InputRequired, false, _) => reply.input_required(),
+        (DoneState::Rejected, ..) => reply.rejected(),
+        (DoneState::Completed, _, true) => reply.bare_message(),
+        (DoneState::Completed, _, false) => {}
+    }
+    Ok(())
+}
+
+/// A failure, in the bridge's codes where it has one.
+pub(super) fn failure(failure: &failure::Failure) -> Failure {
+    let code = match &failure.reason {
+        Reason::Invalid | Reason::Unsupported | Reason::TooLarge | Reason::Conflict => {
+            "invalid_message"
+        }
+        Reason::Busy | Reason::RateLimited => "agent_busy",
+        Reason::Timeout => "timeout",
+        Reason::Offline | Reason::Stopping | Reason::NotFound | Reason::Crashed => CRASHED,
+        Reason::SessionUnknown => "session_not_found",
+        Reason::Agent(code) => code,
+        Reason::Unauthorized
+        | Reason::Loop
+        | Reason::Cancelled
+        | Reason::SlowReader
+        | Reason::Internal => "internal_error",
+    };
+    Failure::new(code, failure.text.clone())
+}
+
+/// Nobody listens any more, or the hub cannot carry it.
+pub(super) fn unsaid(error: &ReplyError) -> Failure {
+    Failure::new("internal_error", error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn core<T: DeserializeOwned>(value: &Value) -> T {
+        serde_json::from_str(&value.to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_message_goes_to_the_server_with_all_of_its_parts() {
+        let mut said = Message::default();
+        said.text = "look".to_owned();
+        said.message_id = Some("m".to_owned());
+        said.metadata = Some(json!({"skill": "see"}));
+        said.parts = vec![
+            Part::Text("look".to_owned()),
+            Part::File(File::bytes(*b"hi!?").name("a.txt")),
+            Part::Data(json!({"n": 1})),
+        ];
+        let message = message(&said).unwrap();
+        assert_eq!(
+            serde_json::to_value(&message).unwrap(),
+            json!({
+                "id": "m",
+                "parts": [{"text": "look"}, {"file": {"name": "a.txt", "bytes": "aGkhPw=="}}, {"data": {"n": 1}}],
+                "metadata": {"skill": "see"},
+            })
+        );
+    }
+
+    #[test]
+    fn every_kind_of_chunk_is_said_as_it_is() {
+        for (chunk, expected) in [
+            (json!({"text": "a"}), Said::Text("a".to_owned())),
+            (
+                json!({"kind": "thinking", "text": "b"}),
+                Said::Thinking("b".to_owned()),
+            ),
+            (
+                json!({"kind": "tool_result", "text": "c", "tool_call_id": "t"}),
+                Said::ToolResult {
+                    id: "t".to_owned(),
+                    text: "c".to_owned(),
+                },
+            ),
+        ] {
+            assert_eq!(said(core(&chunk)), expected);
+        }
+    }
+
+    #[test]
+    fn an_artifact_keeps_its_pieces_together() {
+        let piece = json!({"id": "a", "name": "n", "parts": [{"text": "x"}, {"file": {"uri": "https://x/y"}}], "append": true, "last": false});
+        let expected = Artifact::new("a")
+            .name("n")
+            .text("x")
+            .file(File::at("https://x/y"))
+            .append()
+            .open();
+        assert_eq!(artifact(core(&piece)), expected);
+    }
+
+    #[test]
+    fn questions_go_to_whom_they_are_for() {
+        let ask = |kind: &str| {
+            core(
+                &json!({"id": "q", "kind": kind, "text": "may I?", "tool_name": "rm", "arguments": {"p": 1}, "schema": {"type": "string"}}),
+            )
+        };
+        assert_eq!(
+            question(ask("input")),
+            Asked::Caller(Question::new("may I?").schema(json!({"type": "string"})))
+        );
+        assert_eq!(
+            question(ask("approval")),
+            Asked::Owner {
+                tool: "rm".to_owned(),
+                arguments: json!({"p": 1})
+            }
+        );
+    }
+
+    #[test]
+    fn failures_have_the_codes_of_the_bridge() {
+        for (reason, code) in [
+            (Reason::Offline, "adapter_crash"),
+            (Reason::Busy, "agent_busy"),
+            (Reason::TooLarge, "invalid_message"),
+            (Reason::Agent("quota".to_owned()), "quota"),
+        ] {
+            assert_eq!(failure(&failure::Failure::new(reason, "x")).code, code);
+        }
+    }
+}

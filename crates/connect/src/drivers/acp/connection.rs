@@ -1,0 +1,475 @@
+//! One running ACP agent: its process, the requests that wait for an answer, and the conversations in it.
+//!
+//! Three tasks belong to it, and end with it: one reads what the agent prints, one writes what it is told, so that no line
+//! is cut in two when a turn is dropped, and one stops the prompts of turns that were cancelled.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use jackfield_sdk::Failure;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::{
+    io::AsyncWriteExt as _,
+    process::ChildStdin,
+    sync::{
+        Mutex as AsyncMutex, Notify, OwnedMutexGuard, mpsc,
+        oneshot::{self, error::RecvError},
+    },
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    inbox::{Inbox, Item, Opened, inbox},
+    permission,
+    rpc::{self, Incoming, RpcError},
+};
+use crate::{
+    Process,
+    lines::{Line, Lines},
+    process::CRASHED,
+};
+
+/// How many lines may wait to be written to the agent.
+const UNWRITTEN: usize = 64;
+/// How long the agent may take to read a line.
+const WRITING: Duration = Duration::from_secs(30);
+/// How long a prompt that was cancelled may take to return, before the agent is ended.
+const STOPPING: Duration = Duration::from_secs(5);
+/// How many conversations are known to be open in the agent. One that was forgotten is taken up again when it goes on.
+const MOST_SESSIONS: usize = 1024;
+
+type Answered = Result<Value, RpcError>;
+
+/// Why a request brought nothing.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The agent said no.
+    Refused(RpcError),
+    /// The agent is gone.
+    Gone(Failure),
+}
+
+/// A running agent. Dropping it ends the process.
+#[derive(Debug)]
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    lines: mpsc::Sender<String>,
+    requests: Mutex<Requests>,
+    sessions: Mutex<HashMap<String, Session>>,
+    cancelled: Mutex<Vec<Cancelled>>,
+    is_cancelled: Notify,
+    /// Why the agent is to end.
+    fault: Mutex<Option<Failure>>,
+    is_at_fault: CancellationToken,
+    /// The agent is gone.
+    over: CancellationToken,
+}
+
+/// Requests that wait for an answer.
+#[derive(Debug, Default)]
+struct Requests {
+    last: u64,
+    waiting: HashMap<u64, oneshot::Sender<Answered>>,
+    /// Why nothing waits any more.
+    gone: Option<Failure>,
+}
+
+/// A conversation that is open in the agent.
+#[derive(Debug, Default)]
+struct Session {
+    /// Where the turn at work hears of it.
+    inbox: Option<Inbox>,
+    /// Held by the turn at work, and until its prompt has returned if it was cancelled.
+    turn: Arc<AsyncMutex<()>>,
+}
+
+/// A prompt of a turn that was dropped.
+#[derive(Debug)]
+struct Cancelled {
+    session: String,
+    answer: oneshot::Receiver<Answered>,
+    permissions: Vec<Value>,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Connection {
+    /// The connection to a process that was just started.
+    pub(super) fn new(mut process: Process, name: &str) -> Self {
+        let (lines, unwritten) = mpsc::channel(UNWRITTEN);
+        let shared = Arc::new(Shared {
+            lines,
+            requests: Mutex::default(),
+            sessions: Mutex::default(),
+            cancelled: Mutex::default(),
+            is_cancelled: Notify::new(),
+            fault: Mutex::default(),
+            is_at_fault: CancellationToken::new(),
+            over: CancellationToken::new(),
+        });
+        let mut tasks = JoinSet::new();
+        if let Some(stdin) = process.stdin.take() {
+            tasks.spawn(write(shared.clone(), stdin, unwritten));
+        }
+        tasks.spawn(read(shared.clone(), process, name.to_owned()));
+        tasks.spawn(stop_cancelled(shared.clone()));
+        Self {
+            shared,
+            _tasks: tasks,
+        }
+    }
+
+    /// Whether the agent is gone, or going.
+    pub(super) fn is_over(&self) -> bool {
+        self.shared.over.is_cancelled() || self.shared.is_at_fault.is_cancelled()
+    }
+
+    /// Asks the agent for something, and waits for the answer.
+    pub(super) async fn request(&self, method: &str, params: &Value) -> Result<Value, Trouble> {
+        let answer = self.shared.ask(method, params).await?;
+        self.shared.answered(answer.await).await
+    }
+
+    /// Whether a conversation is open in the agent.
+    pub(super) fn knows(&self, session: &str) -> bool {
+        self.shared.sessions.lock().contains_key(session)
+    }
+
+    /// A conversation is open in the agent now.
+    pub(super) fn learn(&self, session: &str) {
+        let mut sessions = self.shared.sessions.lock();
+        if sessions.len() >= MOST_SESSIONS {
+            // Those that nobody is at work on.
+            sessions.retain(|_, session| Arc::strong_count(&session.turn) > 1);
+        }
+        sessions.entry(session.to_owned()).or_default();
+    }
+
+    /// Sends a prompt, as soon as the one before it in the conversation has returned.
+    pub(super) async fn prompt(
+        &self,
+        session: &str,
+        blocks: Vec<Value>,
+    ) -> Result<Prompting, Trouble> {
+        let shared = &self.shared;
+        let turn = {
+            let mut sessions = shared.sessions.lock();
+            sessions.entry(session.to_owned()).or_default().turn.clone()
+        };
+        let turn = turn.lock_owned().await;
+        let (inbox, opened) = inbox();
+        let mut prompting = Prompting {
+            shared: shared.clone(),
+            session: session.to_owned(),
+            opened,
+            waiting: None,
+            answered: None,
+            permissions: Vec::new(),
+            turn: Some(turn),
+        };
+        if let Some(session) = shared.sessions.lock().get_mut(session) {
+            session.inbox = Some(inbox);
+        }
+        let params = json!({"sessionId": session, "prompt": blocks});
+        prompting.waiting = Some(shared.ask("session/prompt", &params).await?);
+        Ok(prompting)
+    }
+}
+
+/// A prompt that the agent works on. Dropping it before it has returned cancels it.
+#[derive(Debug)]
+pub(super) struct Prompting {
+    shared: Arc<Shared>,
+    session: String,
+    opened: Opened,
+    /// Where the answer is awaited, until it has come.
+    waiting: Option<oneshot::Receiver<Answered>>,
+    answered: Option<Result<Answered, RecvError>>,
+    /// Requests that were not answered.
+    permissions: Vec<Value>,
+    turn: Option<OwnedMutexGuard<()>>,
+}
+
+/// What comes of a prompt.
+#[derive(Debug)]
+pub(super) enum Coming {
+    /// Something on the way.
+    Item(Item),
+    /// The end, see [`Prompting::answer`]. What came before it has been told.
+    End,
+}
+
+impl Prompting {
+    /// What comes next. Nothing is lost if the future is dropped.
+    pub(super) async fn next(&mut self) -> Coming {
+        if let Some(answer) = &mut self.waiting {
+            tokio::select! {
+                biased;
+                Some(item) = self.opened.next() => return self.item(item),
+                answered = answer => self.answered = Some(answered),
+            }
+            self.waiting = None;
+        }
+        // The reader put everything in before the answer came.
+        match self.opened.ready() {
+            Some(item) => self.item(item),
+            None => Coming::End,
+        }
+    }
+
+    /// What the prompt returned.
+    pub(super) async fn answer(mut self) -> Result<Value, Trouble> {
+        match self.answered.take() {
+            Some(answered) => self.shared.answered(answered).await,
+            None => Err(Trouble::Gone(self.shared.gone().await)),
+        }
+    }
+
+    fn item(&mut self, item: Item) -> Coming {
+        if let Item::Permission { id, .. } = &item {
+            self.permissions.push(id.clone());
+        }
+        Coming::Item(item)
+    }
+
+    /// Answers a request for permission.
+    pub(super) async fn permit(&mut self, id: &Value, result: &Value) {
+        // An agent that is gone does not wait for it.
+        self.shared.lines.send(rpc::answer(id, result)).await.ok();
+        self.permissions.retain(|open| open != id);
+    }
+}
+
+impl Drop for Prompting {
+    fn drop(&mut self) {
+        if let Some(session) = self.shared.sessions.lock().get_mut(&self.session) {
+            session.inbox = None;
+        }
+        if let (Some(answer), Some(turn)) = (self.waiting.take(), self.turn.take()) {
+            self.shared.cancelled.lock().push(Cancelled {
+                session: std::mem::take(&mut self.session),
+                answer,
+                permissions: std::mem::take(&mut self.permissions),
+                _turn: turn,
+            });
+            self.shared.is_cancelled.notify_one();
+        }
+    }
+}
+
+impl Shared {
+    async fn ask(
+        &self,
+        method: &str,
+        params: &Value,
+    ) -> Result<oneshot::Receiver<Answered>, Trouble> {
+        let (sender, answer) = oneshot::channel();
+        let id = {
+            let mut requests = self.requests.lock();
+            if let Some(gone) = &requests.gone {
+                return Err(Trouble::Gone(gone.clone()));
+            }
+            // Whoever asked and was dropped waits for nothing.
+            requests.waiting.retain(|_, waiting| !waiting.is_closed());
+            requests.last += 1;
+            let id = requests.last;
+            requests.waiting.insert(id, sender);
+            id
+        };
+        let line = rpc::request(id, method, params);
+        if self.lines.send(line).await.is_err() {
+            return Err(Trouble::Gone(self.gone().await));
+        }
+        Ok(answer)
+    }
+
+    async fn answered(&self, answered: Result<Answered, RecvError>) -> Result<Value, Trouble> {
+        match answered {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(error)) => Err(Trouble::Refused(error)),
+            Err(_) => Err(Trouble::Gone(self.gone().await)),
+        }
+    }
+
+    /// Why the agent is gone, once it is.
+    async fn gone(&self) -> Failure {
+        self.over.cancelled().await;
+        let gone = self.requests.lock().gone.clone();
+        gone.unwrap_or_else(|| Failure::new(CRASHED, "the agent is gone"))
+    }
+
+    /// The agent has to end, for this reason.
+    fn blame(&self, why: &str) {
+        let failure = Failure::new(CRASHED, why);
+        self.fault.lock().get_or_insert(failure);
+        self.is_at_fault.cancel();
+    }
+
+    /// Takes a line of the agent's.
+    async fn take(&self, line: &str) {
+        match rpc::read(line) {
+            Some(Incoming::Answer { id, result }) => {
+                let waiting = self.requests.lock().waiting.remove(&id);
+                if let Some(waiting) = waiting {
+                    // Whoever asked may have been dropped.
+                    waiting.send(result).ok();
+                }
+            }
+            Some(Incoming::Notice { method, params }) => {
+                if method == "session/update" {
+                    let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
+                    let update = update_of(params);
+                    self.put(&session, Item::Update(update), line.len())
+                        .await
+                        .ok();
+                } else {
+                    tracing::debug!(method, "a notice of the agent is not known");
+                }
+            }
+            Some(Incoming::Request { id, method, params }) => {
+                self.serve(id, &method, params, line.len()).await;
+            }
+            None => tracing::debug!(bytes = line.len(), "a line of the agent is no message"),
+        }
+    }
+
+    async fn serve(&self, id: Value, method: &str, params: Value, len: usize) {
+        let line = if method == "session/request_permission" {
+            let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
+            let item = Item::Permission {
+                id: id.clone(),
+                params,
+            };
+            if self.put(&session, item, len).await.is_ok() {
+                return;
+            }
+            rpc::answer(&id, &permission::cancelled())
+        } else {
+            rpc::refusal(&id, rpc::NO_SUCH_METHOD, "this client does not offer it")
+        };
+        // An agent that does not read its answers is found by whoever writes them.
+        self.lines.send(line).await.ok();
+    }
+
+    /// Gives something to the turn at work on a conversation; gives it back if there is none.
+    async fn put(&self, session: &str, item: Item, len: usize) -> Result<(), Item> {
+        let inbox = self
+            .sessions
+            .lock()
+            .get(session)
+            .and_then(|session| session.inbox.clone());
+        match inbox {
+            Some(inbox) => inbox.put(item, len).await,
+            None => Err(item),
+        }
+    }
+
+    /// Nothing comes any more.
+    fn end(&self, why: Failure) {
+        let waiting = {
+            let mut requests = self.requests.lock();
+            requests.gone.get_or_insert(why);
+            std::mem::take(&mut requests.waiting)
+        };
+        self.over.cancel();
+        drop(waiting);
+        self.sessions.lock().clear();
+    }
+}
+
+fn update_of(mut params: Value) -> Value {
+    params
+        .get_mut("update")
+        .map(Value::take)
+        .unwrap_or_default()
+}
+
+/// Reads what the agent prints, until it ends or has to.
+async fn read(shared: Arc<Shared>, mut process: Process, name: String) {
+    let reading = async {
+        let Some(stdout) = process.stdout.take() else {
+            return;
+        };
+        let mut lines = Lines::new(stdout);
+        // Output that cannot be read is like output that has ended.
+        while let Ok(Some(line)) = lines.next().await {
+            match line {
+                Line::Text(line) => shared.take(&line).await,
+                Line::TooLong { bytes } => {
+                    tracing::warn!(bytes, "a line of the agent is too long and left out");
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = shared.is_at_fault.cancelled() => {}
+    }
+    let fault = shared.fault.lock().take();
+    let why = match fault {
+        Some(fault) => fault,
+        // It closed its output: it is over even if it goes on otherwise.
+        None => match timeout(STOPPING, process.crash(&name)).await {
+            Ok(crash) => crash,
+            Err(_) => Failure::new(CRASHED, format!("{name} closed its output")),
+        },
+    };
+    shared.end(why);
+}
+
+/// Writes to the agent, line by line.
+async fn write(shared: Arc<Shared>, mut stdin: ChildStdin, mut lines: mpsc::Receiver<String>) {
+    while let Some(mut line) = lines.recv().await {
+        line.push('\n');
+        let written = timeout(WRITING, async {
+            stdin.write_all(line.as_bytes()).await?;
+            stdin.flush().await
+        });
+        match written.await {
+            Ok(Ok(())) => {}
+            // The reader sees the end, and knows more about it.
+            Ok(Err(_)) => return,
+            Err(_) => {
+                shared.blame("the agent does not read what it is told, and was ended");
+                return;
+            }
+        }
+    }
+}
+
+/// Stops the prompts of turns that were dropped.
+async fn stop_cancelled(shared: Arc<Shared>) {
+    let mut stopping = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = shared.is_cancelled.notified() => {}
+            Some(_) = stopping.join_next() => {}
+        }
+        for cancelled in std::mem::take(&mut *shared.cancelled.lock()) {
+            stopping.spawn(stop(shared.clone(), cancelled));
+        }
+    }
+}
+
+/// Tells the agent to stop, and ends it if it does not.
+async fn stop(shared: Arc<Shared>, mut cancelled: Cancelled) {
+    let stopped = timeout(STOPPING, async {
+        let params = json!({"sessionId": cancelled.session});
+        let notice = rpc::notice("session/cancel", &params);
+        shared.lines.send(notice).await.ok();
+        for id in &cancelled.permissions {
+            let line = rpc::answer(id, &permission::cancelled());
+            shared.lines.send(line).await.ok();
+        }
+        (&mut cancelled.answer).await.ok();
+    });
+    if stopped.await.is_err() {
+        shared.blame("the agent did not stop when a call was cancelled, and was ended");
+    }
+}

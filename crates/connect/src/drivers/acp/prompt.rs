@@ -1,0 +1,181 @@
+//! A turn as a prompt of ACP: blocks of content, of the kinds that the agent announced.
+
+use std::path::Path;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use jackfield_sdk::Part;
+use reqwest::Url;
+use serde_json::{Value, json};
+
+use crate::{McpServer, Turn, drivers::media};
+
+/// The largest picture that goes along whole. Models take no larger ones, and a line must stay a line.
+const LARGEST_PICTURE: u64 = 5 << 20;
+
+/// What an agent can do, as it said at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Abilities {
+    /// It can take up a conversation that it knows.
+    pub(super) resumes: bool,
+    /// It can too, and tells all of it again.
+    pub(super) loads: bool,
+    /// It looks at pictures.
+    pub(super) sees: bool,
+}
+
+impl Abilities {
+    /// Reads what an agent answers at the start.
+    pub(super) fn read(answer: &Value) -> Self {
+        let can = &answer["agentCapabilities"];
+        let is_true = |value: &Value| value.as_bool() == Some(true);
+        Self {
+            resumes: can["sessionCapabilities"]["resume"].is_object(),
+            loads: is_true(&can["loadSession"]),
+            sees: is_true(&can["promptCapabilities"]["image"]),
+        }
+    }
+}
+
+/// The blocks of a prompt. Every agent takes text and links, so that nothing else is sent unless it was announced.
+pub(super) async fn blocks(turn: &Turn, abilities: Abilities) -> Vec<Value> {
+    let mut blocks = Vec::new();
+    if !turn.message.text.is_empty() {
+        blocks.push(json!({"type": "text", "text": turn.message.text}));
+    }
+    for part in &turn.message.parts {
+        if let Part::Data(data) = part {
+            blocks.push(json!({"type": "text", "text": data.to_string()}));
+        }
+    }
+    for file in &turn.files {
+        let picture = match media::of(file) {
+            Some(mime) if abilities.sees && mime.starts_with("image/") => picture(file, mime).await,
+            _ => None,
+        };
+        blocks.extend(picture.or_else(|| link(file)));
+    }
+    if blocks.is_empty() {
+        blocks.push(json!({"type": "text", "text": ""}));
+    }
+    blocks
+}
+
+async fn picture(file: &Path, mime: &str) -> Option<Value> {
+    let size = tokio::fs::metadata(file).await.ok()?.len();
+    if size > LARGEST_PICTURE {
+        return None;
+    }
+    let bytes = tokio::fs::read(file).await.ok()?;
+    Some(json!({"type": "image", "mimeType": mime, "data": BASE64_STANDARD.encode(bytes)}))
+}
+
+fn link(file: &Path) -> Option<Value> {
+    let uri = Url::from_file_path(file).ok()?;
+    let name = file.file_name()?.to_string_lossy();
+    let mut link = json!({"type": "resource_link", "uri": uri.as_str(), "name": name});
+    if let Some(mime) = media::of(file) {
+        link["mimeType"] = mime.into();
+    }
+    Some(link)
+}
+
+/// The servers that are given to a conversation.
+pub(super) fn servers(mcp: Option<&McpServer>) -> Value {
+    let server = |server: &McpServer| {
+        let pair = |(name, value): &(String, String)| json!({"name": name, "value": value});
+        json!({
+            "name": server.name,
+            "command": server.command,
+            "args": server.args,
+            "env": server.env.iter().map(pair).collect::<Vec<_>>(),
+        })
+    };
+    mcp.map(server).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use jackfield_sdk::Message;
+
+    use super::*;
+
+    fn turn(text: &str, parts: Vec<Part>, files: Vec<PathBuf>) -> Turn {
+        let mut message = Message::default();
+        message.text = text.to_owned();
+        message.parts = parts;
+        Turn {
+            message,
+            files,
+            native_session: None,
+            dir: PathBuf::from("/"),
+            env: Vec::new(),
+            mcp: None,
+        }
+    }
+
+    #[test]
+    fn abilities_are_what_was_announced() {
+        // The example of the protocol's page on initialization.
+        let answer = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true, "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true}, "mcpCapabilities": {"http": true, "sse": true}}, "authMethods": []});
+        let all = Abilities {
+            resumes: false,
+            loads: true,
+            sees: true,
+        };
+        assert_eq!(Abilities::read(&answer), all);
+        let answer = json!({"agentCapabilities": {"sessionCapabilities": {"resume": {}}}});
+        assert!(Abilities::read(&answer).resumes);
+        assert_eq!(
+            Abilities::read(&json!({"protocolVersion": 1})),
+            Abilities::default()
+        );
+    }
+
+    #[tokio::test]
+    async fn words_data_and_files_are_blocks_that_every_agent_takes() {
+        let data = Part::Data(json!({"n": 1}));
+        let parts = vec![Part::Text("look".to_owned()), data];
+        let turn = turn("look", parts, vec![PathBuf::from("/w/a file.png")]);
+        assert_eq!(
+            blocks(&turn, Abilities::default()).await,
+            [
+                json!({"type": "text", "text": "look"}),
+                json!({"type": "text", "text": r#"{"n":1}"#}),
+                json!({"type": "resource_link", "uri": "file:///w/a%20file.png", "name": "a file.png", "mimeType": "image/png"}),
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_picture_goes_whole_to_those_who_look_at_pictures() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("p.png");
+        std::fs::write(&file, b"hi!").unwrap();
+        let sees = Abilities {
+            sees: true,
+            ..Abilities::default()
+        };
+        let turn = turn("", Vec::new(), vec![file]);
+        assert_eq!(
+            blocks(&turn, sees).await,
+            [json!({"type": "image", "mimeType": "image/png", "data": "aGkh"})]
+        );
+    }
+
+    #[test]
+    fn a_server_is_given_with_its_environment_as_pairs() {
+        let server = McpServer {
+            name: "jackfield".to_owned(),
+            command: PathBuf::from("/bin/jackfield"),
+            args: vec!["mcp".to_owned()],
+            env: vec![("JACKFIELD_HUB".to_owned(), "http://x".to_owned())],
+        };
+        assert_eq!(
+            servers(Some(&server)),
+            json!([{"name": "jackfield", "command": "/bin/jackfield", "args": ["mcp"], "env": [{"name": "JACKFIELD_HUB", "value": "http://x"}]}])
+        );
+        assert_eq!(servers(None), json!([]));
+    }
+}

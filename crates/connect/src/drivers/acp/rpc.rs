@@ -1,0 +1,201 @@
+//! JSON-RPC as ACP speaks it on stdio: one message a line. Pure functions between lines and messages.
+
+use serde_json::{Value, json};
+
+/// The code of a method that nobody here offers.
+pub(super) const NO_SUCH_METHOD: i64 = -32601;
+/// The code by which an agent says that somebody has to sign in first.
+const SIGN_IN: i64 = -32000;
+
+/// What an agent says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Incoming {
+    /// The answer to a request of ours.
+    Answer {
+        /// Which request.
+        id: u64,
+        /// What it brings.
+        result: Result<Value, RpcError>,
+    },
+    /// It wants something.
+    Request {
+        /// Its id, which the answer must bear.
+        id: Value,
+        /// What it wants.
+        method: String,
+        /// And how.
+        params: Value,
+    },
+    /// It tells something.
+    Notice {
+        /// What about.
+        method: String,
+        /// What.
+        params: Value,
+    },
+}
+
+/// How an agent refuses a request.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RpcError {
+    code: i64,
+    text: String,
+}
+
+impl RpcError {
+    fn read(error: &Value) -> Self {
+        let text = error["message"].as_str().unwrap_or("it does not say why");
+        // The message is often no more than "Internal error", and what went wrong is in the details.
+        let data = &error["data"];
+        let details = [data, &data["details"], &data["message"]];
+        let details = details.into_iter().find_map(Value::as_str);
+        Self {
+            code: error["code"].as_i64().unwrap_or_default(),
+            text: match details.filter(|details| *details != text) {
+                Some(details) => format!("{text}: {details}"),
+                None => text.to_owned(),
+            },
+        }
+    }
+
+    /// Whether somebody has to sign in first.
+    pub(super) fn wants_sign_in(&self) -> bool {
+        self.code == SIGN_IN
+    }
+
+    /// Why, for people.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Reads a line; nothing if it is no message.
+pub(super) fn read(line: &str) -> Option<Incoming> {
+    let Value::Object(mut message) = serde_json::from_str(line).ok()? else {
+        return None;
+    };
+    let id = message.remove("id").filter(|id| !id.is_null());
+    let params = message.remove("params").unwrap_or_default();
+    if let Some(Value::String(method)) = message.remove("method") {
+        return Some(match id {
+            Some(id) => Incoming::Request { id, method, params },
+            None => Incoming::Notice { method, params },
+        });
+    }
+    let id = id?;
+    // Some give our number back as a text.
+    let id = id.as_u64().or_else(|| id.as_str()?.parse().ok())?;
+    let result = match message.remove("error").filter(|error| !error.is_null()) {
+        Some(error) => Err(RpcError::read(&error)),
+        None => Ok(message.remove("result").unwrap_or_default()),
+    };
+    Some(Incoming::Answer { id, result })
+}
+
+/// The line of a request.
+pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+/// The line of something that needs no answer.
+pub(super) fn notice(method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+}
+
+/// The line that answers a request of the agent's.
+pub(super) fn answer(id: &Value, result: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
+}
+
+/// The line that refuses a request of the agent's.
+pub(super) fn refusal(id: &Value, code: i64, text: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_requests_and_notices_are_told_apart() {
+        let read = |line| read(line).unwrap();
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#),
+            Incoming::Answer {
+                id: 3,
+                result: Ok(json!({"stopReason": "end_turn"})),
+            }
+        );
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","id":"4","result":null}"#),
+            Incoming::Answer {
+                id: 4,
+                result: Ok(Value::Null),
+            }
+        );
+        assert_eq!(
+            read(
+                r#"{"jsonrpc":"2.0","id":"p-1","method":"session/request_permission","params":{"a":1}}"#
+            ),
+            Incoming::Request {
+                id: json!("p-1"),
+                method: "session/request_permission".to_owned(),
+                params: json!({"a": 1}),
+            }
+        );
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","method":"session/update"}"#),
+            Incoming::Notice {
+                method: "session/update".to_owned(),
+                params: Value::Null,
+            }
+        );
+    }
+
+    #[test]
+    fn an_error_tells_its_details_and_whether_somebody_has_to_sign_in() {
+        for (error, text, signs_in) in [
+            (
+                r#"{"code":-32603,"message":"Internal error","data":{"details":"no model"}}"#,
+                "Internal error: no model",
+                false,
+            ),
+            (
+                r#"{"code":-32000,"message":"Authentication required"}"#,
+                "Authentication required",
+                true,
+            ),
+            (
+                r#"{"code":-32603,"message":"broken","data":"broken"}"#,
+                "broken",
+                false,
+            ),
+            (r"{}", "it does not say why", false),
+        ] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
+            let Some(Incoming::Answer {
+                result: Err(error), ..
+            }) = read(&line)
+            else {
+                panic!("{line}");
+            };
+            assert_eq!(error.text(), text);
+            assert_eq!(error.wants_sign_in(), signs_in);
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_nothing() {
+        for line in [
+            "",
+            "Loading model…",
+            "[1]",
+            "3",
+            r#"{"jsonrpc":"2.0"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"result":1}"#,
+            r#"{"jsonrpc":"2.0","id":"x","result":1}"#,
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+}

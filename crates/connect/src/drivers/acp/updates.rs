@@ -1,0 +1,207 @@
+//! What an ACP agent tells while it works on a prompt, as things said. Pure; keeps what is needed to tell nothing twice.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::Said;
+
+/// How many tool calls of one turn are told apart.
+const MOST_TOOLS: usize = 4096;
+
+/// What was heard in a turn.
+#[derive(Debug, Default)]
+pub(super) struct Hearing {
+    tools: HashMap<String, Tool>,
+    plan: String,
+    /// How many updates were of a kind that is not known here.
+    pub(super) skipped: u64,
+}
+
+#[derive(Debug, Default)]
+struct Tool {
+    is_input_told: bool,
+    is_over: bool,
+}
+
+impl Hearing {
+    /// What an update says.
+    pub(super) fn hear(&mut self, update: &Value) -> Vec<Said> {
+        match update["sessionUpdate"].as_str().unwrap_or_default() {
+            "agent_message_chunk" => words(&update["content"], Said::Text),
+            "agent_thought_chunk" => words(&update["content"], Said::Thinking),
+            "tool_call" | "tool_call_update" => self.tool(update),
+            "plan" => self.plan(update),
+            "usage_update" => vec![Said::Usage(without_names(update))],
+            // What the caller said, and what only a person at an editor can use.
+            "user_message_chunk"
+            | "available_commands_update"
+            | "current_mode_update"
+            | "config_option_update"
+            | "session_info_update" => Vec::new(),
+            _ => {
+                self.skipped += 1;
+                Vec::new()
+            }
+        }
+    }
+
+    fn tool(&mut self, update: &Value) -> Vec<Said> {
+        let Some(id) = update["toolCallId"].as_str() else {
+            self.skipped += 1;
+            return Vec::new();
+        };
+        let mut said = Vec::new();
+        if !self.tools.contains_key(id) {
+            if self.tools.len() >= MOST_TOOLS {
+                self.skipped += 1;
+                return said;
+            }
+            let names = [&update["name"], &update["title"], &update["kind"]];
+            let name = names.into_iter().find_map(Value::as_str).unwrap_or("tool");
+            said.push(Said::ToolStart {
+                name: name.to_owned(),
+                id: id.to_owned(),
+            });
+        }
+        let tool = self.tools.entry(id.to_owned()).or_default();
+        let input = &update["rawInput"];
+        // Some begin with an empty input and fill it in later.
+        if !tool.is_input_told && !is_empty(input) {
+            tool.is_input_told = true;
+            said.push(Said::ToolInput {
+                id: id.to_owned(),
+                text: plain(input),
+            });
+        }
+        let status = update["status"].as_str().unwrap_or_default();
+        if !tool.is_over && matches!(status, "completed" | "failed") {
+            tool.is_over = true;
+            let result = result(update);
+            said.push(Said::ToolResult {
+                id: id.to_owned(),
+                text: match status {
+                    "failed" => format!("[error] {result}"),
+                    _ => result,
+                },
+            });
+        }
+        said
+    }
+
+    fn plan(&mut self, update: &Value) -> Vec<Said> {
+        let entries = update["entries"].as_array().into_iter().flatten();
+        let steps = entries.filter_map(|entry| {
+            let mark = match entry["status"].as_str() {
+                Some("completed") => "[x]",
+                Some("in_progress") => "[>]",
+                _ => "[ ]",
+            };
+            Some(format!("{mark} {}", entry["content"].as_str()?))
+        });
+        let plan = steps.collect::<Vec<_>>().join("\n");
+        if plan == self.plan || plan.is_empty() {
+            return Vec::new();
+        }
+        self.plan.clone_from(&plan);
+        vec![Said::Status(format!("plan:\n{plan}"))]
+    }
+}
+
+/// The words of a block of content.
+fn words(block: &Value, said: impl Fn(String) -> Said) -> Vec<Said> {
+    match text_of(block) {
+        Some(text) if text.is_empty() => Vec::new(),
+        Some(text) => vec![said(text)],
+        None => {
+            let kind = block["type"].as_str().unwrap_or("nothing");
+            vec![Said::Status(format!("(left out: {kind})"))]
+        }
+    }
+}
+
+/// A block of content as text, if it is one.
+fn text_of(block: &Value) -> Option<String> {
+    match block["type"].as_str()? {
+        "text" => Some(block["text"].as_str()?.to_owned()),
+        "resource_link" => {
+            let uri = block["uri"].as_str()?;
+            let name = block["name"].as_str().unwrap_or(uri);
+            Some(format!("[{name}]({uri})"))
+        }
+        "resource" => Some(block["resource"]["text"].as_str()?.to_owned()),
+        _ => None,
+    }
+}
+
+/// What a tool gave.
+fn result(update: &Value) -> String {
+    let contents = update["content"].as_array().into_iter().flatten();
+    let texts = contents.filter_map(|content| match content["type"].as_str()? {
+        "content" => text_of(&content["content"]),
+        "diff" => Some(format!("changed {}", content["path"].as_str()?)),
+        _ => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    match &update["rawOutput"] {
+        output if text.is_empty() && !is_empty(output) => plain(output),
+        _ => text,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// What an update counts, without what kind of update it is.
+fn without_names(update: &Value) -> Value {
+    let mut counts = update.clone();
+    if let Some(fields) = counts.as_object_mut() {
+        fields.remove("sessionUpdate");
+        fields.remove("_meta");
+    }
+    counts
+}
+
+/// How a prompt ended, as its answer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The turn is done, for this or that reason.
+    Done,
+    /// The agent will not do it.
+    Refused,
+    /// It was stopped, and not by us.
+    Stopped,
+}
+
+/// What the answer to a prompt says.
+pub(super) fn ending(answer: &Value) -> (Vec<Said>, Ending) {
+    let mut said = Vec::new();
+    if let Some(usage) = answer.get("usage").filter(|usage| usage.is_object()) {
+        said.push(Said::Usage(usage.clone()));
+    }
+    let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
+    said.push(Said::StopReason(reason.to_owned()));
+    let ending = match reason {
+        "refusal" => Ending::Refused,
+        "cancelled" => Ending::Stopped,
+        _ => Ending::Done,
+    };
+    (said, ending)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,441 @@
+//! The lines of JSON that Claude Code prints and reads. Pure: a line becomes what was heard.
+//!
+//! With partial messages it prints each message twice: in pieces (`stream_event`) and whole (`assistant`). The whole one
+//! counts only if there were no pieces. Messages of its own helpers bear the tool call that started them
+//! (`parent_tool_use_id`): what they write is reasoning, and not the answer.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use jackfield_sdk::{Failure, Question};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::Said;
+
+/// How many speakers (itself and its helpers) are told apart at once. Helpers that ended are not told to us.
+const SPEAKERS: usize = 64;
+
+/// What a line says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// Something for the caller.
+    Said(Said),
+    /// It wants to use a tool; it waits for the answer.
+    Permission(Permission),
+    /// It does not want to know any more.
+    Withdrawn(String),
+    /// It wants something from us that we do not know.
+    Unknown {
+        /// Which request.
+        request: String,
+        /// What it wants.
+        what: String,
+    },
+    /// It is done, or has failed.
+    End(Result<(), Failure>),
+}
+
+/// A tool that it wants to use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Permission {
+    /// What the answer refers to.
+    pub request: String,
+    /// The tool.
+    pub tool: String,
+    /// What it is to be used with.
+    pub input: Value,
+}
+
+/// Reads the lines of one process, one after another.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// What each speaker is saying; the empty name is Claude itself.
+    speakers: HashMap<String, Speaker>,
+    /// Whether there was any text of the answer.
+    has_text: bool,
+    /// Whether anything was said at all.
+    has_spoken: bool,
+    /// How many lines meant nothing to us.
+    unknown: u64,
+}
+
+/// A message in pieces.
+#[derive(Debug, Default)]
+struct Speaker {
+    message: String,
+    /// The tool calls in it, by the number of their block.
+    tools: HashMap<u64, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Frame {
+    System(Value),
+    StreamEvent {
+        event: Value,
+        #[serde(default)]
+        parent_tool_use_id: Option<String>,
+    },
+    Assistant {
+        message: Value,
+        #[serde(default)]
+        parent_tool_use_id: Option<String>,
+    },
+    User {
+        message: Value,
+    },
+    Result(Value),
+    ControlRequest {
+        request_id: String,
+        request: Value,
+    },
+    ControlCancelRequest {
+        request_id: String,
+    },
+    ControlResponse {},
+    #[serde(other)]
+    Other,
+}
+
+impl Reader {
+    /// What a line says. Lines that we do not know are left out and counted.
+    pub fn read(&mut self, line: &str) -> Vec<Heard> {
+        let heard = match serde_json::from_str(line) {
+            Ok(frame) => self.frame(frame),
+            Err(_) => None,
+        };
+        if heard.is_none() && !line.trim().is_empty() {
+            self.unknown += 1;
+            tracing::debug!(
+                count = self.unknown,
+                "claude printed what is not known here"
+            );
+        }
+        heard.unwrap_or_default()
+    }
+
+    /// Whether the model has said anything.
+    pub fn has_spoken(&self) -> bool {
+        self.has_spoken
+    }
+
+    fn frame(&mut self, frame: Frame) -> Option<Vec<Heard>> {
+        let said = match frame {
+            Frame::System(system) => system_said(&system)?,
+            Frame::StreamEvent {
+                event,
+                parent_tool_use_id,
+            } => self.piece(&event, parent_tool_use_id.unwrap_or_default())?,
+            Frame::Assistant {
+                message,
+                parent_tool_use_id,
+            } => self.whole(&message, &parent_tool_use_id.unwrap_or_default()),
+            Frame::User { message } => tool_results(&message),
+            Frame::Result(result) => return Some(self.result(&result)),
+            Frame::ControlRequest {
+                request_id,
+                request,
+            } => return Some(vec![wanted(request_id, &request)]),
+            Frame::ControlCancelRequest { request_id } => {
+                return Some(vec![Heard::Withdrawn(request_id)]);
+            }
+            Frame::ControlResponse {} => return Some(Vec::new()),
+            Frame::Other => return None,
+        };
+        Some(said.into_iter().map(Heard::Said).collect())
+    }
+
+    /// A piece of a message.
+    fn piece(&mut self, event: &Value, speaker: String) -> Option<Vec<Said>> {
+        let is_helper = !speaker.is_empty();
+        if self.speakers.len() >= SPEAKERS && !self.speakers.contains_key(&speaker) {
+            self.speakers.retain(|name, _| name.is_empty());
+        }
+        let speaker = self.speakers.entry(speaker).or_default();
+        let index = event["index"].as_u64().unwrap_or_default();
+        let said = match event["type"].as_str()? {
+            "message_start" => {
+                *speaker = Speaker {
+                    message: text(&event["message"]["id"]),
+                    tools: HashMap::new(),
+                };
+                return Some(Vec::new());
+            }
+            "content_block_start" => {
+                let block = &event["content_block"];
+                if block["type"] != "tool_use" {
+                    return Some(Vec::new());
+                }
+                let id = text(&block["id"]);
+                speaker.tools.insert(index, id.clone());
+                Said::ToolStart {
+                    name: text(&block["name"]),
+                    id,
+                }
+            }
+            "content_block_delta" => {
+                let delta = &event["delta"];
+                match delta["type"].as_str()? {
+                    "text_delta" if is_helper => Said::Thinking(text(&delta["text"])),
+                    "text_delta" => {
+                        self.has_text = true;
+                        Said::Text(text(&delta["text"]))
+                    }
+                    "thinking_delta" => Said::Thinking(text(&delta["thinking"])),
+                    "input_json_delta" => Said::ToolInput {
+                        id: speaker.tools.get(&index).cloned().unwrap_or_default(),
+                        text: text(&delta["partial_json"]),
+                    },
+                    // Proofs that reasoning is the model's own, and references.
+                    "signature_delta" | "citations_delta" => return Some(Vec::new()),
+                    _ => return None,
+                }
+            }
+            "content_block_stop" | "message_delta" | "message_stop" | "ping" => {
+                return Some(Vec::new());
+            }
+            _ => return None,
+        };
+        self.has_spoken = true;
+        Some(vec![said])
+    }
+
+    /// A whole message, which counts if it did not come in pieces.
+    fn whole(&mut self, message: &Value, speaker: &str) -> Vec<Said> {
+        let known = self.speakers.get(speaker);
+        if known.is_some_and(|known| !known.message.is_empty() && message["id"] == *known.message) {
+            return Vec::new();
+        }
+        self.has_spoken = true;
+        let mut said = Vec::new();
+        for block in message["content"].as_array().into_iter().flatten() {
+            match block["type"].as_str() {
+                Some("text") if !speaker.is_empty() => {
+                    said.push(Said::Thinking(text(&block["text"])));
+                }
+                Some("text") => {
+                    self.has_text = true;
+                    said.push(Said::Text(text(&block["text"])));
+                }
+                Some("thinking") => said.push(Said::Thinking(text(&block["thinking"]))),
+                Some("tool_use") => {
+                    let id = text(&block["id"]);
+                    said.push(Said::ToolStart {
+                        name: text(&block["name"]),
+                        id: id.clone(),
+                    });
+                    said.push(Said::ToolInput {
+                        id,
+                        text: block["input"].to_string(),
+                    });
+                }
+                _ => {}
+            }
+        }
+        said
+    }
+
+    /// The last line.
+    fn result(&mut self, result: &Value) -> Vec<Heard> {
+        let subtype = result["subtype"].as_str().unwrap_or("success");
+        let mut heard = Vec::new();
+        if let Some(usage) = usage(result) {
+            heard.push(Heard::Said(Said::Usage(usage)));
+        }
+        if subtype != "success" || result["is_error"] == true {
+            heard.push(Heard::End(Err(failure(subtype, result))));
+            return heard;
+        }
+        // Some commands answer without a model, and so without a message.
+        if let Some(text) = result["result"].as_str().filter(|text| !text.is_empty())
+            && !self.has_text
+        {
+            heard.push(Heard::Said(Said::Text(text.to_owned())));
+        }
+        if let Some(reason) = result["stop_reason"].as_str() {
+            heard.push(Heard::Said(Said::StopReason(reason.to_owned())));
+        }
+        heard.push(Heard::End(Ok(())));
+        heard
+    }
+}
+
+fn system_said(system: &Value) -> Option<Vec<Said>> {
+    match system["subtype"].as_str()? {
+        "init" => {
+            let session = text(&system["session_id"]);
+            Some(match session.is_empty() {
+                true => Vec::new(),
+                false => vec![Said::Session(session)],
+            })
+        }
+        "api_retry" => {
+            let attempt = &system["attempt"];
+            let why = system["error"]
+                .as_str()
+                .unwrap_or("the model did not answer");
+            let text = match attempt.as_u64() {
+                Some(attempt) => format!("asking the model again, attempt {attempt}: {why}"),
+                None => format!("asking the model again: {why}"),
+            };
+            Some(vec![Said::Status(text)])
+        }
+        "compact_boundary" => Some(vec![Said::Status(
+            "the conversation was long and is now a summary".to_owned(),
+        )]),
+        _ => None,
+    }
+}
+
+/// What its tools gave.
+fn tool_results(message: &Value) -> Vec<Said> {
+    let blocks = message["content"].as_array().into_iter().flatten();
+    blocks
+        .filter(|block| block["type"] == "tool_result")
+        .map(|block| {
+            let given = given(&block["content"]);
+            Said::ToolResult {
+                id: text(&block["tool_use_id"]),
+                text: match block["is_error"] == true {
+                    true => format!("[error] {given}"),
+                    false => given,
+                },
+            }
+        })
+        .collect()
+}
+
+/// The words of a tool's result; of what is no text, that it is there.
+fn given(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let words = blocks.iter().map(|block| match block["type"].as_str() {
+                Some("text") => text(&block["text"]),
+                Some(other) => format!("[{other}]"),
+                None => String::new(),
+            });
+            words.collect::<Vec<_>>().join("\n")
+        }
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// What the turn cost.
+fn usage(result: &Value) -> Option<Value> {
+    let mut usage = result["usage"].as_object().cloned().unwrap_or_default();
+    for field in [
+        "total_cost_usd",
+        "num_turns",
+        "duration_ms",
+        "duration_api_ms",
+    ] {
+        if result[field].is_number() {
+            usage.insert(field.to_owned(), result[field].clone());
+        }
+    }
+    (!usage.is_empty()).then(|| usage.into())
+}
+
+/// Why it failed, in its own words.
+fn failure(subtype: &str, result: &Value) -> Failure {
+    let errors = result["errors"].as_array().into_iter().flatten();
+    let errors: Vec<_> = errors.filter_map(Value::as_str).collect();
+    let text = match result["result"].as_str().filter(|text| !text.is_empty()) {
+        Some(text) => text.to_owned(),
+        None if errors.is_empty() => format!("claude ended with {subtype}"),
+        None => errors.join("\n"),
+    };
+    let code = match subtype {
+        "success" => "agent_error",
+        other => other,
+    };
+    Failure::new(code, text)
+}
+
+/// What it wants from us.
+fn wanted(request_id: String, request: &Value) -> Heard {
+    match request["subtype"].as_str() {
+        Some("can_use_tool") => Heard::Permission(Permission {
+            request: request_id,
+            tool: text(&request["tool_name"]),
+            input: request["input"].clone(),
+        }),
+        other => Heard::Unknown {
+            request: request_id,
+            what: other.unwrap_or_default().to_owned(),
+        },
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The line that begins: nothing is hooked.
+pub fn initialize() -> Value {
+    json!({"type": "control_request", "request_id": "jackfield-1", "request": {"subtype": "initialize", "hooks": null}})
+}
+
+/// The line that says what there is to do.
+pub fn user(prompt: &str) -> Value {
+    json!({
+        "type": "user",
+        "session_id": "",
+        "message": {"role": "user", "content": prompt},
+        "parent_tool_use_id": null,
+    })
+}
+
+/// The line that allows a tool, with this input.
+pub fn allow(request: &str, input: &Value) -> Value {
+    response(
+        request,
+        &json!({"behavior": "allow", "updatedInput": input}),
+    )
+}
+
+/// The line that denies a tool, and why.
+pub fn deny(request: &str, reason: &str) -> Value {
+    response(request, &json!({"behavior": "deny", "message": reason}))
+}
+
+fn response(request: &str, response: &Value) -> Value {
+    json!({
+        "type": "control_response",
+        "response": {"subtype": "success", "request_id": request, "response": response},
+    })
+}
+
+/// The line that says that we do not know what it wants.
+pub fn unsupported(request: &str, what: &str) -> Value {
+    json!({
+        "type": "control_response",
+        "response": {"subtype": "error", "request_id": request, "error": format!("{what} is not supported here")},
+    })
+}
+
+/// A question of its tool for questions, in words.
+pub fn question(question: &Value) -> Question {
+    let mut words = text(&question["question"]);
+    let options = question["options"].as_array().into_iter().flatten();
+    let mut labels = Vec::new();
+    for option in options {
+        let (label, about) = (text(&option["label"]), text(&option["description"]));
+        words += &match about.is_empty() {
+            true => format!("\n- {label}"),
+            false => format!("\n- {label}: {about}"),
+        };
+        labels.push(label);
+    }
+    let asked = Question::new(words);
+    match labels.is_empty() {
+        true => asked,
+        // Its own words are an answer too.
+        false => asked.schema(json!({"type": "string", "examples": labels})),
+    }
+}

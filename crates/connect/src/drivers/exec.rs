@@ -1,0 +1,200 @@
+//! `exec`: any command. One process for each message; what it prints is the answer.
+//!
+//! The prompt comes on standard input, which then ends, or stands in place of `{prompt}` in an argument. What the command
+//! prints is text as it comes; what it complains about is status; an exit code other than 0 is a crash. With
+//! [`Format::Jsonl`] it reads and prints lines of JSON instead, see [`lines`].
+
+pub mod lines;
+
+use jackfield_sdk::Failure;
+use serde_json::Value;
+use tokio::{
+    io::AsyncWriteExt as _,
+    process::{ChildStdin, ChildStdout},
+};
+
+use self::lines::Spoken;
+use crate::{
+    Driver, Exit, Line, Lines, Output, Pieces, Process, Reaper, Said, Spec, Turn, Voice, Working,
+    inlet::Inlet,
+    process::{CRASHED, too_long},
+};
+
+/// What stands for the prompt in an argument.
+const PROMPT: &str = "{prompt}";
+
+/// What a command reads and prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// The prompt, and text.
+    #[default]
+    Text,
+    /// Lines of JSON, both ways.
+    Jsonl,
+}
+
+/// Any command.
+#[derive(Debug)]
+pub struct Exec {
+    /// What to start; the turn says where.
+    spec: Spec,
+    format: Format,
+    reaper: Reaper,
+}
+
+impl Exec {
+    /// This command.
+    pub fn new(spec: Spec, format: Format, reaper: Reaper) -> Self {
+        Self {
+            spec: Spec {
+                complaints: true,
+                ..spec
+            },
+            format,
+            reaper,
+        }
+    }
+
+    /// What to start for a turn.
+    fn spec_for(&self, turn: &Turn) -> Spec {
+        let prompt = turn.prompt();
+        let args = self.spec.args.iter();
+        Spec {
+            args: args.map(|arg| arg.replace(PROMPT, &prompt)).collect(),
+            dir: turn.dir.clone(),
+            env: turn.env.clone(),
+            ..self.spec.clone()
+        }
+    }
+
+    /// What it reads, unless that is an argument.
+    fn first_words(&self, turn: &Turn) -> String {
+        let is_argument = self.spec.args.iter().any(|arg| arg.contains(PROMPT));
+        match is_argument {
+            true => String::new(),
+            false => turn.prompt(),
+        }
+    }
+
+    async fn run(&self, turn: Turn, voice: Voice) -> Result<(), Failure> {
+        let mut process = Process::start(&self.spec_for(&turn), &self.reaper)?;
+        let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(Failure::new(CRASHED, "the command cannot be spoken to"));
+        };
+        let exited = process.exited();
+        let answer = async {
+            match self.format {
+                Format::Text => {
+                    let words = self.first_words(&turn);
+                    let ((), said) = tokio::join!(tell(stdin, &words), text(stdout, &voice));
+                    said
+                }
+                Format::Jsonl => {
+                    let mut inlet = Inlet::new(stdin);
+                    inlet.put(&lines::message(&turn));
+                    converse(inlet, stdout, exited, &voice).await
+                }
+            }
+        };
+        tokio::try_join!(answer, complaints(&mut process, &voice))?;
+        if process.exit().await.is_success() {
+            return Ok(());
+        }
+        Err(process.crash("the command").await)
+    }
+}
+
+impl Driver for Exec {
+    fn kind(&self) -> &'static str {
+        "exec"
+    }
+
+    fn check(&self) -> Working<'_> {
+        Box::pin(async { self.spec.find().map(drop) })
+    }
+
+    fn work(&self, turn: Turn, voice: Voice) -> Working<'_> {
+        Box::pin(self.run(turn, voice))
+    }
+}
+
+/// Says the prompt and ends the input. A command that does not read to the end is free to do so.
+async fn tell(mut stdin: ChildStdin, words: &str) {
+    stdin.write_all(words.as_bytes()).await.ok();
+}
+
+async fn text(stdout: Output<ChildStdout>, voice: &Voice) -> Result<(), Failure> {
+    let mut pieces = Pieces::new(stdout);
+    while let Some(piece) = pieces.next().await.map_err(|error| unreadable(&error))? {
+        voice.say(Said::Text(piece)).await?;
+    }
+    Ok(())
+}
+
+async fn complaints(process: &mut Process, voice: &Voice) -> Result<(), Failure> {
+    while let Some(line) = process.complaint().await {
+        if !line.trim().is_empty() {
+            voice.say(Said::Status(line)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads lines of JSON, and writes the answers to what they ask.
+async fn converse(
+    mut inlet: Inlet,
+    stdout: Output<ChildStdout>,
+    exited: impl Future<Output = Exit>,
+    voice: &Voice,
+) -> Result<(), Failure> {
+    let mut source = Lines::new(stdout);
+    let mut failed = None;
+    tokio::pin!(exited);
+    loop {
+        let line = tokio::select! {
+            line = source.next() => line.map_err(|error| unreadable(&error))?,
+            () = inlet.write() => continue,
+        };
+        let spoken = match line {
+            None => return failed.map_or(Ok(()), Err),
+            Some(Line::Text(line)) => lines::read(&line),
+            Some(Line::TooLong { bytes }) => Spoken::Said(Said::Status(too_long(bytes))),
+        };
+        let asked = match spoken {
+            Spoken::Nothing => continue,
+            Spoken::Said(said) => {
+                voice.say(said).await?;
+                continue;
+            }
+            Spoken::Failed(failure) => {
+                failed.get_or_insert(failure);
+                continue;
+            }
+            asked => asked,
+        };
+        // Nobody needs an answer for a command that is gone.
+        tokio::select! {
+            answer = answer(asked, voice) => inlet.put(&answer?),
+            _ = &mut exited => {}
+        }
+    }
+}
+
+/// Asks what a command asks, and tells the answer as a line.
+async fn answer(asked: Spoken, voice: &Voice) -> Result<Value, Failure> {
+    match asked {
+        Spoken::Approval { tool, arguments } => {
+            let decision = voice.approve(&tool, arguments).await?;
+            Ok(lines::decision(&decision))
+        }
+        Spoken::Ask(question) => Ok(lines::answer(&voice.ask(question).await?)),
+        Spoken::Said(_) | Spoken::Failed(_) | Spoken::Nothing => Ok(Value::Null),
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> Failure {
+    Failure::new(
+        CRASHED,
+        format!("the command's output cannot be read: {error}"),
+    )
+}

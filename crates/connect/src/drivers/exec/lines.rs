@@ -1,0 +1,218 @@
+//! The lines of JSON that a command prints and reads with `--format jsonl`. Pure.
+//!
+//! It prints our own chunk objects, one on each line; `kind` is `text` if it is left out:
+//!
+//! ```json
+//! {"kind": "text", "text": "a piece of the answer"}
+//! {"kind": "thinking", "text": "its reasoning"}
+//! {"kind": "status", "text": "what it is doing"}
+//! {"kind": "tool_start", "tool_name": "search", "tool_call_id": "t1"}
+//! {"kind": "tool_input", "tool_call_id": "t1", "text": "{\"q\": \"crabs\"}"}
+//! {"kind": "tool_result", "tool_call_id": "t1", "text": "3 hits"}
+//! {"kind": "session", "id": "what it calls the conversation; it gets it again with the next message"}
+//! {"kind": "usage", "usage": {"tokens": 12}}
+//! {"kind": "stop_reason", "text": "end_turn"}
+//! {"kind": "ask", "text": "which one?", "schema": {"type": "string"}}
+//! {"kind": "approval", "tool_name": "delete", "arguments": {"path": "x"}}
+//! {"kind": "error", "code": "quota", "text": "no more today"}
+//! ```
+//!
+//! The first line that it reads is the message, each further one the answer to what it asked:
+//!
+//! ```json
+//! {"kind": "message", "text": "...", "session": "...", "native_session": null, "caller": "alice", "files": []}
+//! {"kind": "answer", "text": "the blue one"}
+//! {"kind": "decision", "approved": false, "reason": "not today"}
+//! ```
+//!
+//! Its input stays open while it runs: a command reads a line, and not up to the end. A line that is no JSON is shown as
+//! status, an object of another kind is left out.
+
+use jackfield_sdk::{Answer, Failure, Question};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Decision, Said, Turn};
+
+/// What a line says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Spoken {
+    /// Something for the caller.
+    Said(Said),
+    /// A question to the caller; the answer is awaited.
+    Ask(Question),
+    /// A question to the owner; the decision is awaited.
+    Approval {
+        /// The tool.
+        tool: String,
+        /// What it is to be used with.
+        arguments: Value,
+    },
+    /// It cannot.
+    Failed(Failure),
+    /// Nothing that we know.
+    Nothing,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Object {
+    kind: Option<String>,
+    text: String,
+    tool_name: String,
+    tool_call_id: String,
+    id: String,
+    code: Option<String>,
+    usage: Value,
+    schema: Option<Value>,
+    arguments: Value,
+}
+
+/// Reads a line that a command printed.
+pub fn read(line: &str) -> Spoken {
+    if line.trim().is_empty() {
+        return Spoken::Nothing;
+    }
+    let Ok(object) = serde_json::from_str::<Object>(line) else {
+        return Spoken::Said(Said::Status(line.to_owned()));
+    };
+    let Object {
+        text,
+        tool_name,
+        tool_call_id,
+        ..
+    } = object;
+    Spoken::Said(match object.kind.as_deref().unwrap_or("text") {
+        "text" => Said::Text(text),
+        "thinking" => Said::Thinking(text),
+        "status" => Said::Status(text),
+        "tool_start" => Said::ToolStart {
+            name: tool_name,
+            id: tool_call_id,
+        },
+        "tool_input" => Said::ToolInput {
+            id: tool_call_id,
+            text,
+        },
+        "tool_result" => Said::ToolResult {
+            id: tool_call_id,
+            text,
+        },
+        "session" if !object.id.is_empty() => Said::Session(object.id),
+        "usage" => Said::Usage(object.usage),
+        "stop_reason" => Said::StopReason(text),
+        "ask" => {
+            let question = Question::new(text);
+            return Spoken::Ask(match object.schema {
+                Some(schema) => question.schema(schema),
+                None => question,
+            });
+        }
+        "approval" => {
+            return Spoken::Approval {
+                tool: tool_name,
+                arguments: object.arguments,
+            };
+        }
+        "error" => {
+            let code = object.code.unwrap_or_else(|| "agent_error".to_owned());
+            return Spoken::Failed(Failure::new(code, text));
+        }
+        _ => return Spoken::Nothing,
+    })
+}
+
+/// The line that tells a command what to do.
+pub fn message(turn: &Turn) -> Value {
+    json!({
+        "kind": "message",
+        "text": turn.message.text,
+        "session": turn.message.session,
+        "native_session": turn.native_session,
+        "caller": turn.message.caller,
+        "files": turn.files,
+    })
+}
+
+/// The line that tells a command what the caller answered.
+pub fn answer(answer: &Answer) -> Value {
+    json!({"kind": "answer", "text": answer.text})
+}
+
+/// The line that tells a command what the owner decided.
+pub fn decision(decision: &Decision) -> Value {
+    json!({"kind": "decision", "approved": decision.approved, "reason": decision.reason})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> Said {
+        match read(line) {
+            Spoken::Said(said) => said,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_kind_of_line_is_what_it_says() {
+        assert_eq!(said(r#"{"text":"a"}"#), Said::Text("a".to_owned()));
+        assert_eq!(
+            said(r#"{"kind":"thinking","text":"b"}"#),
+            Said::Thinking("b".to_owned())
+        );
+        assert_eq!(
+            said(r#"{"kind":"tool_start","tool_name":"search","tool_call_id":"t1"}"#),
+            Said::ToolStart {
+                name: "search".to_owned(),
+                id: "t1".to_owned()
+            }
+        );
+        assert_eq!(
+            said(r#"{"kind":"tool_result","tool_call_id":"t1","text":"3 hits"}"#),
+            Said::ToolResult {
+                id: "t1".to_owned(),
+                text: "3 hits".to_owned()
+            }
+        );
+        assert_eq!(
+            said(r#"{"kind":"session","id":"s"}"#),
+            Said::Session("s".to_owned())
+        );
+        assert_eq!(
+            said(r#"{"kind":"usage","usage":{"tokens":12}}"#),
+            Said::Usage(json!({"tokens": 12}))
+        );
+        assert_eq!(
+            read(r#"{"kind":"approval","tool_name":"rm","arguments":{"path":"x"}}"#),
+            Spoken::Approval {
+                tool: "rm".to_owned(),
+                arguments: json!({"path": "x"})
+            }
+        );
+        assert_eq!(
+            read(r#"{"kind":"ask","text":"which?","schema":{"type":"string"}}"#),
+            Spoken::Ask(Question::new("which?").schema(json!({"type": "string"})))
+        );
+        assert_eq!(
+            read(r#"{"kind":"error","text":"no"}"#),
+            Spoken::Failed(Failure::new("agent_error", "no"))
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_harms_nobody() {
+        for nothing in [
+            "",
+            "  ",
+            r#"{"kind":"song","text":"la"}"#,
+            r#"{"kind":"session"}"#,
+        ] {
+            assert_eq!(read(nothing), Spoken::Nothing, "{nothing}");
+        }
+        for odd in ["Loading model...", "[1]", r#"{"text":1}"#, "{"] {
+            assert_eq!(said(odd), Said::Status(odd.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! `http`: an agent behind HTTP, of one of two kinds.
+//!
+//! If there is a card at `URL/card`, as agents of the peer-to-peer world have it, each message goes to one of its skills:
+//! the one that the caller's `metadata.skill` names, else the first. The path's `{places}` are filled with
+//! `metadata.params`, and with the words where one is left. Data in the message is the body; without any, the words are
+//! put where the skill's input schema wants them.
+//!
+//! Otherwise the URL itself is the agent, and gets each message as
+//! `POST {"message", "session_id", "request_id", "caller", "parts", "metadata"}`.
+//!
+//! The answer may be text, which is passed on as it comes; JSON; lines of JSON or server-sent events, each passed on as
+//! it comes; or any other file. See `answer.rs` for what JSON means.
+
+mod answer;
+mod skill;
+
+use jackfield_sdk::{Failure, File, Skill};
+use jackfield_wire::p2p::{self, Card};
+use parking_lot::Mutex;
+use reqwest::{Method, StatusCode, Url, header::ACCEPT};
+use serde_json::{Value, json};
+
+use self::answer::Meaning;
+use super::web::{self, Body, Events, Key, Web};
+use crate::{Driver, Introduction, Said, Turn, Voice, Working, process::CRASHED};
+
+/// What is understood, the liveliest first.
+const UNDERSTOOD: &str =
+    "text/event-stream, application/x-ndjson, application/json;q=0.9, text/plain;q=0.8, */*;q=0.1";
+/// The largest JSON that comes whole, and the largest file: what the hub takes at once, less its frame in base64.
+const LARGEST: usize = 5 << 20;
+/// The longest complaint that is read.
+const LONGEST_COMPLAINT: usize = 64 << 10;
+
+/// How the agent is spoken to.
+#[derive(Debug, Clone, Default)]
+pub struct HttpSettings {
+    /// Where it is.
+    pub url: String,
+    /// The variable of the environment that holds a bearer token for it, if it wants one.
+    pub key_env: Option<String>,
+}
+
+/// An agent behind HTTP.
+#[derive(Debug)]
+pub struct Http {
+    web: Web,
+    url: Url,
+    key_env: Option<String>,
+    /// Its card, if it has one, once that was looked up.
+    card: Mutex<Option<Option<Card>>>,
+}
+
+impl Http {
+    /// This agent. Nobody is asked for anything yet.
+    pub fn new(settings: HttpSettings) -> Result<Self, Failure> {
+        let url = web::typed(&settings.url)?;
+        let key = settings.key_env.as_deref().map(Key::from_env);
+        // People type the address of the card, too.
+        let path = url.path().trim_end_matches('/');
+        let path = path.strip_suffix("/card").unwrap_or(url.path());
+        Ok(Self {
+            web: Web::new(&url, key.unwrap_or_default())?,
+            url: web::at(&url, path),
+            key_env: settings.key_env,
+            card: Mutex::default(),
+        })
+    }
+
+    /// Its card, if it has one.
+    async fn card(&self) -> Result<Option<Card>, Failure> {
+        let known = self.card.lock().clone();
+        match known {
+            Some(card) => Ok(card),
+            None => self.look().await,
+        }
+    }
+
+    async fn look(&self) -> Result<Option<Card>, Failure> {
+        let request = self.web.request(Method::GET, self.below("/card"));
+        let body = self.web.send(request.timeout(web::LOOKING)).await?;
+        let status = body.status();
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return Err(self.refused(status, ""));
+        }
+        let card = match status.is_success() {
+            // What is no card is whatever the agent answers anywhere.
+            true => {
+                let bytes = body.whole(p2p::MAX_CARD).await.unwrap_or_default();
+                let card = p2p::read_card(&bytes).ok();
+                card.filter(|card| !card.skills.is_empty())
+            }
+            false => None,
+        };
+        *self.card.lock() = Some(card.clone());
+        Ok(card)
+    }
+
+    /// A path below the agent's own.
+    fn below(&self, path: &str) -> Url {
+        let base = self.url.path().trim_end_matches('/');
+        web::at(&self.url, &format!("{base}{path}"))
+    }
+
+    async fn turn(&self, turn: Turn, voice: &Voice) -> Result<(), Failure> {
+        let request = match self.card().await? {
+            Some(card) => {
+                let call = skill::call(&card, &turn.message)?;
+                let method = Method::from_bytes(call.method.as_bytes());
+                let method = method.map_err(|_| {
+                    let text = format!("the card names a method that is none: {}", call.method);
+                    Failure::new(CRASHED, text)
+                })?;
+                let request = self.web.request(method, self.below(&call.path));
+                match call.body {
+                    Some(body) => request.json(&body),
+                    None => request,
+                }
+            }
+            None => {
+                let request = self.web.request(Method::POST, self.url.clone());
+                request.json(&message(&turn))
+            }
+        };
+        let body = self.web.send(request.header(ACCEPT, UNDERSTOOD)).await?;
+        if !body.status().is_success() {
+            let status = body.status();
+            let bytes = body.whole(LONGEST_COMPLAINT).await.unwrap_or_default();
+            return Err(self.refused(status, &String::from_utf8_lossy(&bytes)));
+        }
+        self.listen(body, voice).await
+    }
+
+    async fn listen(&self, body: Body, voice: &Voice) -> Result<(), Failure> {
+        let media = body.media().to_owned();
+        match media.as_str() {
+            "text/event-stream" => self.events(body, voice).await,
+            "application/x-ndjson" | "application/jsonl" | "application/x-jsonlines" => {
+                self.json_lines(body, voice).await
+            }
+            media if media == "application/json" || media.ends_with("+json") => {
+                let bytes = body.whole(LARGEST).await?;
+                let value = serde_json::from_slice(&bytes).map_err(|_| {
+                    let text = format!(
+                        "{} says that it answers in JSON, and does not",
+                        self.web.origin()
+                    );
+                    Failure::new(CRASHED, text)
+                })?;
+                self.say(answer::whole(&value), voice).await
+            }
+            media if media.is_empty() || media.starts_with("text/") => {
+                let mut pieces = body.pieces();
+                while let Some(piece) = pieces.next().await? {
+                    voice.say(Said::Text(piece)).await?;
+                }
+                Ok(())
+            }
+            media => {
+                let file = File::bytes(body.whole(LARGEST).await?).mime(media);
+                let file = file.name(format!(
+                    "answer.{}",
+                    media.rsplit('/').next().unwrap_or("bin")
+                ));
+                let attached = voice.reply().attach(file).await;
+                attached.map_err(|error| Failure::new("internal_error", error.to_string()))
+            }
+        }
+    }
+
+    async fn events(&self, body: Body, voice: &Voice) -> Result<(), Failure> {
+        let mut lines = body.lines();
+        let mut events = Events::default();
+        while let Some(line) = lines.next().await? {
+            if let Some(event) = events.line(&line) {
+                if event.data.trim() == "[DONE]" {
+                    return Ok(());
+                }
+                self.say(answer::event(&event.name, &event.data), voice)
+                    .await?;
+            }
+        }
+        match events.last() {
+            Some(event) if event.data.trim() != "[DONE]" => {
+                self.say(answer::event(&event.name, &event.data), voice)
+                    .await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn json_lines(&self, body: Body, voice: &Voice) -> Result<(), Failure> {
+        let mut lines = body.lines();
+        while let Some(line) = lines.next().await? {
+            if !line.trim().is_empty() {
+                self.say(answer::event("", &line), voice).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn say(&self, meaning: Meaning, voice: &Voice) -> Result<(), Failure> {
+        match meaning {
+            Meaning::Said(said) => voice.say(said).await,
+            Meaning::Nothing => Ok(()),
+            Meaning::Failed(failure) => {
+                let text = self.web.complaint(&failure.message);
+                Err(Failure::new(failure.code, text))
+            }
+        }
+    }
+
+    fn refused(&self, status: StatusCode, text: &str) -> Failure {
+        let origin = self.web.origin();
+        let said = self.web.complaint(&answer::complaint(text));
+        let shown = web::status_text(status);
+        match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                let next = match &self.key_env {
+                    Some(name) => format!("mend the token in {name}"),
+                    None => "name the variable with its token by --key-env".to_owned(),
+                };
+                let text = format!("{origin} does not let us in ({shown}); {next}");
+                Failure::new("agent_unauthorized", text)
+            }
+            StatusCode::TOO_MANY_REQUESTS => {
+                let text = format!("{origin} has too much to do: {said}; try again later");
+                Failure::new("agent_busy", text)
+            }
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
+                let text = format!(
+                    "{origin} answers {shown}; give the URL that takes messages by POST, or one with a card below it"
+                );
+                Failure::new(CRASHED, text)
+            }
+            StatusCode::GATEWAY_TIMEOUT => {
+                Failure::new("timeout", format!("{origin} answers {shown}: {said}"))
+            }
+            status if status.is_redirection() => {
+                let text = format!(
+                    "{origin} answers {shown} and leads elsewhere, which is not followed; give the URL where the agent is"
+                );
+                Failure::new(CRASHED, text)
+            }
+            _ => Failure::new("agent_error", format!("{origin} answers {shown}: {said}")),
+        }
+    }
+}
+
+/// What an agent without a card is told.
+fn message(turn: &Turn) -> Value {
+    let message = &turn.message;
+    let mut body = json!({
+        "message": message.text,
+        "session_id": message.session,
+        "request_id": message.request_id,
+    });
+    if let Some(caller) = &message.caller {
+        body["caller"] = caller.as_str().into();
+    }
+    if !message.parts.is_empty() {
+        body["parts"] = message.parts.iter().cloned().map(Value::from).collect();
+    }
+    if let Some(metadata) = &message.metadata {
+        body["metadata"] = metadata.clone();
+    }
+    body
+}
+
+fn introduction(card: &Card) -> Introduction {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let skill = |skill: &p2p::Skill| {
+        let announced = Skill::new(&skill.id).name(&skill.name);
+        match text(&skill.description) {
+            Some(description) => announced.description(description),
+            None => announced,
+        }
+    };
+    Introduction {
+        name: text(&card.name),
+        description: text(&card.description),
+        version: text(&card.version),
+        skills: card.skills.iter().map(skill).collect(),
+    }
+}
+
+impl Driver for Http {
+    fn kind(&self) -> &'static str {
+        "http"
+    }
+
+    fn check(&self) -> Working<'_> {
+        Box::pin(async { self.look().await.map(drop) })
+    }
+
+    fn introduction(&self) -> Introduction {
+        let card = self.card.lock().clone().flatten();
+        card.as_ref().map(introduction).unwrap_or_default()
+    }
+
+    fn work(&self, turn: Turn, voice: Voice) -> Working<'_> {
+        Box::pin(async move { self.turn(turn, &voice).await })
+    }
+}

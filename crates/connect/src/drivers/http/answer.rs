@@ -1,0 +1,167 @@
+//! What JSON in the answer of an HTTP agent means. Pure.
+//!
+//! An object with a `kind` is one of the objects that commands print with `--format jsonl`. Of any other object the first
+//! of a few fields that hold text is what is said; one with an `error` is a failure. What has none of these is said as it
+//! is written.
+
+use jackfield_sdk::Failure;
+use serde_json::Value;
+
+use crate::{
+    Said,
+    drivers::exec::lines::{self, Spoken},
+};
+
+/// Where agents put what they say.
+const WORDS: [&str; 12] = [
+    "text", "delta", "content", "message", "response", "answer", "reply", "output", "result",
+    "token", "chunk", "data",
+];
+/// What an error means that names no code.
+const FAILED: &str = "agent_error";
+
+/// What a piece of an answer means.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Meaning {
+    /// Something for the caller.
+    Said(Said),
+    /// The agent failed.
+    Failed(Failure),
+    /// Nothing.
+    Nothing,
+}
+
+/// What an event of a stream means, or a line of JSON.
+pub(super) fn event(name: &str, data: &str) -> Meaning {
+    let value = serde_json::from_str::<Value>(data);
+    if name == "error" {
+        let text = value.map_or_else(|_| data.to_owned(), |value| complaint_in(&value));
+        return Meaning::Failed(Failure::new(FAILED, text));
+    }
+    match value {
+        Ok(value) => whole(&value),
+        Err(_) if data.is_empty() => Meaning::Nothing,
+        Err(_) => Meaning::Said(Said::Text(data.to_owned())),
+    }
+}
+
+/// What a value means.
+pub(super) fn whole(value: &Value) -> Meaning {
+    let object = match value {
+        Value::Object(object) => object,
+        Value::Null => return Meaning::Nothing,
+        Value::String(text) => return words(text),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => return words(&value.to_string()),
+    };
+    if object.get("kind").is_some_and(Value::is_string) {
+        return match lines::read(&value.to_string()) {
+            Spoken::Said(said) => Meaning::Said(said),
+            Spoken::Failed(failure) => Meaning::Failed(failure),
+            // There is no way back to an agent that has begun to answer.
+            Spoken::Ask(_) | Spoken::Approval { .. } | Spoken::Nothing => Meaning::Nothing,
+        };
+    }
+    if let Some(error) = object.get("error").filter(|error| !error.is_null()) {
+        return Meaning::Failed(Failure::new(FAILED, complaint_in(error)));
+    }
+    match WORDS.iter().find_map(|field| object.get(*field)?.as_str()) {
+        Some(text) => words(text),
+        None => words(&value.to_string()),
+    }
+}
+
+fn words(text: &str) -> Meaning {
+    match text.is_empty() {
+        true => Meaning::Nothing,
+        false => Meaning::Said(Said::Text(text.to_owned())),
+    }
+}
+
+/// What an agent complains about.
+pub(super) fn complaint(text: &str) -> String {
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => complaint_in(&value),
+        Err(_) if text.trim().is_empty() => "it does not say why".to_owned(),
+        Err(_) => text.trim().to_owned(),
+    }
+}
+
+fn complaint_in(value: &Value) -> String {
+    let error = &value["error"];
+    let texts = [
+        value,
+        error,
+        &error["message"],
+        &value["message"],
+        &value["detail"],
+    ];
+    match texts.into_iter().find_map(Value::as_str) {
+        Some(text) => text.to_owned(),
+        None => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Meaning {
+        Meaning::Said(Said::Text(text.to_owned()))
+    }
+
+    fn failed(text: &str) -> Meaning {
+        Meaning::Failed(Failure::new(FAILED, text))
+    }
+
+    #[test]
+    fn words_are_found_where_agents_put_them() {
+        for (data, meaning) in [
+            ("plain words", text("plain words")),
+            (r#""a string""#, text("a string")),
+            (r#"{"response": "hi", "id": 3}"#, text("hi")),
+            (r#"{"delta": "h"}"#, text("h")),
+            (r#"{"temperature": 21}"#, text(r#"{"temperature":21}"#)),
+            ("[1,2]", text("[1,2]")),
+            ("42", text("42")),
+            ("null", Meaning::Nothing),
+            ("", Meaning::Nothing),
+            (r#"{"text": ""}"#, Meaning::Nothing),
+        ] {
+            assert_eq!(event("", data), meaning, "{data}");
+        }
+    }
+
+    #[test]
+    fn objects_with_a_kind_are_those_of_commands() {
+        assert_eq!(
+            event("", r#"{"kind": "thinking", "text": "hm"}"#),
+            Meaning::Said(Said::Thinking("hm".to_owned()))
+        );
+        assert_eq!(
+            event(
+                "",
+                r#"{"kind": "error", "code": "quota", "text": "no more"}"#
+            ),
+            Meaning::Failed(Failure::new("quota", "no more"))
+        );
+        assert_eq!(
+            event("", r#"{"kind": "ask", "text": "which?"}"#),
+            Meaning::Nothing
+        );
+    }
+
+    #[test]
+    fn errors_are_failures_however_they_are_written() {
+        for (name, data, told) in [
+            ("", r#"{"error": "no"}"#, "no"),
+            ("", r#"{"error": {"message": "no", "code": 3}}"#, "no"),
+            ("error", "no", "no"),
+            ("error", r#"{"detail": "no"}"#, "no"),
+        ] {
+            assert_eq!(event(name, data), failed(told), "{data}");
+        }
+        assert_eq!(event("", r#"{"error": null, "text": "x"}"#), text("x"));
+        assert_eq!(complaint(""), "it does not say why");
+        assert_eq!(complaint(r#"{"detail": "Not Found"}"#), "Not Found");
+    }
+}

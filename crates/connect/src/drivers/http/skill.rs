@@ -1,0 +1,201 @@
+//! A message as a request to a skill of a card. Pure. Paths are filled in and checked where the peer-to-peer protocol
+//! does it, so that no word of a caller leads anywhere else.
+
+use jackfield_sdk::{Failure, Message, Part};
+use jackfield_wire::p2p::{Card, Param, Params, Skill, path};
+use serde_json::{Map, Value};
+
+/// A request to a skill.
+#[derive(Debug, PartialEq)]
+pub(super) struct SkillCall {
+    /// How.
+    pub(super) method: String,
+    /// Where, below the agent's own URL.
+    pub(super) path: String,
+    /// With what.
+    pub(super) body: Option<Value>,
+}
+
+/// Fields of an input that stand for what is said.
+const WORDS: [&str; 8] = [
+    "message", "text", "input", "prompt", "query", "question", "goal", "task",
+];
+
+/// The request that a message becomes.
+pub(super) fn call(card: &Card, message: &Message) -> Result<SkillCall, Failure> {
+    let metadata = message.metadata.as_ref().unwrap_or(&Value::Null);
+    let skill = choose(card, metadata)?;
+    let mut params = params_of(&metadata["params"]);
+    let left: Vec<_> = places(&skill.path)
+        .filter(|place| !params.contains_key(*place))
+        .collect();
+    // One place that nobody filled is for the words.
+    let is_said_in_path = left.len() == 1 && !message.text.is_empty();
+    if is_said_in_path {
+        params.insert(left[0].to_owned(), Param::from(message.text.as_str()));
+    }
+    let path = path::expand(&skill.path, &params).map_err(|fault| {
+        let text = format!("skill {}: {fault}; say it in metadata.params", skill.id);
+        Failure::new("invalid_message", text)
+    })?;
+    let has_body = !matches!(skill.method.as_str(), "GET" | "DELETE" | "HEAD");
+    let body = has_body.then(|| body(skill, message, is_said_in_path));
+    Ok(SkillCall {
+        method: skill.method.clone(),
+        path,
+        body: body.flatten(),
+    })
+}
+
+fn choose<'a>(card: &'a Card, metadata: &Value) -> Result<&'a Skill, Failure> {
+    let wanted = metadata["skill"].as_str();
+    let skill = match wanted {
+        Some(id) => card.skills.iter().find(|skill| skill.id == id),
+        None => card.skills.first(),
+    };
+    skill.ok_or_else(|| {
+        let ids: Vec<_> = card.skills.iter().map(|skill| skill.id.as_str()).collect();
+        let wanted = wanted.unwrap_or_default();
+        let text = format!("there is no skill {wanted:?}; there are {}", ids.join(", "));
+        Failure::new("invalid_message", text)
+    })
+}
+
+fn params_of(params: &Value) -> Params {
+    let pairs = params.as_object().into_iter().flatten();
+    let pairs = pairs.filter_map(|(name, value)| {
+        let param = match value {
+            Value::String(text) => Param::Text(text.clone()),
+            Value::Number(number) => Param::Number(number.to_string().into()),
+            Value::Bool(flag) => Param::Flag(*flag),
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        };
+        Some((name.clone(), param))
+    });
+    pairs.collect()
+}
+
+/// The places in a path, as far as it is one.
+fn places(template: &str) -> impl Iterator<Item = &str> {
+    template
+        .split('{')
+        .skip(1)
+        .filter_map(|rest| rest.split_once('}'))
+        .map(|(name, _)| name)
+}
+
+fn body(skill: &Skill, message: &Message, is_said_in_path: bool) -> Option<Value> {
+    let data = message.parts.iter().find_map(|part| match part {
+        Part::Data(data) => Some(data.clone()),
+        Part::Text(_) | Part::File(_) => None,
+    });
+    if data.is_some() || is_said_in_path {
+        return data;
+    }
+    let schema = skill.input_schema.as_deref();
+    let schema = schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+    let schema = schema.unwrap_or_default();
+    let said = Value::from(message.text.as_str());
+    if schema["type"] == "string" {
+        return Some(said);
+    }
+    let field = field_for_words(&schema).unwrap_or("message");
+    Some(Map::from_iter([(field.to_owned(), said)]).into())
+}
+
+/// The field of an input in which words are wanted: one that is called so, else the only text that must be there.
+fn field_for_words(schema: &Value) -> Option<&str> {
+    let fields = schema["properties"].as_object()?;
+    if let Some(known) = WORDS.into_iter().find(|field| fields.contains_key(*field)) {
+        return Some(known);
+    }
+    let required = schema["required"].as_array()?;
+    let mut texts = required
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|field| fields.get(*field).is_some_and(|it| it["type"] == "string"));
+    let only = texts.next()?;
+    texts.next().is_none().then_some(only)
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_wire::p2p::read_card;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A card as an agent of the seed's SDK serves it.
+    fn card() -> Card {
+        let card = json!({
+            "name": "weather", "version": "1.0", "description": "tells the weather",
+            "skills": [
+                {"id": "ask", "name": "Ask", "description": "", "path": "/{goal}", "method": "POST"},
+                {"id": "forecast", "name": "Forecast", "path": "/forecast/{city}", "method": "GET"},
+                {"id": "report", "name": "Report", "path": "report", "method": "post",
+                 "input_schema": {"type": "object", "properties": {"place": {"type": "string"}, "days": {"type": "integer"}}, "required": ["place"]}},
+                {"id": "say", "name": "Say", "path": "/say", "input_schema": {"type": "string"}},
+            ],
+        });
+        read_card(card.to_string().as_bytes()).unwrap()
+    }
+
+    fn message(text: &str, metadata: Value, data: Option<Value>) -> Message {
+        let mut message = Message::default();
+        message.text = text.to_owned();
+        message.parts = vec![Part::Text(text.to_owned())];
+        message.parts.extend(data.map(Part::Data));
+        message.metadata = Some(metadata);
+        message
+    }
+
+    fn called(message: &Message) -> (String, String, Option<Value>) {
+        let call = call(&card(), message).unwrap();
+        (call.method, call.path, call.body)
+    }
+
+    #[test]
+    fn the_first_skill_is_called_and_words_fill_the_place_in_its_path() {
+        assert_eq!(
+            called(&message("is it warm? ../x", Value::Null, None)),
+            ("POST".into(), "/is%20it%20warm%3F%20..%2Fx".into(), None)
+        );
+    }
+
+    #[test]
+    fn a_skill_that_is_named_is_called_with_what_is_given_for_it() {
+        let metadata = json!({"skill": "forecast", "params": {"city": "Rome"}});
+        assert_eq!(
+            called(&message("", metadata, None)),
+            ("GET".into(), "/forecast/Rome".into(), None)
+        );
+        let data = json!({"place": "Rome", "days": 2});
+        assert_eq!(
+            called(&message("", json!({"skill": "report"}), Some(data.clone()))),
+            ("POST".into(), "/report".into(), Some(data))
+        );
+    }
+
+    #[test]
+    fn words_are_put_where_the_schema_wants_them() {
+        let body = |skill: &str| called(&message("Rome", json!({"skill": skill}), None)).2;
+        assert_eq!(body("report"), Some(json!({"place": "Rome"})));
+        assert_eq!(body("say"), Some(json!("Rome")));
+    }
+
+    #[test]
+    fn what_cannot_be_called_is_told_with_what_can() {
+        let failure = |metadata| call(&card(), &message("", metadata, None)).unwrap_err();
+        let unknown = failure(json!({"skill": "dance"}));
+        assert_eq!(unknown.code, "invalid_message");
+        assert!(
+            unknown.message.contains("ask, forecast, report"),
+            "{}",
+            unknown.message
+        );
+        let empty = failure(json!({"skill": "forecast"}));
+        assert!(empty.message.contains("city"), "{}", empty.message);
+        let escape = json!({"skill": "forecast", "params": {"city": ".."}});
+        assert_eq!(failure(escape).code, "invalid_message");
+    }
+}

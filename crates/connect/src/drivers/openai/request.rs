@@ -1,0 +1,158 @@
+//! A turn as a request for a chat completion.
+
+use std::path::Path;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use jackfield_sdk::Part;
+use serde_json::{Value, json};
+
+use super::history::Saying;
+use crate::{Turn, drivers::media};
+
+/// The largest picture that goes along.
+const LARGEST_PICTURE: u64 = 5 << 20;
+/// The largest text file that goes along.
+const LARGEST_TEXT: u64 = 256 << 10;
+
+/// The words of a turn: what is said, and data.
+pub(super) fn words(turn: &Turn) -> String {
+    let mut words = vec![turn.message.text.clone()];
+    for part in &turn.message.parts {
+        if let Part::Data(data) = part {
+            words.push(data.to_string());
+        }
+    }
+    words.retain(|words| !words.is_empty());
+    words.join("\n")
+}
+
+/// What the model is told in a turn: words, with the files that it can read.
+pub(super) async fn prompt(turn: &Turn) -> Value {
+    let mut text = words(turn);
+    let mut pictures = Vec::new();
+    for file in &turn.files {
+        match read(file).await {
+            Attached::Picture(url) => {
+                pictures.push(json!({"type": "image_url", "image_url": {"url": url}}));
+            }
+            Attached::Text(content) => {
+                text = format!("{text}\n\n--- {} ---\n{content}", name(file));
+            }
+            Attached::Unreadable => {
+                text = format!("{text}\n\n(The file {} cannot be shown here.)", name(file));
+            }
+        }
+    }
+    if pictures.is_empty() {
+        return text.into();
+    }
+    pictures.insert(0, json!({"type": "text", "text": text}));
+    pictures.into()
+}
+
+enum Attached {
+    Picture(String),
+    Text(String),
+    Unreadable,
+}
+
+async fn read(file: &Path) -> Attached {
+    let picture = media::of(file).filter(|mime| mime.starts_with("image/"));
+    let largest = if picture.is_some() {
+        LARGEST_PICTURE
+    } else {
+        LARGEST_TEXT
+    };
+    let size = tokio::fs::metadata(file).await.map(|file| file.len());
+    if size.is_ok_and(|size| size <= largest)
+        && let Ok(bytes) = tokio::fs::read(file).await
+    {
+        if let Some(mime) = picture {
+            let data = BASE64_STANDARD.encode(bytes);
+            return Attached::Picture(format!("data:{mime};base64,{data}"));
+        }
+        if let Ok(text) = String::from_utf8(bytes) {
+            return Attached::Text(text);
+        }
+    }
+    Attached::Unreadable
+}
+
+fn name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// The body of a request.
+pub(super) fn body(model: &str, system: Option<&str>, history: &[Saying], prompt: &Value) -> Value {
+    let system = system.map(|text| json!({"role": "system", "content": text}));
+    let before = history.iter().map(|saying| json!(saying));
+    let prompt = json!({"role": "user", "content": prompt});
+    let messages: Vec<Value> = system.into_iter().chain(before).chain([prompt]).collect();
+    json!({
+        "model": model,
+        "messages": messages,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_sdk::Message;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn files_that_a_model_can_read_go_along() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        let mut message = Message::default();
+        message.text = "look".to_owned();
+        message.parts = vec![Part::Text("look".to_owned()), Part::Data(json!({"n": 1}))];
+        let mut turn = Turn {
+            message,
+            files: vec![write("a.rs", b"fn"), write("b.bin", b"\xff\x00")],
+            native_session: None,
+            dir: folder.path().to_owned(),
+            env: Vec::new(),
+            mcp: None,
+        };
+        let text = "look\n{\"n\":1}\n\n--- a.rs ---\nfn\n\n(The file b.bin cannot be shown here.)";
+        assert_eq!(prompt(&turn).await, json!(text));
+        turn.files = vec![write("p.png", b"hi!")];
+        assert_eq!(
+            prompt(&turn).await,
+            json!([
+                {"type": "text", "text": "look\n{\"n\":1}"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGkh"}},
+            ])
+        );
+    }
+
+    #[test]
+    fn a_request_has_the_whole_conversation_in_order() {
+        let history = [
+            Saying::user("hi".to_owned()),
+            Saying::assistant("hello".to_owned()),
+        ];
+        assert_eq!(
+            body("m", Some("be brief"), &history, &json!("and now?")),
+            json!({
+                "model": "m",
+                "messages": [
+                    {"role": "system", "content": "be brief"},
+                    {"role": "user", "content": "hi"},
+                    {"role": "assistant", "content": "hello"},
+                    {"role": "user", "content": "and now?"},
+                ],
+                "stream": true,
+                "stream_options": {"include_usage": true},
+            })
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! What a server of chat completions says, as things said. Pure; keeps the words, and what is said at the end.
+
+use jackfield_sdk::Failure;
+use serde_json::Value;
+
+use crate::{Said, process::CRASHED};
+
+/// How many calls of tools in one answer are told apart.
+const MOST_TOOLS: usize = 1024;
+/// How much of what makes no sense is shown.
+const SHOWN: usize = 200;
+
+/// An answer as far as it was heard.
+#[derive(Debug, Default)]
+pub(super) struct Hearing {
+    words: String,
+    /// The ids of the calls of tools, by their place in the answer.
+    tools: Vec<(u64, String)>,
+    usage: Option<Value>,
+    finish: Option<String>,
+    is_over: bool,
+}
+
+impl Hearing {
+    /// What a piece of the answer says: the data of an event, or the whole answer of a server that does not stream.
+    pub(super) fn hear(&mut self, data: &str) -> Result<Vec<Said>, Failure> {
+        let data = data.trim();
+        if data == "[DONE]" {
+            self.is_over = true;
+            return Ok(Vec::new());
+        }
+        let piece: Value = serde_json::from_str(data).map_err(|_| nonsense(data))?;
+        if let Some(error) = piece.get("error").filter(|error| !error.is_null()) {
+            return Err(Failure::new("agent_error", complaint_in(error)));
+        }
+        if let Some(usage) = piece.get("usage").filter(|usage| usage.is_object()) {
+            self.usage = Some(usage.clone());
+        }
+        let Some(choices) = piece.get("choices") else {
+            return match self.usage {
+                Some(_) => Ok(Vec::new()),
+                None => Err(nonsense(data)),
+            };
+        };
+        let mut said = Vec::new();
+        // Others than the first were not asked for.
+        let choice = &choices[0];
+        for delta in [&choice["delta"], &choice["message"]] {
+            self.delta(delta, &mut said);
+        }
+        if let Some(reason) = choice["finish_reason"].as_str() {
+            self.finish = Some(reason.to_owned());
+        }
+        Ok(said)
+    }
+
+    fn delta(&mut self, delta: &Value, said: &mut Vec<Said>) {
+        let thoughts = [&delta["reasoning_content"], &delta["reasoning"]];
+        if let Some(thought) = thoughts.into_iter().find_map(filled) {
+            said.push(Said::Thinking(thought.to_owned()));
+        }
+        for words in [&delta["content"], &delta["refusal"]] {
+            let words = text_of(words);
+            if !words.is_empty() {
+                self.words.push_str(&words);
+                said.push(Said::Text(words));
+            }
+        }
+        let calls = delta["tool_calls"].as_array().into_iter().flatten();
+        for (at, call) in calls.enumerate() {
+            self.tool(at, call, said);
+        }
+    }
+
+    fn tool(&mut self, at: usize, call: &Value, said: &mut Vec<Said>) {
+        let index = call["index"].as_u64().unwrap_or(at as u64);
+        let function = &call["function"];
+        let known = self.tools.iter().rfind(|(known, _)| *known == index);
+        let id = match (known, filled(&call["id"])) {
+            // Some give every call the same place.
+            (Some((_, known)), None) => known.clone(),
+            (Some((_, known)), Some(id)) if known == id => known.clone(),
+            (_, id) => {
+                if self.tools.len() >= MOST_TOOLS {
+                    return;
+                }
+                let id = id.map_or_else(|| format!("call-{index}"), str::to_owned);
+                self.tools.push((index, id.clone()));
+                let name = function["name"].as_str().unwrap_or("tool").to_owned();
+                said.push(Said::ToolStart {
+                    name,
+                    id: id.clone(),
+                });
+                id
+            }
+        };
+        let text = match &function["arguments"] {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        if !text.is_empty() {
+            said.push(Said::ToolInput { id, text });
+        }
+    }
+
+    /// Whether the server said that nothing more comes.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// What is said at the end, and all words of the answer. An answer that just stops is none.
+    pub(super) fn end(self, origin: &str) -> Result<(Vec<Said>, String), Failure> {
+        if self.finish.is_none() && !self.is_over {
+            let text = format!("the answer of {origin} broke off before its end");
+            return Err(Failure::new(CRASHED, text));
+        }
+        let usage = self.usage.map(Said::Usage);
+        let reason = self.finish.map(Said::StopReason);
+        Ok((usage.into_iter().chain(reason).collect(), self.words))
+    }
+}
+
+/// The models in a list of them, if it is one.
+pub(super) fn models(text: &str) -> Option<Vec<String>> {
+    let list: Value = serde_json::from_str(text).ok()?;
+    let models = list["data"].as_array()?;
+    let ids = models.iter().filter_map(|model| filled(&model["id"]));
+    Some(ids.map(str::to_owned).collect())
+}
+
+/// What a server complains about.
+pub(super) fn complaint(text: &str) -> String {
+    match serde_json::from_str::<Value>(text) {
+        Ok(body) => match body.get("error") {
+            Some(error) => complaint_in(error),
+            None => complaint_in(&body),
+        },
+        Err(_) if text.trim().is_empty() => "it does not say why".to_owned(),
+        Err(_) => text.trim().to_owned(),
+    }
+}
+
+fn complaint_in(error: &Value) -> String {
+    let texts = [error, &error["message"], &error["detail"]];
+    match texts.into_iter().find_map(Value::as_str) {
+        Some(text) => text.to_owned(),
+        None => error.to_string(),
+    }
+}
+
+fn nonsense(data: &str) -> Failure {
+    let shown = &data[..data.floor_char_boundary(SHOWN)];
+    let text = format!("the server's answer makes no sense: {shown}");
+    Failure::new(CRASHED, text)
+}
+
+fn filled(value: &Value) -> Option<&str> {
+    value.as_str().filter(|text| !text.is_empty())
+}
+
+/// Words, which may come in parts.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect()
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! HTTP to the one server that the operator typed: no redirects, limits on time and size, and texts for what goes wrong
+//! that name the next step and never a key.
+//!
+//! `body.rs` reads answers, `events.rs` streams of events in them.
+
+mod body;
+mod events;
+
+use std::{error::Error, fmt, time::Duration};
+
+use jackfield_sdk::Failure;
+use reqwest::{Client, RequestBuilder, StatusCode, Url, redirect};
+
+pub(super) use self::{body::Body, events::Events};
+use crate::process::CRASHED;
+
+/// How long the way to the server may take.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// How long a look at what the server offers may take.
+pub(super) const LOOKING: Duration = Duration::from_secs(10);
+/// How much of what a server complains about is told.
+const COMPLAINT: usize = 2 << 10;
+
+/// A key that is shown to the server and to nobody else.
+#[derive(Clone, Default)]
+pub(super) struct Key(Option<String>);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Key(…)" } else { "Key" })
+    }
+}
+
+impl Key {
+    /// The key in this variable of the environment.
+    pub(super) fn from_env(name: &str) -> Self {
+        Self::new(std::env::var(name).ok())
+    }
+
+    fn new(key: Option<String>) -> Self {
+        let key = key.map(|key| key.trim().to_owned());
+        Self(key.filter(|key| !key.is_empty()))
+    }
+
+    /// The text without the key, should somebody have repeated it.
+    pub(super) fn hidden(&self, text: &str) -> String {
+        match &self.0 {
+            Some(key) => text.replace(key.as_str(), "***"),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// The way to the server.
+#[derive(Debug, Clone)]
+pub(super) struct Web {
+    client: Client,
+    key: Key,
+    /// The server, for people.
+    origin: String,
+}
+
+impl Web {
+    /// The way to this URL's server.
+    pub(super) fn new(url: &Url, key: Key) -> Result<Self, Failure> {
+        let mut client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(CONNECTING);
+        // No proxy reaches this machine's own servers.
+        if is_here(url) {
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|error| {
+            let text = format!("cannot make an HTTP client: {}", why(error));
+            Failure::new("internal_error", text)
+        })?;
+        Ok(Self {
+            client,
+            key,
+            origin: url.origin().ascii_serialization(),
+        })
+    }
+
+    /// The server, for people.
+    pub(super) fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// A request with the key, to be filled in and [sent](Self::send).
+    pub(super) fn request(&self, method: reqwest::Method, url: Url) -> RequestBuilder {
+        let request = self.client.request(method, url);
+        match &self.key.0 {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        }
+    }
+
+    /// Sends a request. What comes back may be an error of the server's.
+    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Body, Failure> {
+        let sent = tokio::time::timeout(body::QUIET, request.send()).await;
+        let response = match sent {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
+                let text = format!(
+                    "cannot reach {}: {}; start the server, or mend the URL",
+                    self.origin,
+                    self.key.hidden(&why(error))
+                );
+                return Err(Failure::new(CRASHED, text));
+            }
+            Err(_) => return Err(body::quiet(&self.origin)),
+        };
+        Ok(Body::new(response, self.origin.clone()))
+    }
+
+    /// What a server complained about, cut to what people read, without the key.
+    pub(super) fn complaint(&self, text: &str) -> String {
+        let text = self.key.hidden(text.trim());
+        text[..text.floor_char_boundary(COMPLAINT)].to_owned()
+    }
+}
+
+/// The text of a status, for people.
+pub(super) fn status_text(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
+}
+
+/// Reads a URL that the operator typed.
+pub(super) fn typed(url: &str) -> Result<Url, Failure> {
+    let read = Url::parse(url.trim()).ok();
+    read.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(|| {
+            let text = "the URL of the agent must be http://HOST… or https://HOST…";
+            Failure::new("invalid_message", text)
+        })
+}
+
+/// The same server, another path.
+pub(super) fn at(url: &Url, path: &str) -> Url {
+    let mut url = url.clone();
+    url.set_path(path);
+    url.set_fragment(None);
+    url
+}
+
+fn is_here(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host
+            .parse()
+            .is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+}
+
+/// Why a request failed: the first cause, without the URL, which may hold a secret.
+pub(super) fn why(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut cause: &dyn Error = &error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_shown_to_nobody() {
+        let key = Key::new(Some(" sk-secret\n".to_owned()));
+        assert!(!format!("{key:?}").contains("sk-"));
+        assert_eq!(key.hidden("bad key sk-secret!"), "bad key ***!");
+        let empty = Key::new(Some("  ".to_owned()));
+        assert_eq!(empty.hidden("as it is"), "as it is");
+    }
+
+    #[test]
+    fn only_urls_of_servers_are_taken() {
+        for bad in ["", "localhost:11434", "ftp://x/", "/chat"] {
+            assert!(typed(bad).is_err(), "{bad}");
+        }
+        let url = typed(" http://h:1/v1 ").unwrap();
+        assert_eq!(at(&url, "/v1/models").as_str(), "http://h:1/v1/models");
+    }
+
+    #[test]
+    fn this_machine_is_known_by_its_names() {
+        for (url, is_local) in [
+            ("http://localhost:1", true),
+            ("http://127.0.0.1", true),
+            ("http://[::1]:8", true),
+            ("http://10.0.0.1", false),
+            ("https://localhost.example", false),
+        ] {
+            assert_eq!(is_here(&Url::parse(url).unwrap()), is_local, "{url}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The answer of a server, read as it comes: as lines, as pieces of text, or whole. Bounded in bytes and in silence.
+
+use std::{io, pin::Pin, time::Duration};
+
+use futures_util::StreamExt as _;
+use jackfield_sdk::Failure;
+use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio_util::io::StreamReader;
+
+use crate::{
+    lines::{Line, Lines, Pieces},
+    process::CRASHED,
+};
+
+/// How long a server may stay silent: a model that is loaded first takes minutes.
+pub(super) const QUIET: Duration = Duration::from_secs(600);
+/// The longest answer: more than any model says, and an end to what has none.
+const LONGEST: usize = 64 << 20;
+/// The longest line in it: what the hub takes at once.
+const LONGEST_LINE: usize = 8 << 20;
+
+type Source = Pin<Box<dyn AsyncRead + Send>>;
+
+/// An answer whose body has not been read.
+pub(in crate::drivers) struct Body {
+    status: StatusCode,
+    media: String,
+    origin: String,
+    source: Source,
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body")
+            .field("status", &self.status)
+            .field("media", &self.media)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Body {
+    pub(super) fn new(response: Response, origin: String) -> Self {
+        let status = response.status();
+        let media = response.headers().get(CONTENT_TYPE);
+        let media = media.and_then(|media| media.to_str().ok()).unwrap_or("");
+        let media = media.split(';').next().unwrap_or_default().trim();
+        let media = media.to_ascii_lowercase();
+        let mut left = LONGEST;
+        let bytes = response.bytes_stream().map(move |bytes| {
+            let bytes = bytes.map_err(|error| io::Error::other(super::why(error)))?;
+            let rest = left.checked_sub(bytes.len());
+            left = rest.ok_or(io::ErrorKind::FileTooLarge)?;
+            Ok::<_, io::Error>(bytes)
+        });
+        Self {
+            status,
+            media,
+            origin,
+            source: Box::pin(StreamReader::new(bytes)),
+        }
+    }
+
+    pub(in crate::drivers) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Its media type, in lower case and without parameters.
+    pub(in crate::drivers) fn media(&self) -> &str {
+        &self.media
+    }
+
+    /// All of it, if it is no longer than this.
+    pub(in crate::drivers) async fn whole(self, longest: usize) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        let mut source = self.source.take(longest as u64 + 1);
+        while read(&self.origin, source.read_buf(&mut bytes)).await? > 0 {}
+        if bytes.len() > longest {
+            return Err(too_much(&self.origin));
+        }
+        Ok(bytes)
+    }
+
+    /// Its lines, as they come.
+    pub(in crate::drivers) fn lines(self) -> BodyLines {
+        BodyLines {
+            lines: Lines::at_most(self.source, LONGEST_LINE),
+            origin: self.origin,
+        }
+    }
+
+    /// Its text, as it comes.
+    pub(in crate::drivers) fn pieces(self) -> BodyPieces {
+        BodyPieces {
+            pieces: Pieces::new(self.source),
+            origin: self.origin,
+        }
+    }
+}
+
+/// The lines of an answer.
+pub(in crate::drivers) struct BodyLines {
+    lines: Lines<Source>,
+    origin: String,
+}
+
+impl BodyLines {
+    /// The next line; nothing at the end.
+    pub(in crate::drivers) async fn next(&mut self) -> Result<Option<String>, Failure> {
+        match read(&self.origin, self.lines.next()).await? {
+            Some(Line::Text(line)) => Ok(Some(line)),
+            Some(Line::TooLong { .. }) => Err(too_much(&self.origin)),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The text of an answer.
+pub(in crate::drivers) struct BodyPieces {
+    pieces: Pieces<Source>,
+    origin: String,
+}
+
+impl BodyPieces {
+    /// The next piece; nothing at the end.
+    pub(in crate::drivers) async fn next(&mut self) -> Result<Option<String>, Failure> {
+        read(&self.origin, self.pieces.next()).await
+    }
+}
+
+/// Reads more, if more comes in time.
+async fn read<T>(origin: &str, more: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
+    match tokio::time::timeout(QUIET, more).await {
+        Ok(Ok(more)) => Ok(more),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::FileTooLarge => Err(too_much(origin)),
+        Ok(Err(error)) => Err(broken(origin, &error)),
+        Err(_) => Err(quiet(origin)),
+    }
+}
+
+pub(super) fn quiet(origin: &str) -> Failure {
+    let minutes = QUIET.as_secs() / 60;
+    let text = format!("{origin} said nothing for {minutes} minutes");
+    Failure::new("timeout", text)
+}
+
+/// The answer is longer than anything that is wanted.
+fn too_much(origin: &str) -> Failure {
+    let text = format!("{origin} says more than is taken of one answer; it was cut off");
+    Failure::new(CRASHED, text)
+}
+
+fn broken(origin: &str, error: &io::Error) -> Failure {
+    let text = format!("the answer of {origin} broke off: {error}");
+    Failure::new(CRASHED, text)
+}

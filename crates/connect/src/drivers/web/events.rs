@@ -1,0 +1,76 @@
+//! Server-sent events in an answer, line by line. Pure. What has no end of event is no event, as the standard says.
+
+/// An event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::drivers) struct Event {
+    /// Its name; empty for most.
+    pub(in crate::drivers) name: String,
+    /// What it says.
+    pub(in crate::drivers) data: String,
+}
+
+/// The event that is being read.
+#[derive(Debug, Default)]
+pub(in crate::drivers) struct Events {
+    name: String,
+    data: Option<String>,
+}
+
+impl Events {
+    /// Takes a line; gives the event that ends with it.
+    pub(in crate::drivers) fn line(&mut self, line: &str) -> Option<Event> {
+        if line.is_empty() {
+            let name = std::mem::take(&mut self.name);
+            let data = self.data.take()?;
+            return Some(Event { name, data });
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => match &mut self.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => self.data = Some(value.to_owned()),
+            },
+            "event" => value.clone_into(&mut self.name),
+            // Comments, and what only a reader needs that comes again.
+            _ => {}
+        }
+        None
+    }
+
+    /// The event that was being read when the answer ended. Some servers leave out the last empty line.
+    pub(in crate::drivers) fn last(mut self) -> Option<Event> {
+        self.line("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(text: &str) -> Vec<(String, String)> {
+        let mut reading = Events::default();
+        let mut all: Vec<_> = text.lines().filter_map(|line| reading.line(line)).collect();
+        all.extend(reading.last());
+        all.into_iter()
+            .map(|event| (event.name, event.data))
+            .collect()
+    }
+
+    fn event(name: &str, data: &str) -> (String, String) {
+        (name.to_owned(), data.to_owned())
+    }
+
+    #[test]
+    fn events_are_read_as_the_standard_says() {
+        assert_eq!(
+            events(
+                ": hello\n\nevent: error\ndata: one\ndata:two\nid: 4\nretry: 3\n\nevent: lost\n\ndata\n\ndata: end"
+            ),
+            [event("error", "one\ntwo"), event("", ""), event("", "end")]
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! The folder that the processes of a machine share, and what is done in it under its lock.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::line::Line;
+
+/// What the file of a member's line is called after its number.
+const LINE: &str = "line";
+
+/// The folder.
+#[derive(Debug)]
+pub(super) struct Folder {
+    dir: PathBuf,
+}
+
+impl Folder {
+    pub(super) fn open(dir: PathBuf) -> io::Result<Self> {
+        for part in ["members", "places"] {
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).mode(0o700).create(dir.join(part))?;
+        }
+        Ok(Self { dir })
+    }
+
+    /// The folder for a moment; nothing if another has it.
+    pub(super) fn try_lock(&self) -> io::Result<Option<Locked<'_>>> {
+        let lock = try_lock(&self.dir.join("lock"))?;
+        Ok(lock.map(|lock| Locked {
+            dir: &self.dir,
+            _lock: lock,
+        }))
+    }
+}
+
+/// The folder, while nobody else takes numbers or places.
+#[derive(Debug)]
+pub(super) struct Locked<'a> {
+    dir: &'a Path,
+    _lock: File,
+}
+
+impl Locked<'_> {
+    /// Makes this process a member, once.
+    pub(super) fn join(&self, line: &mut Line) -> io::Result<()> {
+        if line.member().is_some() {
+            return Ok(());
+        }
+        let path = self
+            .dir
+            .join("members")
+            .join(self.next_number()?.to_string());
+        let lock = try_lock(&path)?.ok_or_else(|| io::Error::other("a new file is locked"))?;
+        line.become_member(Member { path, _lock: lock });
+        Ok(())
+    }
+
+    /// A number that nobody had.
+    pub(super) fn next_number(&self) -> io::Result<u64> {
+        let path = self.dir.join("number");
+        let last = match fs::read_to_string(&path) {
+            // A machine that lost power may have left it empty; then nobody is left whose number could be met again.
+            Ok(text) => text.trim().parse().unwrap_or(0),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        let next: u64 = last + 1;
+        let draft = self.dir.join("number.new");
+        fs::write(&draft, next.to_string())?;
+        fs::rename(draft, path)?;
+        Ok(next)
+    }
+
+    /// How many wait in other processes.
+    pub(super) fn others_waiting(&self, own: &Line) -> io::Result<usize> {
+        Ok(self.others(own)?.len())
+    }
+
+    /// Whether somebody in another process has a lower number.
+    pub(super) fn is_anyone_before(&self, number: u64, own: &Line) -> io::Result<bool> {
+        let others = self.others(own)?;
+        Ok(others.into_iter().any(|other| other < number))
+    }
+
+    /// The numbers that wait in other processes. What is left of dead ones is removed.
+    fn others(&self, own: &Line) -> io::Result<Vec<u64>> {
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(self.dir.join("members"))? {
+            let path = entry?.path();
+            let is_own = own.member().is_some_and(|member| member.path == path);
+            if path.extension().is_some() || is_own {
+                continue;
+            }
+            let line = path.with_extension(LINE);
+            if try_lock(&path)?.is_some() {
+                for left in [&line, &draft(&path), &path] {
+                    remove(left)?;
+                }
+                continue;
+            }
+            match fs::read_to_string(line) {
+                Ok(text) => numbers.extend(text.lines().filter_map(|it| it.parse::<u64>().ok())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// A place, if fewer than `active` are taken.
+    pub(super) fn free_place(&self, active: usize) -> io::Result<Option<File>> {
+        let (mut known, mut taken, mut free) = (0, 0, None);
+        let places = self.dir.join("places");
+        for entry in fs::read_dir(&places)? {
+            known += 1;
+            match try_lock(&entry?.path())? {
+                None => taken += 1,
+                Some(file) => free = free.or(Some(file)),
+            }
+        }
+        if taken >= active {
+            return Ok(None);
+        }
+        if free.is_some() {
+            return Ok(free);
+        }
+        // Of so many names one is new.
+        for name in 0..=known {
+            if let Some(file) = try_lock(&places.join(name.to_string()))? {
+                return Ok(Some(file));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// This process among those that share the folder, as long as it lives.
+#[derive(Debug)]
+pub(super) struct Member {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Member {
+    /// Where its numbers stand.
+    pub(super) fn line(&self) -> PathBuf {
+        self.path.with_extension(LINE)
+    }
+
+    /// Where they are written before.
+    pub(super) fn draft(&self) -> PathBuf {
+        draft(&self.path)
+    }
+}
+
+fn draft(path: &Path) -> PathBuf {
+    path.with_extension("new")
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // What stays is removed by the next process that looks.
+        for left in [self.line(), self.draft(), self.path.clone()] {
+            remove(&left).ok();
+        }
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The file with its lock, which ends when it is closed; nothing if somebody else has it.
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}

@@ -1,0 +1,220 @@
+//! A connected agent: attached to the hub, and at work on what comes. The walk of a message: its turn in the conversation,
+//! a place on this machine, a folder, its files, the driver.
+
+use std::{fmt, sync::Arc};
+
+use jackfield_sdk::{Address, Agent, Error, Failure, Hub, Message, Reply};
+
+use crate::{
+    Decision, Driver, McpServer, Reaper, Turn, Voice,
+    attachments::Attachments,
+    news::{Listener, News, Telling},
+    owner::{Desk, Owner},
+    queue::{Entry, Place, Queue},
+    sessions::Sessions,
+    turns::{MyTurn, Turns},
+    voice::unheard,
+    workspace::Workspaces,
+};
+
+/// An agent of this machine that is to be connected to a hub.
+pub struct Connect {
+    /// Who it is.
+    pub agent: Agent,
+    /// How it is driven.
+    pub driver: Arc<dyn Driver>,
+    /// The hub.
+    pub address: Address,
+    /// The queue of this machine.
+    pub queue: Queue,
+    /// Where it works.
+    pub workspaces: Workspaces,
+    /// How it gets the files that come with messages.
+    pub attachments: Attachments,
+    /// Its conversations.
+    pub sessions: Sessions,
+    /// Where its owner may sit.
+    pub desk: Arc<dyn Desk>,
+    /// Whether it may do whatever it wants without asking.
+    pub is_trusted: bool,
+    /// The server through which it can call others; the call is added to its environment.
+    pub mcp: Option<McpServer>,
+    /// Whoever looks on.
+    pub listener: Listener,
+    /// Who ends the processes of the driver.
+    pub reaper: Reaper,
+}
+
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connect")
+            .field("agent", &self.agent)
+            .field("driver", &self.driver)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connect {
+    /// Attaches the agent and works for it until `stop` resolves, or the hub ends it for good. Then nothing that was
+    /// started for it is left.
+    pub async fn run_until(self, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
+        let hub = Hub::new(self.address.clone())?;
+        let (listener, reaper) = (self.listener.clone(), self.reaper.clone());
+        let cut = listener.clone();
+        let agent = self
+            .agent
+            .clone()
+            .agent_type(self.driver.kind())
+            .hub(self.address.clone())
+            .on_cut(move |error, wait| {
+                let why = told(error);
+                cut(News::Cut { why, wait });
+            });
+        let worker = Arc::new(Worker {
+            connect: self,
+            hub,
+            turns: Turns::default(),
+        });
+        let agent = agent.on_message(move |message, reply| {
+            let worker = worker.clone();
+            async move { Ok(worker.handle(message, reply).await?) }
+        });
+        let ended = agent.run_until(stop, || listener(News::Attached)).await;
+        reaper.finish().await;
+        ended
+    }
+}
+
+/// An error with the innermost cause, which is the one that says something.
+fn told(error: &Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let (text, root) = (error.to_string(), cause.to_string());
+    match root == text {
+        true => text,
+        false => format!("{text} ({root})"),
+    }
+}
+
+/// What all messages share.
+struct Worker {
+    connect: Connect,
+    hub: Hub,
+    turns: Turns,
+}
+
+impl Worker {
+    async fn handle(self: Arc<Self>, message: Message, reply: Reply) -> Result<(), Failure> {
+        let telling = Telling::begin(self.connect.listener.clone(), &message);
+        let result = self.clone().carry_out(message, reply).await;
+        telling.end(&result);
+        result
+    }
+
+    async fn carry_out(self: Arc<Self>, mut message: Message, reply: Reply) -> Result<(), Failure> {
+        let connect = &self.connect;
+        // Whoever waits for their conversation does not take a place from others.
+        let _turn = self.turn(&message, &reply).await?;
+        let _place = self.place(&message, &reply).await?;
+        let dir = connect
+            .workspaces
+            .folder(message.client_id.as_deref())
+            .await?;
+        let attached = connect.attachments.take(&message, &dir).await;
+        for problem in attached.problems {
+            // The agent should know, and so should the caller.
+            message.text += &format!("\n\n({problem})");
+            reply
+                .status(problem)
+                .await
+                .map_err(|error| unheard(&error))?;
+        }
+        let turn = Turn {
+            files: attached.files,
+            native_session: connect.sessions.native(&message.session),
+            dir,
+            env: self.environment(&message),
+            mcp: self.mcp(&message),
+            message,
+        };
+        let voice = self.voice(&turn.message, reply);
+        connect.driver.work(turn, voice).await
+    }
+
+    async fn turn(&self, message: &Message, reply: &Reply) -> Result<MyTurn, Failure> {
+        if let Some(turn) = self.turns.try_take(&message.session) {
+            return Ok(turn);
+        }
+        let text = "waiting for the message before it in this conversation";
+        reply.status(text).await.map_err(|error| unheard(&error))?;
+        Ok(self.turns.take(&message.session).await)
+    }
+
+    async fn place(&self, message: &Message, reply: &Reply) -> Result<Place, Failure> {
+        let waiting = match self.connect.queue.line_up().await? {
+            Entry::Place(place) => return Ok(place),
+            Entry::Waiting(waiting) => waiting,
+        };
+        (self.connect.listener)(News::Waiting {
+            request: message.request_id.clone(),
+            ahead: waiting.ahead(),
+        });
+        let text = match waiting.ahead() {
+            0 => "waiting for a free place".to_owned(),
+            ahead => format!("waiting for a free place, {ahead} before it"),
+        };
+        reply.status(text).await.map_err(|error| unheard(&error))?;
+        Ok(waiting.place().await?)
+    }
+
+    /// What processes find out about the message they are started for.
+    fn environment(&self, message: &Message) -> Vec<(String, String)> {
+        let connect = &self.connect;
+        let mut env = vec![
+            ("JACKFIELD_HUB", connect.address.base()),
+            ("JACKFIELD_AGENT", connect.agent.id()),
+            ("JACKFIELD_SESSION", &message.session),
+        ];
+        if let Some(call) = &message.call {
+            env.push(("JACKFIELD_CALL", call));
+        }
+        env.into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    fn mcp(&self, message: &Message) -> Option<McpServer> {
+        let mut server = self.connect.mcp.clone()?;
+        server.env.extend(self.environment(message));
+        Some(server)
+    }
+
+    fn voice(self: &Arc<Self>, message: &Message, reply: Reply) -> Voice {
+        let (call, caller) = (message.call.clone(), message.caller.clone());
+        let worker = self.clone();
+        let owner = move |reply: Reply, tool, arguments| {
+            let (worker, call, caller) = (worker.clone(), call.clone(), caller.clone());
+            let deciding = async move {
+                if worker.connect.is_trusted {
+                    return Ok(Decision {
+                        approved: true,
+                        reason: None,
+                    });
+                }
+                let owner = Owner {
+                    hub: &worker.hub,
+                    desk: &*worker.connect.desk,
+                    call,
+                    caller,
+                };
+                owner.decide(reply, tool, arguments).await
+            };
+            Box::pin(deciding) as _
+        };
+        let (worker, session) = (self.clone(), message.session.clone());
+        let keeper = move |native: &str| worker.connect.sessions.keep(&session, native);
+        Voice::new(reply, Arc::new(owner), Arc::new(keeper))
+    }
+}

@@ -1,0 +1,153 @@
+//! What the agent itself calls each conversation, on disk: an agent that is connected again goes on where it was. One
+//! small file for each agent of each hub, and each kind of driver, which only the owner can read.
+
+use std::{
+    fs::{self, DirBuilder},
+    io::{self, Write as _},
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use jackfield_sdk::encode;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+/// How many conversations are kept; the ones that were used longest ago go. The agents themselves keep them for weeks.
+const MOST: usize = 1000;
+
+/// The conversations of one agent.
+#[derive(Debug)]
+pub struct Sessions {
+    file: PathBuf,
+    kept: Mutex<Kept>,
+}
+
+/// As it is in the file; used last comes last.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    sessions: Vec<Pair>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Pair {
+    session: String,
+    native: String,
+}
+
+impl Sessions {
+    /// Those of an agent of a hub, in this folder. What cannot be read is as good as forgotten.
+    pub fn open(folder: &Path, hub: &str, agent: &str, kind: &str) -> io::Result<Self> {
+        // Both names are safe in a path: one is encoded, an agent's id has no slash and does not begin with a dot.
+        let folder = folder.join(encode(hub));
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)?;
+        let file = folder.join(format!("{agent}.{kind}.json"));
+        let kept = match fs::read(&file) {
+            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
+                tracing::warn!(file = %file.display(), %error, "the conversations cannot be read; beginning anew");
+                Kept::default()
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::default(),
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            file,
+            kept: Mutex::new(kept),
+        })
+    }
+
+    /// What the agent calls a conversation.
+    pub fn native(&self, session: &str) -> Option<String> {
+        let kept = self.kept.lock();
+        let pair = kept.sessions.iter().find(|pair| pair.session == session);
+        pair.map(|pair| pair.native.clone())
+    }
+
+    /// Keeps what the agent calls a conversation. If that fails, it is known until the program ends.
+    pub fn keep(&self, session: &str, native: &str) {
+        let pair = Pair {
+            session: session.to_owned(),
+            native: native.to_owned(),
+        };
+        let mut kept = self.kept.lock();
+        if kept.sessions.last() == Some(&pair) {
+            return;
+        }
+        kept.sessions.retain(|other| other.session != pair.session);
+        kept.sessions.push(pair);
+        let too_many = kept.sessions.len().saturating_sub(MOST);
+        kept.sessions.drain(..too_many);
+        if let Err(error) = self.save(&kept) {
+            tracing::warn!(file = %self.file.display(), %error, "a conversation will not outlive this program");
+        }
+    }
+
+    /// Under another name first: whoever is killed in the middle leaves one or the other.
+    fn save(&self, kept: &Kept) -> io::Result<()> {
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        let mut new = NamedTempFile::new_in(folder)?;
+        new.write_all(&serde_json::to_vec(kept)?)?;
+        new.as_file().sync_all()?;
+        new.persist(&self.file)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn open(folder: &Path) -> Sessions {
+        Sessions::open(folder, "http://127.0.0.1:7411", "bob", "claude").unwrap()
+    }
+
+    #[test]
+    fn conversations_are_known_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = open(folder.path());
+        assert_eq!(sessions.native("a"), None);
+        sessions.keep("a", "n1");
+        sessions.keep("b", "n2");
+        sessions.keep("a", "n3");
+        let again = open(folder.path());
+        assert_eq!(again.native("a").as_deref(), Some("n3"));
+        assert_eq!(again.native("b").as_deref(), Some("n2"));
+        let mode = fs::metadata(&again.file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let other = Sessions::open(folder.path(), "http://x", "bob", "claude").unwrap();
+        assert_eq!(other.native("a"), None, "another hub's are others");
+    }
+
+    #[test]
+    fn only_so_many_are_kept_and_the_oldest_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut kept = Kept::default();
+        kept.sessions.extend((0..MOST).map(|number| Pair {
+            session: number.to_string(),
+            native: "n".to_owned(),
+        }));
+        let sessions = open(folder.path());
+        *sessions.kept.lock() = kept;
+        sessions.keep("0", "n");
+        sessions.keep("new", "n");
+        let again = open(folder.path());
+        assert_eq!(again.kept.lock().sessions.len(), MOST);
+        assert_eq!(again.native("1"), None);
+        assert!(again.native("0").is_some() && again.native("new").is_some());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_begun_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = open(folder.path());
+        fs::write(&sessions.file, "{").unwrap();
+        let sessions = open(folder.path());
+        sessions.keep("a", "n");
+        assert_eq!(open(folder.path()).native("a").as_deref(), Some("n"));
+    }
+}

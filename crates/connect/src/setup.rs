@@ -1,0 +1,231 @@
+//! How an agent comes to a hub by an invite: the ticket is fetched once, and what it gave is kept for the next time.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::PathBuf,
+    time::Duration,
+};
+
+use jackfield_sdk::{Address, encode};
+use reqwest::{Client, StatusCode, Url, redirect};
+use serde::Deserialize;
+
+/// How long a hub may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The largest answer: a token and three names.
+const LARGEST: usize = 64 << 10;
+
+/// Why an invite cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The text is no URL.
+    #[error("{0:?} is not the URL of an invite; copy it as `jackfield invite` printed it")]
+    Url(String),
+    /// It was used, or is too old.
+    #[error("this invite has expired or was used already; make a new one with `jackfield invite`")]
+    Gone,
+    /// The hub cannot be reached.
+    #[error("cannot reach {origin}")]
+    Unreachable {
+        /// Where the invite leads; the rest of it is a secret.
+        origin: String,
+        /// Why.
+        source: reqwest::Error,
+    },
+    /// It answered something else.
+    #[error("{origin} answered {status} to the invite; try again later")]
+    Refused {
+        /// Where the invite leads.
+        origin: String,
+        /// What it said.
+        status: StatusCode,
+    },
+    /// The answer is none to an invite.
+    #[error("the answer of {origin} is none to an invite: {why}")]
+    Unreadable {
+        /// Where the invite leads.
+        origin: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// What an invite gave.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The agent.
+    pub agent_id: String,
+    /// What kind of agent it is to be, if the inviter said.
+    pub agent_type: Option<String>,
+    /// The hub, with the agent's token.
+    pub address: Address,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    agent_id: String,
+    token: String,
+    agent_type: Option<String>,
+    bridge_url: String,
+}
+
+/// Takes an invite. It works once, so what it gives has to be kept; see [`Tokens`].
+pub async fn fetch(url: &str) -> Result<Setup, SetupError> {
+    let bad = || SetupError::Url(url.to_owned());
+    let url = Url::parse(url.trim()).map_err(|_| bad())?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(bad());
+    }
+    let origin = url.origin().ascii_serialization();
+    let unreachable = |source: reqwest::Error| SetupError::Unreachable {
+        origin: origin.clone(),
+        // The address is the secret.
+        source: source.without_url(),
+    };
+    let unreadable = |why: String| SetupError::Unreadable {
+        origin: origin.clone(),
+        why,
+    };
+    let client = Client::builder()
+        .timeout(PATIENCE)
+        .redirect(redirect::Policy::none())
+        .build()
+        .map_err(unreachable)?;
+    let mut response = client.get(url).send().await.map_err(unreachable)?;
+    match response.status() {
+        StatusCode::OK => {}
+        StatusCode::NOT_FOUND => return Err(SetupError::Gone),
+        status => return Err(SetupError::Refused { origin, status }),
+    }
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await.map_err(unreachable)? {
+        body.extend_from_slice(&bytes);
+        if body.len() > LARGEST {
+            return Err(unreadable(format!("it is larger than {LARGEST} bytes")));
+        }
+    }
+    let answer: Answer =
+        serde_json::from_slice(&body).map_err(|error| unreadable(error.to_string()))?;
+    let base = base_of(&answer.bridge_url)
+        .ok_or_else(|| unreadable("field \"bridge_url\" must be a WebSocket's URL".to_owned()))?;
+    let address = Address::new(&base).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Setup {
+        agent_id: answer.agent_id,
+        agent_type: answer.agent_type,
+        address: address.with_token(answer.token),
+    })
+}
+
+/// The hub whose WebSocket this is: `wss://hub.example/base/ws` is that of `https://hub.example/base`.
+fn base_of(socket: &str) -> Option<String> {
+    let rest = socket.strip_prefix("ws")?;
+    if !rest.starts_with("://") && !rest.starts_with("s://") {
+        return None;
+    }
+    let rest = rest.trim_end_matches('/');
+    let rest = rest.strip_suffix("/ws").unwrap_or(rest);
+    Some(format!("http{rest}"))
+}
+
+/// The tokens that invites gave, one file each that only its owner may read, so that the next start needs no invite.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    dir: PathBuf,
+}
+
+impl Tokens {
+    /// Those in this folder.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// Keeps the token of an agent at a hub; one from before is replaced.
+    pub fn keep(&self, hub: &Address, agent: &str) -> io::Result<()> {
+        let Some(token) = hub.token() else {
+            return Ok(());
+        };
+        let path = self.path(hub, agent);
+        if let Some(folder) = path.parent() {
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).mode(0o700).create(folder)?;
+        }
+        // Under another name first, so that the old one is there until the new one is.
+        let new = path.with_file_name(format!(".new-{}", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&new)?;
+        writeln!(file, "{token}")?;
+        file.sync_all()?;
+        fs::rename(new, path)
+    }
+
+    /// The token of an agent at a hub, if there is one.
+    pub fn find(&self, hub: &Address, agent: &str) -> io::Result<Option<String>> {
+        let path = self.path(hub, agent);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if fs::metadata(&path)?.permissions().mode() & 0o077 != 0 {
+            let path = path.display();
+            let why = format!("{path} can be read by other users; run `chmod 600 {path}`");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        Ok(Some(text.trim().to_owned()).filter(|token| !token.is_empty()))
+    }
+
+    /// Both names are encoded, so that they lead nowhere else; no name begins with a dot.
+    fn path(&self, hub: &Address, agent: &str) -> PathBuf {
+        let agent = format!("token-{}", encode(agent));
+        self.dir.join(encode(hub.base())).join(agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hub_is_where_its_socket_is() {
+        for (socket, base) in [
+            ("ws://127.0.0.1:7411/ws", Some("http://127.0.0.1:7411")),
+            (
+                "wss://hub.example/base/ws",
+                Some("https://hub.example/base"),
+            ),
+            ("wss://hub.example/ws/", Some("https://hub.example")),
+            ("wss://hub.example", Some("https://hub.example")),
+            ("http://hub.example/ws", None),
+            ("wsx://hub.example/ws", None),
+            ("", None),
+        ] {
+            assert_eq!(base_of(socket).as_deref(), base, "{socket}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_kept_for_its_hub_and_agent_and_for_nobody_elses_eyes() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = Tokens::new(dir.path().join("tokens"));
+        let hub = Address::new("https://hub.example/base").unwrap();
+        let other = Address::new("https://other.example").unwrap();
+        assert_eq!(tokens.find(&hub, "amy").unwrap(), None);
+        for token in ["first", "second"] {
+            let hub = hub.clone().with_token(token);
+            tokens.keep(&hub, "amy").unwrap();
+        }
+        tokens.keep(&hub.clone().with_token("x"), "../amy").unwrap();
+        assert_eq!(tokens.find(&hub, "amy").unwrap().as_deref(), Some("second"));
+        assert_eq!(tokens.find(&other, "amy").unwrap(), None);
+        assert_eq!(tokens.find(&hub, "bob").unwrap(), None);
+        let path = tokens.path(&hub, "amy");
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let error = tokens.find(&hub, "amy").unwrap_err();
+        assert!(error.to_string().contains("chmod 600"), "{error}");
+    }
+}

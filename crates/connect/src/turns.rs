@@ -1,0 +1,82 @@
+//! One message of a conversation at a time: the next one waits, since an agent has one memory of it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::sync::OwnedMutexGuard;
+
+/// The conversations in which somebody is at work.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Turns {
+    open: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
+}
+
+/// Somebody's turn in a conversation, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct MyTurn {
+    turns: Turns,
+    session: String,
+    held: Option<OwnedMutexGuard<()>>,
+}
+
+impl Turns {
+    /// The turn, if nobody is at work in the conversation.
+    pub(crate) fn try_take(&self, session: &str) -> Option<MyTurn> {
+        let held = self.of(session).try_lock_owned().ok()?;
+        Some(self.taken(session, held))
+    }
+
+    /// Waits for the turn, in order.
+    pub(crate) async fn take(&self, session: &str) -> MyTurn {
+        let held = self.of(session).lock_owned().await;
+        self.taken(session, held)
+    }
+
+    fn of(&self, session: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut open = self.open.lock();
+        open.entry(session.to_owned()).or_default().clone()
+    }
+
+    fn taken(&self, session: &str, held: OwnedMutexGuard<()>) -> MyTurn {
+        MyTurn {
+            turns: self.clone(),
+            session: session.to_owned(),
+            held: Some(held),
+        }
+    }
+}
+
+impl Drop for MyTurn {
+    fn drop(&mut self) {
+        drop(self.held.take());
+        let mut open = self.turns.open.lock();
+        // Whoever waits holds it too.
+        if open
+            .get(&self.session)
+            .is_some_and(|turn| Arc::strong_count(turn) == 1)
+        {
+            open.remove(&self.session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_second_message_of_a_conversation_waits_and_others_do_not() {
+        let turns = Turns::default();
+        let first = turns.try_take("a").unwrap();
+        assert!(turns.try_take("a").is_none());
+        let other = turns.try_take("b").unwrap();
+        let mut second = Box::pin(turns.take("a"));
+        assert!(second.as_mut().now_or_never().is_none());
+        drop(first);
+        let second = second.now_or_never().unwrap();
+        drop((second, other));
+        assert!(turns.open.lock().is_empty(), "nothing is left behind");
+    }
+}

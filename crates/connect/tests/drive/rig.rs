@@ -1,0 +1,280 @@
+//! A hub, a project, and a connected agent.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jackfield_connect::{
+    Asked, Connect, Decision, Desk, Driver, McpServer, News, Reaper, Request, Sessions, Spec,
+    attachments::Attachments,
+    drivers::{
+        claude::Claude,
+        exec::{Exec, Format},
+    },
+    queue::{Limits, Queue},
+    workspace::Workspaces,
+};
+use jackfield_sdk::{Address, Agent, Error};
+use jackfield_testkit::{Events, SOON, TestHub};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+/// A hub, and a machine with a project on it.
+pub(crate) struct Rig {
+    pub(crate) hub: TestHub,
+    machine: TempDir,
+    pub(crate) limits: Limits,
+    pub(crate) is_trusted: bool,
+    pub(crate) mcp: Option<McpServer>,
+}
+
+impl Rig {
+    pub(crate) async fn start() -> Self {
+        let machine = tempfile::tempdir().unwrap();
+        std::fs::create_dir(machine.path().join("project")).unwrap();
+        Self {
+            hub: TestHub::start().await,
+            machine,
+            limits: Limits::default(),
+            is_trusted: false,
+            mcp: None,
+        }
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.machine.path().join("project")
+    }
+
+    /// A shell script, connected as `bob`.
+    pub(crate) async fn shell(&self, script: &str) -> Running {
+        self.exec(script, Format::Text).await
+    }
+
+    pub(crate) async fn exec(&self, script: &str, format: Format) -> Running {
+        self.command(&["sh", "-c", script], format).await
+    }
+
+    /// A command, connected as `bob`.
+    pub(crate) async fn command(&self, words: &[&str], format: Format) -> Running {
+        let reaper = Reaper::new();
+        let driver = Exec::new(spec(words), format, reaper.clone());
+        self.connect(Arc::new(driver), reaper).await
+    }
+
+    /// The stand-in for Claude Code, connected as `bob`.
+    pub(crate) async fn claude(&self) -> Running {
+        let reaper = Reaper::new();
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_ins/claude");
+        let spec = spec(&[program.to_str().unwrap()]);
+        let driver = Claude::new(spec, self.is_trusted, reaper.clone());
+        self.connect(Arc::new(driver), reaper).await
+    }
+
+    async fn connect(&self, driver: Arc<dyn Driver>, reaper: Reaper) -> Running {
+        driver.check().await.unwrap();
+        let address = Address::new(&self.hub.url("")).unwrap();
+        let (tell, news) = mpsc::channel(1024);
+        let (questions, asked) = mpsc::channel(16);
+        let state = self.machine.path();
+        let connect = Connect {
+            agent: Agent::new("bob"),
+            queue: Queue::open(state.join("queue"), self.limits).unwrap(),
+            workspaces: Workspaces::new(self.project()),
+            attachments: Attachments::new(&address, false).unwrap(),
+            sessions: Sessions::open(state, address.base(), "bob", driver.kind()).unwrap(),
+            desk: Arc::new(Sat { questions }),
+            is_trusted: self.is_trusted,
+            mcp: self.mcp.clone(),
+            // A test that has ended does not listen.
+            listener: Arc::new(move |news| drop(tell.try_send(news))),
+            reaper,
+            driver,
+            address,
+        };
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { connect.run_until(stopped.cancelled()).await });
+        let mut running = Running {
+            tasks,
+            stop,
+            news,
+            asked,
+        };
+        assert!(matches!(running.news().await, News::Attached));
+        running
+    }
+
+    /// Calls `bob` by the hub's own API; the first event is read.
+    pub(crate) async fn call(&self, text: &str) -> Called {
+        self.call_with(json!({"text": text, "session": "s-1"}))
+            .await
+    }
+
+    pub(crate) async fn call_with(&self, body: Value) -> Called {
+        let mut events = self.hub.web().stream("/v1/agents/bob/calls", body).await;
+        let id = events.next().await["id"].as_str().unwrap().to_owned();
+        Called { id, events }
+    }
+
+    /// All that a call says, folded: text of a kind in one piece, then the end.
+    pub(crate) async fn told(&self, text: &str) -> Vec<(String, String)> {
+        self.call(text).await.told().await
+    }
+
+    /// Waits for a file that a stand-in writes, and gives its words.
+    pub(crate) async fn words_of(&self, name: &str) -> Vec<String> {
+        let path = self.project().join(name);
+        let text = soon(|| std::fs::read_to_string(&path).ok()).await;
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+fn spec(words: &[&str]) -> Spec {
+    Spec {
+        program: words[0].to_owned(),
+        args: words[1..].iter().map(|word| (*word).to_owned()).collect(),
+        ..Spec::default()
+    }
+}
+
+/// A call that goes on. Dropping it cancels it.
+pub(crate) struct Called {
+    pub(crate) id: String,
+    pub(crate) events: Events,
+}
+
+impl Called {
+    pub(crate) async fn told(mut self) -> Vec<(String, String)> {
+        let mut told: Vec<(String, String)> = Vec::new();
+        for event in self.events.rest().await {
+            let (kind, text) = word(&event);
+            match told.last_mut() {
+                Some((last, so_far)) if *last == kind && event["type"] == "chunk" => {
+                    *so_far += &text;
+                }
+                _ => told.push((kind, text)),
+            }
+        }
+        told
+    }
+
+    /// Reads up to an event of this type.
+    pub(crate) async fn until(&mut self, kind: &str) -> Value {
+        loop {
+            let event = self.events.next().await;
+            if event["type"] == kind {
+                return event;
+            }
+        }
+    }
+}
+
+/// An event in two words: a chunk's kind and text, or a type and what it says.
+fn word(event: &Value) -> (String, String) {
+    let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+    match event["type"].as_str().unwrap() {
+        "chunk" => {
+            let named = text("tool_name") + &text("text");
+            (text("kind"), named)
+        }
+        "failed" => (text("error"), text("message")),
+        other => (other.to_owned(), String::new()),
+    }
+}
+
+/// Pairs of words, to compare with.
+pub(crate) fn pairs(words: &[(&str, &str)]) -> Vec<(String, String)> {
+    let own = |(one, two): &(&str, &str)| ((*one).to_owned(), (*two).to_owned());
+    words.iter().map(own).collect()
+}
+
+/// A connected agent.
+pub(crate) struct Running {
+    tasks: JoinSet<Result<(), Error>>,
+    stop: CancellationToken,
+    news: mpsc::Receiver<News>,
+    pub(crate) asked: mpsc::Receiver<(Request, oneshot::Sender<Decision>)>,
+}
+
+impl Running {
+    pub(crate) async fn news(&mut self) -> News {
+        let news = timeout(SOON, self.news.recv()).await;
+        news.expect("news in time").expect("it runs")
+    }
+
+    /// Says goodbye; when this returns nothing that was started is left.
+    pub(crate) async fn stop(mut self) {
+        self.stop.cancel();
+        let ended = timeout(SOON, self.tasks.join_next()).await;
+        ended.expect("it ends").unwrap().unwrap().unwrap();
+    }
+
+    /// The next question to the owner at the desk.
+    pub(crate) async fn question(&mut self) -> (Request, oneshot::Sender<Decision>) {
+        let asked = timeout(SOON, self.asked.recv()).await;
+        asked.expect("a question in time").expect("it runs")
+    }
+}
+
+/// A desk whose questions the test answers.
+#[derive(Debug)]
+struct Sat {
+    questions: mpsc::Sender<(Request, oneshot::Sender<Decision>)>,
+}
+
+impl Desk for Sat {
+    fn ask(&self, request: Request) -> Asked {
+        let (answer, answered) = oneshot::channel();
+        self.questions.try_send((request, answer)).unwrap();
+        Box::pin(async move {
+            match answered.await {
+                Ok(decision) => decision,
+                Err(_) => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// Looks until there is something to see: processes and files tell nobody when they come and go.
+pub(crate) async fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            if let Some(seen) = look() {
+                return seen;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, looking).await.expect("it happens in time")
+}
+
+/// Whether a process is there and not merely waiting to be fetched by whoever started it.
+pub(crate) fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+/// Waits until none of these processes is there.
+pub(crate) async fn all_gone(pids: &[String]) {
+    soon(|| (!pids.iter().any(|pid| runs(pid))).then_some(())).await;
+}
+
+/// The same, where looking takes a moment.
+pub(crate) async fn soon_async(mut look: impl AsyncFnMut() -> bool) {
+    let looking = async {
+        while !look().await {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, looking).await.expect("it happens in time");
+}

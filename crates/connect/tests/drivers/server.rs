@@ -1,0 +1,136 @@
+//! A server on this machine that answers each request with the next of some raw answers, and keeps what it was asked.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+/// What somebody asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    /// The first line: method and path.
+    pub(crate) line: String,
+    /// The headers, in lower case.
+    pub(crate) headers: String,
+    /// The body.
+    pub(crate) body: Value,
+}
+
+/// The server; gone when dropped.
+pub(crate) struct Server {
+    addr: std::net::SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    _serving: JoinSet<()>,
+}
+
+/// An answer, made of what was asked.
+type Answer = Arc<dyn Fn(&Asked) -> Vec<u8> + Send + Sync>;
+
+impl Server {
+    /// A server that answers so. An answer without an end is repeated until nobody listens, see [`endless`].
+    pub(crate) async fn start(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let answer: Answer = Arc::new(answer);
+        let mut serving = JoinSet::new();
+        let all = asked.clone();
+        serving.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(serve(stream, answer.clone(), all.clone()));
+            }
+        });
+        Self {
+            addr,
+            asked,
+            _serving: serving,
+        }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr)
+    }
+
+    /// What it was asked, but for looks at what it offers.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        let asked = self.asked.lock().clone();
+        let is_work =
+            |asked: &Asked| !asked.line.ends_with("/models") && !asked.line.ends_with("/card");
+        asked.into_iter().filter(is_work).collect()
+    }
+
+    /// A URL at which nobody listens.
+    pub(crate) async fn nobody() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    }
+}
+
+async fn serve(mut stream: TcpStream, answer: Answer, all: Arc<Mutex<Vec<Asked>>>) {
+    let mut bytes = Vec::new();
+    let end = loop {
+        if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
+            return;
+        }
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end;
+        }
+    };
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let (line, headers) = head.split_once("\r\n").unwrap();
+    let headers = headers.to_ascii_lowercase();
+    let length = headers
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .map_or(0, |length| length.trim().parse().unwrap());
+    while bytes.len() < end + 4 + length {
+        if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
+            return;
+        }
+    }
+    let asked = Asked {
+        line: line.trim_end_matches(" HTTP/1.1").to_owned(),
+        headers,
+        body: serde_json::from_slice(&bytes[end + 4..]).unwrap_or_default(),
+    };
+    all.lock().push(asked.clone());
+    let answer = answer(&asked);
+    let is_endless = answer.ends_with(ENDLESS);
+    let answer = answer.strip_suffix(ENDLESS).unwrap_or(&answer);
+    // Whoever asked may have heard enough.
+    if stream.write_all(answer).await.is_err() {
+        return;
+    }
+    while is_endless && stream.write_all(&[b'x'; 1 << 16]).await.is_ok() {}
+}
+
+/// Ends an answer that has no end.
+const ENDLESS: &[u8] = b"(endless)";
+
+/// An answer; the connection ends with it.
+pub(crate) fn answer(status: &str, media: &str, body: &str) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\nconnection: close\r\n\r\n");
+    (head + body).into_bytes()
+}
+
+/// An answer that goes on for ever.
+pub(crate) fn endless(media: &str, begin: &str) -> Vec<u8> {
+    let mut all = answer("200 OK", media, begin);
+    all.extend_from_slice(ENDLESS);
+    all
+}
+
+/// An answer as a stream of events.
+pub(crate) fn events(data: &[&str]) -> Vec<u8> {
+    let events: String = data
+        .iter()
+        .map(|data| format!("data: {data}\n\n"))
+        .collect();
+    answer("200 OK", "text/event-stream", &events)
+}

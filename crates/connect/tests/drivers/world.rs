@@ -1,0 +1,210 @@
+//! A hub, and an agent of this machine connected to it by a driver under test. Callers speak the hub's own API, in raw
+//! JSON.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use jackfield_connect::{
+    Asked, Connect, Decision, Desk, Driver, McpServer, News, Reaper, Request, Sessions,
+    attachments::Attachments,
+    queue::{Limits, Queue},
+    workspace::Workspaces,
+};
+use jackfield_sdk::{Address, Agent, Error};
+use jackfield_testkit::{Events, TestHub};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{sync::Notify, task::JoinSet};
+
+/// The agent's id.
+pub(crate) const AGENT: &str = "amy";
+
+/// A hub and a folder.
+pub(crate) struct World {
+    pub(crate) hub: TestHub,
+    folder: TempDir,
+    is_trusted: bool,
+    decides: Option<bool>,
+}
+
+/// Where somebody sits who says the same to everything, or nobody.
+#[derive(Debug)]
+struct Seat(Option<bool>);
+
+impl Desk for Seat {
+    fn ask(&self, _: Request) -> Asked {
+        let decision = self.0;
+        Box::pin(async move {
+            match decision {
+                Some(approved) => Decision {
+                    approved,
+                    reason: None,
+                },
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// A connected agent; gone when dropped.
+pub(crate) struct Connected {
+    stop: Arc<Notify>,
+    running: JoinSet<Result<(), Error>>,
+}
+
+impl Connected {
+    /// Ends it, as ctrl-c does, and waits until nothing of it is left.
+    pub(crate) async fn stop(mut self) {
+        self.stop.notify_one();
+        let ended = self.running.join_next().await.unwrap().unwrap();
+        ended.unwrap();
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self {
+            hub: TestHub::start().await,
+            folder: tempfile::tempdir().unwrap(),
+            is_trusted: false,
+            decides: None,
+        }
+    }
+
+    /// Somebody sits at the desk who always says this.
+    pub(crate) fn deciding(mut self, approved: bool) -> Self {
+        self.decides = Some(approved);
+        self
+    }
+
+    pub(crate) fn trusted(mut self) -> Self {
+        self.is_trusted = true;
+        self
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Connects the agent that this driver drives.
+    pub(crate) async fn connect(&self, driver: impl Driver, reaper: &Reaper) -> Connected {
+        let address = Address::new(&self.hub.url("")).unwrap();
+        let state = self.folder().join("state");
+        let project = self.folder().join("project");
+        std::fs::create_dir_all(&project).unwrap();
+        let attached = Arc::new(Notify::new());
+        let tell = attached.clone();
+        let connect = Connect {
+            agent: Agent::new(AGENT),
+            queue: Queue::open(state.join("queue"), Limits::default()).unwrap(),
+            workspaces: Workspaces::new(project),
+            attachments: Attachments::new(&address, true).unwrap(),
+            sessions: Sessions::open(&state, address.base(), AGENT, driver.kind()).unwrap(),
+            driver: Arc::new(driver),
+            address,
+            desk: Arc::new(Seat(self.decides)),
+            is_trusted: self.is_trusted,
+            mcp: Some(McpServer {
+                name: "jackfield".to_owned(),
+                command: "/bin/jackfield".into(),
+                args: vec!["mcp".to_owned()],
+                env: Vec::new(),
+            }),
+            listener: Arc::new(move |news| {
+                if let News::Attached = news {
+                    tell.notify_one();
+                }
+            }),
+            reaper: reaper.clone(),
+        };
+        let stop = Arc::new(Notify::new());
+        let told = stop.clone();
+        let mut running = JoinSet::new();
+        running.spawn(connect.run_until(async move { told.notified().await }));
+        attached.notified().await;
+        Connected { stop, running }
+    }
+
+    /// Says something to the agent in a conversation.
+    pub(crate) async fn say(&self, session: &str, text: &str) -> Call {
+        self.call(json!({"session": session, "text": text})).await
+    }
+
+    pub(crate) async fn call(&self, body: Value) -> Call {
+        let path = format!("/v1/agents/{AGENT}/calls");
+        let mut events = self.hub.web().stream(&path, body).await;
+        let id = events.next().await["id"].as_str().unwrap().to_owned();
+        Call { id, events }
+    }
+
+    /// All that the agent says to something, and how it ends.
+    pub(crate) async fn hear(&self, session: &str, text: &str) -> Vec<Value> {
+        self.say(session, text).await.rest().await
+    }
+}
+
+/// A call on its way.
+pub(crate) struct Call {
+    pub(crate) id: String,
+    events: Events,
+}
+
+impl Call {
+    /// The next event, as `[name, what it says]`.
+    pub(crate) async fn next(&mut self) -> Option<(String, Value)> {
+        let heard = self.events.maybe_next().await?;
+        Some((heard.event.unwrap_or_default(), heard.data))
+    }
+
+    /// The next piece of the answer.
+    pub(crate) async fn text(&mut self) -> String {
+        loop {
+            let (name, data) = self.next().await.expect("the call goes on");
+            assert_eq!(name, "chunk", "{data}");
+            if data["kind"] == "text" {
+                return data["text"].as_str().unwrap().to_owned();
+            }
+        }
+    }
+
+    /// All that follows, each as one short value. Pieces of one text are one: the hub may join them.
+    pub(crate) async fn rest(mut self) -> Vec<Value> {
+        let mut all: Vec<Value> = Vec::new();
+        while let Some((name, data)) = self.next().await {
+            let next = short(&name, &data);
+            match (all.last_mut(), &next["text"]) {
+                (Some(last), Value::String(more)) if last["text"].is_string() => {
+                    last["text"] = format!("{}{more}", last["text"].as_str().unwrap()).into();
+                }
+                _ => all.push(next),
+            }
+        }
+        all
+    }
+}
+
+/// What an event says, without what every event of its kind says.
+fn short(name: &str, data: &Value) -> Value {
+    match name {
+        "chunk" => {
+            let mut said = json!({ data["kind"].as_str().unwrap(): data["text"] });
+            for field in ["tool_name", "tool_call_id"] {
+                if let Some(value) = data.get(field) {
+                    said[field] = value.clone();
+                }
+            }
+            said
+        }
+        _ => json!({ name: data }),
+    }
+}
+
+/// Waits for something that has no event, at most a while.
+pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1500 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it never came to this: {what}");
+}

@@ -1,0 +1,102 @@
+//! The requests that are being worked on, so that `notifications/cancelled`, which comes by a request of its own, finds
+//! the one that it means. Request ids are the client's: a request is known by who asks, in which session, and its id.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jackfield_core::principal::Principal;
+use parking_lot::Mutex;
+use rmcp::model::RequestId;
+use tokio_util::sync::CancellationToken;
+
+type Key = (String, String, RequestId);
+
+/// The requests that are being worked on.
+#[derive(Debug, Default)]
+pub(crate) struct Cancels(Mutex<HashMap<Key, Arc<CancellationToken>>>);
+
+/// One request, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Open {
+    cancels: Arc<Cancels>,
+    key: Option<Key>,
+    cancelled: Arc<CancellationToken>,
+}
+
+impl Cancels {
+    /// Notes a request. Without a session nobody can mean it: every client counts its requests from 1.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        principal: &Principal,
+        session: Option<&str>,
+        id: Option<RequestId>,
+    ) -> Open {
+        let cancelled = Arc::new(CancellationToken::new());
+        let key = session
+            .zip(id)
+            .map(|(session, id)| (principal.key(), session.to_owned(), id));
+        if let Some(key) = &key {
+            // An id that is used twice at a time is the client's mistake; the later request has it.
+            self.0.lock().insert(key.clone(), cancelled.clone());
+        }
+        Open {
+            cancels: self.clone(),
+            key,
+            cancelled,
+        }
+    }
+
+    /// Cancels a request, if it is being worked on.
+    pub(crate) fn cancel(&self, principal: &Principal, session: &str, id: RequestId) {
+        let key = (principal.key(), session.to_owned(), id);
+        if let Some(cancelled) = self.0.lock().remove(&key) {
+            cancelled.cancel();
+        }
+    }
+}
+
+impl Open {
+    /// Waits until the client cancels it.
+    pub(crate) async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let Some(key) = &self.key else {
+            return;
+        };
+        let mut open = self.cancels.0.lock();
+        // A later request with the same id stays.
+        if open
+            .get(key)
+            .is_some_and(|it| Arc::ptr_eq(it, &self.cancelled))
+        {
+            open.remove(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::NumberOrString::Number;
+
+    use super::*;
+
+    #[test]
+    fn a_cancel_finds_only_the_request_of_its_own_client() {
+        let cancels = Arc::new(Cancels::default());
+        let ann = Principal::local();
+        let mine = cancels.open(&ann, Some("s1"), Some(Number(1)));
+        let other = cancels.open(&ann, Some("s2"), Some(Number(1)));
+        let nameless = cancels.open(&ann, None, Some(Number(1)));
+        cancels.cancel(&ann, "s1", Number(2));
+        cancels.cancel(&Principal::platform(), "s1", Number(1));
+        assert!(!mine.cancelled.is_cancelled());
+        cancels.cancel(&ann, "s1", Number(1));
+        assert!(mine.cancelled.is_cancelled());
+        assert!(!other.cancelled.is_cancelled() && !nameless.cancelled.is_cancelled());
+        drop((mine, other, nameless));
+        assert!(cancels.0.lock().is_empty());
+    }
+}

@@ -1,0 +1,56 @@
+//! How a model is told that something does not work: a result that is an error, in words that end with what to do next.
+//! The door's one exhaustive match over reasons is [`next_step`].
+
+use jackfield_core::{
+    failure::{Failure, Reason},
+    hub::Wanted,
+};
+use rmcp::model::{CallToolResult, ContentBlock};
+
+use crate::{asked::Asked, similar::similar};
+
+/// What to do about a failure; nothing where its own text says it.
+pub(crate) fn next_step(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::Invalid | Reason::Unsupported | Reason::Conflict | Reason::SessionUnknown => "",
+        Reason::TooLarge => "Send less, or a link to it.",
+        Reason::Unauthorized => "The person who runs you can change this; go on without it.",
+        Reason::NotFound => "find_agents lists the agents that you may call.",
+        Reason::Offline => {
+            "Try again later, or use another agent: find_agents with online=true lists those that are there."
+        }
+        Reason::Stopping => "The hub is being restarted: try again in a few seconds.",
+        Reason::Busy | Reason::RateLimited => "Wait a little and call again, or use another agent.",
+        Reason::Loop => {
+            "Agents are calling each other in a circle: do not call this one again for this work, and answer with what you have."
+        }
+        Reason::Timeout => "Ask for less at a time, or call again.",
+        Reason::Cancelled => "Somebody cancelled it; ask before you call again.",
+        Reason::Crashed | Reason::SlowReader | Reason::Internal => {
+            "Call again once; if it fails again, use another agent."
+        }
+        Reason::Agent(_) => "The agent said so itself: change the request, or use another agent.",
+    }
+}
+
+/// A failure as a tool's result.
+pub(crate) fn refused(failure: &Failure) -> CallToolResult {
+    let next = next_step(&failure.reason);
+    let text = format!("{}: {}. {next}", failure.reason.name(), failure.text);
+    CallToolResult::error(vec![ContentBlock::text(text.trim_end())])
+}
+
+/// The failure of a call to an agent; one that there is not gets the names of those that may have been meant.
+pub(crate) fn of_agent(asked: &Asked<'_>, agent: &str, failure: Failure) -> Failure {
+    if failure.reason != Reason::NotFound {
+        return failure;
+    }
+    let views = asked.hub().discover(asked.principal(), &Wanted::default());
+    let meant = similar(agent, views.iter().map(|view| view.id.as_str()));
+    if meant.is_empty() {
+        return failure;
+    }
+    let meant: Vec<_> = meant.iter().map(|id| format!("{id:?}")).collect();
+    let text = format!("{}; perhaps {} is meant", failure.text, meant.join(" or "));
+    Failure::new(failure.reason, text)
+}

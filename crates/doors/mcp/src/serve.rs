@@ -1,0 +1,139 @@
+//! `POST /mcp`: who asks is proved, the body is counted and judged as on every other route, and the rest is the
+//! protocol's own crate's. That one forgets each request when it is answered and so knows no `notifications/cancelled`:
+//! they are carried out here.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    response::Response,
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use http_body_util::Full;
+use jackfield_core::principal::Principal;
+use jackfield_kit::{
+    api::{Actor, ActsAs, Problem, Refused, header},
+    body, json,
+};
+use rmcp::{
+    model::RequestId,
+    transport::streamable_http_server::{
+        StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+    },
+};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::{Door, Mcp, cancels::Open, handler::Handler};
+
+/// The header that names a client's session.
+const SESSION: &str = "mcp-session-id";
+
+/// The protocol's own crate, with what this door has for it.
+pub(crate) type Service = StreamableHttpService<Handler, NeverSessionManager>;
+
+/// Who asks, and what only the request's headers say; the handler finds it with the request.
+#[derive(Debug, Clone)]
+pub(crate) struct Asker {
+    pub(crate) principal: Principal,
+    pub(crate) headers: HeaderMap,
+    /// Noted before anything is answered, so that a cancel that follows finds it.
+    pub(crate) open: Arc<Open>,
+}
+
+/// What is looked at here of a message.
+#[derive(Debug, Default, Deserialize)]
+struct Glance {
+    #[serde(default)]
+    method: String,
+    id: Option<RequestId>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Cancelled {
+    params: CancelledParams,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CancelledParams {
+    request_id: RequestId,
+}
+
+/// The protocol's own crate, without sessions. The guard of the whole router judges `Host` and `Origin`.
+pub(crate) fn service(mcp: &Mcp) -> Service {
+    let limits = mcp.hub.limits();
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_sse_keep_alive(Some(limits.keepalive.0))
+        .with_sse_retry(None)
+        .with_max_request_body_bytes(limits.message.0)
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    let handler = Handler::new(mcp.clone());
+    let sessions = Arc::new(NeverSessionManager::default());
+    StreamableHttpService::new(move || Ok(handler.clone()), sessions, config)
+}
+
+/// MCP over streamable HTTP: this hub's agents as tools (`find_agents`, `call_agent`, `task`, `cancel`).
+///
+/// The body is one JSON-RPC message of the Model Context Protocol; what there is to say is found in its own
+/// specification. A request is answered with a stream of its progress and its response.
+#[utoipa::path(
+    post,
+    path = "/mcp",
+    tag = "mcp",
+    params(
+        ActsAs,
+        ("Jackfield-Call" = Option<String>, Header, description = "The call for which tools call agents: it passes on its deadline and its cancel", format = "uuid"),
+        ("traceparent" = Option<String>, Header, description = "The caller's trace, passed on"),
+    ),
+    request_body(content = Object, description = "A JSON-RPC message"),
+    responses(
+        (status = 200, description = "JSON-RPC messages, the last one the response", content_type = "text/event-stream", body = String),
+        (status = 202, description = "A notification was taken"),
+        Refused,
+    ),
+)]
+pub(crate) async fn post(
+    State(door): State<Door>,
+    Actor(principal): Actor,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let limits = door.mcp.hub.limits();
+    let text = body::read(body, limits.message, limits.write_stuck).await?;
+    json::check_depth(&text, limits.json_depth)?;
+    // What cannot be read is refused by the protocol's own crate.
+    let glance: Glance = serde_json::from_slice(&text).unwrap_or_default();
+    let session = header(&parts.headers, SESSION)?.map(str::to_owned);
+    if glance.method == "notifications/cancelled" {
+        cancel(&door, &principal, session.as_deref(), &text);
+    }
+    let open = door.cancels.open(&principal, session.as_deref(), glance.id);
+    parts.extensions.insert(Asker {
+        principal,
+        headers: parts.headers.clone(),
+        open: Arc::new(open),
+    });
+    let request = Request::from_parts(parts, Full::new(text));
+    let mut response = door.service.handle(request).await;
+    if glance.method == "initialize"
+        && response.status().is_success()
+        && let Ok(name) = HeaderValue::from_str(&Uuid::new_v4().to_string())
+    {
+        response.headers_mut().insert(SESSION, name);
+    }
+    Ok(response.map(Body::new))
+}
+
+fn cancel(door: &Door, principal: &Principal, session: Option<&str>, text: &Bytes) {
+    if let Some(session) = session
+        && let Ok(cancelled) = serde_json::from_slice::<Cancelled>(text)
+    {
+        let id = cancelled.params.request_id;
+        door.cancels.cancel(principal, session, id);
+    }
+}

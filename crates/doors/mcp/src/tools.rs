@@ -1,0 +1,78 @@
+//! The tools. What models read of them, and the schemas, is in `tools.json`; each one's file does the work.
+
+mod call;
+mod cancel;
+mod find;
+mod task;
+
+use std::{sync::LazyLock, time::Duration};
+
+use jackfield_core::failure::Failure;
+use rmcp::model::{CallToolResult, JsonObject, Tool};
+
+use crate::{asked::Asked, limits::WAIT};
+
+/// The tools as clients are told of them.
+pub(crate) static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("tools.json")).expect("the file is part of this program")
+});
+
+/// Which tool is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which {
+    Find,
+    Call,
+    Task,
+    Cancel,
+}
+
+impl Which {
+    /// By its name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "find_agents" => Self::Find,
+            "call_agent" => Self::Call,
+            "task" => Self::Task,
+            "cancel" => Self::Cancel,
+            _ => return None,
+        })
+    }
+
+    /// Does what is asked for.
+    pub(crate) async fn run(
+        self,
+        asked: &Asked<'_>,
+        arguments: Option<JsonObject>,
+    ) -> Result<CallToolResult, Failure> {
+        match self {
+            Self::Find => find::run(asked, arguments),
+            Self::Call => call::run(asked, arguments).await,
+            Self::Task => task::run(asked, arguments).await,
+            Self::Cancel => cancel::run(asked, arguments).await,
+        }
+    }
+}
+
+/// How long to wait; a client that wants more than it can get waits again.
+fn patience(seconds: Option<u64>) -> Duration {
+    seconds.map_or(WAIT, Duration::from_secs).min(WAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_that_is_told_of_is_there() {
+        let names: Vec<_> = TOOLS.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(names, ["find_agents", "call_agent", "task", "cancel"]);
+        assert!(names.iter().all(|name| Which::from_name(name).is_some()));
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_clients_do() {
+        assert_eq!(patience(None), WAIT);
+        assert_eq!(patience(Some(0)), Duration::ZERO);
+        assert_eq!(patience(Some(u64::MAX)), WAIT);
+    }
+}

@@ -1,0 +1,75 @@
+//! `call_agent`: calls an agent and waits for its answer. The call is kept: when the time is up, it goes on, and the
+//! client has the task's id. A client that leaves before it has that cannot come back; the call is then cancelled soon.
+
+use jackfield_core::{
+    event::{Json, Message, Part},
+    failure::Failure,
+    id::{AgentId, SessionId},
+};
+use jackfield_kit::api::invalid;
+use rmcp::model::{CallToolResult, JsonObject};
+use serde::Deserialize;
+
+use super::patience;
+use crate::{
+    asked::{Asked, arguments},
+    limits::UNREAD,
+    outcome::Outcome,
+    refusal, waiting,
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    agent: String,
+    message: String,
+    session: Option<String>,
+    data: Option<Json>,
+    wait_seconds: Option<u64>,
+}
+
+pub(super) async fn run(
+    asked: &Asked<'_>,
+    given: Option<JsonObject>,
+) -> Result<CallToolResult, Failure> {
+    let mut given: Arguments = arguments(given)?;
+    let message = given.message()?;
+    let named = |failure| refusal::of_agent(asked, &given.agent, failure);
+    let agent =
+        AgentId::parse(&given.agent).map_err(|_| named(Failure::no_such_agent(&given.agent)))?;
+    let mut request = asked.request(agent, message)?;
+    request.session = given.session()?;
+    request.unread = Some(UNREAD);
+    let task = asked.hub().start_task(request).await.map_err(named)?;
+    asked.is_about(task.id);
+    let mut progress = asked.progress(task.id);
+    progress
+        .tell(format!("{} has it, task {}", given.agent, task.id))
+        .await;
+    let patience = patience(given.wait_seconds);
+    let heard = waiting::wait(asked, &task, None, patience, progress).await?;
+    let outcome = Outcome::new(&task.record(), heard);
+    if outcome.is_open() {
+        task.outlive_readers();
+    }
+    Ok(outcome.into_result())
+}
+
+impl Arguments {
+    fn message(&mut self) -> Result<Message, Failure> {
+        if self.message.trim().is_empty() && self.data.is_none() {
+            return Err(invalid("argument \"message\": say something to the agent"));
+        }
+        let mut message = Message::text(std::mem::take(&mut self.message));
+        message.parts.extend(self.data.take().map(Part::Data));
+        Ok(message)
+    }
+
+    fn session(&self) -> Result<Option<SessionId>, Failure> {
+        let session = self.session.as_deref().filter(|text| !text.is_empty());
+        session
+            .map(SessionId::parse)
+            .transpose()
+            .map_err(|error| invalid(format!("argument \"session\": {error}")))
+    }
+}

@@ -1,0 +1,31 @@
+//! `cancel`: ends a task. Its agent is told at once.
+
+use jackfield_core::failure::{Failure, Reason};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::asked::{Asked, arguments, no_such_task, task_id};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    task: String,
+}
+
+pub(super) async fn run(
+    asked: &Asked<'_>,
+    given: Option<JsonObject>,
+) -> Result<CallToolResult, Failure> {
+    let given: Arguments = arguments(given)?;
+    let id = task_id(&given.task)?;
+    let cancelled = asked.hub().cancel_task(asked.principal(), id).await;
+    cancelled.map_err(|failure| match failure.reason {
+        Reason::NotFound => no_such_task(),
+        _ => failure,
+    })?;
+    let text = format!("Task {id} is cancelled; its agent was told.");
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(json!({"task": id.to_string(), "state": "cancelled"}));
+    Ok(result)
+}

@@ -1,0 +1,109 @@
+//! `task`: waits again for a task, from where the client was, or answers what its agent asked.
+
+use std::sync::Arc;
+
+use jackfield_core::{
+    event::{Answer, Ask, AskKind, Message},
+    failure::{Failure, Reason},
+    store::TaskState,
+    task::{Cursor, Task},
+};
+use jackfield_kit::api::invalid;
+use rmcp::model::{CallToolResult, JsonObject};
+use serde::Deserialize;
+
+use super::patience;
+use crate::{
+    asked::{Asked, arguments, no_such_task, task_id},
+    outcome::Outcome,
+    waiting::{self, open_ask},
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    task: String,
+    after: Option<String>,
+    answer: Option<String>,
+    approve: Option<bool>,
+    wait_seconds: Option<u64>,
+}
+
+pub(super) async fn run(
+    asked: &Asked<'_>,
+    given: Option<JsonObject>,
+) -> Result<CallToolResult, Failure> {
+    let given: Arguments = arguments(given)?;
+    let mut after = given.after()?;
+    let mut task = find(asked, &given.task).await?;
+    asked.is_about(task.id);
+    // Whoever knows its id may come back again.
+    task.outlive_readers();
+    if given.answer.is_some() || given.approve.is_some() {
+        match open_ask(asked, &task) {
+            Some(ask) => {
+                // What was said before the question was told with it.
+                after.get_or_insert(task.snapshot().1);
+                given.answer_ask(asked, &task, &ask)?;
+            }
+            None => {
+                task = given.say_more(asked, &task).await?;
+                after = None;
+            }
+        }
+    }
+    let patience = patience(given.wait_seconds);
+    let progress = asked.progress(task.id);
+    let heard = waiting::wait(asked, &task, after, patience, progress).await?;
+    Ok(Outcome::new(&task.record(), heard).into_result())
+}
+
+async fn find(asked: &Asked<'_>, id: &str) -> Result<Arc<Task>, Failure> {
+    let found = asked.hub().tasks().find(asked.principal(), task_id(id)?);
+    found.await.map_err(|failure| match failure.reason {
+        Reason::NotFound => no_such_task(),
+        _ => failure,
+    })
+}
+
+impl Arguments {
+    fn after(&self) -> Result<Option<Cursor>, Failure> {
+        let after = self.after.as_deref().filter(|text| !text.is_empty());
+        after.map(str::parse).transpose().map_err(|_: Failure| {
+            invalid("argument \"after\": use the `cursor` of an earlier result")
+        })
+    }
+
+    /// Answers a question of an agent that is at work.
+    fn answer_ask(&self, asked: &Asked<'_>, task: &Task, ask: &Ask) -> Result<(), Failure> {
+        if ask.kind == AskKind::Approval && self.approve.is_none() {
+            let text = "argument \"approve\": the agent asks for leave; say true or false";
+            return Err(invalid(text));
+        }
+        let answer = Answer {
+            content: self.answer.clone(),
+            approved: self.approve,
+            ..Answer::default()
+        };
+        let call = task.record().call;
+        asked.hub().answer(asked.principal(), call, &ask.id, answer)
+    }
+
+    /// Says more to an agent that ended its turn and waits for it.
+    async fn say_more(&self, asked: &Asked<'_>, task: &Arc<Task>) -> Result<Arc<Task>, Failure> {
+        let record = task.record();
+        let Some(answer) = &self.answer else {
+            let text = "argument \"approve\": the agent does not ask for leave; leave it out";
+            return Err(invalid(text));
+        };
+        if record.state != TaskState::InputRequired {
+            let text = format!(
+                "the task is {} and asks nothing; leave out answer to read it, or use call_agent with its session to say more",
+                record.state.name()
+            );
+            return Err(Failure::new(Reason::Conflict, text));
+        }
+        let request = asked.request(record.agent, Message::text(answer))?;
+        asked.hub().continue_task(request, task).await
+    }
+}

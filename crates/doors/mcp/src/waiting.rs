@@ -1,0 +1,229 @@
+//! Waiting for a task's turn: reads its log from where the turn began, tells progress, and stops when the turn is over,
+//! the agent asks something, the result is as large as may be, or the time is up. The task goes on in any case.
+
+use std::{sync::Arc, time::Duration};
+
+use jackfield_core::{
+    event::{Ask, AskKind, Chunk, ChunkKind, Done, End, Event, File},
+    failure::{Failure, Reason},
+    store::LogItem,
+    task::{Cursor, Task, TaskItem},
+};
+use jackfield_kit::api::store_failure;
+use tokio::time::{Instant, sleep_until};
+
+use crate::{
+    asked::Asked,
+    limits::RESULT,
+    outcome::{ArtifactView, FileView, cut},
+    progress::Progress,
+};
+
+/// Why the waiting is over.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// So is the turn.
+    Ended,
+    /// The agent asks something that the client may answer.
+    Asked(Ask),
+    /// There is more than one result may have.
+    Full,
+    /// The time is up.
+    Late,
+    /// The hub stops.
+    Stopping,
+}
+
+/// What was heard of a turn.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) stop: Stop,
+    /// The words.
+    pub(crate) text: String,
+    /// Where to go on.
+    pub(crate) cursor: Cursor,
+    pub(crate) artifacts: Vec<ArtifactView>,
+    pub(crate) files: Vec<FileView>,
+    /// Something could not be shown whole, and nothing here shows the rest.
+    pub(crate) is_short: bool,
+    /// Something is no longer kept.
+    pub(crate) has_gap: bool,
+}
+
+/// Waits for the turn of a task. What the client has already, up to `after`, is left out.
+pub(crate) async fn wait(
+    asked: &Asked<'_>,
+    task: &Arc<Task>,
+    after: Option<Cursor>,
+    patience: Duration,
+    mut progress: Progress,
+) -> Result<Heard, Failure> {
+    let until = Instant::now() + patience;
+    let mut subscription = task.subscribe(task.turn());
+    let mut hearing = Hearing::new(asked, task, after);
+    let broken = asked.leash().broken();
+    tokio::pin!(broken);
+    let stop = loop {
+        tokio::select! {
+            biased;
+            failure = &mut broken => match failure.reason {
+                Reason::Stopping => break Stop::Stopping,
+                _ => return Err(failure),
+            },
+            item = subscription.next() => match item {
+                Ok(Some(item)) => {
+                    if let Some(stop) = hearing.hear(item, &mut progress).await {
+                        break stop;
+                    }
+                }
+                Ok(None) => break Stop::Ended,
+                Err(error) => return Err(store_failure(&error)),
+            },
+            () = progress.due() => progress.flush().await,
+            () = sleep_until(until) => break Stop::Late,
+        }
+    };
+    progress.flush().await;
+    Ok(hearing.heard(stop))
+}
+
+/// The first question that the asker may answer. Leave to do something is the owner's to give, who may be the same
+/// person, but not the same model: it is asked for here only if the owner said that callers may give it.
+pub(crate) fn open_ask(asked: &Asked<'_>, task: &Task) -> Option<Ask> {
+    let call = task.call()?;
+    let approves = || {
+        let entry = asked.hub().find(asked.principal(), call.target.as_str());
+        entry.is_ok_and(|entry| entry.settings().approvals_to_caller)
+    };
+    let mut asks = call.open_asks(asked.principal()).into_iter();
+    asks.find(|ask| match ask.kind {
+        AskKind::Input => true,
+        AskKind::Approval => approves(),
+    })
+}
+
+struct Hearing<'a> {
+    asked: &'a Asked<'a>,
+    task: &'a Task,
+    /// Up to here the client has it.
+    known: u64,
+    room: usize,
+    /// The agent said something in this turn, whether the client has it already or not.
+    has_words: bool,
+    heard: Heard,
+}
+
+impl<'a> Hearing<'a> {
+    fn new(asked: &'a Asked<'a>, task: &'a Task, after: Option<Cursor>) -> Self {
+        let epoch = task.record().epoch;
+        // After a restart positions may mean something else: all is told again.
+        let known = after.filter(|after| after.epoch == epoch);
+        let cursor = known.unwrap_or(Cursor { epoch, pos: 0 });
+        Self {
+            asked,
+            task,
+            known: cursor.pos,
+            room: RESULT,
+            has_words: false,
+            heard: Heard {
+                stop: Stop::Ended,
+                text: String::new(),
+                cursor,
+                artifacts: Vec::new(),
+                files: Vec::new(),
+                is_short: false,
+                has_gap: false,
+            },
+        }
+    }
+
+    fn heard(self, stop: Stop) -> Heard {
+        Heard { stop, ..self.heard }
+    }
+
+    async fn hear(&mut self, item: TaskItem, progress: &mut Progress) -> Option<Stop> {
+        let (next, item) = match item {
+            TaskItem::Row { next, item } => (next, item),
+            TaskItem::Gap { next } => {
+                self.heard.has_gap = true;
+                self.go_to(next);
+                return None;
+            }
+        };
+        let is_new = next.pos > self.known;
+        match item {
+            LogItem::Event(Event::Chunk(chunk)) => {
+                if is_new {
+                    progress.chunk(&chunk).await;
+                }
+                if chunk.kind == ChunkKind::Text && !chunk.text.is_empty() {
+                    return self.words(&chunk, next);
+                }
+            }
+            LogItem::Event(Event::Artifact(artifact)) if is_new => {
+                let files = self.asked.hub().files();
+                let view = ArtifactView::new(artifact, files, &mut self.room);
+                ArtifactView::join(&mut self.heard.artifacts, view);
+            }
+            LogItem::Event(Event::Ask(_)) => {
+                // One that was answered meanwhile is only history.
+                if let Some(ask) = open_ask(self.asked, self.task) {
+                    self.go_to(next);
+                    return Some(Stop::Asked(ask));
+                }
+            }
+            LogItem::Event(Event::Artifact(_)) | LogItem::Answer(..) => {}
+            // Another turn: what went before was told in its time.
+            LogItem::Message(_) => self.begin(),
+            LogItem::End(End::Done(done)) if is_new => self.done(*done),
+            LogItem::End(_) => {}
+        }
+        self.go_to(next);
+        None
+    }
+
+    fn go_to(&mut self, next: Cursor) {
+        if next.pos > self.heard.cursor.pos || next.epoch != self.heard.cursor.epoch {
+            self.heard.cursor = next;
+        }
+    }
+
+    fn begin(&mut self) {
+        self.room = RESULT;
+        self.has_words = false;
+        self.heard.text.clear();
+        self.heard.artifacts.clear();
+        self.heard.files.clear();
+    }
+
+    /// Words, of which a position counts every byte: what the client has already is cut off, and what is too much is
+    /// left for another time.
+    fn words(&mut self, chunk: &Chunk, next: Cursor) -> Option<Stop> {
+        self.has_words = true;
+        let text = &*chunk.text;
+        let start = next.pos.saturating_sub(text.len() as u64);
+        let had = self.known.saturating_sub(start).min(text.len() as u64);
+        let had = usize::try_from(had).unwrap_or(text.len());
+        let text = &text[text.floor_char_boundary(had)..];
+        let part = cut(text, &mut self.room);
+        self.heard.text.push_str(part);
+        let left = (text.len() - part.len()) as u64;
+        self.go_to(Cursor {
+            pos: next.pos - left,
+            ..next
+        });
+        (left > 0).then_some(Stop::Full)
+    }
+
+    fn done(&mut self, done: Done) {
+        // Agents that stream may repeat the whole at the end; others give it only there.
+        if let Some(result) = done.result.filter(|_| !self.has_words) {
+            let part = cut(&result, &mut self.room);
+            self.heard.text.push_str(part);
+            self.heard.is_short |= part.len() < result.len();
+        }
+        let links = self.asked.hub().files();
+        let view = |file: &File| FileView::new(file, links);
+        self.heard.files.extend(done.attachments.iter().map(view));
+    }
+}

@@ -1,0 +1,11 @@
+//! The MCP door over HTTP, in raw JSON-RPC.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod asks;
+mod cancels;
+mod handshake;
+mod harness;
+mod origins;
+mod refusals;
+mod results;

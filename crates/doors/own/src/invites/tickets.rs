@@ -1,0 +1,193 @@
+//! The tickets that are out. In memory only, and only as hashes: after a restart of the hub they are gone, and whoever can
+//! read its memory or its files still cannot use one.
+
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+
+use jackfield_core::{
+    failure::{Failure, Reason},
+    id::{AgentId, Owner},
+    principal::Grant,
+};
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+/// How long a ticket is good for: long enough to walk to the other machine.
+pub(crate) const LIFETIME: Duration = Duration::from_secs(15 * 60);
+/// How many tickets of one owner may be out at once, and of all: they are made by hand.
+const PER_OWNER: usize = 32;
+const TOTAL: usize = 1024;
+/// How many wrong tickets are looked up within a minute before they are not answered any more.
+const MISSES: u32 = 60;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// What a ticket is for.
+#[derive(Clone)]
+pub(crate) struct Ticket {
+    /// The agent that its token may register.
+    pub(crate) agent: AgentId,
+    /// What kind of agent that is to be.
+    pub(crate) agent_type: String,
+    /// Whose the agent is.
+    pub(crate) owner: Owner,
+    /// The right that it was made by: a ticket of a revoked token is none.
+    pub(crate) by: Arc<Grant>,
+}
+
+/// The tickets that are out. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Tickets {
+    out: Arc<Mutex<Out>>,
+}
+
+#[derive(Default)]
+struct Out {
+    tickets: HashMap<[u8; 32], (Ticket, Instant)>,
+    /// Wrong ones since then.
+    misses: Option<(Instant, u32)>,
+}
+
+impl fmt::Debug for Tickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tickets").finish_non_exhaustive()
+    }
+}
+
+impl Tickets {
+    /// Makes a ticket; what is returned is known to nobody else.
+    pub(crate) fn issue(&self, ticket: Ticket) -> Result<String, Failure> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| Failure::new(Reason::Internal, error.to_string()))?;
+        let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let now = Instant::now();
+        let tickets = &mut self.out.lock().tickets;
+        tickets.retain(|_, (_, until)| *until > now);
+        let of_owner = tickets.values().filter(|(it, _)| it.owner == ticket.owner);
+        if of_owner.count() >= PER_OWNER || tickets.len() >= TOTAL {
+            let text = "too many invites are waiting to be used; try again in 15 minutes";
+            return Err(Failure::new(Reason::RateLimited, text));
+        }
+        tickets.insert(hash(&secret), (ticket, now + LIFETIME));
+        Ok(secret)
+    }
+
+    /// Takes a ticket out: it works once.
+    pub(crate) fn take(&self, secret: &str) -> Result<Ticket, Failure> {
+        let now = Instant::now();
+        let mut out = self.out.lock();
+        let found = out.tickets.remove(&hash(secret));
+        let good =
+            found.filter(|(ticket, until)| *until > now && !ticket.by.revoked.is_cancelled());
+        match good {
+            Some((ticket, _)) => Ok(ticket),
+            None => Err(out.miss(now)),
+        }
+    }
+
+    /// Puts a ticket back for which nothing was given.
+    pub(crate) fn give_back(&self, secret: &str, ticket: Ticket) {
+        let until = Instant::now() + LIFETIME;
+        self.out
+            .lock()
+            .tickets
+            .insert(hash(secret), (ticket, until));
+    }
+}
+
+impl Out {
+    /// Somebody came with a wrong ticket. Right ones are always taken, however many are wrong.
+    fn miss(&mut self, now: Instant) -> Failure {
+        let (since, count) = self.misses.get_or_insert((now, 0));
+        if now - *since >= MINUTE {
+            (*since, *count) = (now, 0);
+        }
+        *count = count.saturating_add(1);
+        if *count > MISSES {
+            let text = "too many invites were tried that do not exist; try again in a minute";
+            return Failure::new(Reason::RateLimited, text);
+        }
+        let text = "this invite has expired or was used already; make a new one with `jackfield invite AGENT`";
+        Failure::new(Reason::NotFound, text)
+    }
+}
+
+fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket(owner: &str) -> Ticket {
+        Ticket {
+            agent: AgentId::parse("amy").unwrap(),
+            agent_type: "claude".to_owned(),
+            owner: Owner::parse(owner).unwrap(),
+            by: Arc::default(),
+        }
+    }
+
+    fn reason(result: Result<Ticket, Failure>) -> Reason {
+        match result {
+            Ok(_) => panic!("the ticket was good"),
+            Err(failure) => failure.reason,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_ticket_works_once_and_within_its_time() {
+        let tickets = Tickets::default();
+        let [once, late] = [(); 2].map(|()| tickets.issue(ticket("ann")).unwrap());
+        assert_eq!(tickets.take(&once).unwrap().agent.as_str(), "amy");
+        assert_eq!(reason(tickets.take(&once)), Reason::NotFound);
+        tokio::time::advance(LIFETIME).await;
+        assert_eq!(reason(tickets.take(&late)), Reason::NotFound);
+    }
+
+    #[test]
+    fn a_ticket_of_a_revoked_token_is_none() {
+        let tickets = Tickets::default();
+        let made = ticket("ann");
+        let grant = made.by.clone();
+        let secret = tickets.issue(made).unwrap();
+        grant.revoked.cancel();
+        assert_eq!(reason(tickets.take(&secret)), Reason::NotFound);
+    }
+
+    #[test]
+    fn a_ticket_for_which_nothing_was_given_works_again() {
+        let tickets = Tickets::default();
+        let secret = tickets.issue(ticket("ann")).unwrap();
+        let taken = tickets.take(&secret).unwrap();
+        tickets.give_back(&secret, taken);
+        tickets.take(&secret).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_owner_has_a_number_of_tickets_that_come_back_with_time() {
+        let tickets = Tickets::default();
+        for _ in 0..PER_OWNER {
+            tickets.issue(ticket("ann")).unwrap();
+        }
+        let refused = tickets.issue(ticket("ann")).unwrap_err();
+        assert_eq!(refused.reason, Reason::RateLimited);
+        tickets.issue(ticket("bob")).unwrap();
+        tokio::time::advance(LIFETIME).await;
+        tickets.issue(ticket("ann")).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_guesses_is_slowed_down_and_harms_nobody_with_a_ticket() {
+        let tickets = Tickets::default();
+        let good = tickets.issue(ticket("ann")).unwrap();
+        for _ in 0..MISSES {
+            assert_eq!(reason(tickets.take("guess")), Reason::NotFound);
+        }
+        assert_eq!(reason(tickets.take("guess")), Reason::RateLimited);
+        tickets.take(&good).unwrap();
+        tokio::time::advance(MINUTE).await;
+        assert_eq!(reason(tickets.take("guess")), Reason::NotFound);
+    }
+}

@@ -1,0 +1,114 @@
+//! Invites: who may make one, what is given for it, and that it works once.
+
+use jackfield_core::{
+    limits::Limits,
+    principal::{Principal, Who},
+    token::Lookup,
+};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::harness::Running;
+
+/// Makes an invite and returns the path at which it is taken.
+async fn invite(hub: &Running, token: Option<&str>, body: Value) -> String {
+    let (status, made) = hub
+        .json_as(token, Method::POST, "/v1/invites", Some(body))
+        .await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    let url = made["url"].as_str().unwrap();
+    let path = url.strip_prefix(&format!("http://{}", hub.addr));
+    path.expect("the hub's own address").to_owned()
+}
+
+fn principal(hub: &Running, token: &Value) -> Principal {
+    match hub.hub.tokens().look_up(token.as_str().unwrap()) {
+        Lookup::Valid(principal) => principal,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_invite_gives_a_token_for_its_agent_once() {
+    let hub = Running::start().await;
+    let path = invite(&hub, None, json!({"agent": "amy"})).await;
+    // Whoever only looks does not use it up.
+    let looked = hub.ask(Method::HEAD, &path).send().await.unwrap();
+    assert_eq!(looked.status(), StatusCode::METHOD_NOT_ALLOWED);
+    let response = hub.ask(Method::GET, &path).send().await.unwrap();
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    let (status, setup) = hub.checked(&Method::GET, &path, response).await;
+    assert_eq!(status, StatusCode::OK);
+    let token = &setup["token"];
+    let socket = format!("ws://{}/ws", hub.addr);
+    assert_eq!(
+        setup,
+        json!({"agent_id": "amy", "token": token, "agent_type": "claude", "bridge_url": socket})
+    );
+    let who = principal(&hub, token);
+    assert_eq!((who.owner.as_str(), &who.who), ("local", &Who::Person));
+    assert_eq!(who.grant.scopes.to_texts(), ["agent:amy"]);
+    let (status, answer) = hub.get(&path).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(answer["error"], "not_found");
+    let message = answer["message"].as_str().unwrap();
+    assert!(message.contains("jackfield invite"), "{message}");
+}
+
+#[tokio::test]
+async fn the_kind_of_agent_travels_along_and_holds_nothing_that_a_shell_would_read() {
+    let hub = Running::start().await;
+    let path = invite(&hub, None, json!({"agent": "amy", "type": "exec"})).await;
+    assert_eq!(hub.get(&path).await.1["agent_type"], "exec");
+    for bad in ["", "a b", "x;rm -rf /", "$(id)", &"x".repeat(65)] {
+        let (status, answer) = hub
+            .post("/v1/invites", json!({"agent": "amy", "type": bad}))
+            .await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{bad:?}");
+        assert!(answer["message"].as_str().unwrap().contains("\"type\""));
+    }
+    let (status, answer) = hub.post("/v1/invites", json!({"agent": "a/b"})).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert!(answer["message"].as_str().unwrap().contains("\"agent\""));
+}
+
+#[tokio::test]
+async fn one_invites_only_what_one_may_register_oneself() {
+    let hub = Running::start_with(false, Limits::default()).await;
+    let ann = hub.token("ann", &["agent:ann-*"]).await;
+    let bob = hub.token("bob", &["agent:*"]).await;
+    let _amy = hub.attach_for(&principal(&hub, &json!(ann)), "ann-amy");
+    let body = |agent: &str| Some(json!({ "agent": agent }));
+    for (token, agent) in [(None, "x"), (Some(&ann), "x"), (Some(&bob), "ann-amy")] {
+        let token = token.map(String::as_str);
+        let (status, _) = hub
+            .json_as(token, Method::POST, "/v1/invites", body(agent))
+            .await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{agent}");
+    }
+    let path = invite(&hub, Some(&ann), json!({"agent": "ann-amy"})).await;
+    // No token is needed here: the ticket is the right.
+    let (_, setup) = hub.get(&path).await;
+    assert_eq!(principal(&hub, &setup["token"]).owner.as_str(), "ann");
+}
+
+#[tokio::test]
+async fn what_an_admin_invites_stays_its_owners() {
+    let hub = Running::start_with(false, Limits::default()).await;
+    let ann = hub.token("ann", &["agent:*"]).await;
+    let root = hub.token("root", &["admin"]).await;
+    let _amy = hub.attach_for(&principal(&hub, &json!(ann)), "amy");
+    let path = invite(&hub, Some(&root), json!({"agent": "amy"})).await;
+    let (_, setup) = hub.get(&path).await;
+    let who = principal(&hub, &setup["token"]);
+    assert_eq!(who.owner.as_str(), "ann");
+    assert!(!who.is_admin());
+}
+
+#[tokio::test]
+async fn a_ticket_that_never_was_is_not_found() {
+    let hub = Running::start_with(false, Limits::default()).await;
+    for path in ["/invite/x", "/invite/%00", "/invite/..%2F..%2Fv1"] {
+        assert_eq!(hub.get(path).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+}
