@@ -9,6 +9,74 @@ pub fn parse(text: &str) -> Result<Multiaddr, libp2p::multiaddr::Error> {
     text.parse()
 }
 
+/// The longest address that is taken: two host names and two peer ids.
+const LONGEST: usize = 1024;
+/// How an address by which a peer is dialled may look.
+const EXAMPLE: &str = "/ip4/192.0.2.7/tcp/7412/p2p/12D3KooW…";
+
+/// Why an address is none by which a peer can be dialled. The texts go on after the name of what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoWay {
+    /// It is too long.
+    #[error("is longer than {LONGEST} characters")]
+    TooLong,
+    /// It is a URL.
+    #[error("is a URL; peers have multiaddrs, such as {EXAMPLE}")]
+    Url,
+    /// It is no multiaddr.
+    #[error("is no multiaddr: {0}; write it like {EXAMPLE}")]
+    NoMultiaddr(String),
+    /// It does not say whom it leads to.
+    #[error("must end in /p2p/ and the id of the peer, such as {EXAMPLE}")]
+    NoPeer,
+    /// Nobody is there.
+    #[error(
+        "leads nowhere: give an address and a port at which the peer is reached, such as {EXAMPLE}"
+    )]
+    Nowhere,
+    /// No transport that we have leads there.
+    #[error(
+        "goes by a way that is not dialled here; give one by tcp, by udp and quic-v1, or through a relay that is reached so"
+    )]
+    NotDialled,
+}
+
+/// Reads an address by which a peer can be dialled: a host, TCP or QUIC, perhaps a relay, and the peer at its end.
+pub fn way_to_peer(text: &str) -> Result<(PeerId, Multiaddr), NoWay> {
+    if text.len() > LONGEST {
+        return Err(NoWay::TooLong);
+    }
+    if text.contains("://") {
+        return Err(NoWay::Url);
+    }
+    let address = parse(text).map_err(|error| NoWay::NoMultiaddr(error.to_string()))?;
+    let peer = peer_of(&address).ok_or(NoWay::NoPeer)?;
+    let parts: Vec<_> = address.iter().collect();
+    let named = match parts.as_slice() {
+        [Protocol::Dnsaddr(_), named @ ..] => named,
+        [host, Protocol::Tcp(port), named @ ..]
+        | [host, Protocol::Udp(port), Protocol::QuicV1, named @ ..] => {
+            let is_somewhere = match host {
+                Protocol::Ip4(ip) => !ip.is_unspecified(),
+                Protocol::Ip6(ip) => !ip.is_unspecified(),
+                Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) => true,
+                _ => return Err(NoWay::NotDialled),
+            };
+            if !is_somewhere || *port == 0 {
+                return Err(NoWay::Nowhere);
+            }
+            named
+        }
+        _ => return Err(NoWay::NotDialled),
+    };
+    match named {
+        [Protocol::P2p(_)] | [Protocol::P2p(_), Protocol::P2pCircuit, Protocol::P2p(_)] => {
+            Ok((peer, address))
+        }
+        _ => Err(NoWay::NotDialled),
+    }
+}
+
 /// The peer that an address leads to: its last component.
 pub fn peer_of(address: &Multiaddr) -> Option<PeerId> {
     match address.iter().last() {
@@ -109,6 +177,58 @@ mod tests {
                 &relayed
             ]
         );
+    }
+
+    #[test]
+    fn a_way_to_a_peer_is_a_host_a_transport_and_the_peer() {
+        for way in [
+            format!("/ip4/192.0.2.1/tcp/1/p2p/{PEER}"),
+            format!("/ip6/2001:db8::1/udp/1/quic-v1/p2p/{PEER}"),
+            format!("/dns4/a.example/tcp/1/p2p/{PEER}"),
+            format!("/dnsaddr/a.example/p2p/{PEER}"),
+            format!("/dns/a.example/udp/1/quic-v1/p2p/{RELAY}/p2p-circuit/p2p/{PEER}"),
+        ] {
+            let (peer, address) = way_to_peer(&way).unwrap();
+            assert_eq!((peer.to_string(), address.to_string()), (PEER.into(), way));
+        }
+        for (way, why) in [
+            (format!("/ip4/0.0.0.0/tcp/1/p2p/{PEER}"), NoWay::Nowhere),
+            (format!("/ip6/::/tcp/1/p2p/{PEER}"), NoWay::Nowhere),
+            (format!("/ip4/192.0.2.1/tcp/0/p2p/{PEER}"), NoWay::Nowhere),
+            ("/ip4/192.0.2.1/tcp/1".into(), NoWay::NoPeer),
+            (
+                format!("/ip4/192.0.2.1/tcp/1/p2p/{RELAY}/p2p-circuit"),
+                NoWay::NoPeer,
+            ),
+            (format!("/p2p/{PEER}"), NoWay::NotDialled),
+            (
+                format!("/p2p/{RELAY}/p2p-circuit/p2p/{PEER}"),
+                NoWay::NotDialled,
+            ),
+            (
+                format!("/ip4/192.0.2.1/tcp/1/ws/p2p/{PEER}"),
+                NoWay::NotDialled,
+            ),
+            (
+                format!("/ip4/192.0.2.1/udp/1/p2p/{PEER}"),
+                NoWay::NotDialled,
+            ),
+            (format!("/unix/a/p2p/{PEER}"), NoWay::NotDialled),
+            (format!("http://a.example/p2p/{PEER}"), NoWay::Url),
+            (
+                format!("/dns/{}/tcp/1/p2p/{PEER}", "a".repeat(1024)),
+                NoWay::TooLong,
+            ),
+        ] {
+            assert_eq!(way_to_peer(&way), Err(why), "{way}");
+        }
+        for way in ["", "hello", "/ip4/1/tcp/1", "/ip4/192.0.2.1/tcp/1/p2p/me"] {
+            let refused = way_to_peer(way).unwrap_err();
+            assert!(
+                matches!(refused, NoWay::NoMultiaddr(_) | NoWay::NoPeer),
+                "{way}: {refused}"
+            );
+        }
     }
 
     #[test]

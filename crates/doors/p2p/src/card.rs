@@ -25,7 +25,13 @@ const HINT: &str = "hand off GET /agents for all of them";
 const AGENT_HINT: &str = "ask for them by their names";
 
 /// An agent behind HTTP, with its own card.
-pub(crate) type Behind<'a> = (&'a str, &'a Card);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Behind<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) card: &'a Card,
+    /// Whether it is there now.
+    pub(crate) is_here: bool,
+}
 
 /// The hub's own card, as small as peers need it that read once.
 pub(crate) fn hub_card<'a>(
@@ -35,7 +41,8 @@ pub(crate) fn hub_card<'a>(
     takes_goals: bool,
 ) -> String {
     let mut skills: Vec<_> = agents.iter().filter_map(agent_as_skill).collect();
-    skills.extend(behind.flat_map(|(id, card)| {
+    let here = behind.filter(|it| it.is_here);
+    skills.extend(here.flat_map(|Behind { id, card, .. }| {
         let skills = card.skills.iter();
         skills.map(move |skill| Skill {
             id: format!("{id}/{}", skill.id),
@@ -96,12 +103,27 @@ pub(crate) fn agent_card(view: &AgentView) -> String {
 }
 
 /// The card of an agent behind HTTP, with paths as they are here.
-pub(crate) fn behind_card((id, card): Behind<'_>) -> String {
+pub(crate) fn behind_card(id: &str, card: &Card) -> String {
     let mut card = card.clone();
     for skill in &mut card.skills {
         skill.path = below(id, &skill.path);
     }
+    fitting(&card)
+}
+
+/// The card of one agent, as small as peers need it that read once.
+pub(crate) fn fitting(card: &Card) -> String {
     card.fit(FIT_CARD, AGENT_HINT)
+}
+
+/// What a peer sees of one agent that it may not call.
+pub(crate) fn closed_agent_card(name: &str) -> String {
+    fitting(&Card {
+        name: name.to_owned(),
+        version: VERSION.to_owned(),
+        description: "It takes handoffs from allowed peers only.".to_owned(),
+        skills: Vec::new(),
+    })
 }
 
 /// All agents, in short: what a hub reads to make them its own.
@@ -110,10 +132,10 @@ pub(crate) fn agent_list<'a>(
     behind: impl Iterator<Item = Behind<'a>>,
 ) -> String {
     let mut entries: Vec<_> = agents.iter().map(agent_entry).collect();
-    entries.extend(behind.map(|(id, card)| {
+    entries.extend(behind.map(|Behind { id, card, is_here }| {
         object(|object| {
             let skills: Vec<_> = card.skills.iter().map(|skill| skill.id.as_str()).collect();
-            entry(object, id, &card.name, &card.description, true);
+            entry(object, id, &card.name, &card.description, is_here);
             object.texts("skills", &skills);
         })
     }));

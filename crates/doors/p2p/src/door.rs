@@ -3,29 +3,38 @@
 use std::sync::Arc;
 
 use axum::Router;
-use jackfield_core::{hub::Hub, id::AgentId};
+use jackfield_core::{
+    hub::Hub,
+    id::AgentId,
+    store::{Store, StoreError},
+};
 use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
 use jackfield_wire::p2p::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use libp2p::{Multiaddr, StreamProtocol, identity::Keypair};
 use utoipa::openapi::OpenApi;
 
 use crate::{
+    contacts::{self, Contacts, ContactsDoor},
     node::{Node, NodeConfig, NodeError},
     peers::Peers,
-    permits::Permits,
     registry::{self, Registry, RegistryDoor, RegistryRules, Sought, Station},
-    serve::{Endpoint, Reception, Terms, Way, serve_cards, serve_handoffs},
+    serve::{Endpoint, Reception, Terms, serve_peers},
 };
 
-pub(crate) const CARD: StreamProtocol = StreamProtocol::new(PROTOCOL_CARD);
-pub(crate) const HANDOFF: StreamProtocol = StreamProtocol::new(PROTOCOL_HANDOFF);
-pub(crate) const HANDOFF_STREAM: StreamProtocol = StreamProtocol::new(PROTOCOL_HANDOFF_STREAM);
+/// The protocol of cards.
+pub const CARD: StreamProtocol = StreamProtocol::new(PROTOCOL_CARD);
+/// The protocol of handoffs.
+pub const HANDOFF: StreamProtocol = StreamProtocol::new(PROTOCOL_HANDOFF);
+/// The same, answered in frames.
+pub const HANDOFF_STREAM: StreamProtocol = StreamProtocol::new(PROTOCOL_HANDOFF_STREAM);
 
 /// What the door is made of.
 #[derive(Debug)]
 pub struct Setting {
     /// The hub.
     pub hub: Hub,
+    /// Where it is written down which peers are kept and which are refused.
+    pub store: Arc<dyn Store>,
     /// Who decides who is calling over HTTP.
     pub gatekeeper: Gatekeeper,
     /// Where its tasks run, and what tells them that the hub stops.
@@ -40,8 +49,19 @@ pub struct Setting {
     pub rules: RegistryRules,
     /// Agents behind HTTP that peers reach.
     pub endpoints: Vec<(AgentId, Endpoint)>,
-    /// Peers that the hub keeps a connection with.
+    /// Peers that the hub keeps a connection with, besides those that it is told of later.
     pub peers: Vec<Multiaddr>,
+}
+
+/// Why the door cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The node did not start.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The database cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// The door while it is open. Cheap to clone.
@@ -49,42 +69,40 @@ pub struct Setting {
 pub struct P2p {
     node: Node,
     registry: RegistryDoor,
+    contacts: ContactsDoor,
 }
 
 impl P2p {
     /// Opens the door: it listens when this returns.
-    pub async fn open(setting: Setting) -> Result<Self, NodeError> {
+    pub async fn open(setting: Setting) -> Result<Self, StartError> {
         let Setting { hub, tasks, .. } = setting;
         let is_relay = setting.node.relay_server.is_some();
         let node = Node::start(setting.node, setting.key, &tasks).await?;
+        for (_, endpoint) in &setting.endpoints {
+            let stop = tasks.stop_token().clone();
+            tasks.spawn(stop.run_until_cancelled_owned(endpoint.clone().keep()));
+        }
         let reception = Reception::new(hub.clone(), setting.terms, setting.endpoints);
-        let permits = Permits::new();
         let registry = Registry::new(setting.rules);
-        for (protocol, way) in [(HANDOFF, Way::Plain), (HANDOFF_STREAM, Way::Framed)] {
-            if let Ok(incoming) = node.accept(protocol) {
-                let (reception, permits) = (reception.clone(), permits.clone());
-                tasks.spawn(serve_handoffs(
-                    incoming,
-                    way,
-                    reception,
-                    permits,
-                    tasks.clone(),
-                ));
-            }
-        }
-        if let Ok(incoming) = node.accept(CARD) {
-            let (reception, permits) = (reception.clone(), permits);
-            tasks.spawn(serve_cards(incoming, reception, permits, tasks.clone()));
-        }
+        serve_peers(&node, &reception, &tasks);
+        let store = setting.store;
+        let contacts = Contacts::open(node.clone(), store, tasks.clone(), setting.peers).await?;
         let peers = Peers::new(
             hub,
             node.clone(),
             registry.clone(),
             reception.clone(),
+            contacts.clone(),
             tasks.clone(),
             is_relay,
         );
-        tasks.spawn(peers.run(setting.peers));
+        tasks.spawn(peers.clone().run());
+        let contacts = ContactsDoor {
+            contacts,
+            peers,
+            reception: reception.clone(),
+            gatekeeper: setting.gatekeeper.clone(),
+        };
         tasks.spawn(keep_registry(
             registry.clone(),
             is_relay.then(|| node.clone()),
@@ -103,7 +121,11 @@ impl P2p {
             gatekeeper: setting.gatekeeper,
             station,
         };
-        Ok(Self { node, registry })
+        Ok(Self {
+            node,
+            registry,
+            contacts,
+        })
     }
 
     /// The node.
@@ -111,9 +133,12 @@ impl P2p {
         &self.node
     }
 
-    /// The registry's routes and their description.
+    /// The routes of the registry and those for the hub's peers, and their description.
     pub fn router(&self) -> (Router, OpenApi) {
-        registry::router(self.registry.clone())
+        let (registry, mut api) = registry::router(self.registry.clone());
+        let (contacts, contacts_api) = contacts::router(self.contacts.clone());
+        api.merge(contacts_api);
+        (registry.merge(contacts), api)
     }
 }
 

@@ -1,16 +1,23 @@
 //! How bytes are exchanged on a stream: nothing is framed, some peers never close their side, some read only once. These
 //! functions are the rules that all of them can live with. Every wait has a deadline, and one task owns a stream.
 
-use std::{future::poll_fn, io, pin::Pin, task::Poll, time::Duration};
+mod body;
+mod outgoing;
+
+use std::{future::poll_fn, io, pin::Pin, time::Duration};
 
 use jackfield_wire::p2p::{Fault, JsonEnd, Limits};
 use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout, timeout_at};
 
+pub(crate) use self::{
+    body::{Body, TooLarge},
+    outgoing::Outgoing,
+};
 use crate::limits;
 
 /// How much is read at once: a frame of the multiplexer.
-const PIECE: usize = 16 * 1024;
+pub(crate) const PIECE: usize = 16 * 1024;
 
 /// Why there is no request.
 #[derive(Debug, thiserror::Error)]
@@ -99,44 +106,45 @@ where
     S: AsyncWrite + Unpin,
 {
     let mut rest = bytes;
-    while !rest.is_empty() {
-        let written = in_time(stream.write(rest)).await?;
-        if written == 0 {
-            return Err(WriteTrouble::Broken(io::ErrorKind::WriteZero.into()));
+    let all = async {
+        while !rest.is_empty() {
+            let written = in_time(stream.write(rest)).await?;
+            if written == 0 {
+                return Err(WriteTrouble::Broken(io::ErrorKind::WriteZero.into()));
+            }
+            rest = &rest[written..];
         }
-        rest = &rest[written..];
-    }
-    in_time(stream.flush()).await
+        in_time(stream.flush()).await
+    };
+    // A peer that takes a byte now and then is no reader either.
+    let most = limits::WRITE_STUCK + limits::SLOWEST * (bytes.len() / PIECE) as u32;
+    timeout(most, all)
+        .await
+        .unwrap_or(Err(WriteTrouble::TooSlow))
 }
 
-/// Ends a stream on which all is said, as [`answer`] does.
+/// Ends a stream on which all is said, as [`answer`] does. A peer that goes on and on is not waited for: whoever drops the
+/// stream then resets it.
 pub async fn finish<S>(stream: &mut S) -> Result<(), WriteTrouble>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut left = limits::LINGER_BYTES;
-    let mut has_ended = discard(stream, &mut left, limits::BEFORE_FIN).await;
-    in_time(stream.close()).await?;
-    if !has_ended {
-        has_ended = discard(stream, &mut left, limits::LINGER).await;
+    let rest = discard(stream, &mut left, limits::LINGER, limits::BEFORE_FIN).await;
+    if rest == Rest::Endless {
+        // Without our end, dropping the stream resets it: nothing else stops a peer that does not listen.
+        return Ok(());
     }
-    if !has_ended {
-        tracing::debug!("the peer did not close its side of an answered stream");
+    in_time(stream.close()).await?;
+    if rest != Rest::Ended {
+        let rest = discard(stream, &mut left, limits::LINGER, limits::LINGER).await;
+        tracing::debug!(?rest, "an answered stream is over");
     }
     Ok(())
 }
 
-/// Sends a request and closes our side, without which some peers never answer. The answer is read from the stream.
-pub async fn send<S>(stream: &mut S, request: &[u8]) -> Result<(), WriteTrouble>
-where
-    S: AsyncWrite + Unpin,
-{
-    write(stream, request).await?;
-    in_time(stream.close()).await
-}
-
-/// Sends a request, closes our side and reads the whole answer, all of it within `wait`. It is read while the request is
-/// still being written, so that a peer that refuses a large one early is heard.
+/// Sends a request, closes our side, without which some peers never answer, and reads the whole answer, all of it within
+/// `wait`.
 pub async fn ask<S>(
     stream: &mut S,
     request: &[u8],
@@ -146,100 +154,53 @@ pub async fn ask<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut answer = Vec::new();
-    let ended = timeout(wait, exchange(stream, request, &mut answer, cap)).await;
-    match ended.unwrap_or(Err(AskTrouble::TooSlow)) {
-        Ok(()) => Ok(answer),
-        // Some peers reset a stream instead of closing it, or leave it open, after they have said everything.
-        Err(AskTrouble::Broken(_) | AskTrouble::TooSlow) if is_complete(&answer) => Ok(answer),
-        Err(trouble) => Err(trouble),
+    let until = Instant::now() + wait;
+    let mut outgoing = Outgoing::new(request, true);
+    let mut answer = Body::new(cap);
+    let mut piece = vec![0; PIECE];
+    loop {
+        let silence = answer.is_closed().then(|| Instant::now() + limits::SILENCE);
+        let patience = silence.map_or(until, |silence| silence.min(until));
+        let more = poll_fn(|cx| {
+            let mut stream = Pin::new(&mut *stream);
+            outgoing.poll(stream.as_mut(), cx);
+            stream.poll_read(cx, &mut piece)
+        });
+        match timeout_at(patience, more).await {
+            Ok(Ok(0)) => {
+                let trouble = outgoing.take_trouble();
+                let trouble = trouble.filter(|_| answer.bytes().is_empty());
+                return match trouble {
+                    Some(error) => Err(AskTrouble::Broken(error)),
+                    None => Ok(answer.into_bytes()),
+                };
+            }
+            Ok(Ok(read)) => {
+                let pushed = answer.push(&piece[..read]);
+                pushed.map_err(|TooLarge(cap)| AskTrouble::TooLarge(cap))?;
+            }
+            // Some peers reset a stream instead of closing it, or leave it open, after they have said everything.
+            Ok(Err(_)) | Err(_) if answer.is_closed() => return Ok(answer.into_bytes()),
+            Ok(Err(error)) => return Err(AskTrouble::Broken(error)),
+            Err(_) if Instant::now() >= until => return Err(AskTrouble::TooSlow),
+            Err(_) => {}
+        }
     }
 }
 
-/// What is still to be done for our side of the stream.
-#[derive(Clone, Copy)]
-enum Saying {
-    Write,
-    Flush,
-    Close,
-    Nothing,
+/// What became of what a peer still had to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// It closed its side.
+    Ended,
+    /// It is silent, or says little.
+    Quiet,
+    /// There is no end of it.
+    Endless,
 }
 
-async fn exchange<S>(
-    stream: &mut S,
-    mut request: &[u8],
-    answer: &mut Vec<u8>,
-    cap: usize,
-) -> Result<(), AskTrouble>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    let mut saying = Saying::Write;
-    let mut broken = None;
-    let mut piece = vec![0; PIECE];
-    poll_fn(|cx| {
-        let mut stream = Pin::new(&mut *stream);
-        loop {
-            let said = match saying {
-                Saying::Write if request.is_empty() => {
-                    saying = Saying::Flush;
-                    continue;
-                }
-                Saying::Write => match stream.as_mut().poll_write(cx, request) {
-                    Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    Poll::Ready(Ok(written)) => {
-                        request = &request[written..];
-                        continue;
-                    }
-                    other => other.map_ok(|_| Saying::Flush),
-                },
-                Saying::Flush => stream.as_mut().poll_flush(cx).map_ok(|()| Saying::Close),
-                Saying::Close => stream.as_mut().poll_close(cx).map_ok(|()| Saying::Nothing),
-                Saying::Nothing => break,
-            };
-            match said {
-                Poll::Ready(Ok(next)) => saying = next,
-                // The peer may have answered before it stopped to listen.
-                Poll::Ready(Err(error)) => {
-                    broken = Some(error);
-                    saying = Saying::Nothing;
-                }
-                Poll::Pending => break,
-            }
-        }
-        loop {
-            match stream.as_mut().poll_read(cx, &mut piece) {
-                Poll::Ready(Ok(0)) => {
-                    let error = broken.take().filter(|_| answer.is_empty());
-                    return Poll::Ready(
-                        error.map_or(Ok(()), |error| Err(AskTrouble::Broken(error))),
-                    );
-                }
-                Poll::Ready(Ok(read)) => {
-                    if answer.len() + read > cap {
-                        return Poll::Ready(Err(AskTrouble::TooLarge(cap)));
-                    }
-                    answer.extend_from_slice(&piece[..read]);
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(AskTrouble::Broken(error))),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    })
-    .await
-}
-
-/// Whether this is one whole JSON value that nothing could make longer.
-fn is_complete(bytes: &[u8]) -> bool {
-    let mut end = JsonEnd::new(Limits {
-        max_bytes: bytes.len(),
-        ..Limits::default()
-    });
-    matches!(end.feed(bytes), Ok(true))
-}
-
-/// Reads and forgets until the peer closes its side; whether it did within `wait` and the bytes that are left.
-async fn discard<S>(stream: &mut S, left: &mut usize, wait: Duration) -> bool
+/// Reads and forgets until the peer closes its side, is silent for so long, or `wait` or the bytes are used up.
+async fn discard<S>(stream: &mut S, left: &mut usize, wait: Duration, silence: Duration) -> Rest
 where
     S: AsyncRead + Unpin,
 {
@@ -247,13 +208,14 @@ where
     let mut piece = [0; 1024];
     while *left > 0 {
         let most = piece.len().min(*left);
-        match timeout_at(until, stream.read(&mut piece[..most])).await {
-            Ok(Ok(0) | Err(_)) => return true,
+        let patience = until.min(Instant::now() + silence);
+        match timeout_at(patience, stream.read(&mut piece[..most])).await {
+            Ok(Ok(0) | Err(_)) => return Rest::Ended,
             Ok(Ok(read)) => *left -= read,
-            Err(_) => return false,
+            Err(_) => return Rest::Quiet,
         }
     }
-    false
+    Rest::Endless
 }
 
 async fn in_time<T>(io: impl Future<Output = io::Result<T>>) -> Result<T, WriteTrouble> {

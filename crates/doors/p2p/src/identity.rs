@@ -13,6 +13,9 @@ use libp2p::identity::{Keypair, ed25519};
 /// The name of the file in the data directory.
 pub const FILE: &str = "p2p-key";
 
+/// The name that the original programs give it.
+const ORIGINAL_FILE: &str = "node.key";
+
 /// A seed as the original programs keep it.
 const SEED: usize = 32;
 
@@ -56,11 +59,13 @@ pub enum IdentityError {
 pub struct Identity;
 
 impl Identity {
-    /// Reads the key of this data directory, or makes it if there is none. Whoever comes first makes it; others read it.
+    /// Reads the key of this data directory, or makes it if there is none; one of the original programs is taken as it is. Whoever comes first makes it; others read it.
     pub fn load_or_create(data_dir: &Path) -> Result<Keypair, IdentityError> {
         let path = data_dir.join(FILE);
-        if let Some(key) = Self::load(&path)? {
-            return Ok(key);
+        for there in [&path, &data_dir.join(ORIGINAL_FILE)] {
+            if let Some(key) = Self::load(there)? {
+                return Ok(key);
+            }
         }
         let make = |source| IdentityError::Make {
             path: path.clone(),
@@ -80,6 +85,11 @@ impl Identity {
             }
             Err(error) => Err(make(error)),
         }
+    }
+
+    /// A key for somebody whom nobody is to know again.
+    pub fn fresh() -> Keypair {
+        Keypair::generate_ed25519()
     }
 
     /// Reads a key from this file; `None` if there is no file.
@@ -158,11 +168,13 @@ mod tests {
 
     #[test]
     fn the_seed_of_another_program_gives_the_peer_id_that_it_had() {
-        let dir = tempfile::tempdir().unwrap();
-        put(&dir.path().join(FILE), &[7; 32], 0o600);
-        let key = Identity::load_or_create(dir.path()).unwrap();
-        let same = Keypair::ed25519_from_bytes([7; 32]).unwrap();
-        assert_eq!(key.public().to_peer_id(), same.public().to_peer_id());
+        for name in [FILE, ORIGINAL_FILE] {
+            let dir = tempfile::tempdir().unwrap();
+            put(&dir.path().join(name), &[7; 32], 0o600);
+            let key = Identity::load_or_create(dir.path()).unwrap();
+            let same = Keypair::ed25519_from_bytes([7; 32]).unwrap();
+            assert_eq!(key.public().to_peer_id(), same.public().to_peer_id());
+        }
     }
 
     #[test]

@@ -23,8 +23,15 @@ pub const REQUEST: Duration = Duration::from_secs(10);
 /// A write of which nothing goes out for this long has lost its reader.
 pub const WRITE_STUCK: Duration = Duration::from_secs(10);
 
+/// The longest time for 16 KiB of an answer, on the whole: the slowest line that anybody would wait for.
+pub const SLOWEST: Duration = Duration::from_millis(500);
+
 /// The largest answer that is read: one result of the hub.
 pub const MAX_ANSWER: usize = 8 * 1024 * 1024;
+
+/// Some peers answer and never close their side. One whole JSON value and then so much silence is their answer: nobody who
+/// writes one value in pieces, nor a line between, stops for so long just behind its end.
+pub const SILENCE: Duration = Duration::from_secs(2);
 
 /// Some peers miss the end of a stream that ends before they look at it; by now they look.
 pub const BEFORE_FIN: Duration = Duration::from_millis(150);
@@ -32,8 +39,9 @@ pub const BEFORE_FIN: Duration = Duration::from_millis(150);
 /// How long an answered stream is still read, so that the peer's last bytes meet no reset.
 pub const LINGER: Duration = Duration::from_secs(2);
 
-/// How much of that is read: a peer that sends more does not listen.
-pub const LINGER_BYTES: usize = 64 * 1024;
+/// How much of that is read: the largest request, since a peer that is refused may have to get rid of all of it before it
+/// looks for the answer. One that sends more does not listen, and is reset.
+pub const LINGER_BYTES: usize = 1024 * 1024;
 
 /// Streams of one connection, both ways together. A multiplexer that gets one more drops the whole connection, so this is
 /// well above what a busy peer opens at once; what is above our own limits is answered so, on its stream.
@@ -81,11 +89,26 @@ pub const GOODBYE: Duration = Duration::from_secs(1);
 /// A relay that does not answer by then is asked again.
 pub const RESERVE: Duration = Duration::from_secs(20);
 
-/// The first wait before a lost place at a relay is asked for again.
-pub const RESERVE_AGAIN: Duration = Duration::from_secs(1);
+/// The first wait before something that failed is tried again: a place at a relay, a card, a registration.
+pub const AGAIN: Duration = Duration::from_secs(1);
 
 /// The longest of these waits.
-pub const RESERVE_AGAIN_MOST: Duration = Duration::from_secs(60);
+pub const AGAIN_MOST: Duration = Duration::from_secs(60);
+
+/// How often the card of an agent behind HTTP is looked at: what it can do changes rarely.
+pub const CARD_EVERY: Duration = Duration::from_secs(60);
+
+/// How long a peer waits for the card of such an agent, as in the seed.
+pub const CARD_WAIT: Duration = Duration::from_secs(2);
+
+/// How often such an agent is asked at most, however many peers want its card while it shows none.
+pub const CARD_APART: Duration = Duration::from_secs(1);
+
+/// How long the streamed answer of an agent behind HTTP may be silent, as long as that of any live call.
+pub const STREAM_SILENT: Duration = Duration::from_secs(120);
+
+/// How long such an answer may take in all.
+pub const STREAM_MOST: Duration = Duration::from_secs(60 * 60);
 
 /// Handoffs of one peer at a time.
 pub const HANDOFFS_PER_PEER: usize = 8;

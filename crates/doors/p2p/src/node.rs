@@ -11,7 +11,7 @@ use libp2p::{Multiaddr, PeerId, StreamProtocol, identity::Keypair, multiaddr::Pr
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::{
-    sync::{Semaphore, broadcast, mpsc, oneshot},
+    sync::{Semaphore, broadcast, mpsc, oneshot, watch},
     time::{sleep, timeout},
 };
 
@@ -43,6 +43,18 @@ pub struct NodeConfig {
     pub external: Vec<Multiaddr>,
     /// Whether it is a relay for peers that cannot be reached.
     pub relay_server: Option<RelayLimits>,
+    /// What it tells others to be.
+    pub role: Role,
+}
+
+/// What a node tells others to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// A hub, which other hubs ask for its agents.
+    #[default]
+    Hub,
+    /// One agent.
+    Sidecar,
 }
 
 /// What a relay gives away.
@@ -176,6 +188,11 @@ impl Node {
     /// Where others reach it: each with `/p2p/ID` at its end, TCP before QUIC, by relays last.
     pub fn addresses(&self) -> Vec<Multiaddr> {
         self.0.board.addresses()
+    }
+
+    /// The same as they change, from now on.
+    pub fn watch_addresses(&self) -> watch::Receiver<Vec<Multiaddr>> {
+        self.0.board.watch_addresses()
     }
 
     /// Who is connected.

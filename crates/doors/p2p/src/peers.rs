@@ -1,10 +1,12 @@
-//! Peers as agents of the hub: a peer that connects, and that may hand off here, is asked for its card; what the card
-//! says becomes an agent, or several if the peer is another hub, as long as the connection lasts. Identity is the peer id
-//! that the connection proved, never what a card says.
+//! Peers as agents of the hub: a peer that connects, and that may hand off here or is kept, is asked for its card; what the
+//! card says becomes an agent, or several if the peer is another hub, as long as the connection lasts. Identity is the peer
+//! id that the connection proved, never what a card says.
 
 mod ask;
+mod gone;
 mod guest;
 mod list;
+mod visit;
 mod work;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -15,32 +17,39 @@ use jackfield_core::{
     id::AgentId,
 };
 use jackfield_kit::tasks::Tasks;
-use jackfield_wire::p2p::{Card, MAX_CARD, read_card, registry::Registration};
+use jackfield_wire::p2p::{Card, registry::Registration};
+use jiff::Timestamp;
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 use parking_lot::Mutex;
 use tokio::{
-    sync::broadcast::error::RecvError,
-    time::{Instant, sleep},
+    sync::{broadcast::error::RecvError, watch},
+    time::{Instant, interval_at, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{guest::Guest, list::Listed};
+pub(crate) use self::visit::Shown;
+use self::{guest::Guest, list::Listed, visit::Visit};
 use crate::{
+    address::is_relayed,
+    contacts::{Contacts, Setback},
     door::{CARD, HANDOFF, HANDOFF_STREAM},
-    exchange,
-    node::{Node, OpenError, PeerEvent},
+    inquire::fetch_card,
+    node::{Node, PeerEvent},
     registry::{Claim, Registry},
     serve::Reception,
 };
 
-/// How long a peer has to show its card, or its list of agents.
-const ANSWER: Duration = Duration::from_secs(10);
 /// How often a peer is asked for its card again: what it can do changes rarely.
 const REFRESH: Duration = Duration::from_secs(60);
 /// How often a hub is asked again which agents it has, which come and go.
 const REFRESH_HUB: Duration = Duration::from_secs(10);
-/// How long to wait at most before a peer is dialled again that the operator named.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How long whoever adds a peer waits until its agents are here: it has to say what it knows, and to show its card and its
+/// list of agents.
+const FIRST_LOOK: Duration = Duration::from_secs(25);
+/// When agents that are away are looked at first: those that come back after a restart have done so.
+const FIRST_SWEEP: Duration = Duration::from_secs(5 * 60);
+/// How often they are looked at from then on.
+const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// How many agents another hub may bring.
 const MAX_GUESTS: usize = 1024;
 /// How much of a peer id tells its agents from those of others: 12 characters of base 58 are some 70 bits.
@@ -56,11 +65,14 @@ struct Inner {
     node: Node,
     registry: Registry,
     reception: Reception,
+    contacts: Contacts,
     tasks: Tasks,
     /// Whether peers are reached through this hub.
     is_relay: bool,
-    /// Those that are here, and what ends their visit.
-    here: Mutex<HashMap<PeerId, CancellationToken>>,
+    /// Those that are here.
+    here: Mutex<HashMap<PeerId, Arc<Visit>>>,
+    /// That somebody came, was looked at, or went.
+    changes: watch::Sender<()>,
 }
 
 impl Peers {
@@ -69,6 +81,7 @@ impl Peers {
         node: Node,
         registry: Registry,
         reception: Reception,
+        contacts: Contacts,
         tasks: Tasks,
         is_relay: bool,
     ) -> Self {
@@ -77,28 +90,63 @@ impl Peers {
             node,
             registry,
             reception,
+            contacts,
             tasks,
             is_relay,
             here: Mutex::default(),
+            changes: watch::Sender::default(),
         }))
     }
 
-    /// Receives peers until the node stops, and keeps a connection with those that the operator named.
-    pub(crate) async fn run(self, wanted: Vec<Multiaddr>) {
+    /// Receives peers until the node stops, or the tasks are told to.
+    pub(crate) async fn run(self) {
         let mut news = self.0.node.watch();
-        for address in wanted {
-            let node = self.0.node.clone();
-            self.0.tasks.spawn(stay_connected(node, address));
-        }
+        // Some may be here already.
+        self.look_around();
+        let mut sweeps = interval_at(Instant::now() + FIRST_SWEEP, SWEEP);
         loop {
-            match news.recv().await {
-                Ok(PeerEvent::Identified { peer, .. }) => self.meet(peer),
-                Ok(PeerEvent::Disconnected { peer }) => self.part(peer),
-                Ok(PeerEvent::Connected { .. }) => {}
-                Err(RecvError::Lagged(_)) => self.look_around(),
-                Err(RecvError::Closed) => return,
+            tokio::select! {
+                () = self.0.tasks.stop_token().cancelled() => return,
+                event = news.recv() => match event {
+                    Ok(PeerEvent::Identified { peer, .. }) => self.meet(peer),
+                    Ok(PeerEvent::Disconnected { peer }) => self.part(peer),
+                    Ok(PeerEvent::Connected { .. }) => {}
+                    Err(RecvError::Lagged(_)) => self.look_around(),
+                    Err(RecvError::Closed) => return,
+                },
+                _ = sweeps.tick() => self.forget_gone(Timestamp::now()),
             }
+            self.0.changes.send_replace(());
         }
+    }
+
+    /// What a peer that is here has shown so far.
+    pub(crate) fn shown(&self, peer: PeerId) -> Option<Shown> {
+        let here = self.0.here.lock();
+        here.get(&peer).map(|visit| visit.shown.lock().clone())
+    }
+
+    /// Waits until a peer that was dialled is an agent, or it is clear that it is none.
+    pub(crate) async fn looked_at(&self, peer: PeerId) {
+        let mut changes = self.0.changes.subscribe();
+        let looking = async {
+            while !self.is_looked_at(peer) {
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Whoever waits learns how it stands then.
+        timeout(FIRST_LOOK, looking).await.ok();
+    }
+
+    fn is_looked_at(&self, peer: PeerId) -> bool {
+        if let Some(shown) = self.shown(peer) {
+            return shown.is_looked_at;
+        }
+        // One that is gone, or that has said what it knows and is no agent.
+        let connected = self.0.node.peer(peer);
+        connected.is_none_or(|it| it.agent.is_some() && !self.is_agent(peer))
     }
 
     /// Some of the news was missed.
@@ -115,50 +163,73 @@ impl Peers {
         }
     }
 
-    fn meet(&self, peer: PeerId) {
-        let knows = self.0.node.peer(peer).is_some_and(|it| {
+    /// Whether a connected peer can be an agent.
+    fn is_agent(&self, peer: PeerId) -> bool {
+        self.0.node.peer(peer).is_some_and(|it| {
             let speaks = |protocol| it.protocols.contains(&protocol);
             speaks(CARD) && (speaks(HANDOFF) || speaks(HANDOFF_STREAM))
-        });
+        })
+    }
+
+    /// Begins the visit of a peer that is connected, if it can be an agent and is wanted as one: by whoever let it hand off,
+    /// or told the hub to keep it.
+    pub(crate) fn meet(&self, peer: PeerId) {
         let terms = self.0.reception.terms();
-        if !knows || !terms.allowed.includes(&peer.to_string()) {
+        let is_wanted = terms.allowed.includes(&peer.to_string()) || self.0.contacts.is_kept(peer);
+        if !is_wanted || !self.is_agent(peer) {
             return;
         }
-        let over = {
+        let visit = {
             let mut here = self.0.here.lock();
             if here.contains_key(&peer) {
                 return;
             }
-            let over = self.0.tasks.stop_token().child_token();
-            here.insert(peer, over.clone());
-            over
+            let visit = Arc::new(Visit::new(self.0.tasks.stop_token().child_token()));
+            here.insert(peer, visit.clone());
+            visit
         };
-        let visit = self.clone().visit(peer, over.clone());
+        let over = visit.over.clone();
+        let visiting = self.clone().visit(peer, visit);
         self.0
             .tasks
-            .spawn(async move { over.run_until_cancelled(visit).await });
+            .spawn(async move { over.run_until_cancelled(visiting).await });
     }
 
-    fn part(&self, peer: PeerId) {
-        let over = self.0.here.lock().remove(&peer);
-        if let Some(over) = over {
-            over.cancel();
+    /// Ends the visit of a peer: its agents are gone.
+    pub(crate) fn part(&self, peer: PeerId) {
+        let visit = self.0.here.lock().remove(&peer);
+        if let Some(visit) = visit {
+            visit.over.cancel();
         }
     }
 
     /// Looks at a peer's card now and then, as long as it is here. Its agents are attached meanwhile.
-    async fn visit(self, peer: PeerId, over: CancellationToken) {
+    async fn visit(self, peer: PeerId, visit: Arc<Visit>) {
         let mut guests: HashMap<AgentId, Guest> = HashMap::new();
         loop {
-            match self.agents_of(peer).await {
-                Ok(listed) => {
-                    guests.retain(|id, _| listed.iter().any(|it| it.id == *id));
-                    for listed in listed {
-                        self.seat(&mut guests, peer, listed, &over);
-                    }
+            let listed = self.agents_of(peer, &visit).await;
+            let setback = listed.as_ref().err().map(|why| {
+                tracing::debug!(%peer, why, "the peer is no agent");
+                Setback::now(why.clone())
+            });
+            if let Ok(listed) = listed {
+                guests.retain(|id, _| listed.iter().any(|it| it.id == *id));
+                for listed in listed {
+                    self.seat(&mut guests, peer, listed, &visit.over);
                 }
-                Err(why) => tracing::debug!(%peer, why, "the peer is no agent"),
             }
+            if !guests.is_empty() {
+                self.0.contacts.seen(peer, Timestamp::now());
+            }
+            let mut agents: Vec<_> = guests.keys().cloned().collect();
+            agents.sort();
+            {
+                let mut shown = visit.shown.lock();
+                shown.agents = agents;
+                shown.setback = setback;
+                shown.is_looked_at = true;
+            }
+            self.0.changes.send_replace(());
             let pause = if self.is_hub(peer) {
                 REFRESH_HUB
             } else {
@@ -195,8 +266,10 @@ impl Peers {
     }
 
     /// What a peer is as agents: those of another hub, or itself.
-    async fn agents_of(&self, peer: PeerId) -> Result<Vec<Listed>, String> {
-        let card = fetch_card(&self.0.node, peer, &[]).await?;
+    async fn agents_of(&self, peer: PeerId, visit: &Visit) -> Result<Vec<Listed>, String> {
+        let card = fetch_card(&self.0.node, peer, &[]).await;
+        let card = card.map_err(|failure| failure.to_string())?;
+        visit.shown.lock().name = Some(card.name.clone());
         self.note(peer, &card);
         let mut listed = Vec::new();
         if self.is_hub(peer) {
@@ -219,8 +292,7 @@ impl Peers {
         let mut addresses: Vec<_> = listens.unwrap_or_default();
         if self.0.is_relay {
             // It can take a place here, and is reached by it then.
-            let own = self.0.node.addresses().into_iter();
-            addresses.extend(own.map(|it| it.with(Protocol::P2pCircuit).with(Protocol::P2p(peer))));
+            addresses.extend(places_for(peer, self.0.node.addresses()));
         }
         let registration = Registration {
             peer_id: peer.to_string(),
@@ -237,43 +309,17 @@ impl Peers {
     }
 }
 
-/// The card of a peer.
-pub async fn fetch_card(
-    node: &Node,
-    peer: PeerId,
-    addresses: &[Multiaddr],
-) -> Result<Card, String> {
-    let opened = node.open(peer, addresses, &[CARD]).await;
-    let (mut stream, _) = opened.map_err(|error| error.to_string())?;
-    let answer = exchange::ask(&mut stream, b"", MAX_CARD, ANSWER).await;
-    let answer = answer.map_err(|trouble| trouble.to_string())?;
-    read_card(&answer).map_err(|no_card| format!("{no_card:?}"))
-}
-
 /// The end of a peer id, which is where ids differ.
 fn short(peer: PeerId) -> String {
     let text = peer.to_string();
     text[text.len().saturating_sub(SHORT)..].to_owned()
 }
 
-/// Dials a peer that the operator named, again and again.
-async fn stay_connected(node: Node, address: Multiaddr) {
-    let mut pause = Duration::from_secs(1);
-    loop {
-        let begun = Instant::now();
-        match node.connect(address.clone()).await {
-            Ok(peer) => {
-                pause = Duration::from_secs(1);
-                while node.peer(peer).is_some() {
-                    sleep(Duration::from_secs(1)).await;
-                }
-            }
-            Err(OpenError::Stopped) => return,
-            Err(error) => tracing::debug!(%address, %error, "a peer cannot be reached"),
-        }
-        sleep(pause.saturating_sub(begun.elapsed())).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
-    }
+/// The addresses of a peer that has a place at a relay with these. Where the relay itself is reached by another relay, it
+/// gives no places: nobody dials through two.
+fn places_for(peer: PeerId, relay: Vec<Multiaddr>) -> impl Iterator<Item = Multiaddr> {
+    let direct = relay.into_iter().filter(|it| !is_relayed(it));
+    direct.map(move |it| it.with(Protocol::P2pCircuit).with(Protocol::P2p(peer)))
 }
 
 /// What a card says of an agent.

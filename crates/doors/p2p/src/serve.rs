@@ -1,13 +1,17 @@
 //! The hub's side of a handoff: a request becomes a call, or an answer from what the hub knows itself, or a request to an
 //! agent behind HTTP. Bytes in, bytes out; `stream.rs` is where they come from and go to.
 //!
-//! - `listen.rs` the caller's end of a call, `frames.rs` the same as a stream of lines
-//! - `endpoint.rs` agents behind HTTP
+//! - `host.rs` who serves: this hub, or a sidecar; `job.rs` what a handoff has become
+//! - `listen.rs` the caller's end of a call, `frames.rs` what comes of a job as a stream of lines
+//! - `endpoint.rs` agents behind HTTP, `fetch.rs` one request to one of them
 //! - `failure.rs` what a peer is told when something goes wrong
 
 mod endpoint;
 mod failure;
+mod fetch;
 mod frames;
+mod host;
+mod job;
 mod listen;
 mod stream;
 #[cfg(test)]
@@ -15,7 +19,6 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, HashSet},
-    pin::Pin,
     sync::Arc,
     time::Duration,
 };
@@ -31,18 +34,20 @@ use jackfield_core::{
 };
 use jackfield_kit::trace;
 use jackfield_wire::p2p::{self, HandOff, Method, path, path::Route};
+use libp2p::PeerId;
 
-pub(crate) use self::failure::Trouble;
 use self::listen::Listening;
 pub use self::{
-    endpoint::{Endpoint, EndpointError},
+    endpoint::{Endpoint, EndpointError, Shown, Sight},
     frames::{Frames, Piece},
-    stream::{serve_cards, serve_handoffs},
+    host::{Answer, Host, Way},
+    stream::serve_peers,
 };
+pub(crate) use self::{failure::Trouble, job::Job};
 use crate::{
     DOOR,
     card::{self, Behind, Meant},
-    translate::{data_from_parts, message_from},
+    translate::message_from,
 };
 
 /// How long an agent has for a plain answer, if not configured: as in the seed.
@@ -58,6 +63,15 @@ pub enum Allowed {
 }
 
 impl Allowed {
+    /// Those with these ids; the one that is none, if there is one.
+    pub fn only(peers: &[String]) -> Result<Self, &str> {
+        let ids = peers.iter().map(|text| {
+            let id = text.parse::<PeerId>();
+            id.map(|id| id.to_string()).map_err(|_| text.as_str())
+        });
+        ids.collect::<Result<_, _>>().map(Self::Only)
+    }
+
     /// Whether this peer may.
     pub fn includes(&self, peer: &str) -> bool {
         match self {
@@ -94,26 +108,6 @@ impl Default for Terms {
     }
 }
 
-/// Which protocol a stream was opened by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// One body, unless the request asks for frames.
-    Plain,
-    /// Frames in any case.
-    Framed,
-}
-
-/// What a peer gets.
-#[derive(Debug)]
-pub enum Answer {
-    /// One body.
-    Whole(Vec<u8>),
-    /// Lines, as they come.
-    Frames(Frames),
-    /// Nothing: the stream is reset.
-    Reset,
-}
-
 /// Where handoffs are taken. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Reception(Arc<Inner>);
@@ -125,26 +119,20 @@ struct Inner {
     endpoints: BTreeMap<AgentId, Endpoint>,
 }
 
-/// What a handoff has become.
-enum Job {
-    /// A call that an agent works on.
-    Call(Listening),
-    /// Something that comes in one piece.
-    Whole(Pin<Box<dyn Future<Output = Result<Vec<u8>, Trouble>> + Send>>),
-}
-
-impl Job {
-    fn done(text: String) -> Self {
-        Self::Whole(Box::pin(std::future::ready(Ok(text.into_bytes()))))
-    }
-}
-
-impl std::fmt::Debug for Job {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Call(listening) => f.debug_tuple("Call").field(listening).finish(),
-            Self::Whole(_) => f.debug_tuple("Whole").finish_non_exhaustive(),
+impl Host for Reception {
+    fn limits(&self) -> p2p::Limits {
+        p2p::Limits {
+            max_depth: self.0.hub.limits().json_depth,
+            ..p2p::Limits::default()
         }
+    }
+
+    async fn card(&self, peer: &str) -> String {
+        Self::card(self, peer)
+    }
+
+    async fn answer(&self, peer: &str, request: &[u8], way: Way) -> Answer {
+        Self::answer(self, peer, request, way).await
     }
 }
 
@@ -213,28 +201,13 @@ impl Reception {
         {
             self.0.hub.metrics().refused(DOOR);
         }
-        if is_framed {
-            return Answer::Frames(Frames::new(job, self.0.hub.files().clone()));
-        }
-        let outcome = match job {
-            Ok(job) => self.finish(job).await,
-            Err(trouble) => Err(trouble),
-        };
-        match outcome {
-            Ok(body) => Answer::Whole(body),
-            Err(Trouble::Told(error)) => Answer::Whole(error.to_json().into_bytes()),
-            Err(Trouble::Cancelled) => Answer::Reset,
-        }
+        Job::answer(job, is_framed, self.0.terms.deadline).await
     }
 
     fn read(&self, peer: &str, request: &[u8]) -> Result<(Principal, HandOff), Trouble> {
         // A stranger learns nothing from what is wrong with its request.
         let principal = self.principal(peer)?;
-        let limits = p2p::Limits {
-            max_depth: self.0.hub.limits().json_depth,
-            ..p2p::Limits::default()
-        };
-        Ok((principal, HandOff::read(request, &limits)?))
+        Ok((principal, HandOff::read(request, &self.limits())?))
     }
 
     fn begin(&self, principal: Principal, hand_off: HandOff) -> Result<Job, Trouble> {
@@ -242,25 +215,26 @@ impl Reception {
         match path::route(&path)? {
             Route::Card => {
                 check_method(hand_off.method, Method::Get)?;
-                Ok(Job::done(self.hub_card(&principal)))
+                Ok(Job::Known(self.hub_card(&principal)))
             }
             Route::Agents => {
                 check_method(hand_off.method, Method::Get)?;
-                let list = card::agent_list(&self.agents(&principal), self.behind());
-                Ok(Job::done(list))
+                let seen = self.seen();
+                let list = card::agent_list(&self.agents(&principal), behind(&seen));
+                Ok(Job::Known(list))
             }
             Route::AgentCard(id) => {
                 // Whether the agent is there comes first, as everywhere.
                 let card = self.agent_card(&principal, &id)?;
                 check_method(hand_off.method, Method::Get)?;
-                Ok(Job::done(card))
+                Ok(Job::Known(card))
             }
             Route::Agent { id, rest } => match self.0.endpoints.get(id.as_str()) {
                 Some(endpoint) => {
                     self.check_hops(&hand_off)?;
-                    let plan = endpoint.plan(hand_off.method, &rest)?;
                     let max = self.0.hub.limits().message.0;
-                    Ok(Job::Whole(Box::pin(plan.carry_out(hand_off.input, max))))
+                    let fetch = endpoint.plan(hand_off.method, &rest, hand_off.input, max)?;
+                    Ok(Job::Fetch(fetch))
                 }
                 None => self.ask(principal, &id, &rest, &hand_off),
             },
@@ -328,48 +302,12 @@ impl Reception {
         let asking = self.0.hub.call(request)?;
         let call = asking.call();
         tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
-        Ok(Job::Call(Listening::new(
-            asking,
-            self.0.hub.limits().message,
-        )))
+        let listening = Listening::new(asking, self.0.hub.limits().message);
+        Ok(Job::Call(listening, self.0.hub.files().clone()))
     }
 
-    /// The core counts on from what the request says; what is over the limit already does not get so far.
     fn check_hops(&self, hand_off: &HandOff) -> Result<(), Failure> {
-        let limit = self.0.hub.limits().hops;
-        if hand_off.hops as usize <= limit {
-            return Ok(());
-        }
-        let text = format!(
-            "the request came through {} hops already, and at most {limit} are allowed",
-            hand_off.hops
-        );
-        Err(Failure::new(Reason::Loop, text))
-    }
-
-    /// Waits for a plain answer.
-    async fn finish(&self, job: Job) -> Result<Vec<u8>, Trouble> {
-        let work = async {
-            match job {
-                Job::Whole(work) => work.await,
-                Job::Call(listening) => {
-                    let parts = listening.whole().await?;
-                    let data = data_from_parts(parts, self.0.hub.files());
-                    Ok(data.as_str().as_bytes().to_vec())
-                }
-            }
-        };
-        let deadline = self.0.terms.deadline;
-        match tokio::time::timeout(deadline, work).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                let text = format!(
-                    "the agent did not answer within {} s; ask with \"stream\": true for work that takes longer",
-                    deadline.as_secs_f32()
-                );
-                Err(Trouble::coded(504, text))
-            }
-        }
+        check_hops(hand_off, self.0.hub.limits().hops)
     }
 
     /// An agent that the principal may call and that peers may know of. All others look like unknown ones.
@@ -393,9 +331,11 @@ impl Reception {
         agents
     }
 
-    fn behind(&self) -> impl Iterator<Item = Behind<'_>> {
+    /// What is known of the agents behind HTTP.
+    fn seen(&self) -> Vec<(&str, Sight)> {
         let endpoints = self.0.endpoints.iter();
-        endpoints.map(|(id, endpoint)| (id.as_str(), endpoint.card()))
+        let seen = endpoints.map(|(id, endpoint)| (id.as_str(), endpoint.sight()));
+        seen.collect()
     }
 
     fn hub_card(&self, principal: &Principal) -> String {
@@ -405,17 +345,43 @@ impl Reception {
         card::hub_card(
             &terms.name,
             &self.agents(principal),
-            self.behind(),
+            behind(&self.seen()),
             takes_goals,
         )
     }
 
-    fn agent_card(&self, principal: &Principal, id: &str) -> Result<String, Failure> {
-        match self.0.endpoints.get(id) {
-            Some(endpoint) => Ok(card::behind_card((id, endpoint.card()))),
-            None => Ok(card::agent_card(&self.find(principal, id)?)),
+    fn agent_card(&self, principal: &Principal, id: &str) -> Result<String, Trouble> {
+        let Some(endpoint) = self.0.endpoints.get(id) else {
+            return Ok(card::agent_card(&self.find(principal, id)?));
+        };
+        match endpoint.sight().last() {
+            Some(shown) => Ok(card::behind_card(id, &shown.card)),
+            None => Err(Trouble::coded(504, "the agent has not shown its card yet")),
         }
     }
+}
+
+/// Those of the agents behind HTTP that ever showed a card.
+fn behind<'a>(seen: &'a [(&'a str, Sight)]) -> impl Iterator<Item = Behind<'a>> {
+    seen.iter().filter_map(|(id, sight)| {
+        Some(Behind {
+            id,
+            card: &sight.last()?.card,
+            is_here: sight.is_here(),
+        })
+    })
+}
+
+/// The core counts on from what the request says; what is over the limit already does not get so far.
+pub(crate) fn check_hops(hand_off: &HandOff, limit: usize) -> Result<(), Failure> {
+    if hand_off.hops as usize <= limit {
+        return Ok(());
+    }
+    let text = format!(
+        "the request came through {} hops already, and at most {limit} are allowed",
+        hand_off.hops
+    );
+    Err(Failure::new(Reason::Loop, text))
 }
 
 /// The header that carries a trace, which is where the check of one is.

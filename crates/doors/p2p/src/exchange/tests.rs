@@ -1,9 +1,15 @@
 //! Streams in memory and time that stands still: what each rule of the exchange is for.
 
-use std::{collections::VecDeque, task::Context};
+use std::{
+    collections::VecDeque,
+    task::{Context, Poll},
+};
 
 use jackfield_wire::p2p::code;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
+    time::sleep,
+};
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
 
 use super::*;
@@ -145,6 +151,51 @@ async fn a_peer_that_goes_on_sending_after_its_answer_is_read_only_so_far() {
         () = flood => unreachable!("it never ends"),
     }
     assert!(sent <= limits::LINGER_BYTES + 2 * 1024, "{sent}");
+    // Our end was not said, so that dropping the stream is a reset.
+    drop(ours);
+    let mut heard = Vec::new();
+    theirs.read_to_end(&mut heard).await.unwrap();
+    assert_eq!(heard, b"{}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_is_still_sending_gets_our_end_once_it_is_silent() {
+    let (mut ours, theirs) = pair(1024);
+    let (mut heard, mut says) = tokio::io::split(theirs);
+    let begun = Instant::now();
+    let drip = async {
+        for _ in 0..10 {
+            says.write_all(b" ").await.unwrap();
+            sleep(limits::BEFORE_FIN / 2).await;
+        }
+    };
+    let hear = async {
+        let mut answer = Vec::new();
+        heard.read_to_end(&mut answer).await.unwrap();
+        assert_eq!(answer, b"{}");
+        begun.elapsed()
+    };
+    let (answered, (), ended) = tokio::join!(answer(&mut ours, b"{}"), drip, hear);
+    answered.unwrap();
+    assert_eq!(ended, limits::BEFORE_FIN / 2 * 9 + limits::BEFORE_FIN);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_takes_a_byte_now_and_then_is_given_up() {
+    let (mut ours, mut theirs) = pair(1);
+    let begun = Instant::now();
+    let take = async {
+        loop {
+            sleep(limits::WRITE_STUCK / 2).await;
+            theirs.read_u8().await.unwrap();
+        }
+    };
+    let trouble = tokio::select! {
+        answered = answer(&mut ours, &[b' '; 32 << 10]) => answered.unwrap_err(),
+        () = take => unreachable!("it never ends"),
+    };
+    assert!(matches!(trouble, WriteTrouble::TooSlow), "{trouble:?}");
+    assert_eq!(begun.elapsed(), limits::WRITE_STUCK + limits::SLOWEST * 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -213,8 +264,10 @@ async fn an_answer_that_does_not_come_is_given_up() {
 async fn a_whole_answer_counts_although_the_peer_leaves_the_stream_open() {
     let (mut ours, mut theirs) = pair(64);
     theirs.write_all(br#"{"done":true}"#).await.unwrap();
+    let begun = Instant::now();
     let answer = ask(&mut ours, b"{}", 1000, WAIT).await.unwrap();
     assert_eq!(answer, br#"{"done":true}"#);
+    assert_eq!(begun.elapsed(), limits::SILENCE);
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,14 +14,19 @@ use libp2p::{
 use parking_lot::RwLock;
 use rustc_hash::FxHashSet;
 
-use super::{NodeConfig, NodeError, RelayLimits};
+use super::{NodeConfig, NodeError, RelayLimits, Role};
 use crate::{
     limits,
     streams::{self, Desk},
 };
 
 /// How others see what program this is.
-const AGENT: &str = concat!("jackfield/", env!("CARGO_PKG_VERSION"));
+fn agent(role: Role) -> &'static str {
+    match role {
+        Role::Hub => concat!("jackfield/", env!("CARGO_PKG_VERSION")),
+        Role::Sidecar => concat!("jackfield-sidecar/", env!("CARGO_PKG_VERSION")),
+    }
+}
 
 /// The family of protocols that a node of agents belongs to.
 const FAMILY: &str = "/ai-agent/1.0.0";
@@ -67,7 +72,7 @@ pub(super) fn build(
                 blocked: allow_block_list::Behaviour::default(),
                 identify: identify::Behaviour::new(
                     identify::Config::new(FAMILY.to_owned(), key.public())
-                        .with_agent_version(AGENT.to_owned())
+                        .with_agent_version(agent(config.role).to_owned())
                         // Where a peer says it listens is not where we dial: only addresses that we were given are.
                         .with_cache_size(0),
                 ),

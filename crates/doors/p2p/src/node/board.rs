@@ -3,7 +3,10 @@
 use libp2p::{Multiaddr, PeerId, StreamProtocol, core::ConnectedPoint, swarm::ConnectionId};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
-use tokio::{sync::broadcast, time::Instant};
+use tokio::{
+    sync::{broadcast, watch},
+    time::Instant,
+};
 
 use crate::{
     address::{is_relayed, sort, with_peer},
@@ -59,12 +62,12 @@ pub enum PeerEvent {
 pub(super) struct Board {
     own: PeerId,
     state: RwLock<State>,
+    addresses: watch::Sender<Vec<Multiaddr>>,
     news: broadcast::Sender<PeerEvent>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    addresses: Vec<Multiaddr>,
     peers: FxHashMap<PeerId, Known>,
 }
 
@@ -95,12 +98,17 @@ impl Board {
         Self {
             own,
             state: RwLock::default(),
+            addresses: watch::Sender::default(),
             news: broadcast::Sender::new(limits::NEWS),
         }
     }
 
     pub(super) fn addresses(&self) -> Vec<Multiaddr> {
-        self.state.read().addresses.clone()
+        self.addresses.borrow().clone()
+    }
+
+    pub(super) fn watch_addresses(&self) -> watch::Receiver<Vec<Multiaddr>> {
+        self.addresses.subscribe()
     }
 
     pub(super) fn connected(&self) -> Vec<ConnectedPeer> {
@@ -124,7 +132,11 @@ impl Board {
             .map(|address| with_peer(address, self.own))
             .collect();
         sort(&mut addresses);
-        self.state.write().addresses = addresses;
+        self.addresses.send_if_modified(|had| {
+            let is_new = *had != addresses;
+            *had = addresses;
+            is_new
+        });
     }
 
     pub(super) fn connection_made(&self, peer: PeerId, id: ConnectionId, end: &ConnectedPoint) {

@@ -1,12 +1,14 @@
 //! A place at a relay, under supervision: who has it is reached through the relay by peers that cannot reach it otherwise.
 //! Relays restart and networks change, and nothing renews a place that was lost but this.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use libp2p::{Multiaddr, PeerId};
-use rand::RngExt as _;
 use tokio::{
-    sync::{oneshot, watch},
+    sync::{
+        broadcast::{self, error::TryRecvError},
+        oneshot, watch,
+    },
     time::{sleep, timeout},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -15,7 +17,7 @@ use super::{
     Node, OpenError,
     command::{Command, Place},
 };
-use crate::limits;
+use crate::{limits, node::PeerEvent, waits::Waits};
 
 /// How it stands with a place at a relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,13 +92,33 @@ struct Holder {
 impl Holder {
     async fn run(self) -> Result<(), OpenError> {
         let mut waits = Waits::new();
+        let mut news = self.node.watch();
+        let mut was_away = false;
         loop {
             self.tell.send_replace(ReservationState::Asking);
             let why = self.hold_once(&mut waits).await?;
+            // A relay that is back may not know us yet, but will in a moment: however long it was away counts no more.
+            let has_come = self.has_come(&mut news);
+            if has_come && was_away {
+                waits.start_over();
+            }
+            was_away = !has_come;
             tracing::debug!(relay = %self.relay, %why, "no place at the relay");
             self.tell
                 .send_replace(ReservationState::Lost(why.as_str().into()));
             sleep(waits.next()).await;
+        }
+    }
+
+    /// Whether the relay was connected anew since this was asked before.
+    fn has_come(&self, news: &mut broadcast::Receiver<PeerEvent>) -> bool {
+        let mut has_come = false;
+        loop {
+            match news.try_recv() {
+                Ok(PeerEvent::Connected { peer, .. }) => has_come |= peer == self.relay,
+                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return has_come,
+            }
         }
     }
 
@@ -152,46 +174,5 @@ struct Release {
 impl Drop for Release {
     fn drop(&mut self) {
         self.node.tell(Command::Release(self.id));
-    }
-}
-
-/// The waits between two attempts: doubling, and each at least half as long as it may be, so that guests of one relay
-/// that comes back do not all come at once.
-struct Waits {
-    attempt: u32,
-}
-
-impl Waits {
-    fn new() -> Self {
-        Self { attempt: 0 }
-    }
-
-    fn start_over(&mut self) {
-        self.attempt = 0;
-    }
-
-    fn next(&mut self) -> Duration {
-        let bound = limits::RESERVE_AGAIN
-            .saturating_mul(1 << self.attempt.min(16))
-            .min(limits::RESERVE_AGAIN_MOST);
-        self.attempt += 1;
-        bound.mul_f64(rand::rng().random_range(0.5..=1.0))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_double_up_to_a_minute_and_start_over_after_success() {
-        let mut waits = Waits::new();
-        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-            let bound = Duration::from_secs(seconds);
-            let wait = waits.next();
-            assert!(bound / 2 <= wait && wait <= bound, "{wait:?} of {bound:?}");
-        }
-        waits.start_over();
-        assert!(waits.next() <= Duration::from_secs(1));
     }
 }

@@ -137,6 +137,7 @@ async fn the_addresses_of_a_node_name_it_and_show_tcp_before_quic() {
             listen: vec![QUIC.parse().unwrap(), TCP.parse().unwrap()],
             external: vec!["/dns4/hub.example/tcp/7412".parse().unwrap()],
             relay_server: None,
+            ..NodeConfig::default()
         },
         Keypair::generate_ed25519(),
     )

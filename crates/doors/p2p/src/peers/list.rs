@@ -1,12 +1,12 @@
 //! What a peer is as agents of the hub: by its card, or by the list of another hub.
 
 use jackfield_core::{agent, id::AgentId};
-use jackfield_wire::p2p::{Answer, Card, HandOff, Method, Skill, read_answer};
+use jackfield_wire::p2p::{Card, Skill};
 use libp2p::PeerId;
 use serde::Deserialize;
 
-use super::{ANSWER, profile, short};
-use crate::{door::HANDOFF, exchange, limits::MAX_ANSWER, node::Node};
+use super::{profile, short};
+use crate::{inquire, node::Node};
 
 /// One agent that a peer brings.
 #[derive(Debug, Clone)]
@@ -85,20 +85,12 @@ impl Listed {
 
 /// The agents of another hub, as far as we may know them.
 pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<Listed>, String> {
-    let opened = node.open(peer, &[], &[HANDOFF]).await;
-    let (mut stream, _) = opened.map_err(|error| error.to_string())?;
-    let request = HandOff::new(Method::Get, "/agents").to_json();
-    let answer = exchange::ask(&mut stream, request.as_bytes(), MAX_ANSWER, ANSWER).await;
-    let answer = answer.map_err(|trouble| trouble.to_string())?;
-    match read_answer(&answer) {
-        Answer::Error(error) => Err(error.text),
-        Answer::Body(body) => {
-            let list: List = serde_json::from_slice(body).map_err(|error| error.to_string())?;
-            let listed = list.agents.into_iter();
-            let listed = listed.filter_map(|entry| Listed::of_entry(peer, entry));
-            Ok(listed.collect())
-        }
-    }
+    let answer = inquire::fetch(node, peer, &[], "/agents").await;
+    let answer = answer.map_err(|failure| failure.to_string())?;
+    let list: List = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
+    let listed = list.agents.into_iter();
+    let listed = listed.filter_map(|entry| Listed::of_entry(peer, entry));
+    Ok(listed.collect())
 }
 
 /// The id of a peer by its name: what fits into an id, and whose it is.

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use super::{
     ask::hand_off,
     list::{Listed, Way},
+    places_for,
 };
-use libp2p::PeerId;
+use libp2p::{Multiaddr, PeerId};
 
 fn skills(skills: &Value) -> Way {
     let card = json!({"name": "x", "version": "1", "description": "", "skills": skills});
@@ -131,4 +132,24 @@ fn a_peer_is_called_by_its_name_and_the_end_of_its_id_and_never_by_anothers_name
         let listed = Listed::of_card(peer, card).unwrap();
         assert_eq!(listed.id.as_str(), format!("{id}@{end}"), "{name:?}");
     }
+}
+
+#[test]
+fn a_place_at_a_relay_is_told_by_its_own_addresses_and_never_through_another_relay() {
+    let (relay, other, peer) = (PeerId::random(), PeerId::random(), PeerId::random());
+    let own: Vec<Multiaddr> = [
+        format!("/ip4/192.0.2.1/tcp/1/p2p/{relay}"),
+        format!("/ip4/192.0.2.1/udp/1/quic-v1/p2p/{relay}"),
+        format!("/ip4/192.0.2.2/tcp/1/p2p/{other}/p2p-circuit/p2p/{relay}"),
+    ]
+    .map(|it| it.parse().unwrap())
+    .into();
+    let places: Vec<_> = places_for(peer, own).map(|it| it.to_string()).collect();
+    assert_eq!(
+        places,
+        [
+            format!("/ip4/192.0.2.1/tcp/1/p2p/{relay}/p2p-circuit/p2p/{peer}"),
+            format!("/ip4/192.0.2.1/udp/1/quic-v1/p2p/{relay}/p2p-circuit/p2p/{peer}"),
+        ]
+    );
 }

@@ -1,22 +1,28 @@
 //! An agent behind HTTP that the operator named: a handoff becomes one request to it, as in the seed. The request goes to
 //! that origin and nowhere else, and only by a method and a path that the agent's own card declares.
+//!
+//! The card is looked at in the background, so that the agent may come, go and change while nothing here waits for it.
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
-use jackfield_kit::outbound::{self, Outbound, OutboundError, Url, origin_of};
-use jackfield_wire::p2p::{Card, Data, MAX_CARD, Method, NoCard, path, read_card};
+use http::{HeaderMap, StatusCode};
+use jackfield_kit::outbound::{Outbound, OutboundError, Url, origin_of};
+use jackfield_wire::p2p::{Card, Data, FIT_CARD, MAX_CARD, Method, NoCard, path, read_card};
+use tokio::{
+    sync::{Mutex, watch},
+    time::{Instant, sleep, timeout},
+};
 
-use super::failure::Trouble;
+use super::{
+    failure::Trouble,
+    fetch::{Fetch, Plan},
+};
+use crate::{card, limits, waits::Waits};
 
-/// How long such an agent may take (the seed's own limit).
-const TIMEOUT: Duration = outbound::TIMEOUT;
-
-/// Why an agent behind HTTP cannot be served.
+/// Why an agent behind HTTP shows no card.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// Its address is no good, or nobody is there.
+    /// Nobody is there.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
     /// It has no card.
@@ -37,57 +43,195 @@ pub enum EndpointError {
     },
 }
 
-/// An agent behind HTTP.
+/// The card of an agent behind HTTP.
+#[derive(Debug)]
+pub struct Shown {
+    /// What it says.
+    pub card: Card,
+    /// As peers get it from the agent's own node: at most 16 KiB, and the agent's own bytes where they fit.
+    pub text: String,
+}
+
+/// What is known of an agent behind HTTP.
+#[derive(Debug, Clone, Default)]
+pub enum Sight {
+    /// Nobody has looked yet.
+    #[default]
+    Unseen,
+    /// It is there, and shows this card.
+    Here(Arc<Shown>),
+    /// It shows no card, for this reason; the last one that it showed.
+    Gone(Arc<str>, Option<Arc<Shown>>),
+}
+
+impl Sight {
+    /// The newest card that was seen, whether the agent is there now or not.
+    pub fn last(&self) -> Option<&Arc<Shown>> {
+        match self {
+            Self::Here(shown) | Self::Gone(_, Some(shown)) => Some(shown),
+            Self::Unseen | Self::Gone(_, None) => None,
+        }
+    }
+
+    /// Whether it is there.
+    pub fn is_here(&self) -> bool {
+        matches!(self, Self::Here(_))
+    }
+}
+
+/// An agent behind HTTP. Clones are the same agent.
 #[derive(Debug, Clone)]
-pub struct Endpoint {
+pub struct Endpoint(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     /// Its URL, without a slash at the end.
     base: String,
     origin: String,
-    card: Card,
+    /// What it is called here, whatever its card says.
+    name: Option<String>,
     outbound: Outbound,
+    sight: watch::Sender<Sight>,
+    /// When somebody last looked.
+    looked: Mutex<Option<Instant>>,
 }
 
 impl Endpoint {
-    /// An agent at a URL that the operator typed, with the skills of this card.
-    pub fn new(outbound: &Outbound, base: &str, card: Card) -> Result<Self, OutboundError> {
+    /// An agent at a URL that the operator typed, with its card at `/card`. Nobody looks there before [`Endpoint::keep`].
+    pub fn new(
+        outbound: &Outbound,
+        base: &str,
+        name: Option<String>,
+    ) -> Result<Self, OutboundError> {
         let outbound = outbound.trusting([base])?;
         let url = outbound.check(base)?;
-        Ok(Self {
+        Ok(Self(Arc::new(Inner {
             base: base.trim_end_matches('/').to_owned(),
             origin: origin_of(&url),
-            card,
+            name,
             outbound,
-        })
+            sight: watch::Sender::default(),
+            looked: Mutex::default(),
+        })))
     }
 
-    /// An agent at a URL that the operator typed, with the card that it has at `/card`.
-    pub async fn open(outbound: &Outbound, base: &str) -> Result<Self, EndpointError> {
-        let mut endpoint = Self::new(outbound, base, Card::default())?;
-        let url = format!("{}/card", endpoint.base);
-        let fetched = endpoint.outbound.fetch(&url, HeaderMap::new(), MAX_CARD);
+    /// What is known of it now.
+    pub fn sight(&self) -> Sight {
+        self.0.sight.borrow().clone()
+    }
+
+    /// What becomes known of it.
+    pub fn watch(&self) -> watch::Receiver<Sight> {
+        self.0.sight.subscribe()
+    }
+
+    /// Looks at its card now and then, at once for the first time, and sooner again after a failure. Never ends.
+    pub async fn keep(self) {
+        let mut waits = Waits::new();
+        loop {
+            match self.look().await {
+                Sight::Here(_) => {
+                    waits.start_over();
+                    sleep(limits::CARD_EVERY).await;
+                }
+                Sight::Unseen | Sight::Gone(..) => sleep(waits.next()).await,
+            }
+        }
+    }
+
+    /// Looks at its card, unless somebody did a moment ago.
+    pub async fn look(&self) -> Sight {
+        let mut looked = self.0.looked.lock().await;
+        if looked.is_none_or(|at| at.elapsed() >= limits::CARD_APART) {
+            let fetched = self.fetch_card().await;
+            *looked = Some(Instant::now());
+            self.note(fetched);
+        }
+        self.sight()
+    }
+
+    /// The card for a peer that waits for it: who is not there may have come since the last look.
+    pub(crate) async fn card(&self) -> Result<Arc<Shown>, Trouble> {
+        let mut sight = self.sight();
+        if !sight.is_here() {
+            let looked = timeout(limits::CARD_WAIT, self.look()).await;
+            sight = looked.unwrap_or(sight);
+        }
+        match sight {
+            Sight::Here(shown) => Ok(shown),
+            Sight::Unseen | Sight::Gone(..) => Err(not_there()),
+        }
+    }
+
+    fn note(&self, fetched: Result<Shown, EndpointError>) {
+        self.0.sight.send_if_modified(|sight| {
+            let new = match fetched {
+                Ok(shown) => match &*sight {
+                    Sight::Here(had) if had.text == shown.text => return false,
+                    _ => Sight::Here(Arc::new(shown)),
+                },
+                Err(error) => {
+                    let why = error.to_string();
+                    match &*sight {
+                        Sight::Gone(had, _) if **had == *why => return false,
+                        _ => Sight::Gone(why.into(), sight.last().cloned()),
+                    }
+                }
+            };
+            match &new {
+                Sight::Gone(why, _) => {
+                    tracing::warn!(%why, "an agent behind HTTP shows no card; it is asked again");
+                }
+                Sight::Here(shown) => {
+                    tracing::info!(
+                        name = shown.card.name,
+                        url = self.0.base,
+                        "card of an agent behind HTTP"
+                    );
+                }
+                Sight::Unseen => {}
+            }
+            *sight = new;
+            true
+        });
+    }
+
+    async fn fetch_card(&self) -> Result<Shown, EndpointError> {
+        let url = format!("{}/card", self.0.base);
+        let fetched = self.0.outbound.fetch(&url, HeaderMap::new(), MAX_CARD);
         let fetched = fetched.await?;
         if !fetched.status.is_success() {
             let status = fetched.status;
             return Err(EndpointError::Status { url, status });
         }
-        endpoint.card = read_card(&fetched.body).map_err(|error| {
+        let mut card = read_card(&fetched.body).map_err(|error| {
             let why = match error {
                 NoCard::Error(error) => error.text,
                 NoCard::Fault(fault) => fault.to_string(),
             };
             EndpointError::NoCard { url, why }
         })?;
-        Ok(endpoint)
+        let own = String::from_utf8(fetched.body.into()).ok();
+        let own = own.filter(|own| own.len() <= FIT_CARD && self.0.name.is_none());
+        if let Some(name) = &self.0.name {
+            card.name.clone_from(name);
+        }
+        let text = own.unwrap_or_else(|| card::fitting(&card));
+        Ok(Shown { card, text })
     }
 
-    /// Its card.
-    pub fn card(&self) -> &Card {
-        &self.card
-    }
-
-    /// What a request for a path, filled in and checked, leads to; refused unless the card declares it.
-    pub(crate) fn plan(&self, method: Method, rest: &str) -> Result<Plan, Trouble> {
-        let skills = self.card.skills.iter();
+    /// What a request for a path, filled in and checked, leads to; refused unless the card declares it. Up to `max`
+    /// bytes of the answer are read.
+    pub(crate) fn plan(
+        &self,
+        method: Method,
+        rest: &str,
+        input: Option<Data>,
+        max: usize,
+    ) -> Result<Fetch, Trouble> {
+        let sight = self.sight();
+        let shown = sight.last().ok_or_else(not_there)?;
+        let skills = shown.card.skills.iter();
         let mut here = skills
             .filter(|skill| path::matches(&skill.path, rest))
             .peekable();
@@ -101,86 +245,21 @@ impl Endpoint {
             let text = format!("the agent does not take {method} at this path; see its card");
             return Err(Trouble::coded(405, text));
         }
-        let url = Url::parse(&format!("{}{rest}", self.base)).ok();
+        let url = Url::parse(&format!("{}{rest}", self.0.base)).ok();
         // A checked path cannot lead elsewhere; this is the place where it would do harm, so it is looked at again.
-        let url = url.filter(|url| origin_of(url) == self.origin);
+        let url = url.filter(|url| origin_of(url) == self.0.origin);
         let url = url.ok_or_else(|| Trouble::coded(400, "field \"path\" leads elsewhere"))?;
-        Ok(Plan {
-            outbound: self.outbound.clone(),
+        Ok(Fetch::from(Plan {
+            outbound: self.0.outbound.clone(),
             method,
             url,
-        })
+            input,
+            max,
+        }))
     }
 }
 
-/// A request that is about to be made.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    outbound: Outbound,
-    method: Method,
-    url: Url,
-}
-
-impl Plan {
-    /// Makes the request, with the input as its body, and reads up to `max` bytes of the answer.
-    pub(crate) async fn carry_out(
-        self,
-        input: Option<Data>,
-        max: usize,
-    ) -> Result<Vec<u8>, Trouble> {
-        match tokio::time::timeout(TIMEOUT, self.exchange(input, max)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(Trouble::coded(504, "the agent did not answer in time")),
-        }
-    }
-
-    async fn exchange(self, input: Option<Data>, max: usize) -> Result<Vec<u8>, Trouble> {
-        let mut headers = HeaderMap::new();
-        let body = match input {
-            None => Bytes::new(),
-            Some(input) => {
-                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                Bytes::from(input.to_value().get().to_owned())
-            }
-        };
-        let method = http_method(self.method);
-        let opened = self
-            .outbound
-            .open(method, self.url.as_str(), headers, body, None);
-        let opened = opened.await.map_err(|error| unreachable(&error))?;
-        let status = opened.status();
-        if !status.is_success() {
-            // What is no error is a redirect, which is not followed.
-            let code = if status.as_u16() < 400 {
-                502
-            } else {
-                status.as_u16()
-            };
-            return Err(Trouble::coded(
-                code,
-                format!("HTTP error: {}", status.as_u16()),
-            ));
-        }
-        let body = opened.whole(max).await.map_err(|error| {
-            tracing::debug!(%error, "an agent behind HTTP did not answer to the end");
-            Trouble::coded(502, "the agent's answer broke off, or is too large")
-        })?;
-        Ok(body.into())
-    }
-}
-
-/// The peer is not told where the agent is: that is the operator's own business.
-fn unreachable(error: &OutboundError) -> Trouble {
-    tracing::debug!(%error, "an agent behind HTTP cannot be reached");
+/// The peer is not told where the agent is, or why it is not.
+fn not_there() -> Trouble {
     Trouble::coded(504, "the agent cannot be reached")
-}
-
-fn http_method(method: Method) -> http::Method {
-    match method {
-        Method::Get => http::Method::GET,
-        Method::Post => http::Method::POST,
-        Method::Put => http::Method::PUT,
-        Method::Patch => http::Method::PATCH,
-        Method::Delete => http::Method::DELETE,
-    }
 }

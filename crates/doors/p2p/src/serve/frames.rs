@@ -1,12 +1,15 @@
 //! A handoff as a stream of lines: `accepted`, what the agent says as it comes, and how it ended. A line is written at
 //! least every ten seconds, so that a peer knows that the work goes on.
 
-use std::{mem, sync::Arc, time::Duration};
+use std::{mem, time::Duration};
 
-use jackfield_core::files::Files;
 use jackfield_wire::p2p::{Data, frame::FrameWriter};
 
-use super::{Job, Trouble, listen::Heard};
+use super::{
+    Job, Trouble,
+    fetch::{Bit, text_from},
+    listen::Heard,
+};
 use crate::translate::data_from_parts;
 
 /// How long nothing is said before a heartbeat.
@@ -26,7 +29,6 @@ pub enum Piece {
 pub struct Frames {
     state: State,
     writer: FrameWriter,
-    files: Arc<Files>,
     /// How many bytes of the answer were streamed.
     streamed: usize,
 }
@@ -40,17 +42,18 @@ enum State {
 
 /// What happened.
 enum News {
-    Heard(Heard),
-    Whole(Result<Vec<u8>, Trouble>),
+    Text(String),
+    Status(String),
+    /// It is over; without data, what was streamed is the answer.
+    Over(Result<Option<Data>, Trouble>),
     Silence,
 }
 
 impl Frames {
-    pub(super) fn new(job: Result<Job, Trouble>, files: Arc<Files>) -> Self {
+    pub(super) fn new(job: Result<Job, Trouble>) -> Self {
         Self {
             state: State::New(job),
             writer: FrameWriter::default(),
-            files,
             streamed: 0,
         }
     }
@@ -65,16 +68,12 @@ impl Frames {
         let mut lines = String::new();
         match news {
             News::Silence => self.writer.heartbeat(&mut lines),
-            News::Heard(Heard::Text(text)) => {
+            News::Text(text) => {
                 self.streamed += text.len();
                 self.writer.chunk(&text, &mut lines);
             }
-            News::Heard(Heard::Status(text)) => self.writer.status("status", &text, &mut lines),
-            News::Heard(Heard::Over(outcome)) => {
-                let outcome = outcome.map(|parts| data_from_parts(parts, &self.files));
-                return Some(self.close(outcome.map_err(Trouble::from)));
-            }
-            News::Whole(outcome) => return Some(self.close(outcome.and_then(text_from))),
+            News::Status(text) => self.writer.status("status", &text, &mut lines),
+            News::Over(outcome) => return Some(self.close(outcome)),
         }
         Some(Piece::Lines(lines))
     }
@@ -93,15 +92,20 @@ impl Frames {
         }
     }
 
-    fn close(&mut self, outcome: Result<Data, Trouble>) -> Piece {
+    fn close(&mut self, outcome: Result<Option<Data>, Trouble>) -> Piece {
         self.state = State::Over;
         let mut lines = String::new();
         match outcome {
             // What was streamed is the answer already.
-            Ok(Data::Text(text)) if self.streamed > 0 && text.len() == self.streamed => {
+            Ok(Some(Data::Text(text))) if self.streamed > 0 && text.len() == self.streamed => {
                 self.writer.result(None, &mut lines);
             }
-            Ok(data) => self.writer.result(Some(&data), &mut lines),
+            // Nothing was: that is an answer too.
+            Ok(None) if self.streamed == 0 => {
+                let nothing = Data::Text(String::new());
+                self.writer.result(Some(&nothing), &mut lines);
+            }
+            Ok(data) => self.writer.result(data.as_ref(), &mut lines),
             Err(Trouble::Told(error)) => self.writer.error(&error, &mut lines),
             Err(Trouble::Cancelled) => return Piece::Reset,
         }
@@ -112,22 +116,23 @@ impl Frames {
 async fn tell(job: &mut Job) -> News {
     let news = async {
         match job {
-            Job::Call(listening) => News::Heard(listening.next().await),
-            Job::Whole(work) => News::Whole(work.await),
+            Job::Call(listening, files) => match listening.next().await {
+                Heard::Text(text) => News::Text(text),
+                Heard::Status(text) => News::Status(text),
+                Heard::Over(outcome) => {
+                    let outcome = outcome.map(|parts| Some(data_from_parts(parts, files)));
+                    News::Over(outcome.map_err(Trouble::from))
+                }
+            },
+            Job::Fetch(fetch) => match fetch.next().await {
+                Ok(Bit::Text(text)) => News::Text(text),
+                Ok(Bit::Whole(body)) => News::Over(text_from(body).map(Some)),
+                Ok(Bit::End) => News::Over(Ok(None)),
+                Err(trouble) => News::Over(Err(trouble)),
+            },
+            Job::Known(text) => News::Over(Ok(Some(Data::from_text(mem::take(text))))),
         }
     };
     let news = tokio::time::timeout(HEARTBEAT, news).await;
     news.unwrap_or(News::Silence)
-}
-
-/// A body in a line must be text.
-fn text_from(body: Vec<u8>) -> Result<Data, Trouble> {
-    let not_text = || {
-        Trouble::coded(
-            502,
-            "the agent's answer is not text; ask for it without \"stream\"",
-        )
-    };
-    let text = String::from_utf8(body).map_err(|_| not_text())?;
-    Ok(Data::from_text(text))
 }

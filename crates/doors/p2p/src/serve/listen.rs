@@ -21,7 +21,7 @@ pub(super) enum Heard {
 
 /// Listens to one call. Dropping it cancels the call.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(crate) struct Listening {
     replies: Replies,
     limit: Size,
     room: usize,

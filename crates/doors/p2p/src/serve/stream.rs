@@ -1,4 +1,4 @@
-//! Handoffs and cards on streams: what a peer sends goes to the [`Reception`], and what comes of it back. One task per
+//! Handoffs and cards on streams: what a peer sends goes to the [`Host`], and what comes of it back. One task per
 //! stream owns it; the loops that take streams do nothing but give permits.
 
 use std::{
@@ -9,13 +9,16 @@ use std::{
 };
 
 use jackfield_kit::tasks::Tasks;
-use jackfield_wire::p2p::{ErrorBody, Limits};
+use jackfield_wire::p2p::ErrorBody;
 use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::time::timeout;
 
-use super::{Answer, Frames, Piece, Reception, Way};
+use super::{Answer, Frames, Host, Piece, Way};
 use crate::{
+    door::{CARD, HANDOFF, HANDOFF_STREAM},
     exchange::{self, ReadTrouble, WriteTrouble},
     limits,
+    node::Node,
     permits::{Kind, Permits, TooMany},
     streams::{Inbound, Incoming},
 };
@@ -23,13 +26,23 @@ use crate::{
 /// How often it is looked whether a peer that closed its side is still there: nobody waits longer for a cancel.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Gives the hub's card to peers that open a stream for it, until the node stops.
-pub async fn serve_cards(
-    mut incoming: Incoming,
-    reception: Reception,
-    permits: Permits,
-    tasks: Tasks,
-) {
+/// Serves cards and handoffs to the peers of a node, until it stops. Who accepts these protocols already goes on.
+pub fn serve_peers<H: Host>(node: &Node, host: &H, tasks: &Tasks) {
+    let permits = Permits::new();
+    for (protocol, way) in [(HANDOFF, Way::Plain), (HANDOFF_STREAM, Way::Framed)] {
+        if let Ok(incoming) = node.accept(protocol) {
+            let (host, permits) = (host.clone(), permits.clone());
+            tasks.spawn(serve_handoffs(incoming, way, host, permits, tasks.clone()));
+        }
+    }
+    if let Ok(incoming) = node.accept(CARD) {
+        let host = host.clone();
+        tasks.spawn(serve_cards(incoming, host, permits, tasks.clone()));
+    }
+}
+
+/// Gives the host's card to peers that open a stream for it.
+async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits, tasks: Tasks) {
     while let Some(Inbound {
         peer,
         source,
@@ -38,13 +51,13 @@ pub async fn serve_cards(
     }) = incoming.next().await
     {
         let permit = permits.take(peer, source, Kind::Card);
-        let reception = reception.clone();
+        let host = host.clone();
         tasks.spawn(async move {
             let outcome = match permit {
                 Err(why) => refuse(&mut stream, why).await,
                 // What a peer writes here, and some do, is nothing to wait for.
                 Ok(_permit) => {
-                    let card = reception.card(&peer.to_string());
+                    let card = host.card(&peer.to_string()).await;
                     exchange::answer(&mut stream, card.as_bytes()).await
                 }
             };
@@ -53,11 +66,11 @@ pub async fn serve_cards(
     }
 }
 
-/// Takes the handoffs of peers, until the node stops.
-pub async fn serve_handoffs(
+/// Takes the handoffs of peers.
+async fn serve_handoffs<H: Host>(
     mut incoming: Incoming,
     way: Way,
-    reception: Reception,
+    host: H,
     permits: Permits,
     tasks: Tasks,
 ) {
@@ -69,11 +82,14 @@ pub async fn serve_handoffs(
     }) = incoming.next().await
     {
         let permit = permits.take(peer, source, Kind::Handoff);
-        let reception = reception.clone();
+        let host = host.clone();
         tasks.spawn(async move {
             let outcome = match permit {
-                Err(why) => refuse(&mut stream, why).await,
-                Ok(_permit) => hand_off(&mut stream, &reception, &peer.to_string(), way).await,
+                Err(why) => {
+                    begun(&mut stream).await;
+                    refuse(&mut stream, why).await
+                }
+                Ok(_permit) => hand_off(&mut stream, &host, &peer.to_string(), way).await,
             };
             note(outcome);
         });
@@ -81,20 +97,17 @@ pub async fn serve_handoffs(
 }
 
 /// Takes one handoff. A stream that is reset cancels the work; dropping the stream is how we reset one.
-pub(crate) async fn hand_off<S>(
+pub(crate) async fn hand_off<S, H>(
     stream: &mut S,
-    reception: &Reception,
+    host: &H,
     peer: &str,
     way: Way,
 ) -> Result<(), WriteTrouble>
 where
     S: AsyncRead + AsyncWrite + Unpin,
+    H: Host,
 {
-    let limits = Limits {
-        max_depth: reception.hub().limits().json_depth,
-        ..Limits::default()
-    };
-    let request = match exchange::read_json(stream, limits).await {
+    let request = match exchange::read_json(stream, host.limits()).await {
         Ok(request) => request,
         Err(ReadTrouble::Refused(fault)) => return tell(stream, &fault.to_body()).await,
         Err(trouble @ ReadTrouble::TooSlow) => {
@@ -104,7 +117,7 @@ where
     };
     let mut listening = Listening::default();
     let answer = tokio::select! {
-        answer = reception.answer(peer, &request, way) => answer,
+        answer = host.answer(peer, &request, way) => answer,
         () = listening.until_reset(stream) => return Ok(()),
     };
     match answer {
@@ -136,6 +149,17 @@ where
             None => return exchange::finish(stream).await,
         }
     }
+}
+
+/// Waits until a peer begins to ask: a busy one may not look at its stream before, and would miss the end of an answer
+/// that is there already.
+async fn begun<S>(stream: &mut S)
+where
+    S: AsyncRead + Unpin,
+{
+    let mut piece = [0; 1024];
+    // However that ends, the peer is told.
+    drop(timeout(limits::FIRST_BYTE, stream.read(&mut piece)).await);
 }
 
 /// Too much at once: said, not dropped.

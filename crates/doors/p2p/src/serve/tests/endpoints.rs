@@ -6,6 +6,7 @@ use jackfield_kit::outbound::{Outbound, OutboundRules};
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet};
 
 use super::*;
+use crate::limits;
 
 /// What the agent got.
 #[derive(Debug, PartialEq)]
@@ -79,7 +80,8 @@ async fn site() -> Site {
 
 async fn shop(hub: &Hub, base: &str) -> Reception {
     let outbound = Outbound::new(&OutboundRules::default()).unwrap();
-    let endpoint = Endpoint::open(&outbound, base).await.unwrap();
+    let endpoint = Endpoint::new(&outbound, base, None).unwrap();
+    assert!(endpoint.look().await.is_here());
     let id = AgentId::parse("shop").unwrap();
     Reception::new(hub.clone(), terms(), [(id, endpoint)])
 }
@@ -187,4 +189,44 @@ async fn its_card_is_shown_with_paths_as_they_are_here() {
     );
     let list = whole(&reception, &json!({"method": "GET", "path": "/agents"})).await;
     assert!(list.contains("\"shop\""), "{list}");
+}
+
+#[tokio::test]
+async fn the_hub_waits_for_no_card_and_shows_who_is_there() {
+    let (hub, site) = (hub().await, site().await);
+    let outbound = Outbound::new(&OutboundRules::default()).unwrap();
+    let endpoint = Endpoint::new(&outbound, &site.base, None).unwrap();
+    let id = AgentId::parse("shop").unwrap();
+    let reception = Reception::new(hub, terms(), [(id, endpoint.clone())]);
+    let get = |path: &str| json!({"method": "GET", "path": path});
+    let skills = || {
+        let card: Value = serde_json::from_str(&reception.card(PEER)).unwrap();
+        let skills = card["skills"].as_array().unwrap().iter();
+        skills.filter(|it| it["id"] == "shop/list").count()
+    };
+    let online = async || {
+        let list = whole(&reception, &get("/agents")).await;
+        let list: Value = serde_json::from_str(&list).unwrap();
+        list["agents"][0]["online"].clone()
+    };
+    // Nobody has looked yet.
+    assert_eq!((skills(), online().await), (0, json!(null)));
+    for path in ["/agents/shop/items", "/agents/shop/card"] {
+        refused(&reception, &get(path), 504).await;
+    }
+    let mut keeping = JoinSet::new();
+    let mut sight = endpoint.watch();
+    keeping.spawn(endpoint.clone().keep());
+    sight.wait_for(Sight::is_here).await.unwrap();
+    assert_eq!((skills(), online().await), (1, json!(true)));
+    whole(&reception, &get("/agents/shop/items")).await;
+    // It stops, which is seen at the next look; what it was is still known.
+    drop(site);
+    tokio::time::pause();
+    tokio::time::advance(limits::CARD_EVERY).await;
+    tokio::time::resume();
+    sight.wait_for(|it| !it.is_here()).await.unwrap();
+    assert_eq!((skills(), online().await), (0, json!(false)));
+    whole(&reception, &get("/agents/shop/card")).await;
+    refused(&reception, &get("/agents/shop/items"), 504).await;
 }

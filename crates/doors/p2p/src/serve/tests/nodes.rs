@@ -10,8 +10,6 @@ use crate::{
     exchange::{ask, write},
     limits::MAX_ANSWER,
     node::{Node, NodeConfig},
-    permits::Permits,
-    serve::{serve_cards, serve_handoffs},
     streams::Stream,
 };
 
@@ -44,26 +42,7 @@ impl Rig {
         let node = Node::start(config, Keypair::generate_ed25519(), &tasks)
             .await
             .unwrap();
-        let permits = Permits::new();
-        let incoming = |name| node.accept(StreamProtocol::new(name)).unwrap();
-        tasks.spawn(serve_cards(
-            incoming(PROTOCOL_CARD),
-            reception.clone(),
-            permits.clone(),
-            tasks.clone(),
-        ));
-        for (name, way) in [
-            (PROTOCOL_HANDOFF, Way::Plain),
-            (PROTOCOL_HANDOFF_STREAM, Way::Framed),
-        ] {
-            tasks.spawn(serve_handoffs(
-                incoming(name),
-                way,
-                reception.clone(),
-                permits.clone(),
-                tasks.clone(),
-            ));
-        }
+        serve_peers(&node, &reception, &tasks);
         let peer = Node::start(NodeConfig::default(), key, &tasks)
             .await
             .unwrap();

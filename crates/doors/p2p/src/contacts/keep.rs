@@ -1,0 +1,62 @@
+//! How a connection with a peer is kept: dialled until it is there, and again when it is gone.
+
+use libp2p::{Multiaddr, PeerId};
+use tokio::{sync::broadcast::error::RecvError, time::sleep};
+
+use super::{Contact, Contacts, Setback};
+use crate::{node::OpenError, waits::Waits};
+
+impl Contacts {
+    /// Keeps the connection from now on, by the addresses that are known now.
+    pub(super) fn start(&self, peer: PeerId, contact: &mut Contact) {
+        let over = self.0.tasks.stop_token().child_token();
+        let staying = self.clone().stay_connected(peer, contact.addresses());
+        // What kept it before ends with this.
+        contact.keeping = Some(over.clone().drop_guard());
+        let task = async move { over.run_until_cancelled(staying).await };
+        self.0.tasks.spawn(task);
+    }
+
+    async fn stay_connected(self, peer: PeerId, addresses: Vec<Multiaddr>) {
+        let node = &self.0.node;
+        let mut news = node.watch();
+        let mut waits = Waits::new();
+        loop {
+            let tried = self.connect(&addresses).await;
+            if tried == Err(OpenError::Stopped) {
+                return;
+            }
+            self.tried(peer, tried.err());
+            if node.peer(peer).is_some() {
+                waits.start_over();
+            }
+            while node.peer(peer).is_some() {
+                if let Err(RecvError::Closed) = news.recv().await {
+                    return;
+                }
+            }
+            sleep(waits.next()).await;
+        }
+    }
+
+    /// Dials one address after the other.
+    async fn connect(&self, addresses: &[Multiaddr]) -> Result<(), OpenError> {
+        let mut tried = Err(OpenError::NoAddress);
+        for address in addresses {
+            tried = self.0.node.connect(address.clone()).await.map(|_| ());
+            if matches!(tried, Ok(()) | Err(OpenError::Stopped)) {
+                break;
+            }
+        }
+        tried
+    }
+
+    fn tried(&self, peer: PeerId, error: Option<OpenError>) {
+        if let Some(error) = &error {
+            tracing::debug!(%peer, %error, "a peer cannot be reached");
+        }
+        if let Some(contact) = self.0.known.lock().get_mut(&peer) {
+            contact.setback = error.map(|error| Setback::now(error.to_string()));
+        }
+    }
+}

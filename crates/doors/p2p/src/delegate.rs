@@ -1,0 +1,333 @@
+//! The caller's side of a handoff: work goes out by the newest protocol that the peer knows, and what comes back is heard as
+//! it comes, or in one body. The hub's calls to peers go this way (`peers/work.rs`), and so do the commands.
+//!
+//! What nobody can know: whether a body that is no JSON and goes silent goes on, and whether one was cut, since over some
+//! multiplexers a reset looks like an end. The first is waited for as long as the caller likes; the second passes for whole.
+
+mod skill;
+
+use std::{collections::VecDeque, future::poll_fn, pin::Pin, task::Poll, time::Duration};
+
+use jackfield_core::failure::{Failure, Reason};
+use jackfield_wire::p2p::{
+    Answer, Data, Fault, HandOff, code,
+    frame::{Frame, FrameReader, Verdict},
+    read_answer,
+};
+use libp2p::{
+    Multiaddr, PeerId,
+    futures::{AsyncRead, AsyncWrite},
+};
+use tokio::time::{Instant, timeout_at};
+
+pub use self::skill::{choose, to_skill};
+use crate::{
+    door::{HANDOFF, HANDOFF_STREAM},
+    exchange::{self, Body, Outgoing, PIECE, TooLarge},
+    limits::{self, MAX_ANSWER},
+    node::{Node, OpenError},
+    serve::Trouble,
+    streams::Stream,
+};
+
+/// What is heard of work that was handed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// All of the request went out.
+    Sent,
+    /// The work goes on.
+    Sign,
+    /// The answer goes on.
+    Chunk(Data),
+    /// What the agent does meanwhile; no part of the answer.
+    Status(String),
+    /// It is done: the answer, or nothing if it came in chunks.
+    Done(Option<Data>),
+}
+
+/// Work that is handed to a peer. Dropping it resets the stream, which cancels the work there.
+#[derive(Debug)]
+pub struct Delegation<S = Stream> {
+    stream: S,
+    is_framed: bool,
+    outgoing: Outgoing<Vec<u8>>,
+    is_sent: bool,
+    reading: Reading,
+    /// What was read last.
+    piece: Vec<u8>,
+    /// Frames that nobody has heard yet.
+    unheard: VecDeque<Frame>,
+    has_text: bool,
+    /// When something last went out or came in.
+    moved: Instant,
+}
+
+/// What comes back.
+#[derive(Debug)]
+enum Reading {
+    Frames(FrameReader),
+    Body(Body),
+}
+
+/// What happened on the stream.
+enum News {
+    Sent,
+    Read(usize),
+    Ended,
+    Silence,
+}
+
+impl Delegation {
+    /// Opens a stream for work; nothing is sent yet. Without `is_streamed` the answer comes in one body.
+    pub async fn open(
+        node: &Node,
+        peer: PeerId,
+        addresses: &[Multiaddr],
+        is_streamed: bool,
+    ) -> Result<Self, OpenError> {
+        let protocols = [HANDOFF_STREAM, HANDOFF];
+        let protocols = &protocols[usize::from(!is_streamed)..];
+        let (stream, protocol) = node.open(peer, addresses, protocols).await?;
+        Ok(Self::on(stream, protocol == HANDOFF_STREAM))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
+    fn on(stream: S, is_framed: bool) -> Self {
+        Self {
+            stream,
+            is_framed,
+            outgoing: Outgoing::new(Vec::new(), false),
+            is_sent: true,
+            reading: match is_framed {
+                true => Reading::Frames(FrameReader::new(MAX_ANSWER)),
+                false => Reading::Body(Body::new(MAX_ANSWER)),
+            },
+            piece: vec![0; PIECE],
+            unheard: VecDeque::new(),
+            has_text: false,
+            moved: Instant::now(),
+        }
+    }
+
+    /// Whether the answer may come in pieces.
+    pub fn is_streamed(&self) -> bool {
+        self.is_framed
+    }
+
+    /// Hands the work over, once. It goes out while [`Delegation::hear`] is waited for.
+    pub fn send(&mut self, hand_off: &HandOff) {
+        // Whoever speaks the newer protocol finds the end of the request. A stream that is closed on our side cannot be
+        // reset by it any more, so that a cancel would not be heard. Of the others, some never answer before the end.
+        let closes = !self.is_framed;
+        self.outgoing = Outgoing::new(hand_off.to_json().into_bytes(), closes);
+        self.is_sent = false;
+        self.moved = Instant::now();
+    }
+
+    /// What comes next; nothing comes after [`Heard::Done`] or a failure. Cancel-safe.
+    pub async fn hear(&mut self) -> Result<Heard, Failure> {
+        loop {
+            if let Some(frame) = self.unheard.pop_front() {
+                match self.take(frame)? {
+                    Some(heard) => return Ok(heard),
+                    None => continue,
+                }
+            }
+            match self.next().await? {
+                News::Sent => return Ok(Heard::Sent),
+                News::Read(read) => self.read(read)?,
+                News::Ended => return self.ended(),
+                News::Silence => {
+                    if let Reading::Body(body) = &mut self.reading
+                        && body.is_whole()
+                    {
+                        return whole(body.bytes());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the stream of work that is done, without a reset. Nothing depends on how that goes.
+    pub async fn end(mut self) {
+        drop(exchange::finish(&mut self.stream).await);
+    }
+
+    async fn next(&mut self) -> Result<News, Failure> {
+        loop {
+            let patience = self.patience();
+            let Self {
+                stream,
+                outgoing,
+                is_sent,
+                piece,
+                moved,
+                ..
+            } = self;
+            let until = patience.map(|wait| *moved + wait);
+            let news = poll_fn(|cx| {
+                let mut stream = Pin::new(&mut *stream);
+                if outgoing.poll(stream.as_mut(), cx) {
+                    *moved = Instant::now();
+                }
+                if outgoing.is_over() && !*is_sent {
+                    *is_sent = true;
+                    if !outgoing.is_broken() {
+                        return Poll::Ready(News::Sent);
+                    }
+                }
+                // Some peers reset a stream after they have said everything.
+                stream.poll_read(cx, piece).map(|read| match read {
+                    Ok(0) | Err(_) => News::Ended,
+                    Ok(read) => News::Read(read),
+                })
+            });
+            let news = match until {
+                None => news.await,
+                Some(until) => match timeout_at(until, news).await {
+                    Ok(news) => news,
+                    // Some of the request went out meanwhile.
+                    Err(_) if patience.is_some_and(|wait| self.moved + wait > until) => continue,
+                    Err(_) if !self.outgoing.is_over() => {
+                        return Err(unsent("it does not read"));
+                    }
+                    Err(_) => News::Silence,
+                },
+            };
+            if let News::Read(_) = news {
+                self.moved = Instant::now();
+            }
+            return Ok(news);
+        }
+    }
+
+    /// How long nothing may move, where that means something.
+    fn patience(&self) -> Option<Duration> {
+        if !self.outgoing.is_over() {
+            return Some(limits::WRITE_STUCK);
+        }
+        match &self.reading {
+            Reading::Body(body) if body.may_be_whole() => Some(limits::SILENCE),
+            Reading::Body(_) | Reading::Frames(_) => None,
+        }
+    }
+
+    /// Takes as much of what was read last.
+    fn read(&mut self, read: usize) -> Result<(), Failure> {
+        let bytes = &self.piece[..read];
+        match &mut self.reading {
+            Reading::Frames(reader) => {
+                let frames = reader.feed(bytes).map_err(|fault| unreadable(&fault))?;
+                self.unheard.extend(frames);
+            }
+            Reading::Body(body) => body.push(bytes).map_err(|TooLarge(cap)| {
+                let text = format!("the peer's answer is larger than {cap} bytes");
+                Failure::new(Reason::TooLarge, text)
+            })?,
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, frame: Frame) -> Result<Option<Heard>, Failure> {
+        Ok(Some(match frame {
+            Frame::Accepted { .. } | Frame::Heartbeat => Heard::Sign,
+            Frame::Unknown => return Ok(None),
+            Frame::Chunk { data, .. } => {
+                self.has_text = true;
+                Heard::Chunk(data)
+            }
+            Frame::Status { text, .. } => Heard::Status(text),
+            Frame::Result { data, .. } => Heard::Done(data.filter(|_| !self.has_text)),
+            Frame::Error(error) => return Err(Trouble::heard(&error)),
+        }))
+    }
+
+    /// The stream ended: what there is by now.
+    fn ended(&mut self) -> Result<Heard, Failure> {
+        let reading = std::mem::replace(&mut self.reading, Reading::Body(Body::new(0)));
+        let body = match reading {
+            Reading::Body(body) => body,
+            Reading::Frames(reader) => {
+                let (last, verdict) = reader.finish();
+                if let Some(heard) = last.map(|frame| self.take(frame)).transpose()?.flatten()
+                    && matches!(heard, Heard::Done(_))
+                {
+                    return Ok(heard);
+                }
+                match verdict {
+                    Verdict::Plain(body) => return self.no_frames(&body),
+                    Verdict::Complete | Verdict::Cut => return Err(Failure::agent_left()),
+                }
+            }
+        };
+        if body.bytes().is_empty() {
+            return Err(self.nothing());
+        }
+        if body.is_cut() {
+            let text = "the peer's answer was cut: it is the beginning of a JSON value";
+            return Err(Failure::new(Reason::Offline, text));
+        }
+        whole(body.bytes())
+    }
+
+    /// Where frames were agreed on, one body can only be an error, of a peer that did not get as far as the request.
+    fn no_frames(&mut self, body: &[u8]) -> Result<Heard, Failure> {
+        match read_answer(body) {
+            Answer::Error(error) => Err(Trouble::heard(&error)),
+            Answer::Body([]) => Err(self.nothing()),
+            Answer::Body(_) => {
+                let text = "the peer's answer cannot be read: it is no stream of lines of JSON";
+                Err(Failure::new(Reason::Crashed, text))
+            }
+        }
+    }
+
+    fn nothing(&mut self) -> Failure {
+        match self.outgoing.take_trouble() {
+            Some(error) => unsent(&error.to_string()),
+            None => Failure::agent_left(),
+        }
+    }
+}
+
+/// One body is the whole answer.
+fn whole(body: &[u8]) -> Result<Heard, Failure> {
+    match read_answer(body) {
+        Answer::Error(error) => Err(Trouble::heard(&error)),
+        Answer::Body(body) => {
+            let text = String::from_utf8_lossy(body).into_owned();
+            Ok(Heard::Done(Some(Data::Text(text))))
+        }
+    }
+}
+
+/// Why there is no way to a peer.
+pub fn unreachable(error: &OpenError) -> Failure {
+    let reason = match error {
+        OpenError::TooMany => Reason::Busy,
+        OpenError::TooSlow => Reason::Timeout,
+        OpenError::Unsupported => Reason::Unsupported,
+        OpenError::NoAddress | OpenError::Unreachable(_) | OpenError::Lost | OpenError::Stopped => {
+            Reason::Offline
+        }
+    };
+    Failure::new(reason, error.to_string())
+}
+
+fn unreadable(fault: &Fault) -> Failure {
+    let reason = match fault.code {
+        code::TOO_LARGE => Reason::TooLarge,
+        _ => Reason::Crashed,
+    };
+    let text = format!("the peer's answer cannot be read: {fault}");
+    Failure::new(reason, text)
+}
+
+fn unsent(why: &str) -> Failure {
+    let text = format!("the request did not get to the peer: {why}");
+    Failure::new(Reason::Offline, text)
+}
+
+#[cfg(test)]
+mod tests;

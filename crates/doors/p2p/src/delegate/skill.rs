@@ -1,0 +1,83 @@
+//! A handoff to a skill of a peer's card: which one is meant, and what goes into its path. Pure.
+
+use jackfield_core::failure::{Failure, Reason};
+use jackfield_wire::p2p::{Data, HandOff, Method, Param, Params, Skill, path};
+
+/// The skill that is wanted, by id or by name, else the first: a card begins with what a peer is for.
+pub fn choose<'a>(skills: &'a [Skill], wanted: Option<&str>) -> Result<&'a Skill, Failure> {
+    let Some(wanted) = wanted else {
+        return skills.first().ok_or_else(|| {
+            Failure::new(
+                Reason::Unsupported,
+                "the peer's card names no skill to call",
+            )
+        });
+    };
+    let is_it = |skill: &&Skill| skill.id == wanted || skill.name == wanted;
+    skills.iter().find(is_it).ok_or_else(|| {
+        let known: Vec<_> = skills.iter().map(|skill| skill.id.as_str()).collect();
+        let text = format!(
+            "the peer has no skill {wanted:?}; it has {}",
+            known.join(", ")
+        );
+        Failure::new(Reason::Unsupported, text)
+    })
+}
+
+/// Work for a skill: the gaps of its path are filled with what is given, and a single one, such as the original's
+/// `/{goal}`, with the words, if nothing is. What cannot be a path is said here, not by the peer; `remedy` says how to give
+/// what is missing.
+pub fn to_skill(
+    skill: &Skill,
+    given: impl Fn(&str) -> Option<Param>,
+    words: impl FnOnce() -> String,
+    input: Data,
+    remedy: &str,
+) -> Result<HandOff, Failure> {
+    let method = Method::from_name(&skill.method)
+        .map_err(|fault| Failure::new(Reason::Unsupported, fault.to_string()))?;
+    let mut hand_off = HandOff::new(method, skill.path.as_str());
+    hand_off.params = match placeholders(&skill.path).as_slice() {
+        [only] => {
+            let param = given(only).unwrap_or_else(|| Param::Text(words()));
+            Params::from([((*only).to_owned(), param)])
+        }
+        names => {
+            let params = names.iter().map(|name| match given(name) {
+                Some(param) => Ok(((*name).to_owned(), param)),
+                None => Err(missing(skill, name, remedy)),
+            });
+            params.collect::<Result<_, _>>()?
+        }
+    };
+    path::expand(&hand_off.path, &hand_off.params)
+        .map_err(|fault| Failure::new(Reason::Invalid, fault.to_string()))?;
+    if method != Method::Get {
+        hand_off.input = Some(input);
+    }
+    Ok(hand_off)
+}
+
+fn missing(skill: &Skill, name: &str, remedy: &str) -> Failure {
+    let text = format!(
+        "skill {:?} of the peer needs parameter {name:?} for its path {}: {remedy}",
+        skill.id, skill.path
+    );
+    Failure::new(Reason::Invalid, text)
+}
+
+/// The names in braces, each once.
+fn placeholders(template: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = template;
+    while let Some((_, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else {
+            break;
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        rest = after;
+    }
+    names
+}

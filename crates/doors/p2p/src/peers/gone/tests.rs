@@ -1,0 +1,141 @@
+//! Which agents are forgotten, and when; the peers are made up, and so is the time.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use jackfield_core::{
+    agent::{Profile, Share},
+    hub::Hub,
+    id::AgentId,
+    limits::Limits,
+    store::{PeerRecord, Store, memory::MemoryStore},
+};
+use jackfield_kit::tasks::Tasks;
+use libp2p::{Multiaddr, identity::Keypair};
+
+use super::*;
+use crate::{
+    contacts::Contacts,
+    node::{Node, NodeConfig},
+    registry::{Registry, RegistryRules},
+    serve::{Reception, Terms},
+};
+
+/// A hub on a store, and its peers, of which these are kept.
+async fn open(store: &Arc<MemoryStore>, kept: &[PeerId]) -> (Hub, Peers) {
+    let tasks = Tasks::new();
+    let hub = Hub::open(store.clone(), Limits::default()).await.unwrap();
+    let key = Keypair::generate_ed25519();
+    let node = Node::start(NodeConfig::default(), key, &tasks)
+        .await
+        .unwrap();
+    let kept = kept.iter().map(|peer| {
+        let address = format!("/ip4/127.0.0.1/tcp/1/p2p/{peer}");
+        address.parse::<Multiaddr>().unwrap()
+    });
+    let contacts = Contacts::open(node.clone(), store.clone(), tasks.clone(), kept.collect());
+    let peers = Peers::new(
+        hub.clone(),
+        node,
+        Registry::new(RegistryRules {
+            allow_private: true,
+        }),
+        Reception::new(hub.clone(), Terms::default(), []),
+        contacts.await.unwrap(),
+        tasks,
+        false,
+    );
+    (hub, peers)
+}
+
+fn id(name: &str) -> AgentId {
+    AgentId::parse(name).unwrap()
+}
+
+/// An agent that a peer brought.
+fn bring(hub: &Hub, name: &str, peer: PeerId, door: &'static str) {
+    let profile = Profile {
+        endpoint: Some(format!("/p2p/{peer}")),
+        ..Profile::default()
+    };
+    let owner = Principal::admin(Terms::default().owner);
+    hub.reserve(&owner, &id(name), &profile, door).unwrap();
+}
+
+fn listed(hub: &Hub) -> BTreeSet<String> {
+    let all = hub.discover(&Principal::local(), &Wanted::default());
+    all.iter().map(|it| it.id.to_string()).collect()
+}
+
+fn names<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
+    names.map(str::to_owned).into()
+}
+
+async fn seen(store: &MemoryStore, peer: PeerId, at: Timestamp) {
+    let record = PeerRecord {
+        id: peer.to_string(),
+        address: None,
+        is_blocked: false,
+        seen_at: Some(at),
+    };
+    store.save_peer(record).await.unwrap();
+}
+
+fn hours(hours: i64) -> SignedDuration {
+    SignedDuration::from_hours(hours)
+}
+
+#[tokio::test]
+async fn agents_of_a_peer_that_is_away_for_a_day_are_forgotten_and_the_peer_with_them() {
+    let store = Arc::new(MemoryStore::default());
+    let now = Timestamp::now();
+    let (old, recent) = (PeerId::random(), PeerId::random());
+    let (hub, _) = open(&store, &[]).await;
+    bring(&hub, "old", old, DOOR);
+    bring(&hub, "recent", recent, DOOR);
+    seen(&store, old, now - hours(25)).await;
+    seen(&store, recent, now - hours(23)).await;
+    // A hub that was started just now knows it too.
+    let (hub, peers) = open(&store, &[]).await;
+    peers.forget_gone(now);
+    assert_eq!(listed(&hub), names(["recent"]));
+    let left = store.load_peers().await.unwrap();
+    assert_eq!(
+        left.iter().map(|it| &it.id).collect::<Vec<_>>(),
+        [&recent.to_string()]
+    );
+    let agents = store.load_agents().await.unwrap();
+    assert_eq!(agents.len(), 1, "the store has forgotten it as well");
+}
+
+#[tokio::test]
+async fn agents_of_whom_nobody_wrote_down_when_they_were_here_have_a_day_from_now() {
+    let store = Arc::new(MemoryStore::default());
+    let (hub, peers) = open(&store, &[]).await;
+    bring(&hub, "guest", PeerId::random(), DOOR);
+    let now = Timestamp::now();
+    peers.forget_gone(now);
+    assert_eq!(store.load_peers().await.unwrap()[0].seen_at, Some(now));
+    // However often the hub is started meanwhile.
+    let (hub, peers) = open(&store, &[]).await;
+    peers.forget_gone(now + hours(23));
+    assert_eq!(listed(&hub), names(["guest"]));
+    let (hub, peers) = open(&store, &[]).await;
+    peers.forget_gone(now + hours(25));
+    assert_eq!(listed(&hub), names([]));
+    assert!(store.load_peers().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn agents_that_somebody_wants_and_agents_of_other_doors_stay() {
+    let store = Arc::new(MemoryStore::default());
+    let kept = PeerId::random();
+    let (hub, peers) = open(&store, &[kept]).await;
+    bring(&hub, "kept", kept, DOOR);
+    bring(&hub, "shared", PeerId::random(), DOOR);
+    bring(&hub, "boaster", PeerId::random(), "agora");
+    let share = Some(Share::Everyone);
+    let changed = hub.change(&Principal::local(), &id("shared"), share, None);
+    changed.unwrap();
+    peers.forget_gone(Timestamp::now() + hours(1000));
+    assert_eq!(listed(&hub), names(["kept", "shared", "boaster"]));
+}

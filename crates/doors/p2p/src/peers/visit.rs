@@ -1,0 +1,38 @@
+//! The visit of a peer: what ends it, and what it has shown so far.
+
+use jackfield_core::id::AgentId;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::contacts::Setback;
+
+/// A peer that is here.
+#[derive(Debug)]
+pub(super) struct Visit {
+    /// Ends it.
+    pub(super) over: CancellationToken,
+    /// What is known of it.
+    pub(super) shown: Mutex<Shown>,
+}
+
+/// What a peer has shown.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shown {
+    /// What its card calls it.
+    pub(crate) name: Option<String>,
+    /// Its agents that are attached, by id.
+    pub(crate) agents: Vec<AgentId>,
+    /// Why it is no agent.
+    pub(crate) setback: Option<Setback>,
+    /// Whether it was looked at, with whatever result.
+    pub(super) is_looked_at: bool,
+}
+
+impl Visit {
+    pub(super) fn new(over: CancellationToken) -> Self {
+        Self {
+            over,
+            shown: Mutex::default(),
+        }
+    }
+}

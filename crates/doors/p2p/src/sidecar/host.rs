@@ -1,0 +1,93 @@
+//! What peers get from a sidecar: the agent's card with its own paths, and answers to handoffs for them.
+
+use std::sync::Arc;
+
+use jackfield_core::{
+    failure::{Failure, Reason},
+    limits::Limits as CoreLimits,
+};
+use jackfield_wire::p2p::{HandOff, Limits, path};
+
+use crate::{
+    card,
+    limits::MAX_ANSWER,
+    serve::{Allowed, Answer, DEADLINE, Endpoint, Host, Job, Trouble, Way, check_hops},
+};
+
+/// The one agent beside which a sidecar stands.
+#[derive(Debug, Clone)]
+pub(super) struct Beside(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    endpoint: Endpoint,
+    allowed: Allowed,
+    max_hops: usize,
+}
+
+impl Beside {
+    pub(super) fn new(endpoint: Endpoint, allowed: Allowed) -> Self {
+        Self(Arc::new(Inner {
+            endpoint,
+            allowed,
+            // As many as a hub takes, so that a loop ends in the same place.
+            max_hops: CoreLimits::default().hops,
+        }))
+    }
+
+    fn check_allowed(&self, peer: &str) -> Result<(), Failure> {
+        if self.0.allowed.includes(peer) {
+            return Ok(());
+        }
+        let text = "this agent takes handoffs from allowed peers only; ask its operator";
+        Err(Failure::new(Reason::Unauthorized, text))
+    }
+
+    fn read(&self, peer: &str, request: &[u8]) -> Result<HandOff, Trouble> {
+        // A stranger learns nothing from what is wrong with its request.
+        self.check_allowed(peer)?;
+        Ok(HandOff::read(request, &self.limits())?)
+    }
+
+    async fn begin(&self, hand_off: HandOff) -> Result<Job, Trouble> {
+        check_hops(&hand_off, self.0.max_hops)?;
+        let path = path::expand(&hand_off.path, &hand_off.params)?;
+        let endpoint = &self.0.endpoint;
+        if endpoint.sight().last().is_none() {
+            // It may be there since a moment.
+            endpoint.card().await?;
+        }
+        let fetch = endpoint.plan(hand_off.method, &path, hand_off.input, MAX_ANSWER)?;
+        Ok(Job::Fetch(fetch))
+    }
+}
+
+impl Host for Beside {
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+
+    async fn card(&self, peer: &str) -> String {
+        if self.check_allowed(peer).is_err() {
+            let sight = self.0.endpoint.sight();
+            let name = sight.last().map_or("Agent", |shown| &shown.card.name);
+            return card::closed_agent_card(name);
+        }
+        match self.0.endpoint.card().await {
+            Ok(shown) => shown.text.clone(),
+            Err(Trouble::Told(error)) => error.to_json(),
+            Err(Trouble::Cancelled) => String::new(),
+        }
+    }
+
+    async fn answer(&self, peer: &str, request: &[u8], way: Way) -> Answer {
+        let (is_framed, job) = match self.read(peer, request) {
+            Ok(hand_off) => {
+                let is_framed = way == Way::Framed || hand_off.stream;
+                (is_framed, self.begin(hand_off).await)
+            }
+            Err(trouble) => (way == Way::Framed, Err(trouble)),
+        };
+        Job::answer(job, is_framed, DEADLINE).await
+    }
+}

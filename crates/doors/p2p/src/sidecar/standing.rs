@@ -1,0 +1,99 @@
+//! How things stand with a sidecar: the agent, the addresses, the relays, the registry. Whoever started it reads this.
+
+use std::sync::Arc;
+
+use libp2p::Multiaddr;
+use tokio::sync::watch;
+
+use crate::{node::ReservationState, serve::Sight};
+
+/// How things stand.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// With the agent.
+    pub agent: AgentStanding,
+    /// Where peers reach it.
+    pub addresses: Vec<Multiaddr>,
+    /// With the places at relays.
+    pub relays: Vec<(Multiaddr, ReservationState)>,
+    /// With its entry in the registry.
+    pub listing: Listing,
+}
+
+/// How it stands with the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum AgentStanding {
+    /// Nobody has looked yet.
+    #[default]
+    Unseen,
+    /// It shows a card.
+    Here {
+        /// What it is called.
+        name: String,
+        /// The ids of its skills.
+        skills: Vec<String>,
+    },
+    /// It shows none, for this reason.
+    Gone(Arc<str>),
+}
+
+/// How it stands with the entry in a registry.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Listing {
+    /// There is none, or none yet.
+    #[default]
+    None,
+    /// Others find it there.
+    Listed,
+    /// The registry does not answer, or refuses it.
+    Failed {
+        /// What it says.
+        why: Arc<str>,
+        /// Whether it wants to see a token or a better proof.
+        is_refused: bool,
+    },
+}
+
+impl From<&Sight> for AgentStanding {
+    fn from(sight: &Sight) -> Self {
+        match sight {
+            Sight::Unseen => Self::Unseen,
+            Sight::Here(shown) => Self::Here {
+                name: shown.card.name.clone(),
+                skills: shown.card.skills.iter().map(|it| it.id.clone()).collect(),
+            },
+            Sight::Gone(why, _) => Self::Gone(why.clone()),
+        }
+    }
+}
+
+/// Writes down what is known of the agent and where it is reached, as that changes.
+pub(super) async fn gather(
+    mut sight: watch::Receiver<Sight>,
+    mut addresses: watch::Receiver<Vec<Multiaddr>>,
+    tell: Arc<watch::Sender<Standing>>,
+) {
+    loop {
+        let agent = AgentStanding::from(&*sight.borrow_and_update());
+        let now = addresses.borrow_and_update().clone();
+        tell.send_if_modified(|standing| {
+            let is_new = standing.agent != agent || standing.addresses != now;
+            standing.agent = agent;
+            standing.addresses = now;
+            is_new
+        });
+        let changed = tokio::select! {
+            changed = sight.changed() => changed,
+            changed = addresses.changed() => changed,
+        };
+        if changed.is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits until the agent has shown a card; false if nobody looks any more.
+pub(super) async fn until_seen(sight: &mut watch::Receiver<Sight>) -> bool {
+    let seen = sight.wait_for(|sight| sight.last().is_some()).await;
+    seen.is_ok()
+}
