@@ -47,6 +47,7 @@ pub(crate) const PYTHON: Judge = Judge {
     // Schemathesis makes up its test cases with hypothesis: another version of that makes up others.
     pins: &[
         ("websockets", "17.4"),
+        ("proxy.py", "2.4.10"),
         ("schemathesis", "4.32.5"),
         ("hypothesis", "6.170.15"),
     ],
@@ -185,8 +186,25 @@ const P2P_NODE: Judge = Judge {
     ..NODE
 };
 
+/// The clients of MCP's own project, both editions: the first begins with a handshake, the second may do without.
+const MCP_PYTHON_1: Judge = Judge {
+    name: "MCP 1 in Python",
+    pins: &[("mcp", "1.30.0")],
+    folder: "mcp-python-1",
+    variable: "JACKFIELD_JUDGE_MCP_PYTHON_1",
+    ..PYTHON
+};
+
+const MCP_PYTHON_2: Judge = Judge {
+    name: "MCP 2 in Python",
+    pins: &[("mcp", "2.3.0")],
+    folder: "mcp-python-2",
+    variable: "JACKFIELD_JUDGE_MCP_PYTHON_2",
+    ..PYTHON
+};
+
 /// All judges.
-pub(crate) const JUDGES: [Judge; 10] = [
+pub(crate) const JUDGES: [Judge; 12] = [
     PYTHON,
     NODE,
     A2A_PYTHON_1,
@@ -197,6 +215,8 @@ pub(crate) const JUDGES: [Judge; 10] = [
     A2A_LANGGRAPH,
     P2P_PYTHON,
     P2P_NODE,
+    MCP_PYTHON_1,
+    MCP_PYTHON_2,
 ];
 
 impl Judge {

@@ -15,6 +15,7 @@ const WIRE: &str = "jackfield-wire";
 const KIT: &str = "jackfield-kit";
 const A2A: &str = "jackfield-a2a";
 const SDK: &str = "jackfield-sdk";
+const CONNECT: &str = "jackfield-connect";
 const STORE: &str = "jackfield-store";
 
 /// Every package below this folder is a door, except the kit.
@@ -33,11 +34,18 @@ const OWNED: [(&str, &str, &str); 4] = [
 ];
 
 /// Crates of ours that a package may name only behind a feature: (package, those crates, why).
-const BEHIND_FEATURES: [(&str, &[&str], &str); 1] = [(
-    SDK,
-    &[CORE, KIT, A2A],
-    "the SDK knows more than wire only behind its features: make it an optional dependency",
-)];
+const BEHIND_FEATURES: [(&str, &[&str], &str); 2] = [
+    (
+        SDK,
+        &[CORE, KIT, A2A],
+        "the SDK knows more than wire only behind its features: make it an optional dependency",
+    ),
+    (
+        CONNECT,
+        &[CORE, A2A],
+        "connect has a hub of its own only to dial A2A servers: make it an optional dependency",
+    ),
+];
 
 /// Crates that a package may not even reach through others: (package, what it must not reach, why).
 const OUT_OF_REACH: [(&str, &[&str], &str); 3] = [
@@ -126,6 +134,10 @@ fn may_know(package: &Package) -> Option<(&'static [&'static str], &'static str)
         SDK => Some((
             &[WIRE, CORE, KIT, A2A],
             "the SDK knows wire, and behind its features core, kit and the A2A door",
+        )),
+        CONNECT => Some((
+            &[SDK, WIRE, KIT, CORE, A2A],
+            "connect knows the SDK, wire and kit, and behind its feature core and the A2A door",
         )),
         _ if package.folder.starts_with(DOORS) => Some((
             &[CORE, WIRE, KIT],
@@ -342,6 +354,27 @@ mod tests {
             [
                 "jackfield-sdk -> jackfield-core: the SDK knows more than wire only behind its features: make it an optional dependency",
                 "jackfield-sdk -> jackfield-own: the SDK knows wire, and behind its features core, kit and the A2A door",
+            ]
+        );
+    }
+
+    #[test]
+    fn connect_knows_no_door_but_the_one_that_dials_and_that_behind_its_feature() {
+        let connect = |dependencies: &[&str], optional: &[&str]| {
+            let all: Vec<&str> = [&[SDK, WIRE, KIT], dependencies, optional].concat();
+            Package {
+                optional: optional.iter().map(|&name| name.to_owned()).collect(),
+                ..package("crates/connect", CONNECT, &all)
+            }
+        };
+        let packages = with(connect(&[], &[CORE, A2A]));
+        assert_eq!(broken_rules(&packages, ""), [""; 0]);
+        let packages = with(connect(&[A2A, "jackfield-own"], &[]));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            [
+                "jackfield-connect -> jackfield-a2a: connect has a hub of its own only to dial A2A servers: make it an optional dependency",
+                "jackfield-connect -> jackfield-own: connect knows the SDK, wire and kit, and behind its feature core and the A2A door",
             ]
         );
     }

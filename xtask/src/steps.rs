@@ -108,7 +108,7 @@ const STEPS: [Step; 11] = [
     },
     Step {
         name: "alone",
-        about: "every library builds alone, without features borrowed from its neighbours",
+        about: "every library builds alone, without features borrowed from its neighbours, and the program without libp2p",
         hint: "the crate names a dependency without a feature that it uses",
         run: alone,
     },
@@ -383,6 +383,10 @@ fn alone(run: &mut Run<'_>) -> Result<Verdict> {
                 .cargo_locked(&["check", "--quiet", "-p", &package.name]),
         )?;
     }
+    // The heavy door is a feature: whoever leaves it out builds none of it.
+    let without_p2p = ["--no-default-features", "--features", "grpc,tui"];
+    let check = [&["check", "--quiet", "-p", "jackfield"], &without_p2p[..]].concat();
+    Run::show(run.workspace.cargo_locked(&check))?;
     Ok(Verdict::Passed)
 }
 

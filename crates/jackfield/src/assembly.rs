@@ -16,7 +16,10 @@ use jackfield_kit::{
     tasks::Tasks,
     tls::Tls,
 };
+#[cfg(feature = "mcp")]
+use jackfield_mcp::Mcp;
 use jackfield_own::OwnState;
+#[cfg(feature = "p2p")]
 use jackfield_p2p::P2p;
 use jackfield_store::{SqliteStore, secrets};
 use jackfield_team::TeamDoor;
@@ -25,7 +28,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::{
     callbacks, cards,
     config::{Config, RemoteConfig, TeamConfig},
-    files, p2p, platform, ws,
+    files, platform, ws,
 };
 
 /// How long open connections are given once all calls have ended.
@@ -43,6 +46,7 @@ pub struct Running {
     config: Config,
     store: Arc<SqliteStore>,
     bridge: Arc<Bridge>,
+    #[cfg(feature = "p2p")]
     p2p: Option<P2p>,
     tasks: Tasks,
     tls: Option<Tls>,
@@ -96,11 +100,13 @@ pub async fn start(config: &Config) -> Result<Running> {
     )
     .await
     .context("cannot start the remote agents")?;
-    let p2p = p2p::open(config, addr, &hub, &gatekeeper, &outbound, &tasks).await?;
+    #[cfg(feature = "p2p")]
+    let p2p = crate::p2p::open(config, addr, &hub, &store, &gatekeeper, &outbound, &tasks).await?;
     let doors = Doors {
         bridge: bridge.clone(),
         a2a: Arc::new(a2a),
         remotes,
+        #[cfg(feature = "p2p")]
         p2p: p2p.clone(),
     };
     let router = router(config, addr, &hub, &gatekeeper, &tasks, &doors)?;
@@ -124,6 +130,7 @@ pub async fn start(config: &Config) -> Result<Running> {
         config: config.clone(),
         store,
         bridge,
+        #[cfg(feature = "p2p")]
         p2p,
         tasks,
         tls,
@@ -169,6 +176,7 @@ struct Doors {
     bridge: Arc<Bridge>,
     a2a: Arc<A2a>,
     remotes: Remotes,
+    #[cfg(feature = "p2p")]
     p2p: Option<P2p>,
 }
 
@@ -211,11 +219,26 @@ fn router(
     api.merge(relay_api);
     api.merge(remotes_api);
     api.merge(teams_api);
-    let mut routes = sockets.merge(relay).merge(a2a).merge(own).merge(remotes);
-    if let Some((registry, registry_api)) = doors.p2p.as_ref().map(P2p::router) {
-        api.merge(registry_api);
-        routes = routes.merge(registry);
-    }
+    let routes = sockets.merge(relay).merge(a2a).merge(own).merge(remotes);
+    #[cfg(feature = "p2p")]
+    let routes = match doors.p2p.as_ref().map(P2p::router) {
+        Some((registry, registry_api)) => {
+            api.merge(registry_api);
+            routes.merge(registry)
+        }
+        None => routes,
+    };
+    #[cfg(feature = "mcp")]
+    let routes = {
+        let (mcp, mcp_api) = jackfield_mcp::router(Mcp {
+            hub: hub.clone(),
+            gatekeeper: gatekeeper.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            stop: tasks.stop_token().clone(),
+        });
+        api.merge(mcp_api);
+        routes.merge(mcp)
+    };
     let api = jackfield_own::openapi_route(gatekeeper.clone(), api);
     let routes = routes.merge(teams).merge(api);
     Ok(routes.layer(Guard::new(rules)))
@@ -223,6 +246,7 @@ fn router(
 
 impl Running {
     /// The hub as a peer among peers, if it is one.
+    #[cfg(feature = "p2p")]
     pub fn p2p(&self) -> Option<&P2p> {
         self.p2p.as_ref()
     }

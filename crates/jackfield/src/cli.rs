@@ -27,6 +27,8 @@ pub struct Cli {
 enum Command {
     /// Start a hub (this machine only until --listen says otherwise)
     Serve(cmd::serve::Serve),
+    /// Bring an agent of this machine to a hub: claude, acp, exec, http, openai, a2a
+    Connect(Box<cmd::connect::Connect>),
     /// Agents: door, state, skills
     Ls(cmd::ls::Ls),
     /// All that the hub knows of one agent
@@ -39,11 +41,18 @@ enum Command {
     Task(cmd::task::Task),
     /// Teams of agents: ls, show, create, change, rm, task, say, stop, approve, deny
     Team(Box<cmd::team::Team>),
-    /// Let the hub dial an A2A server: it becomes an agent
+    /// Peers over libp2p: peers, card, handoff, delegate, sidecar
+    #[cfg(feature = "p2p")]
+    P2p(Box<cmd::p2p::P2p>),
+    /// This hub as MCP server on standard input and output, for models
+    Mcp(Box<cmd::mcp::Mcp>),
+    /// Let the hub dial an A2A server or a peer: they become agents
     Add(Box<cmd::add::Add>),
+    /// Print a command that brings an agent of another machine to the hub
+    Invite(cmd::invite::Invite),
     /// Let others see and call an agent
     Share(cmd::share::Share),
-    /// Forget an agent
+    /// Forget an agent, or a peer that is kept
     Rm(cmd::rm::Rm),
     /// Who may do what: create, ls, revoke, show, rotate
     Token(cmd::token::Token),
@@ -61,13 +70,18 @@ impl Command {
     async fn run(self) -> Result<ExitCode> {
         match self {
             Self::Serve(serve) => serve.run().await,
+            Self::Connect(connect) => connect.run().await,
             Self::Ls(ls) => ls.run().await,
             Self::Show(show) => show.run().await,
             Self::Call(call) => call.run().await,
             Self::Watch(watch) => watch.run().await,
             Self::Task(task) => task.run().await,
             Self::Team(team) => team.run().await,
+            #[cfg(feature = "p2p")]
+            Self::P2p(p2p) => p2p.run().await,
+            Self::Mcp(mcp) => mcp.run().await,
             Self::Add(add) => add.run().await,
+            Self::Invite(invite) => invite.run().await,
             Self::Share(share) => share.run().await,
             Self::Rm(rm) => rm.run().await,
             Self::Token(token) => token.run().await,

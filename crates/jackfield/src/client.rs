@@ -35,7 +35,12 @@ pub(crate) struct Client {
     )]
     hub: Option<String>,
     /// A file with the token to show; JACKFIELD_TOKEN holds one without a file
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        env = "JACKFIELD_TOKEN_FILE",
+        value_name = "FILE",
+        hide_env_values = true
+    )]
     token_file: Option<PathBuf>,
     /// Print JSON: one object, or one per line where it streams
     #[arg(long)]
@@ -86,7 +91,8 @@ impl Client {
 
     /// The token that was given, else the administrator's of the hub with this data directory.
     fn token(&self, data_dir: Option<&Path>) -> Result<Option<String>> {
-        if let Some(file) = &self.token_file {
+        let file = self.token_file.as_ref();
+        if let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) {
             let text = std::fs::read_to_string(file)
                 .with_context(|| format!("cannot read the token in {}", file.display()))
                 .map_err(|error| Stop::usage(format!("{error:#}; name a file that holds one")))?;
@@ -127,7 +133,10 @@ impl Client {
         {
             flags += &format!(" --hub {hub}");
         }
-        if let Some(file) = &self.token_file {
+        let from_env = std::env::var_os("JACKFIELD_TOKEN_FILE").map(PathBuf::from);
+        if let Some(file) = &self.token_file
+            && from_env.as_ref() != Some(file)
+        {
             flags += &format!(" --token-file {}", file.display());
         }
         flags

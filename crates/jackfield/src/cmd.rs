@@ -5,8 +5,13 @@ pub(crate) mod backup;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod connect;
 pub(crate) mod doctor;
+pub(crate) mod invite;
 pub(crate) mod ls;
+pub(crate) mod mcp;
+#[cfg(feature = "p2p")]
+pub(crate) mod p2p;
 pub(crate) mod rm;
 pub(crate) mod serve;
 pub(crate) mod share;

@@ -123,7 +123,7 @@ impl Default for Config {
             log_format: LogFormat::default(),
             tls: None,
             a2a: A2aConfig::default(),
-            p2p: P2pConfig::default(),
+            p2p: P2pConfig::unnamed(),
             limits: Limits::default(),
             agents: Vec::new(),
             teams: Vec::new(),
@@ -146,6 +146,8 @@ pub struct Overrides {
     pub allow_private_outbound: bool,
     /// See [`Config::platform_secrets`].
     pub platform_secrets: Vec<Secret>,
+    /// See [`P2pConfig::relay`].
+    pub relay: bool,
     /// See [`Config::log`].
     pub log: Option<String>,
     /// See [`Config::log_format`].
@@ -188,6 +190,7 @@ impl Config {
             insecure,
             allow_private_outbound,
             platform_secrets,
+            relay,
             log,
             log_format,
         } = overrides;
@@ -197,6 +200,7 @@ impl Config {
         self.insecure |= insecure;
         self.allow_private_outbound |= allow_private_outbound;
         self.platform_secrets = platform_secrets;
+        self.p2p.relay |= relay;
         self.log = log.unwrap_or_else(|| std::mem::take(&mut self.log));
         self.log_format = log_format.unwrap_or(self.log_format);
     }
@@ -277,6 +281,7 @@ fn default_data_dir() -> PathBuf {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "p2p")]
     #[test]
     fn the_example_file_is_loaded_and_says_the_defaults() {
         let text = include_str!("../../../jackfield.example.toml");
@@ -320,6 +325,16 @@ mod tests {
         ) {
             assert!(text.contains(key), "{key} is not in the example file");
         }
+    }
+
+    #[cfg(not(feature = "p2p"))]
+    #[test]
+    fn a_program_without_libp2p_says_so_where_the_file_wants_it() {
+        let checked = |text| Config::parse(text).and_then(|config| config.check());
+        let error = checked("[p2p]\nrelay = true").unwrap_err().to_string();
+        assert!(error.contains("feature p2p"), "{error}");
+        checked("").unwrap();
+        checked("[p2p]\nenabled = false").unwrap();
     }
 
     #[test]

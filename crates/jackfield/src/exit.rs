@@ -38,6 +38,11 @@ impl From<Code> for ExitCode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
     Agent,
+    /// A peer that the hub keeps.
+    Contact,
+    /// Work for a peer, without a hub between.
+    #[cfg(feature = "p2p")]
+    Handoff,
     Remote,
     Task,
     Team,
@@ -150,15 +155,25 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
         (Reason::NotFound, About::Agent | About::Remote) => {
             (Code::Missing, "jackfield ls shows who is here")
         }
+        #[cfg(feature = "p2p")]
+        (reason, About::Handoff) => of_handoff(reason),
         (Reason::NotFound | Reason::SessionUnknown, About::Task) => {
             (Code::Missing, "jackfield task ls shows your tasks")
         }
         (Reason::NotFound, About::Team) => (Code::Missing, "jackfield team ls shows them"),
         (Reason::NotFound, About::Token) => (Code::Missing, "jackfield token ls shows them"),
+        (Reason::NotFound, About::Contact) => (
+            Code::Missing,
+            "jackfield show AGENT tells from which peer an agent is, and whether that is kept",
+        ),
         (Reason::SessionUnknown, _) => (Code::Missing, "call without -c and --session"),
         (Reason::Offline, About::Remote) => (
             Code::Missing,
             "is the URL right, and does the server run? --keep adds it all the same",
+        ),
+        (Reason::Offline, About::Contact) => (
+            Code::Missing,
+            "is the address right, and does the peer run? --keep keeps it all the same",
         ),
         (Reason::Offline, _) => (
             Code::Missing,
@@ -196,6 +211,10 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
             Code::Failed,
             "--as ID chooses another id; jackfield rm ID removes that agent",
         ),
+        (Reason::Conflict, About::Contact) => (
+            Code::Failed,
+            "POST /v1/peers/ID/unblock lets a peer in again; the hub's configuration file names those that always stay",
+        ),
         (Reason::Conflict, About::Team) => (
             Code::Failed,
             "jackfield team ls shows the teams, and jackfield ls all ids that are taken",
@@ -206,6 +225,41 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
             Code::Failed,
             "the hub's log says why; jackfield doctor looks into it",
         ),
+    }
+}
+
+/// The same for work that was handed to a peer without a hub between.
+#[cfg(feature = "p2p")]
+fn of_handoff(reason: &Reason) -> (Code, &'static str) {
+    match reason {
+        Reason::NotFound | Reason::SessionUnknown => (
+            Code::Missing,
+            "jackfield p2p card PEER shows what it can do",
+        ),
+        Reason::Offline | Reason::Stopping => (
+            Code::Missing,
+            "is the address right, and does the peer run? jackfield p2p peers shows who is registered",
+        ),
+        Reason::Unauthorized => (
+            Code::Auth,
+            "it lets in only peers that it knows: keep a key for --key FILE, and have its operator allow your id",
+        ),
+        Reason::Timeout => (
+            Code::Timeout,
+            "give it longer with --timeout; what comes in one piece has the peer's own deadline",
+        ),
+        Reason::Cancelled => (Code::Cancelled, "hand it over again if it was not you"),
+        Reason::Crashed | Reason::Agent(_) => (Code::Agent, "the peer's own log may say why"),
+        Reason::Invalid => (Code::Usage, "jackfield p2p card PEER shows what it takes"),
+        Reason::Unsupported => (Code::Failed, "jackfield p2p card PEER shows what it can do"),
+        Reason::TooLarge => (Code::Failed, "send less, or a link to it"),
+        Reason::Busy | Reason::RateLimited | Reason::Conflict => {
+            (Code::Failed, "try again in a moment")
+        }
+        Reason::Loop => (Code::Failed, "the agents call each other in a circle"),
+        Reason::SlowReader | Reason::Internal => {
+            (Code::Failed, "try again; the peer's own log may say why")
+        }
     }
 }
 

@@ -11,6 +11,7 @@ pub mod config;
 mod exit;
 mod files;
 mod output;
+#[cfg(feature = "p2p")]
 mod p2p;
 mod platform;
 mod prompt;

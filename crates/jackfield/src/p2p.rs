@@ -1,25 +1,34 @@
 //! The p2p door of a hub, as the configuration has it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use anyhow::{Context, Result};
 use jackfield_core::hub::Hub;
-use jackfield_kit::{auth::Gatekeeper, outbound::Outbound, tasks::Tasks};
+use jackfield_kit::{
+    auth::Gatekeeper,
+    outbound::{Outbound, OutboundError},
+    tasks::Tasks,
+};
 use jackfield_p2p::{
     P2p, Setting, address,
     identity::Identity,
-    node::{NodeConfig, RelayLimits},
+    node::{NodeConfig, RelayLimits, Role},
     registry::RegistryRules,
     serve::{Allowed, Endpoint, Terms},
 };
+use jackfield_store::SqliteStore;
 
-use crate::config::Config;
+use crate::config::{Config, EndpointConfig};
 
 /// Opens the door beside a hub that listens here.
 pub(crate) async fn open(
     config: &Config,
     addr: SocketAddr,
     hub: &Hub,
+    store: &Arc<SqliteStore>,
     gatekeeper: &Gatekeeper,
     outbound: &Outbound,
     tasks: &Tasks,
@@ -42,18 +51,13 @@ pub(crate) async fn open(
     } else {
         parse(&p2p.listen)?
     };
-    let mut endpoints = Vec::new();
-    for endpoint in &p2p.endpoints {
-        match Endpoint::open(outbound, &endpoint.url).await {
-            Ok(opened) => endpoints.push((endpoint.id.clone(), opened)),
-            Err(error) => {
-                let (id, url) = (&endpoint.id, &endpoint.url);
-                tracing::warn!(agent = %id, url, %error, "an agent behind HTTP shows no card; peers do not reach it until the hub is started again");
-            }
-        }
-    }
+    let endpoint =
+        |it: &EndpointConfig| Ok((it.id.clone(), Endpoint::new(outbound, &it.url, None)?));
+    let endpoints = p2p.endpoints.iter().map(endpoint);
+    let endpoints = endpoints.collect::<Result<_, OutboundError>>();
     let setting = Setting {
         hub: hub.clone(),
+        store: store.clone(),
         gatekeeper: gatekeeper.clone(),
         tasks: tasks.clone(),
         key: Identity::load_or_create(&config.data_dir)
@@ -62,6 +66,7 @@ pub(crate) async fn open(
             listen,
             external: parse(&p2p.external)?,
             relay_server: p2p.relay.then(RelayLimits::default),
+            role: Role::Hub,
         },
         terms: Terms {
             allowed: if config.trusts_everyone() {
@@ -76,7 +81,7 @@ pub(crate) async fn open(
         rules: RegistryRules {
             allow_private: config.trusts_everyone() || config.allow_private_outbound,
         },
-        endpoints,
+        endpoints: endpoints.context("a url of [[p2p.endpoint]] cannot be used")?,
         peers: parse(&p2p.peers)?,
     };
     let door = P2p::open(setting).await.context(

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::output;
 
@@ -35,5 +35,19 @@ fn read_line() -> Option<String> {
 pub(crate) fn line() -> oneshot::Receiver<Option<String>> {
     let (send, receive) = oneshot::channel();
     std::thread::spawn(move || send.send(read_line()));
+    receive
+}
+
+/// All lines that are typed from now on; ends with the input. For whoever asks more than once and may not want the answer
+/// any more: a thread that waits for one line would take the next one, too.
+pub(crate) fn lines() -> mpsc::Receiver<String> {
+    let (send, receive) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        while let Some(line) = read_line() {
+            if send.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
     receive
 }

@@ -1,7 +1,7 @@
 //! A reply as it comes: its text to standard output, what goes on besides to standard error, its questions to the
 //! person at the terminal. `call` and `task wait` read this way.
 
-mod asks;
+pub(crate) mod asks;
 mod page;
 
 use anyhow::Result;
@@ -9,7 +9,8 @@ use http::Method;
 use jackfield_sdk::{CallStream, Done, Error, Event, Hub, RawEvent, encode};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::{asks::Asks, page::Page};
+use self::asks::Asks;
+pub(crate) use self::page::Page;
 use crate::{
     client,
     exit::{About, Code, Stop, WhatAbout},

@@ -10,14 +10,19 @@ use std::{
 
 use jackfield_sdk::encode;
 
-fn folder() -> Option<PathBuf> {
+/// Where this user's programs keep what should outlive them.
+pub(crate) fn state_folder() -> Option<PathBuf> {
     let from = |name: &str| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
     let state = from("XDG_STATE_HOME").or_else(|| Some(from("HOME")?.join(".local/state")))?;
-    Some(state.join("jackfield/sessions"))
+    Some(state.join("jackfield"))
+}
+
+fn folder() -> Option<PathBuf> {
+    Some(state_folder()?.join("sessions"))
 }
 
 /// Where it is kept. Both names are safe in a path: the hub's is encoded, an agent id has no slash and begins with a

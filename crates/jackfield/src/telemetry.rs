@@ -7,8 +7,9 @@ use crate::{config::LogFormat, output::Style};
 
 /// Starts logging. `filter` is in the syntax of tracing's filters, such as `info` or `jackfield_agora=debug`.
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {
-    // What libp2p tells at the level of news is for its own developers; whoever wants it names it after this.
-    let filter = EnvFilter::try_new(format!("libp2p_swarm=warn,{filter}"))
+    // What libp2p tells at the level of news is for its own developers, and rmcp's tells what peers say; whoever wants it
+    // names it after this.
+    let filter = EnvFilter::try_new(format!("libp2p_swarm=warn,rmcp=error,{filter}"))
         .with_context(|| format!("log {filter:?} is not a log filter"))?;
     let builder = fmt()
         .with_env_filter(filter)

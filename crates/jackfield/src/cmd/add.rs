@@ -1,4 +1,6 @@
-//! `jackfield add`: lets the hub dial an A2A server.
+//! `jackfield add`: lets the hub dial an A2A server, or keep a connection with a peer (`add/peer.rs`).
+
+mod peer;
 
 use std::{
     path::{Path, PathBuf},
@@ -23,15 +25,18 @@ use crate::{
 /// How long the hub may take: the card is looked for in several places, and so are the keys that sign it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Let the hub dial an A2A server: it becomes an agent that everybody here can call. Secrets are read by the hub, from its
-/// own environment or files, each time they are shown. Only an admin may.
+/// Let the hub dial an A2A server, by its URL: it becomes an agent that everybody here can call. Secrets are read by the
+/// hub, from its own environment or files, each time they are shown. Or let it keep a connection with a libp2p peer, by a
+/// multiaddr that ends in /p2p/ID: the peer's agents are agents of the hub as long as it is there. That the hub calls a peer
+/// does not let the peer call the hub: p2p.allowed in its configuration does. Only an admin may.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Examples:\n  jackfield add https://agents.example.com/travel\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
+    after_long_help = "A peer is dialled by a multiaddr that ends in /p2p/ID: a host, tcp or udp and quic-v1, perhaps a relay. The hub keeps the\nconnection, after restarts too, and the peer's agents are agents of the hub as long as it is there. That lets the hub\ncall the peer, not the peer the hub: p2p.allowed does. Of the options only --keep is for peers; jackfield rm /p2p/ID\nends it.\n\nExamples:\n  jackfield add https://agents.example.com/travel\n  jackfield add /dns4/hub.example.com/tcp/7412/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
 )]
 pub(crate) struct Add {
-    /// The server, the agent there, or its card
-    url: String,
+    /// The server, the agent there, or its card; or the address of a peer
+    #[arg(value_name = "URL|MULTIADDR")]
+    target: String,
     /// The agent's id on the hub [default: made of the name on the card]
     #[arg(long = "as", value_name = "ID", value_parser = client::agent_id)]
     id: Option<String>,
@@ -74,9 +79,12 @@ pub(crate) struct Add {
 
 impl Add {
     pub(crate) async fn run(self) -> Result<ExitCode> {
+        if self.is_peer() {
+            return self.run_peer().await;
+        }
         let hub = self.client.connect()?;
         let body = self.body()?;
-        output::chat(&format!("looking for the card of {} …", self.url));
+        output::chat(&format!("looking for the card of {} …", self.target));
         let added = client::ask_within(PATIENCE, &hub, Method::POST, "/v1/remotes", Some(&body));
         let remote = added.await.about(About::Remote)?;
         if self.client.json {
@@ -122,7 +130,7 @@ impl Add {
             headers: self.header.clone(),
             oauth,
         };
-        let mut body = json!({ "url": self.url, "auth": auth, "keep": self.keep });
+        let mut body = json!({ "url": self.target, "auth": auth, "keep": self.keep });
         if let Some(id) = &self.id {
             body["id"] = json!(id);
         }

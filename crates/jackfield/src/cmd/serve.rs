@@ -44,6 +44,10 @@ pub(crate) struct Settings {
     /// Let URLs that callers and agents name lead to this machine and to private networks
     #[arg(long, env = "JACKFIELD_ALLOW_PRIVATE_OUTBOUND", value_parser = BoolishValueParser::new())]
     allow_private_outbound: bool,
+    /// Let registered peers that cannot be reached be called through the hub (libp2p circuit relay)
+    #[cfg(feature = "p2p")]
+    #[arg(long, env = "JACKFIELD_RELAY", value_parser = BoolishValueParser::new())]
+    relay: bool,
     /// What to log: error, warn, info, debug, trace, or a filter [default: info]
     #[arg(long, env = "JACKFIELD_LOG", value_name = "FILTER")]
     log: Option<String>,
@@ -62,6 +66,10 @@ impl Settings {
             insecure: self.insecure,
             allow_private_outbound: self.allow_private_outbound,
             platform_secrets: platform::secrets_from_env(),
+            #[cfg(feature = "p2p")]
+            relay: self.relay,
+            #[cfg(not(feature = "p2p"))]
+            relay: false,
             log: self.log,
             log_format: self.log_format,
         };

@@ -1,25 +1,28 @@
-//! `jackfield show`: all that the hub knows of one agent.
+//! `jackfield show`: all that the hub knows of one agent, or of one call.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 use http::Method;
+use jackfield_core::id::TaskId;
 use jackfield_sdk::{Hub, encode};
 use serde_json::Value;
 
-use super::ls::skills;
+use super::{ls::skills, task};
 use crate::{
     client::{self, Client},
-    exit::{About, Code},
-    output::{self, text, time},
+    exit::{About, Code, WhatAbout},
+    output::{self, items, text, time},
 };
 
-/// All that the hub knows of one agent.
+/// All that the hub knows of one agent, or of one call: what was said, and for which calls it was made.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  jackfield show echo")]
+#[command(
+    after_long_help = "Examples:\n  jackfield show echo\n  jackfield show 0199c2f0-1111-7aaa-8bbb-123456789abc"
+)]
 pub(crate) struct Show {
-    /// The agent's id
+    /// The agent's id, or that of a task or an open call
     #[arg(value_parser = client::agent_id)]
     agent: String,
     #[command(flatten)]
@@ -29,17 +32,29 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let hub = self.client.connect()?;
-        let path = format!("/v1/agents/{}", encode(&self.agent));
-        let mut agent = client::get(&hub, &path, About::Agent).await?;
-        let remote = remote(&hub, &agent).await;
+        let id = self.agent;
+        let path = format!("/v1/agents/{}", encode(&id));
+        let agent = client::ask(&hub, Method::GET, &path, None).await;
+        if let Err(error) = &agent
+            && error.code() == Some("not_found")
+            && let Some(task) = TaskId::parse(&id)
+        {
+            return Ok(task::show(&hub, &self.client, &task.to_string())
+                .await?
+                .into());
+        }
+        let mut agent = agent.about(About::Agent)?;
+        let (remote, peer) = (remote(&hub, &agent).await, peer(&hub, &agent).await);
         if self.client.json {
-            if let (Some(remote), Some(agent)) = (remote, agent.as_object_mut()) {
-                agent.insert("remote".to_owned(), remote);
+            if let Some(agent) = agent.as_object_mut() {
+                agent.extend(remote.map(|remote| ("remote".to_owned(), remote)));
+                agent.extend(peer.map(|peer| ("peer".to_owned(), peer)));
             }
             output::json(&agent)?;
         } else {
             let mut facts = facts(&agent);
             facts.extend(remote.iter().flat_map(remote_facts));
+            facts.extend(peer.iter().flat_map(peer_facts));
             output::facts(&facts)?;
         }
         Ok(Code::Ok.into())
@@ -53,6 +68,48 @@ pub(super) async fn remote(hub: &Hub, agent: &Value) -> Option<Value> {
     }
     let path = format!("/v1/remotes/{}", encode(text(agent, "id")));
     client::ask(hub, Method::GET, &path, None).await.ok()
+}
+
+/// The peer that brought an agent; nothing if none did, or if that is not ours to know.
+pub(super) async fn peer(hub: &Hub, agent: &Value) -> Option<Value> {
+    let peer = text(agent, "endpoint").strip_prefix("/p2p/")?;
+    if agent["door"] != "p2p" {
+        return None;
+    }
+    let path = format!("/v1/peers/{}", encode(peer));
+    client::ask(hub, Method::GET, &path, None).await.ok()
+}
+
+/// What there is to know of a peer.
+pub(super) fn peer_facts(peer: &Value) -> Vec<(&'static str, String)> {
+    let list = |key: &str| {
+        let list: Vec<_> = items(peer, key).iter().map(plain).collect();
+        list.join(", ")
+    };
+    let is = |key: &str| {
+        let word = if peer[key] == true { "yes" } else { "no" };
+        word.to_owned()
+    };
+    let mut facts = vec![
+        ("peer", text(peer, "id").to_owned()),
+        ("called", text(peer, "name").to_owned()),
+        ("connection", text(peer, "state").to_owned()),
+        ("addresses", list("addresses")),
+        ("relayed", is("relayed")),
+        ("program", text(peer, "program").to_owned()),
+        ("agents", list("agents")),
+        ("kept", is("kept")),
+        ("may hand off", is("allowed")),
+    ];
+    if peer["blocked"] == true {
+        facts.push(("blocked", is("blocked")));
+    }
+    if peer["error"].is_object() {
+        let error = &peer["error"];
+        let error = format!("{} ({})", text(error, "message"), time(error, "at"));
+        facts.push(("last error", error));
+    }
+    facts
 }
 
 /// What there is to know of a server that the hub dials.

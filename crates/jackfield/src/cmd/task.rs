@@ -12,6 +12,7 @@ use jackfield_core::id::TaskId;
 use jackfield_sdk::{Done, Error, encode};
 use serde_json::{Value, json};
 
+pub(super) use self::list::show;
 use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},

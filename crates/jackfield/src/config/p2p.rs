@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use jackfield_core::{id::AgentId, units::Span};
 use serde::{Deserialize, Serialize};
 
@@ -59,20 +59,41 @@ impl Default for P2pConfig {
 }
 
 impl P2pConfig {
+    /// What a hub is whose file does not name `[p2p]`: a peer, unless the program was built without.
+    pub(super) fn unnamed() -> Self {
+        Self {
+            enabled: cfg!(feature = "p2p"),
+            ..Self::default()
+        }
+    }
+
+    #[cfg(not(feature = "p2p"))]
     pub(super) fn check(&self) -> Result<()> {
-        for (key, addresses) in [
-            ("listen", &self.listen),
-            ("external", &self.external),
-            ("peers", &self.peers),
-        ] {
+        if self.enabled {
+            bail!(
+                "[p2p] needs a jackfield that was built with the feature p2p, and this one was not; \
+                 take [p2p] out, or say enabled = false in it"
+            );
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "p2p")]
+    pub(super) fn check(&self) -> Result<()> {
+        use anyhow::Context as _;
+
+        if self.relay && !self.enabled {
+            bail!("p2p.relay (--relay) needs p2p.enabled: who is no peer is no relay");
+        }
+        for (key, addresses) in [("listen", &self.listen), ("external", &self.external)] {
             for address in addresses {
                 jackfield_p2p::address::parse(address)
                     .with_context(|| format!("{address:?} in p2p.{key} is no multiaddr"))?;
             }
         }
         for address in &self.peers {
-            if !address.contains("/p2p/") {
-                bail!("{address:?} in p2p.peers must end in /p2p/ID");
+            if let Err(why) = jackfield_p2p::address::way_to_peer(address) {
+                bail!("{address:?} in p2p.peers {why}");
             }
         }
         for endpoint in &self.endpoints {

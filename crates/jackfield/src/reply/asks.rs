@@ -49,7 +49,8 @@ impl Asks {
     }
 }
 
-fn question(ask: &Value) -> String {
+/// A question as the person at the terminal sees it.
+pub(crate) fn question(ask: &Value) -> String {
     let style = Style::stderr();
     let what = style.bold(&output::clean_lines(text(ask, "text")));
     if text(ask, "kind") != "approval" {
@@ -66,7 +67,7 @@ fn question(ask: &Value) -> String {
 }
 
 /// What the hub is told. Anything but yes to an approval is no, and the reason.
-pub(super) fn answer_body(ask: &Value, line: &str) -> Value {
+pub(crate) fn answer_body(ask: &Value, line: &str) -> Value {
     let id = &ask["id"];
     if text(ask, "kind") != "approval" {
         return json!({"ask_id": id, "content": line});

@@ -10,7 +10,7 @@ use crate::output::{self, Style, clean, clean_lines, text};
 
 /// The page a reply is written on.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(crate) struct Page {
     /// Whether the last line of the text has no end yet.
     text_open: bool,
     /// What kind of thing stands on an open line besides the text.
@@ -24,7 +24,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn new(verbose: bool) -> Self {
+    pub(crate) fn new(verbose: bool) -> Self {
         Self {
             text_open: false,
             aside_open: None,
@@ -47,7 +47,8 @@ impl Page {
         }
     }
 
-    fn text(&mut self, text: &str) -> io::Result<()> {
+    /// More of the text.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
@@ -77,7 +78,7 @@ impl Page {
     }
 
     /// A line besides the text.
-    fn aside_line(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn aside_line(&mut self, text: &str) -> io::Result<()> {
         if self.shows_asides && !text.trim().is_empty() {
             self.note(&self.style.dim(clean(text).trim_end()))?;
         }
@@ -135,7 +136,7 @@ impl Page {
     }
 
     /// Ends the lines that stand there.
-    pub(super) fn end(&mut self) -> io::Result<()> {
+    pub(crate) fn end(&mut self) -> io::Result<()> {
         self.end_aside();
         if std::mem::take(&mut self.text_open) {
             output::write("\n")?;

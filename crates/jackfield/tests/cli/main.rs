@@ -5,12 +5,22 @@ mod asks;
 mod callbacks;
 mod calls;
 mod codes;
+mod connect;
 mod fake;
+mod invite;
 mod local;
+mod mcp;
+#[cfg(feature = "p2p")]
+mod p2p;
+#[cfg(feature = "p2p")]
+mod peers;
+mod proxy;
 mod readme;
 mod remotes;
 mod run;
 mod serve;
+#[cfg(feature = "p2p")]
+mod sidecar;
 mod survives;
 mod tasks;
 mod teams;

@@ -79,7 +79,14 @@ async fn the_commands_of_the_readme_work() {
     for line in commands() {
         match line.split(' ').next().expect("a word") {
             "cargo" => check_cargo(line),
-            "jackfield" if line.contains(" serve") || line.contains(" watch") => check_syntax(line),
+            // They go on until they are stopped.
+            "jackfield"
+                if [" serve", " watch", " connect"]
+                    .iter()
+                    .any(|it| line.contains(it)) =>
+            {
+                check_syntax(line);
+            }
             "jackfield" => {
                 let said = shell(&cli, &hub, line).await;
                 ran.push((line, said));

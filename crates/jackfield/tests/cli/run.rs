@@ -208,13 +208,18 @@ impl Running {
         }
     }
 
-    /// Sends a signal.
-    pub(crate) fn signal(&self, signal: Signal) {
+    /// Its process.
+    pub(crate) fn pid(&self) -> Pid {
         let pid = self
             .child
             .id()
             .and_then(|pid| Pid::from_raw(pid.cast_signed()));
-        kill_process(pid.expect("it runs"), signal).expect("it can be told");
+        pid.expect("it runs")
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("it can be told");
     }
 
     /// Waits for the end and returns all that was not read yet.

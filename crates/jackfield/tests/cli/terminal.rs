@@ -93,6 +93,12 @@ impl Terminal {
         }
     }
 
+    /// Waits until the screen has a text after all that it has now.
+    pub(crate) async fn until_again(&mut self, text: &str) {
+        self.screen.clear();
+        self.until(text).await;
+    }
+
     pub(crate) fn type_in(&mut self, text: &str) {
         self.keys.write_all(text.as_bytes()).expect("it reads");
     }

@@ -45,7 +45,7 @@ pub(in crate::cmd) fn read(text: Option<&str>, files: &[PathBuf]) -> Result<Mess
     Ok(Message { text, parts })
 }
 
-fn read_stdin() -> Result<String, Stop> {
+pub(in crate::cmd) fn read_stdin() -> Result<String, Stop> {
     let unreadable = |error: io::Error| Stop::usage(format!("cannot read standard input: {error}"));
     let mut bytes = Vec::new();
     let mut stdin = io::stdin().lock().take(MESSAGE_MAX as u64 + 1);

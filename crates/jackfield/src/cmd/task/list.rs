@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use clap::Args;
-use jackfield_sdk::encode;
+use http::Method;
+use jackfield_sdk::{Hub, encode};
 use serde_json::{Value, json};
 
 use super::{dead, task_id};
@@ -14,6 +15,9 @@ use crate::{
 
 /// How many tasks the hub gives at once.
 const PAGE: usize = 200;
+
+/// How far the calls that a task is made for are followed: no chain is longer.
+const MOST_PARENTS: usize = 8;
 
 /// The states of a task.
 const STATES: [&str; 7] = [
@@ -115,35 +119,41 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self) -> Result<Code> {
-        let hub = self.client.connect()?;
-        let path = format!("/v1/calls/{}", self.task);
-        let task = client::get(&hub, &path, About::Task).await?;
-        if self.client.json {
-            output::json(&task)?;
-            return Ok(Code::Ok);
-        }
-        output::facts(&facts(&task))?;
-        let open = task["asks"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        for ask in open {
-            let how = if text(ask, "kind") == "approval" {
-                "--approve"
-            } else {
-                "TEXT"
-            };
-            output::chat(&format!(
-                "it asks: {}\nanswer with: jackfield task answer {} {} {how}{}",
-                clean_lines(text(ask, "text")),
-                self.task,
-                output::clean(text(ask, "id")),
-                self.client.flags()
-            ));
-        }
-        history(&task)?;
-        Ok(Code::Ok)
+        show(&self.client.connect()?, &self.client, &self.task).await
     }
+}
+
+/// Shows a task, or an open call.
+pub(crate) async fn show(hub: &Hub, client: &Client, id: &str) -> Result<Code> {
+    let path = format!("/v1/calls/{id}");
+    let task = client::get(hub, &path, About::Task).await?;
+    if client.json {
+        output::json(&task)?;
+        return Ok(Code::Ok);
+    }
+    let mut facts = facts(&task);
+    facts.extend(parents(hub, &task).await);
+    output::facts(&facts)?;
+    let open = task["asks"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    for ask in open {
+        let how = if text(ask, "kind") == "approval" {
+            "--approve"
+        } else {
+            "TEXT"
+        };
+        output::chat(&format!(
+            "it asks: {}\nanswer with: jackfield task answer {} {} {how}{}",
+            clean_lines(text(ask, "text")),
+            id,
+            output::clean(text(ask, "id")),
+            client.flags()
+        ));
+    }
+    history(&task)?;
+    Ok(Code::Ok)
 }
 
 fn facts(task: &Value) -> Vec<(&'static str, String)> {
@@ -166,6 +176,24 @@ fn facts(task: &Value) -> Vec<(&'static str, String)> {
         ("updated", time(task, "updated_at")),
         ("waits until", time(task, "wait_until")),
     ]
+}
+
+/// The calls for which it was made, nearest first, as far as they are known and ours to see.
+async fn parents(hub: &Hub, task: &Value) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    let mut next = text(task, "parent").to_owned();
+    while !next.is_empty() && facts.len() < MOST_PARENTS {
+        let path = format!("/v1/calls/{}", encode(&next));
+        let parent = client::ask(hub, Method::GET, &path, None).await;
+        let parent = parent.unwrap_or_default();
+        let fact = match text(&parent, "agent") {
+            "" => format!("call {next}"),
+            agent => format!("{agent}, call {next}"),
+        };
+        facts.push(("made for", fact));
+        next = text(&parent, "parent").to_owned();
+    }
+    facts
 }
 
 /// What was said, in order, after an empty line.

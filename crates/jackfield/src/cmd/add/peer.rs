@@ -1,0 +1,73 @@
+//! `jackfield add MULTIADDR`: lets the hub keep a connection with a libp2p peer.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use http::Method;
+use jackfield_sdk::Error;
+use serde_json::json;
+
+use super::{Add, PATIENCE};
+use crate::{
+    client,
+    cmd::show::peer_facts,
+    exit::{About, Code, Stop, WhatAbout},
+    output::{self, items, text},
+};
+
+impl Add {
+    /// Whether the argument is an address of a peer.
+    pub(super) fn is_peer(&self) -> bool {
+        self.target.starts_with('/')
+    }
+
+    /// The first flag that means nothing to a peer.
+    fn flag_for_servers(&self) -> Option<&'static str> {
+        let given = [
+            ("--as", self.id.is_some()),
+            ("--bearer-env", self.bearer_env.is_some()),
+            ("--bearer-file", self.bearer_file.is_some()),
+            ("--header", !self.header.is_empty()),
+            ("--oauth-token-url", self.oauth_token_url.is_some()),
+            ("--timeout", self.timeout.is_some()),
+        ];
+        given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
+    }
+
+    pub(super) async fn run_peer(self) -> Result<ExitCode> {
+        if let Some(flag) = self.flag_for_servers() {
+            let text = format!("{flag} is for A2A servers, and {} is a peer", self.target);
+            return Err(Stop::new(Code::Usage, text, "leave it out").into());
+        }
+        let hub = self.client.connect()?;
+        let body = json!({ "address": self.target, "keep": self.keep });
+        output::chat(&format!("connecting with {} …", self.target));
+        let added = client::ask_within(PATIENCE, &hub, Method::POST, "/v1/peers", Some(&body));
+        let peer = match added.await {
+            Err(Error::Refused { status: 404, .. }) => {
+                return Err(Stop::new(
+                    Code::Missing,
+                    "this hub is no peer among peers",
+                    "start it with enabled = true in [p2p], or name another with --hub URL",
+                )
+                .into());
+            }
+            added => added.about(About::Contact)?,
+        };
+        if self.client.json {
+            output::json(&peer)?;
+            return Ok(Code::Ok.into());
+        }
+        output::facts(&peer_facts(&peer))?;
+        let (id, flags) = (text(&peer, "id"), self.client.flags());
+        let first = items(&peer, "agents").first().and_then(|it| it.as_str());
+        output::chat(&match (text(&peer, "state"), first) {
+            ("online", Some(agent)) => format!("try it: jackfield call {agent} hello{flags}"),
+            ("online", None) => {
+                "it brought no agents: it may have none, or not let this hub hand off".to_owned()
+            }
+            _ => format!("it is dialled again and again; jackfield rm /p2p/{id}{flags} ends that"),
+        });
+        Ok(Code::Ok.into())
+    }
+}

@@ -1,0 +1,348 @@
+//! `jackfield connect`: brings an agent of this machine to a hub, and works for it until it is told to stop.
+
+mod chatter;
+mod desk;
+mod kind;
+
+use std::{
+    fs::DirBuilder,
+    io::Write as _,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use jackfield_connect::{
+    Driver, McpServer, Reaper, Sessions,
+    attachments::Attachments,
+    queue::{Limits, Queue},
+    setup::{self, SetupError, Tokens},
+    workspace::Workspaces,
+};
+use jackfield_sdk::{Address, Agent, Error, Failure};
+use tempfile::NamedTempFile;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    chatter::Chatter,
+    kind::{Kind, Surroundings},
+};
+use crate::{
+    client::{self, Client},
+    config::LogFormat,
+    exit::{About, Code, Stop},
+    output, sessions, telemetry,
+};
+
+/// What the agent calls the server through which it can call others.
+const MCP: &str = "jackfield";
+
+/// Bring an agent of this machine to a hub, and work for it until ctrl-c.
+#[derive(Debug, Args)]
+#[command(
+    subcommand_value_name = "KIND",
+    subcommand_help_heading = "Kinds of agents",
+    after_long_help = "The first line on standard output is `connected as ID`, once the hub has confirmed it. If the hub cannot be \
+                       reached, it is tried until it can. Ctrl-c says goodbye and ends what was started; ctrl-c again does it at \
+                       once.\n\nExit codes: 1 another connection took over the id, 2 what was typed cannot be meant, 3 the program \
+                       or the server does not exist, 4 the token is refused or revoked.\n\nExamples:\n  jackfield connect --as \
+                       laptop claude\n  jackfield connect acp gemini --acp\n  jackfield connect --as grep exec grep -n \
+                       '{prompt}' notes.txt\n  jackfield connect openai http://127.0.0.1:11434\n  jackfield connect --setup \
+                       https://hub.example/invite/TICKET claude"
+)]
+pub(crate) struct Connect {
+    /// The agent's id [default: its kind or program, and this machine's name]
+    #[arg(long = "as", value_name = "ID", value_parser = client::agent_id)]
+    id: Option<String>,
+    /// A name for people
+    #[arg(long)]
+    name: Option<String>,
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Something it can do; may be repeated
+    #[arg(long = "skill", value_name = "SKILL")]
+    skills: Vec<String>,
+    /// The folder it works in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Let it use all of its tools without asking anybody
+    #[arg(long)]
+    trust: bool,
+    /// How many messages this machine works on at once, over all that is connected here
+    #[arg(long, value_name = "N", default_value_t = Limits::default().active, value_parser = at_least_one)]
+    max: usize,
+    /// A variable of the environment to pass on to it; may be repeated
+    #[arg(long = "env", value_name = "NAME")]
+    env: Vec<String>,
+    /// Do not let it call other agents of the hub
+    #[arg(long)]
+    no_mcp: bool,
+    /// Fetch files for it from private addresses too
+    #[arg(long)]
+    allow_private: bool,
+    /// The URL of an invite: it names the hub and the agent, whatever else is named, and works once
+    #[arg(long, value_name = "URL", conflicts_with_all = ["id", "token_file"])]
+    setup: Option<String>,
+    #[command(flatten)]
+    client: Client,
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("must be a number from 1".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
+impl Connect {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        // What recovers by itself, such as a conversation that could not be written down.
+        telemetry::start("warn", LogFormat::Text)?;
+        let state = sessions::state_folder().ok_or_else(|| {
+            Stop::usage("there is no folder for what must be kept; set HOME or XDG_STATE_HOME")
+        })?;
+        let state = state.join("connect");
+        let dir = self.folder()?;
+        let reaper = Reaper::new();
+        let driver = self.kind.driver(&Surroundings {
+            dir: dir.clone(),
+            pass: self.env.clone(),
+            is_trusted: self.trust,
+            allow_private: self.allow_private,
+            state: &state,
+            reaper: &reaper,
+        })?;
+        driver.check().await.map_err(|failure| missing(&failure))?;
+        // After the check: an invite works only once.
+        let (id, address) = self
+            .who_and_where(&Tokens::new(state.join("tokens")))
+            .await?;
+        let token = address.token();
+        let token = token.map(|token| token_file(token, &state)).transpose()?;
+        let chatter = Arc::new(Chatter::new(&id, address.base(), self.client.json));
+        let limits = Limits {
+            active: self.max,
+            ..Limits::default()
+        };
+        let connect = jackfield_connect::Connect {
+            agent: self.agent(&id, &*driver),
+            queue: Queue::open(state.join("queue"), limits)
+                .context("cannot use the queue of this machine")?,
+            workspaces: Workspaces::new(dir),
+            attachments: Attachments::new(&address, self.allow_private)?,
+            sessions: Sessions::open(&state.join("sessions"), address.base(), &id, driver.kind())
+                .context("cannot use the folder of the conversations")?,
+            desk: desk::find(self.client.json, self.flags(&address)),
+            is_trusted: self.trust,
+            mcp: self.mcp(token.as_ref().map(NamedTempFile::path))?,
+            listener: Arc::new(move |news| chatter.tell(&news)),
+            reaper: reaper.clone(),
+            driver,
+            address,
+        };
+        let code = run(connect, &reaper)
+            .await
+            .map_err(|error| ended(&error, &id))?;
+        drop(token);
+        Ok(code.into())
+    }
+
+    /// The folder that the agent works in.
+    fn folder(&self) -> Result<PathBuf> {
+        let dir = self.dir.as_deref().unwrap_or(Path::new("."));
+        let found = dir.canonicalize().ok().filter(|dir| dir.is_dir());
+        Ok(found.ok_or_else(|| {
+            Stop::usage(format!(
+                "{} is not a folder; name one with --dir",
+                dir.display()
+            ))
+        })?)
+    }
+
+    /// The agent's id, and the hub with the token to show it.
+    async fn who_and_where(&self, tokens: &Tokens) -> Result<(String, Address)> {
+        if let Some(url) = &self.setup {
+            let setup = setup::fetch(url).await.map_err(|error| refused(&error))?;
+            let id = client::agent_id(&setup.agent_id)
+                .map_err(|error| Stop::usage(format!("the invite names no agent: {error}")))?;
+            tokens
+                .keep(&setup.address, &id)
+                .context("cannot keep the token of the invite")?;
+            let base = setup.address.base();
+            output::chat(&format!(
+                "next time without the invite: jackfield connect --hub {base} --as {id}"
+            ));
+            return Ok((id, setup.address));
+        }
+        let id = match &self.id {
+            Some(id) => id.clone(),
+            None => self.kind.default_id(),
+        };
+        let address = self.client.connect()?.address().clone();
+        if address.token().is_none()
+            && let Some(token) = tokens.find(&address, &id)?
+        {
+            return Ok((id, address.with_token(token)));
+        }
+        Ok((id, address))
+    }
+
+    /// What the hub is told of the agent: what was typed, else what it says itself.
+    fn agent(&self, id: &str, driver: &dyn Driver) -> Agent {
+        let itself = driver.introduction();
+        let mut agent = Agent::new(id);
+        if let Some(name) = self.name.clone().or(itself.name) {
+            agent = agent.name(name);
+        }
+        if let Some(description) = self.description.clone().or(itself.description) {
+            agent = agent.description(description);
+        }
+        if let Some(version) = itself.version {
+            agent = agent.version(version);
+        }
+        if self.skills.is_empty() {
+            return itself.skills.into_iter().fold(agent, Agent::skill);
+        }
+        self.skills
+            .iter()
+            .fold(agent, |agent, skill| agent.skill(skill.as_str()))
+    }
+
+    /// This program, as the server through which the agent can call others. Its token is in a file.
+    fn mcp(&self, token: Option<&Path>) -> Result<Option<McpServer>> {
+        if self.no_mcp {
+            return Ok(None);
+        }
+        let token = token.map(|path| path.display().to_string());
+        Ok(Some(McpServer {
+            name: MCP.to_owned(),
+            command: std::env::current_exe().context("cannot find this program")?,
+            args: vec!["mcp".to_owned()],
+            env: token
+                .map(|path| ("JACKFIELD_TOKEN_FILE".to_owned(), path))
+                .into_iter()
+                .collect(),
+        }))
+    }
+
+    /// The flags to repeat in a command that somebody is told to type.
+    fn flags(&self, address: &Address) -> String {
+        match &self.setup {
+            Some(_) => format!(" --hub {}", address.base()),
+            None => self.client.flags(),
+        }
+    }
+}
+
+/// A token in a file of the owner's own folder that nobody else can read; removed when it is dropped.
+fn token_file(token: &str, folder: &Path) -> Result<NamedTempFile> {
+    let write = || {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        let mut file = tempfile::Builder::new()
+            .prefix("token-")
+            .tempfile_in(folder)?;
+        writeln!(file, "{token}")?;
+        Ok::<_, std::io::Error>(file)
+    };
+    write().context("cannot write a file for the token")
+}
+
+/// Works until ctrl-c or SIGTERM; at the second one nobody waits any longer.
+async fn run(connect: jackfield_connect::Connect, reaper: &Reaper) -> Result<Code, Error> {
+    let stop = CancellationToken::new();
+    let mut signals = Signals::listen();
+    let twice = async {
+        signals.next().await;
+        output::chat("leaving; once more ctrl-c leaves at once");
+        stop.cancel();
+        signals.next().await;
+    };
+    tokio::select! {
+        ended = connect.run_until(stop.cancelled()) => ended.map(|()| Code::Ok),
+        () = twice => {
+            reaper.kill().await;
+            Ok(Code::Interrupted)
+        }
+    }
+}
+
+/// What tells a program to stop. Where it cannot be heard, nothing does.
+struct Signals {
+    interrupt: Option<Signal>,
+    terminate: Option<Signal>,
+}
+
+impl Signals {
+    fn listen() -> Self {
+        Self {
+            interrupt: signal(SignalKind::interrupt()).ok(),
+            terminate: signal(SignalKind::terminate()).ok(),
+        }
+    }
+
+    async fn next(&mut self) {
+        async fn heard(signal: &mut Option<Signal>) {
+            match signal {
+                Some(signal) => drop(signal.recv().await),
+                None => std::future::pending().await,
+            }
+        }
+        tokio::select! {
+            () = heard(&mut self.interrupt) => {}
+            () = heard(&mut self.terminate) => {}
+        }
+    }
+}
+
+/// The agent cannot work: its program or server is not there, or does not let us in.
+fn missing(failure: &Failure) -> Stop {
+    let code = match failure.code.as_str() {
+        "auth_failed" | "agent_unauthorized" | "model_unauthorized" => Code::Auth,
+        "invalid_message" => Code::Usage,
+        _ => Code::Missing,
+    };
+    Stop {
+        code,
+        text: output::clean_lines(&failure.message),
+        next: None,
+    }
+}
+
+fn refused(error: &SetupError) -> Stop {
+    let code = match error {
+        SetupError::Url(_) => Code::Usage,
+        SetupError::Gone => Code::Auth,
+        SetupError::Unreachable { .. } => Code::Missing,
+        SetupError::Refused { .. } | SetupError::Unreadable { .. } => Code::Failed,
+    };
+    Stop {
+        code,
+        text: error.to_string(),
+        next: None,
+    }
+}
+
+/// The hub ended it for good.
+fn ended(error: &Error, id: &str) -> Stop {
+    match error {
+        Error::Closed { code: 4001, .. } => Stop::new(
+            Code::Failed,
+            format!("another connection is {id} now"),
+            "only one can be; connect this one with --as ID under another id",
+        ),
+        error => Stop::from_hub(error, About::Agent),
+    }
+}
+
+#[cfg(test)]
+mod tests;

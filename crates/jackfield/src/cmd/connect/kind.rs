@@ -1,0 +1,254 @@
+//! The kinds of agents that can be connected, as they are typed, and the driver of each.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use jackfield_connect::{
+    Driver, Reaper, Spec,
+    drivers::{
+        a2a::{A2a, A2aSettings},
+        acp::Acp,
+        claude::Claude,
+        exec::{Exec, Format},
+        http::{Http, HttpSettings},
+        openai::{OpenAi, OpenAiSettings},
+    },
+};
+use jackfield_sdk::Failure;
+
+use crate::exit::Stop;
+
+/// The longest part of an id that is made of a name.
+const LONGEST: usize = 48;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Kind {
+    /// Claude Code; what follows -- goes to it
+    Claude {
+        /// Its own flags, such as --model
+        #[arg(last = true, value_name = "FLAGS")]
+        args: Vec<String>,
+    },
+    /// An agent that speaks the Agent Client Protocol on its standard input and output
+    Acp {
+        #[command(flatten)]
+        command: Command,
+    },
+    /// Any command: the prompt on its standard input, or in place of {prompt} in an argument
+    Exec {
+        /// What it reads and prints: text, or one JSON object per line
+        #[arg(long, value_enum, default_value_t)]
+        format: Lines,
+        #[command(flatten)]
+        command: Command,
+    },
+    /// An agent behind HTTP: a card with skills, or one address that takes messages
+    Http {
+        /// Where it is
+        url: String,
+        #[command(flatten)]
+        key: Key,
+    },
+    /// A server that speaks OpenAI's chat completions, such as Ollama or vLLM
+    Openai {
+        /// Where its API is, with or without /v1
+        url: String,
+        /// The model [default: the first that it lists]
+        #[arg(long)]
+        model: Option<String>,
+        /// What the model is told before everything else
+        #[arg(long, value_name = "TEXT")]
+        system: Option<String>,
+        #[command(flatten)]
+        key: Key,
+    },
+    /// An A2A server that the hub cannot reach by itself
+    A2a {
+        /// Where it or its card is
+        url: String,
+        #[command(flatten)]
+        key: Key,
+    },
+}
+
+/// A program and what it is told; flags for us come before it.
+#[derive(Debug, Args)]
+pub(super) struct Command {
+    /// The program
+    #[arg(value_name = "COMMAND")]
+    program: String,
+    /// What it is told
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGS"
+    )]
+    args: Vec<String>,
+}
+
+/// Where the key for a server is.
+#[derive(Debug, Args)]
+pub(super) struct Key {
+    /// The variable of the environment that holds its key
+    #[arg(long, value_name = "NAME")]
+    key_env: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Lines {
+    #[default]
+    Text,
+    Jsonl,
+}
+
+/// What a driver is made with, whatever its kind.
+pub(super) struct Surroundings<'a> {
+    pub(super) dir: PathBuf,
+    pub(super) pass: Vec<String>,
+    pub(super) is_trusted: bool,
+    pub(super) allow_private: bool,
+    pub(super) state: &'a Path,
+    pub(super) reaper: &'a Reaper,
+}
+
+impl Kind {
+    /// The driver. Nothing is started yet.
+    pub(super) fn driver(&self, with: &Surroundings<'_>) -> Result<Arc<dyn Driver>> {
+        let wrong = |failure: Failure| Stop::usage(failure.message);
+        let reaper = with.reaper.clone();
+        Ok(match self {
+            Self::Claude { args } => {
+                if !with.is_trusted && Claude::skips_permissions(args) {
+                    let text = "Claude Code would ask nobody before it uses a tool; say --trust if that is what you want";
+                    return Err(Stop::usage(text).into());
+                }
+                let spec = with.spec("claude", args);
+                Arc::new(Claude::new(spec, with.is_trusted, reaper))
+            }
+            Self::Acp { command } => {
+                let spec = with.spec(&command.program, &command.args);
+                Arc::new(Acp::new(spec, with.is_trusted, reaper))
+            }
+            Self::Exec { format, command } => {
+                let format = match format {
+                    Lines::Text => Format::Text,
+                    Lines::Jsonl => Format::Jsonl,
+                };
+                let spec = with.spec(&command.program, &command.args);
+                Arc::new(Exec::new(spec, format, reaper))
+            }
+            Self::Http { url, key } => {
+                let settings = HttpSettings {
+                    url: url.clone(),
+                    key_env: key.key_env.clone(),
+                };
+                Arc::new(Http::new(settings).map_err(wrong)?)
+            }
+            Self::Openai {
+                url,
+                model,
+                system,
+                key,
+            } => {
+                let settings = OpenAiSettings {
+                    url: url.clone(),
+                    model: model.clone(),
+                    system: system.clone(),
+                    key_env: key.key_env.clone(),
+                    histories: with.state.join("histories"),
+                };
+                Arc::new(OpenAi::new(settings).map_err(wrong)?)
+            }
+            Self::A2a { url, key } => {
+                let settings = A2aSettings {
+                    url: url.clone(),
+                    key_env: key.key_env.clone(),
+                    allow_private: with.allow_private,
+                };
+                Arc::new(A2a::new(settings).map_err(wrong)?)
+            }
+        })
+    }
+
+    /// What the agent is called if nobody says: the program or the kind, and the machine.
+    pub(super) fn default_id(&self) -> String {
+        let what = match self {
+            Self::Claude { .. } => "claude",
+            Self::Acp { command } | Self::Exec { command, .. } => command.name(),
+            Self::Http { .. } => "http",
+            Self::Openai { .. } => "openai",
+            Self::A2a { .. } => "a2a",
+        };
+        let uname = rustix::system::uname();
+        let host = uname.nodename().to_string_lossy();
+        let host = host.split('.').next().unwrap_or_default();
+        id_of(what, host)
+    }
+}
+
+impl Command {
+    /// The name of the program, without its path.
+    fn name(&self) -> &str {
+        let name = Path::new(&self.program).file_stem();
+        name.and_then(|name| name.to_str()).unwrap_or("command")
+    }
+}
+
+impl Surroundings<'_> {
+    fn spec(&self, program: &str, args: &[String]) -> Spec {
+        Spec {
+            program: program.to_owned(),
+            args: args.to_vec(),
+            dir: self.dir.clone(),
+            pass: self.pass.clone(),
+            ..Spec::default()
+        }
+    }
+}
+
+/// An id of two names: what an id cannot have becomes a dash.
+fn id_of(what: &str, host: &str) -> String {
+    let clean = |name: &str| {
+        let name: String = name
+            .chars()
+            .take(LONGEST)
+            .map(|c| match c {
+                'a'..='z' | '0'..='9' | '.' | '_' | '-' => c,
+                'A'..='Z' => c.to_ascii_lowercase(),
+                _ => '-',
+            })
+            .collect();
+        name.trim_matches(['-', '.', '_']).to_owned()
+    };
+    let names = [clean(what), clean(host)];
+    let names: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    match names.is_empty() {
+        true => "agent".to_owned(),
+        false => names.join("-"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client;
+
+    #[test]
+    fn an_id_is_made_of_whatever_the_machine_is_called() {
+        for (what, host, id) in [
+            ("claude", "laptop", "claude-laptop"),
+            ("my agent.py", "B\u{fc}ro", "my-agent.py-b-ro"),
+            ("", "", "agent"),
+            ("--", "x", "x"),
+        ] {
+            assert_eq!(id_of(what, host), id);
+            client::agent_id(id).unwrap();
+        }
+        let long = id_of(&"x".repeat(500), &"y".repeat(500));
+        client::agent_id(&long).unwrap();
+    }
+}

@@ -1,0 +1,63 @@
+//! What can be typed.
+
+use clap::Parser;
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct Typed {
+    #[command(flatten)]
+    connect: Connect,
+}
+
+fn typed(line: &str) -> Result<Connect, clap::Error> {
+    let words = std::iter::once("connect").chain(line.split(' '));
+    Typed::try_parse_from(words).map(|typed| typed.connect)
+}
+
+#[test]
+fn flags_of_a_command_are_its_own() {
+    let connect = typed("--as bob exec grep -n --max {prompt}").unwrap();
+    assert_eq!(connect.id.as_deref(), Some("bob"));
+    assert_eq!(connect.max, 10);
+    let Kind::Exec { .. } = connect.kind else {
+        panic!("{connect:?}")
+    };
+    typed("claude -- --model opus").unwrap();
+    typed("acp gemini --acp").unwrap();
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    for bad in [
+        "claude --model opus",
+        "exec",
+        "openai",
+        "--max 0 claude",
+        "--as a/b claude",
+        "--setup http://x/invite/t --as bob claude",
+        "exec --format yaml cat",
+        "parrot",
+    ] {
+        typed(bad).unwrap_err();
+    }
+}
+
+#[test]
+fn permissions_are_skipped_only_with_trust() {
+    let reaper = Reaper::new();
+    let driver = |line: &str| {
+        let connect = typed(line).unwrap();
+        connect.kind.driver(&Surroundings {
+            dir: ".".into(),
+            pass: Vec::new(),
+            is_trusted: connect.trust,
+            allow_private: false,
+            state: Path::new("."),
+            reaper: &reaper,
+        })
+    };
+    let error = driver("claude -- --dangerously-skip-permissions").unwrap_err();
+    assert!(error.to_string().contains("--trust"), "{error}");
+    driver("--trust claude -- --dangerously-skip-permissions").unwrap();
+}

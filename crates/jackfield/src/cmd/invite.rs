@@ -1,0 +1,144 @@
+//! `jackfield invite`: one line that brings an agent of another machine to the hub.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use http::{Method, Uri};
+use serde_json::json;
+
+use crate::{
+    client::{self, Client},
+    exit::{About, Code, Stop, WhatAbout},
+    output::{self, text},
+};
+
+/// Print a command that brings an agent of another machine to this hub, once and within 15 minutes.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Examples:\n  jackfield invite my-laptop\n  jackfield invite my-model --type openai"
+)]
+pub(crate) struct Invite {
+    /// The id that the agent gets; nobody else's
+    #[arg(value_parser = client::agent_id)]
+    agent: String,
+    /// What kind of agent it is to be
+    #[arg(long = "type", value_name = "TYPE", default_value = "claude")]
+    kind: Kind,
+    #[command(flatten)]
+    client: Client,
+}
+
+/// A kind of agent that `connect` knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Claude,
+    Acp,
+    Exec,
+    Http,
+    Openai,
+    A2a,
+}
+
+impl Kind {
+    /// Its name, and what has to be said besides.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Claude => ("claude", ""),
+            Self::Acp => ("acp", " COMMAND"),
+            Self::Exec => ("exec", " COMMAND"),
+            Self::Http => ("http", " URL"),
+            Self::Openai => ("openai", " URL"),
+            Self::A2a => ("a2a", " URL"),
+        }
+    }
+}
+
+impl Invite {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let hub = self.client.connect()?;
+        let (kind, besides) = self.kind.words();
+        let body = json!({"agent": self.agent, "type": kind});
+        let answer = client::ask(&hub, Method::POST, "/v1/invites", Some(&body)).await;
+        let mut invite = answer.about(About::Agent)?;
+        let url = text(&invite, "url").to_owned();
+        if !is_plain(&url) {
+            let what = "the hub's invite is no plain URL";
+            return Err(Stop::new(Code::Failed, what, "set public_url at the hub").into());
+        }
+        let command = format!("jackfield connect --setup {url} {kind}{besides}");
+        // The published client of the bridge starts nothing else.
+        let bridge =
+            (self.kind == Kind::Claude).then(|| format!("agent-mesh connect --setup {url}"));
+        if self.client.json {
+            invite["command"] = command.into();
+            invite["bridge_command"] = bridge.into();
+            output::json(&invite)?;
+            return Ok(Code::Ok.into());
+        }
+        output::line(&command)?;
+        if let Some(bridge) = bridge {
+            output::chat(&format!("or with the client of Agent Mesh: {bridge}"));
+        }
+        output::chat("It works once and for 15 minutes; whoever has it can be this agent.");
+        if is_here_only(&url) {
+            output::chat("It leads to this machine only; set public_url for agents of others.");
+        }
+        Ok(Code::Ok.into())
+    }
+}
+
+/// Whether a shell takes the address as it is: people copy it into one, and the hub may be anybody's.
+fn is_plain(url: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-_~%[]".contains(&byte);
+    url.starts_with("http") && url.bytes().all(is_plain)
+}
+
+/// Whether only programs of this machine can use the address.
+fn is_here_only(url: &str) -> bool {
+    let host = url.parse::<Uri>().ok();
+    let host = host.as_ref().and_then(Uri::host).unwrap_or_default();
+    let addr = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || addr
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|it| it.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_read_is_not_printed() {
+        assert!(is_plain("https://hub.example:7411/base/invite/6d1f"));
+        for bad in [
+            "",
+            "x",
+            "http://x/$(id)",
+            "http://x/;ls",
+            "http://x/a b",
+            "http://x/\n",
+        ] {
+            assert!(!is_plain(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_lead_here_only_are_known() {
+        for here in [
+            "http://127.0.0.1:7411/x",
+            "http://[::1]:1/x",
+            "http://localhost/x",
+        ] {
+            assert!(is_here_only(here), "{here}");
+        }
+        for elsewhere in [
+            "https://hub.example/x",
+            "http://10.0.0.5:7411/x",
+            "http://[2a00::1]/x",
+        ] {
+            assert!(!is_here_only(elsewhere), "{elsewhere}");
+        }
+    }
+}

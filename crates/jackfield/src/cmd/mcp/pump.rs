@@ -1,0 +1,313 @@
+//! Carries messages between a pair of pipes and the hub's `/mcp`: each line a request of its own over HTTP, each message
+//! of the answers a line. Nothing of the protocol is done here but what the two ways differ in: the session and the
+//! version, which HTTP has in headers, and an answer for each request even if the hub has none.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use jackfield_connect::{Line, Lines};
+use jackfield_sdk::{EventStream, Hub};
+use parking_lot::Mutex;
+use reqwest::Response;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    sync::mpsc::{self, Receiver, Sender},
+    task::{AbortHandle, JoinSet},
+    time::{sleep, timeout},
+};
+
+use super::message::{HUB_ERROR, INVALID_REQUEST, Message, failed, task_of};
+
+const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+
+/// The largest message: what the hub takes, and a little more, so that it is the hub that refuses.
+const LONGEST: usize = 9 << 20;
+/// How many messages wait for a client that does not read; then the hub waits too.
+const WAITING: usize = 64;
+/// How long, and how often, a hub is tried that cannot be reached: about as long as a restart takes.
+const PAUSE: Duration = Duration::from_millis(250);
+const TRIES: u32 = 20;
+/// How long answers may still come once the client has closed its end.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// What the headers of later requests say.
+#[derive(Debug, Default)]
+struct Agreed {
+    session: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+}
+
+/// A client on one side, the hub on the other.
+#[derive(Debug)]
+pub(super) struct Pump {
+    hub: Hub,
+    headers: HeaderMap,
+    agreed: Mutex<Agreed>,
+    /// Numbers the requests for whose progress nobody but us asks.
+    count: AtomicU64,
+}
+
+impl Pump {
+    pub(super) fn new(hub: Hub, mut headers: HeaderMap) -> Self {
+        let accept = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(header::ACCEPT, accept);
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(header::CONTENT_TYPE, json);
+        Self {
+            hub,
+            headers,
+            agreed: Mutex::default(),
+            count: AtomicU64::new(0),
+        }
+    }
+
+    /// Carries messages until the input ends, or nobody reads the output any more.
+    pub(super) async fn run(
+        self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+    ) -> io::Result<()> {
+        let (answers, waiting) = mpsc::channel(WAITING);
+        let reading = Arc::new(self).read(input, answers);
+        let writing = write(waiting, output);
+        tokio::pin!(writing);
+        tokio::select! {
+            result = reading => {
+                writing.await;
+                result
+            }
+            () = &mut writing => Ok(()),
+        }
+    }
+
+    async fn read(
+        self: Arc<Self>,
+        input: impl AsyncRead + Unpin,
+        answers: Sender<Value>,
+    ) -> io::Result<()> {
+        let mut lines = Lines::at_most(input, LONGEST);
+        let mut requests = JoinSet::new();
+        let mut open: HashMap<String, AbortHandle> = HashMap::new();
+        loop {
+            let line = tokio::select! {
+                line = lines.next() => line?,
+                Some(_) = requests.join_next() => {
+                    open.retain(|_, request| !request.is_finished());
+                    continue;
+                }
+            };
+            let message = match line {
+                None => break,
+                Some(Line::Text(line)) if line.trim().is_empty() => continue,
+                Some(Line::Text(line)) => Message::read(&line),
+                Some(Line::TooLong { bytes }) => {
+                    let text = format!("a message of {bytes} bytes is too large");
+                    Err(failed(&Value::Null, INVALID_REQUEST, &text, None))
+                }
+            };
+            match message {
+                Ok(message) => {
+                    let cancelled = message
+                        .cancels()
+                        .and_then(|id| open.remove(&id.to_string()));
+                    let id = message.id().map(ToString::to_string);
+                    let carrying = self.clone().carry(message, answers.clone(), cancelled);
+                    let handle = requests.spawn(carrying);
+                    open.extend(id.map(|id| (id, handle)));
+                }
+                // Nobody reads any more if it cannot be said; the writer notices that.
+                Err(error) => drop(answers.send(error).await),
+            }
+        }
+        let rest = async { while requests.join_next().await.is_some() {} };
+        // Whoever closed the input may still want what was asked for; but they do not wait for long.
+        drop(timeout(LAST_ANSWERS, rest).await);
+        drop(answers);
+        Ok(())
+    }
+
+    /// Carries one message to the hub and its answers back. With a cancel goes the request that is cancelled: nothing of
+    /// it may be said afterwards.
+    async fn carry(
+        self: Arc<Self>,
+        mut message: Message,
+        answers: Sender<Value>,
+        cancelled: Option<AbortHandle>,
+    ) {
+        if message.method().is_none() {
+            // An answer, and the hub asks nothing.
+            return;
+        }
+        let token = format!(
+            "jackfield-mcp-{}",
+            self.count.fetch_add(1, Ordering::Relaxed)
+        );
+        let is_ours = message.ask_for_progress(&token);
+        let mut told = Told {
+            id: message.id().cloned(),
+            is_greeting: message.method() == Some("initialize"),
+            token: is_ours.then_some(token),
+            task: None,
+            is_answered: false,
+            answers,
+        };
+        match self.send(&message).await {
+            Ok(response) => self.pass_on(response, &mut told).await,
+            Err(text) => told.fail(text).await,
+        }
+        if let Some(request) = cancelled {
+            request.abort();
+        }
+    }
+
+    /// Sends a message. A hub that cannot be reached is tried for a while: nothing was sent yet.
+    async fn send(&self, message: &Message) -> Result<Response, String> {
+        for left in (0..TRIES).rev() {
+            let request = self
+                .hub
+                .builder(Method::POST, "/mcp")
+                .headers(self.headers_for(message))
+                .body(message.text());
+            match request.send().await {
+                Ok(response) => return Ok(response),
+                Err(error) if error.is_connect() && left > 0 => sleep(PAUSE).await,
+                Err(error) if error.is_connect() => break,
+                Err(_) => return Err("the hub went away before it answered".to_owned()),
+            }
+        }
+        let url = self.hub.address().base();
+        Err(format!(
+            "the hub at {url} cannot be reached; start it with `jackfield serve`, or name another one with --hub"
+        ))
+    }
+
+    fn headers_for(&self, message: &Message) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        let agreed = self.agreed.lock();
+        let said = |text: &str| HeaderValue::from_str(text).ok();
+        let is_greeting = message.method() == Some("initialize");
+        let version = message.version().and_then(said);
+        let version = version.or_else(|| agreed.version.clone().filter(|_| !is_greeting));
+        let session = agreed.session.clone().filter(|_| !is_greeting);
+        for (name, value) in [
+            (VERSION, version),
+            (SESSION, session),
+            ("mcp-method", message.method().and_then(said)),
+            ("mcp-name", message.name().and_then(said)),
+        ] {
+            if let Some(value) = value {
+                headers.insert(name, value);
+            }
+        }
+        headers
+    }
+
+    /// Passes on what the hub answers.
+    async fn pass_on(&self, response: Response, told: &mut Told) {
+        let status = response.status();
+        if told.is_greeting && status.is_success() {
+            self.agreed.lock().session = response.headers().get(SESSION).cloned();
+        }
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        if !is_stream {
+            let text = response.text().await.unwrap_or_default();
+            match serde_json::from_str::<Value>(&text) {
+                Ok(answer) if answer["jsonrpc"].is_string() => self.tell(answer, told).await,
+                answer => told.fail(refusal(status, answer.ok(), &text)).await,
+            }
+            return;
+        }
+        let mut events = EventStream::new(response);
+        while let Ok(Some(event)) = events.next().await {
+            self.tell(event.data, told).await;
+        }
+        told.fail("the hub went away before it answered".to_owned())
+            .await;
+    }
+
+    async fn tell(&self, answer: Value, told: &mut Told) {
+        if told.is_greeting
+            && let Some(version) = answer["result"]["protocolVersion"].as_str()
+        {
+            self.agreed.lock().version = HeaderValue::from_str(version).ok();
+        }
+        told.tell(answer).await;
+    }
+}
+
+/// What is known of a request while it is carried.
+#[derive(Debug)]
+struct Told {
+    id: Option<Value>,
+    is_greeting: bool,
+    /// Progress of this name was asked for by us.
+    token: Option<String>,
+    task: Option<String>,
+    is_answered: bool,
+    answers: Sender<Value>,
+}
+
+impl Told {
+    async fn tell(&mut self, answer: Value) {
+        if answer["method"] == "notifications/progress" {
+            self.task = task_of(&answer).map(str::to_owned).or(self.task.take());
+            let token = answer["params"]["progressToken"].as_str();
+            if token.is_some() && token == self.token.as_deref() {
+                return;
+            }
+        }
+        let is_response = answer.get("result").is_some() || answer.get("error").is_some();
+        self.is_answered |= is_response;
+        // Nobody reads any more if it cannot be said; the writer notices that.
+        drop(self.answers.send(answer).await);
+    }
+
+    /// Answers a request to which the hub has no answer.
+    async fn fail(&mut self, mut text: String) {
+        let Some(id) = self.id.clone().filter(|_| !self.is_answered) else {
+            return;
+        };
+        let task = self.task.as_ref();
+        if let Some(task) = task {
+            text += &format!(
+                "; the work may go on as task {task}: call the tool task with it when the hub is back"
+            );
+        }
+        let data = task.map(|task| json!({"task": task}));
+        drop(self.answers.send(failed(&id, HUB_ERROR, &text, data)).await);
+    }
+}
+
+/// Why the hub does not take a message.
+fn refusal(status: StatusCode, body: Option<Value>, text: &str) -> String {
+    let said = body.and_then(|body| body["message"].as_str().map(str::to_owned));
+    said.unwrap_or_else(|| match text.trim() {
+        "" => format!("the hub answered {status}"),
+        text => format!("the hub answered {status}: {text}"),
+    })
+}
+
+/// Writes answers, a line each, until there are no more or nobody reads them.
+async fn write(mut waiting: Receiver<Value>, mut output: impl AsyncWrite + Unpin) {
+    while let Some(answer) = waiting.recv().await {
+        let line = format!("{answer}\n");
+        let written = async {
+            output.write_all(line.as_bytes()).await?;
+            output.flush().await
+        };
+        if written.await.is_err() {
+            return;
+        }
+    }
+}

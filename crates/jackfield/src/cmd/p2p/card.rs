@@ -1,0 +1,76 @@
+//! `jackfield p2p card`: what a peer says of itself.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use jackfield_p2p::fetch_card;
+use jackfield_wire::p2p::Card as PeerCard;
+use serde_json::Value;
+
+use super::{
+    peer::Peer,
+    station::{Identified, Station},
+};
+use crate::{
+    client::Client,
+    exit::Code,
+    output::{self, Table},
+};
+
+/// The card of a peer: who it is, and its skills. It is fetched from the peer itself, over a connection that proves that it
+/// is that peer.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Examples:\n  jackfield p2p card weather\n  jackfield p2p card /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW… --json"
+)]
+pub(crate) struct Card {
+    /// An address that ends in /p2p/ID, or the id or name of a peer that the hub's registry knows
+    peer: String,
+    #[command(flatten)]
+    identified: Identified,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Card {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let peer = Peer::find(&self.peer, &self.client).await?;
+        let station = Station::start(&self.identified).await?;
+        let card = fetch_card(&station.node, peer.id, &peer.addresses).await;
+        let card = card.map_err(|failure| station.stop_for(&failure));
+        station.stop().await;
+        let card = card?;
+        if self.client.json {
+            let card: Value = serde_json::from_str(&card.to_json())?;
+            output::json(&card)?;
+        } else {
+            print(&card, &peer)?;
+        }
+        Ok(Code::Ok.into())
+    }
+}
+
+fn print(card: &PeerCard, peer: &Peer) -> Result<()> {
+    output::facts(&[
+        ("name", card.name.clone()),
+        ("version", card.version.clone()),
+        ("description", card.description.clone()),
+        ("peer", peer.id.to_string()),
+    ])?;
+    if card.skills.is_empty() {
+        output::chat("it shows no skills; a peer may show them only to those it knows, see --key");
+        return Ok(());
+    }
+    output::line("")?;
+    let mut table = Table::new(["skill", "method", "path", "description"]);
+    for skill in &card.skills {
+        table.row([
+            skill.id.clone(),
+            skill.method.clone(),
+            skill.path.clone(),
+            skill.description.clone(),
+        ]);
+    }
+    table.print()
+}

@@ -1,0 +1,226 @@
+//! `jackfield p2p delegate`: the seed's flow in one go: discover peers, fetch their cards, select a skill, hand the work
+//! over, stream what comes. A peer that cannot be used is passed over as long as nothing was sent to anybody.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use jackfield_core::units::Span;
+use jackfield_p2p::{
+    delegate::{Delegation, to_skill, unreachable},
+    fetch_card,
+};
+use jackfield_sdk::Hub;
+use jackfield_wire::p2p::{Data, HandOff, Params, Skill};
+use serde_json::{Map, Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{
+    input,
+    peer::Peer,
+    registry::{self, Listed, Sought},
+    select::{self, Wanted},
+    station::{Identified, Station},
+    work::{self, TIMEOUT, Told},
+};
+use crate::{
+    client::Client,
+    exit::{Code, Stop},
+    output::{self, clean, text},
+};
+
+/// How the gaps of a path are filled.
+const REMEDY: &str = "give it with --params NAME=VALUE";
+
+/// Find a peer for some work and hand it over: asks the hub's registry, fetches cards, selects the skill, and streams the
+/// result to standard output. Each step is told on standard error.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "A peer that is not there, or whose card lacks the skill, is passed over; work that was sent is never sent again.\nCtrl-c cancels the work. Exit codes: 3 nobody found, 4 no right to, 5 timeout, 6 the peer failed.\n\nExamples:\n  jackfield p2p delegate --skill translate \"good morning\"\n  jackfield p2p delegate --goal \"weather in Paris\"\n  cat poem.txt | jackfield p2p delegate --skill translate --params lang=fr"
+)]
+pub(crate) struct Delegate {
+    /// The skill that is needed, by its id or name
+    #[arg(
+        long,
+        value_name = "SKILL",
+        conflicts_with = "goal",
+        required_unless_present = "goal"
+    )]
+    skill: Option<String>,
+    /// What is to be reached, in words by which somebody is found
+    #[arg(long, value_name = "TEXT")]
+    goal: Option<String>,
+    /// What to work on; - or nothing reads it from standard input, with --goal nothing is the goal itself
+    text: Option<String>,
+    /// What goes into the path of the skill: name=value, or an object of JSON; may be repeated
+    #[arg(long, value_name = "JSON|NAME=VALUE")]
+    params: Vec<String>,
+    /// How long it may take, such as 30s [default: 1h]
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
+    /// Show what the peer does meanwhile on standard error even if it is no terminal
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    identified: Identified,
+    #[command(flatten)]
+    client: Client,
+}
+
+/// Somebody who may do it.
+#[derive(Debug)]
+struct Candidate {
+    listed: Listed,
+    wanted: Wanted,
+}
+
+/// What is handed over, to whomever it will be.
+#[derive(Debug)]
+struct Work {
+    words: String,
+    params: Params,
+}
+
+impl Delegate {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let work = Work {
+            words: match (&self.text, &self.goal) {
+                (None, Some(goal)) => goal.clone(),
+                (typed, _) => input::words(typed.as_deref())?,
+            },
+            params: input::params(&self.params)?,
+        };
+        let candidates = self.discover(&self.client.connect()?).await?;
+        let station = Station::start(&self.identified).await?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let done = tokio::select! {
+            done = self.delegate(&station, candidates, &work) => done.map(|()| Code::Ok),
+            _ = interrupt.recv() => {
+                output::chat("cancelled");
+                Ok(Code::Interrupted)
+            }
+        };
+        station.stop().await;
+        Ok(done?.into())
+    }
+
+    /// Whom the registry knows for it, the best first.
+    async fn discover(&self, hub: &Hub) -> Result<Vec<Candidate>> {
+        let mut candidates = Vec::new();
+        if let Some(goal) = &self.goal {
+            for found in registry::find_for(hub, goal).await? {
+                let listed = registry::find_id(hub, text(&found, "peer_id")).await?;
+                candidates.extend(listed.map(|listed| Candidate {
+                    listed,
+                    wanted: Wanted::Goal {
+                        goal: goal.clone(),
+                        name: text(&found, "name").to_owned(),
+                    },
+                }));
+            }
+        } else {
+            let sought = Sought {
+                skill: self.skill.as_deref(),
+                ..Sought::default()
+            };
+            let skill = self.skill.clone().unwrap_or_default();
+            let found = registry::find(hub, &sought).await?.into_iter();
+            candidates.extend(found.map(|listed| Candidate {
+                listed,
+                wanted: Wanted::Skill(skill.clone()),
+            }));
+        }
+        if candidates.is_empty() {
+            let next = format!(
+                "jackfield p2p peers{} shows who is there and what they can do",
+                self.client.flags()
+            );
+            return Err(Stop::new(Code::Missing, "the registry knows nobody for it", next).into());
+        }
+        output::chat(&match candidates.len() {
+            1 => "the registry knows one peer for it".to_owned(),
+            many => format!("the registry knows {many} peers for it"),
+        });
+        Ok(candidates)
+    }
+
+    async fn delegate(
+        &self,
+        station: &Station,
+        candidates: Vec<Candidate>,
+        work: &Work,
+    ) -> Result<()> {
+        for candidate in candidates {
+            let listed = &candidate.listed;
+            let who = format!("{} ({})", clean(listed.name()), clean(listed.peer_id()));
+            output::chat(&format!("asking {who} for its card"));
+            match self.open(station, &candidate, work).await? {
+                Ok((delegation, hand_off, skill)) => {
+                    let (id, path) = (clean(&skill.id), clean(&skill.path));
+                    output::chat(&format!("handing over: {id}, {} {path}", hand_off.method));
+                    if self.client.json {
+                        let (name, peer) = (listed.name(), listed.peer_id());
+                        output::json(
+                            &json!({"type": "delegated", "name": name, "peer_id": peer, "skill": skill.id, "path": skill.path}),
+                        )?;
+                    }
+                    let told = Told {
+                        json: self.client.json,
+                        verbose: self.verbose,
+                    };
+                    let timeout = self.timeout.unwrap_or(TIMEOUT);
+                    return work::carry_out(station, delegation, &hand_off, timeout, told).await;
+                }
+                Err(why) => output::chat(&format!("  passed over: {}", clean(&why))),
+            }
+        }
+        Err(Stop::new(
+            Code::Missing,
+            "none of these peers could be used",
+            format!(
+                "jackfield p2p peers{} shows who is there; jackfield p2p card PEER what they can do",
+                self.client.flags()
+            ),
+        )
+        .into())
+    }
+
+    /// The way to a peer that has the skill, with nothing sent yet; or why there is none.
+    async fn open(
+        &self,
+        station: &Station,
+        candidate: &Candidate,
+        work: &Work,
+    ) -> Result<Result<(Delegation, HandOff, Skill), String>> {
+        let peer = match Peer::of(&candidate.listed) {
+            Ok(peer) => peer,
+            Err(why) => return Ok(Err(why.to_string())),
+        };
+        let card = match fetch_card(&station.node, peer.id, &peer.addresses).await {
+            Ok(card) => card,
+            Err(failure) => return Ok(Err(failure.text.into_owned())),
+        };
+        let skill = match select::skill(&station.node, &peer, &card, &candidate.wanted).await {
+            Ok(skill) => skill,
+            Err(why) => return Ok(Err(why)),
+        };
+        let hand_off = work.hand_off(&skill);
+        let hand_off = hand_off.map_err(|failure| station.stop_for(&failure))?;
+        match Delegation::open(&station.node, peer.id, &peer.addresses, true).await {
+            Ok(delegation) => Ok(Ok((delegation, hand_off, skill))),
+            Err(error) => Ok(Err(unreachable(&error).text.into_owned())),
+        }
+    }
+}
+
+impl Work {
+    fn hand_off(&self, skill: &Skill) -> Result<HandOff, jackfield_core::failure::Failure> {
+        let fields: Map<String, Value> = serde_json::from_str(&self.words).unwrap_or_default();
+        let given = |name: &str| {
+            let typed = self.params.get(name).cloned();
+            typed.or_else(|| fields.get(name).and_then(input::param))
+        };
+        let input = Data::from_text(self.words.as_str());
+        to_skill(skill, given, || self.words.clone(), input, REMEDY)
+    }
+}

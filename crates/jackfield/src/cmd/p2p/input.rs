@@ -1,0 +1,134 @@
+//! What is handed over, as it was typed: what goes into the path, and what to work on.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+};
+
+use jackfield_wire::p2p::{Data, Param, Params};
+use serde_json::Value;
+
+use crate::{
+    cmd::call::message,
+    exit::{Code, Stop},
+};
+
+/// What is read of a file: more than any peer takes.
+const FILE_MAX: u64 = 8 << 20;
+
+/// Reads `--params`: each is an object of JSON, or `name=value`.
+pub(super) fn params(typed: &[String]) -> Result<Params, Stop> {
+    let mut params = Params::new();
+    for text in typed {
+        if text.trim_start().starts_with('{') {
+            let object: serde_json::Map<String, Value> = serde_json::from_str(text)
+                .map_err(|error| Stop::usage(format!("--params {text:?} is no JSON: {error}")))?;
+            for (name, value) in object {
+                let param = param(&value).ok_or_else(|| {
+                    Stop::usage(format!(
+                        "{name:?} in --params must be a string, a number or a boolean"
+                    ))
+                })?;
+                params.insert(name, param);
+            }
+        } else {
+            let (name, value) = text.split_once('=').ok_or_else(|| {
+                Stop::usage(format!(
+                    "--params {text:?} must be name=value, or an object of JSON"
+                ))
+            })?;
+            params.insert(name.to_owned(), Param::from(value));
+        }
+    }
+    Ok(params)
+}
+
+/// A value as it may stand in a path.
+pub(super) fn param(value: &Value) -> Option<Param> {
+    match value {
+        Value::String(text) => Some(Param::Text(text.clone())),
+        Value::Bool(flag) => Some(Param::Flag(*flag)),
+        Value::Number(number) => Some(Param::Number(number.to_string().into())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Reads `--data`: JSON or words as they are typed, `@FILE`, or `-` for standard input.
+pub(super) fn data(typed: &str) -> Result<Data, Stop> {
+    let text = match typed.strip_prefix('@') {
+        Some(path) => read_file(path)?,
+        None if typed == "-" => message::read_stdin()?,
+        None => typed.to_owned(),
+    };
+    Ok(Data::from_text(text))
+}
+
+/// Reads words: those typed, else standard input, where somebody pipes them in.
+pub(super) fn words(typed: Option<&str>) -> Result<String, Stop> {
+    let text = match typed {
+        Some(text) if text != "-" => text.to_owned(),
+        _ => message::read_stdin()?,
+    };
+    if text.trim().is_empty() {
+        return Err(Stop::new(
+            Code::Usage,
+            "there is nothing to hand over",
+            "give TEXT, or pipe it in",
+        ));
+    }
+    Ok(text)
+}
+
+fn read_file(path: &str) -> Result<String, Stop> {
+    let unreadable = |error: io::Error| {
+        Stop::usage(format!(
+            "cannot read {path} (--data): {error}; name a file that can be read"
+        ))
+    };
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(FILE_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    if text.len() as u64 > FILE_MAX {
+        let text = format!("{path} (--data) has more than {} MiB", FILE_MAX >> 20);
+        return Err(Stop::new(Code::Usage, text, "send less, or a link to it"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(texts: &[&str]) -> Result<Params, Stop> {
+        let texts: Vec<_> = texts.iter().map(ToString::to_string).collect();
+        params(&texts)
+    }
+
+    #[test]
+    fn params_are_typed_as_json_or_by_name() {
+        let params = typed(&[r#"{"a":1,"b":true,"c":"x"}"#, "d=e=f", "a=2"]).unwrap();
+        let params: Vec<_> = params
+            .iter()
+            .map(|(name, it)| (&**name, it.as_str()))
+            .collect();
+        assert_eq!(
+            params,
+            [("a", "2"), ("b", "true"), ("c", "x"), ("d", "e=f")]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_a_param_is_named() {
+        for (texts, field) in [
+            (&[r#"{"a":[1]}"#], "\"a\""),
+            (&["{"], "--params"),
+            (&["word"], "word"),
+        ] {
+            let stop = typed(texts).unwrap_err();
+            assert_eq!(stop.code, Code::Usage);
+            assert!(stop.text.contains(field), "{stop}");
+        }
+    }
+}

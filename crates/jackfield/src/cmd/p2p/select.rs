@@ -1,0 +1,139 @@
+//! Which skill of a peer's card is the one: the one that is named, or the one that fits a goal best. A hub's card has its
+//! agents for skills; what each of them can do, it says when asked.
+
+use jackfield_p2p::{fetch, node::Node};
+use jackfield_sdk::encode;
+use jackfield_wire::p2p::{Card, Skill, read_card};
+use serde_json::Value;
+
+use super::peer::Peer;
+use crate::output::{items, text};
+
+/// Where hubs have their agents.
+const AGENTS: &str = "/agents";
+
+/// What is looked for in a card.
+#[derive(Debug)]
+pub(super) enum Wanted {
+    /// The skill with this id or name.
+    Skill(String),
+    /// Something for a goal, from a peer that was found by it.
+    Goal {
+        goal: String,
+        /// What the registry called it: the name of the peer, or of the skill in a hub's card.
+        name: String,
+    },
+}
+
+/// The skill that is meant; or why there is none.
+pub(super) async fn skill(
+    node: &Node,
+    peer: &Peer,
+    card: &Card,
+    wanted: &Wanted,
+) -> Result<Skill, String> {
+    match wanted {
+        Wanted::Goal { goal, name } => {
+            let named = named(&card.skills, name).or_else(|| best(&card.skills, goal));
+            named
+                .cloned()
+                .ok_or_else(|| "its card shows no skills".to_owned())
+        }
+        Wanted::Skill(skill) => match named(&card.skills, skill) {
+            Some(named) => Ok(named.clone()),
+            None if is_hub(card) => of_agent(node, peer, skill).await,
+            None => Err(format!("its card has no skill {skill:?}")),
+        },
+    }
+}
+
+/// Whether its skills are agents.
+fn is_hub(card: &Card) -> bool {
+    let mut paths = card.skills.iter().map(|skill| &skill.path);
+    paths.any(|path| path.starts_with("/agents/"))
+}
+
+/// The skill of an agent of a hub.
+async fn of_agent(node: &Node, peer: &Peer, skill: &str) -> Result<Skill, String> {
+    let ask = async |path: &str| {
+        let answer = fetch(node, peer.id, &peer.addresses, path).await;
+        answer.map_err(|failure| failure.text.into_owned())
+    };
+    let list: Value = serde_json::from_slice(&ask(AGENTS).await?)
+        .map_err(|error| format!("its list of agents cannot be read: {error}"))?;
+    let has_it = |agent: &&Value| {
+        let mut skills = items(agent, "skills").iter().filter_map(Value::as_str);
+        agent["online"] == true && skills.any(|had| had.eq_ignore_ascii_case(skill))
+    };
+    let agent = items(&list, "agents").iter().find(has_it);
+    let agent = agent.ok_or_else(|| format!("none of its agents has the skill {skill:?}"))?;
+    let path = format!("{AGENTS}/{}/card", encode(text(agent, "id")));
+    let card = read_card(&ask(&path).await?);
+    let card = card.map_err(|_| format!("the card at {path} cannot be read"))?;
+    let named = named(&card.skills, skill);
+    named
+        .cloned()
+        .ok_or_else(|| format!("the card at {path} has no skill {skill:?}"))
+}
+
+fn named<'a>(skills: &'a [Skill], name: &str) -> Option<&'a Skill> {
+    let is = |had: &str| had.eq_ignore_ascii_case(name);
+    skills.iter().find(|skill| is(&skill.id) || is(&skill.name))
+}
+
+/// The skill that has most of the words of a goal; the first of those, since a card begins with what a peer is for.
+fn best<'a>(skills: &'a [Skill], goal: &str) -> Option<&'a Skill> {
+    let goal = goal.to_lowercase();
+    let words: Vec<_> = goal
+        .split(|letter: char| !letter.is_alphanumeric())
+        .collect();
+    let score = |skill: &Skill| {
+        let told = format!("{} {} {}", skill.id, skill.name, skill.description).to_lowercase();
+        // Short words are in every text.
+        let said = words.iter().filter(|word| word.chars().count() > 3);
+        said.filter(|word| told.contains(**word)).count()
+    };
+    skills.iter().rev().max_by_key(|skill| score(skill))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skills() -> Vec<Skill> {
+        let skill = |id: &str, description: &str| Skill {
+            id: id.to_owned(),
+            name: format!("The {id}"),
+            description: description.to_owned(),
+            ..Skill::default()
+        };
+        vec![
+            skill("ask", "Anything at all."),
+            skill("translate", "Translates a text into another language."),
+            skill("count", "Counts the words of a text."),
+        ]
+    }
+
+    #[test]
+    fn a_skill_is_known_by_id_and_name_in_any_case() {
+        let skills = skills();
+        for name in ["translate", "TRANSLATE", "the Translate"] {
+            assert_eq!(named(&skills, name).unwrap().id, "translate", "{name}");
+        }
+        assert!(named(&skills, "trans").is_none());
+    }
+
+    #[test]
+    fn a_goal_gets_the_skill_with_most_of_its_words_else_the_first() {
+        let skills = skills();
+        for (goal, id) in [
+            ("another language, please", "translate"),
+            ("how many words are there?", "count"),
+            ("tea", "ask"),
+            ("", "ask"),
+        ] {
+            assert_eq!(best(&skills, goal).unwrap().id, id, "{goal}");
+        }
+        assert!(best(&[], "tea").is_none());
+    }
+}

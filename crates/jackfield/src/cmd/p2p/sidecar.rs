@@ -1,0 +1,250 @@
+//! `jackfield p2p sidecar`: a node beside one HTTP agent, until ctrl-c or SIGTERM.
+
+mod tell;
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use anyhow::Result;
+use clap::Args;
+use jackfield_kit::{
+    outbound::{Outbound, OutboundRules},
+    tasks::Tasks,
+};
+use jackfield_p2p::{
+    address,
+    identity::Identity,
+    node::NodeConfig,
+    serve::Allowed,
+    sidecar::{self, RegistryAt, Setting, SidecarError},
+};
+use jackfield_sdk::encode;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::tell::Teller;
+use crate::{
+    client::{self, Client},
+    config::LogFormat,
+    exit::{Code, Stop},
+    output, telemetry,
+};
+
+/// Where it listens, if nothing else is said: this machine. Others come through a relay.
+const LISTEN: &str = "/ip4/127.0.0.1/tcp/0";
+
+/// How long open handoffs may take when it stops: as long as the longest plain one.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Run a node beside an HTTP agent: peers get its card and hand work to it.
+///
+/// The agent shows its card at /card below its URL, and gets requests for the paths that the card declares, and for no
+/// others. It may start later. The first line on standard output says who the sidecar is among peers, those after it
+/// where peers reach it.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Examples:\n  jackfield p2p sidecar --agent-url http://localhost:8000 --relay /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW…\n  jackfield p2p sidecar --agent-url http://localhost:8000 --hub http://192.0.2.7:7411 --listen /ip4/0.0.0.0/tcp/9001\n\nP2P_RELAY_ADDR, P2P_KEYSTORE_PATH and AI_REGISTRY_URL are understood as the original programs do."
+)]
+pub(crate) struct Sidecar {
+    /// Where the agent is
+    #[arg(long, value_name = "URL")]
+    agent_url: String,
+    /// A relay through which it is reached, an address that ends in /p2p/ID; may be repeated
+    #[arg(
+        long,
+        env = "P2P_RELAY_ADDR",
+        value_name = "MULTIADDR",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
+    relay: Vec<String>,
+    /// Where it listens; may be repeated [default: /ip4/127.0.0.1/tcp/0]
+    #[arg(long, value_name = "MULTIADDR")]
+    listen: Vec<String>,
+    /// An address under which others reach it, where it cannot know that by itself; may be repeated
+    #[arg(long, value_name = "MULTIADDR")]
+    external: Vec<String>,
+    /// What the agent is called [default: as its card says]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Take handoffs from this peer only; may be repeated [default: from everybody]
+    #[arg(long, value_name = "PEER")]
+    allow: Vec<String>,
+    /// The folder of its key [default: one per agent URL in the data directory]
+    #[arg(
+        long,
+        env = "P2P_KEYSTORE_PATH",
+        value_name = "DIR",
+        hide_env_values = true
+    )]
+    key_dir: Option<PathBuf>,
+    /// The registry in which others find it [default: that of the hub; without --hub and with a relay, none: a hub that
+    /// is the relay registers its guests itself]
+    #[arg(
+        long,
+        env = "AI_REGISTRY_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    registry: Option<String>,
+    /// Say in no registry where it is
+    #[arg(long, conflicts_with = "registry")]
+    no_register: bool,
+    /// What to log: error, warn, info, debug, trace, or a filter [default: error]
+    #[arg(long, env = "JACKFIELD_LOG", value_name = "FILTER")]
+    log: Option<String>,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Sidecar {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        telemetry::start(self.log.as_deref().unwrap_or("error"), LogFormat::Text)?;
+        // Heard from here on, so that a signal during the start stops it too.
+        let (mut interrupt, mut terminate) = (
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+        );
+        let registry = self.registry()?;
+        let at = registry.as_ref().map(|at| at.url.clone());
+        let setting = self.setting(registry)?;
+        let opening = sidecar::Sidecar::open(setting);
+        let opened = tokio::select! {
+            opened = opening => opened.map_err(|error| explain(&error))?,
+            _ = interrupt.recv() => return Ok(Code::Interrupted.into()),
+            _ = terminate.recv() => return Ok(Code::Ok.into()),
+        };
+        let mut teller = Teller::new(self.client.json, opened.peer_id().to_string(), at);
+        teller.begin();
+        let mut standing = opened.standing();
+        loop {
+            let now = standing.borrow_and_update().clone();
+            teller.tell(now);
+            tokio::select! {
+                changed = standing.changed() => if changed.is_err() { break },
+                _ = interrupt.recv() => break,
+                _ = terminate.recv() => break,
+            }
+        }
+        output::chat("stopping; once more ctrl-c stops at once");
+        tokio::select! {
+            () = opened.close(GRACE) => Ok(Code::Ok.into()),
+            _ = interrupt.recv() => Ok(Code::Interrupted.into()),
+        }
+    }
+
+    /// Where it registers. A token is shown to the hub that it is for, and to no other registry.
+    fn registry(&self) -> Result<Option<RegistryAt>> {
+        if self.no_register {
+            return Ok(None);
+        }
+        if let Some(url) = self.registry.as_ref().filter(|url| !url.is_empty()) {
+            return Ok(Some(RegistryAt {
+                url: url.clone(),
+                token: None,
+            }));
+        }
+        if self.client.named().is_none() && !self.relay.is_empty() {
+            return Ok(None);
+        }
+        let hub = self.client.connect()?;
+        let address = hub.address();
+        Ok(Some(RegistryAt {
+            url: address.base().to_owned(),
+            token: address.token().map(ToOwned::to_owned),
+        }))
+    }
+
+    fn setting(&self, registry: Option<RegistryAt>) -> Result<Setting> {
+        let mut relays = Vec::new();
+        for text in self.relay.iter().map(|text| text.trim()) {
+            let way = address::way_to_peer(text);
+            let (_, relay) = way.map_err(|why| Stop::usage(format!("--relay {text:?} {why}")))?;
+            relays.push(relay);
+        }
+        let mut listen = Vec::new();
+        let default = [LISTEN.to_owned()];
+        let wanted = if self.listen.is_empty() {
+            &default
+        } else {
+            &*self.listen
+        };
+        for text in wanted {
+            let parsed = address::parse(text);
+            listen.push(parsed.map_err(|_| no_multiaddr("--listen", text))?);
+        }
+        let mut external = Vec::new();
+        for text in &self.external {
+            let parsed = address::parse(text);
+            external.push(parsed.map_err(|_| no_multiaddr("--external", text))?);
+        }
+        let allowed = if self.allow.is_empty() {
+            Allowed::Everyone
+        } else {
+            Allowed::only(&self.allow).map_err(|text| {
+                let next = "give the id that jackfield p2p peers shows, such as 12D3KooW…";
+                Stop::new(Code::Usage, format!("--allow {text:?} is no peer id"), next)
+            })?
+        };
+        let key = Identity::load_or_create(&self.key_dir()).map_err(|error| {
+            let next = "--key-dir DIR keeps the key elsewhere";
+            Stop::new(
+                Code::Failed,
+                format!("{:#}", anyhow::Error::from(error)),
+                next,
+            )
+        })?;
+        Ok(Setting {
+            tasks: Tasks::new(),
+            key,
+            node: NodeConfig {
+                listen,
+                external,
+                ..NodeConfig::default()
+            },
+            outbound: Outbound::new(&OutboundRules::default())?,
+            agent_url: self.agent_url.clone(),
+            name: self.name.clone(),
+            allowed,
+            relays,
+            registry,
+        })
+    }
+
+    /// Every agent has a key of its own, and keeps it.
+    fn key_dir(&self) -> PathBuf {
+        if let Some(dir) = &self.key_dir {
+            return dir.clone();
+        }
+        let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
+        let folder = encode(self.agent_url.trim_end_matches('/'));
+        client::data_dir(named.as_ref())
+            .join("sidecars")
+            .join(folder)
+    }
+}
+
+fn no_multiaddr(flag: &str, text: &str) -> Stop {
+    let next = "write it like /ip4/0.0.0.0/tcp/9001 or /ip4/0.0.0.0/udp/9001/quic-v1";
+    Stop::new(
+        Code::Usage,
+        format!("{flag} {text:?} is no multiaddr"),
+        next,
+    )
+}
+
+fn explain(error: &SidecarError) -> Stop {
+    let (code, next) = match error {
+        SidecarError::Relay(_) => (
+            Code::Usage,
+            "a hub's addresses are shown by: jackfield p2p peers",
+        ),
+        SidecarError::Url(_) => (
+            Code::Usage,
+            "--agent-url, --registry and --hub take URLs such as http://localhost:8000",
+        ),
+        SidecarError::Node(_) => (
+            Code::Failed,
+            "is another sidecar running? --listen MULTIADDR chooses another address",
+        ),
+    };
+    Stop::new(code, error.to_string(), next)
+}

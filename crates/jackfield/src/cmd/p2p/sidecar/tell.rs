@@ -1,0 +1,149 @@
+//! What a sidecar says of itself: who it is and where on standard output, everything else on standard error; or all of it
+//! as lines of JSON. Nobody may be reading: it goes on all the same.
+
+use jackfield_p2p::{
+    node::ReservationState,
+    sidecar::{AgentStanding, Listing, Standing},
+};
+use serde_json::{Value, json};
+
+use crate::output;
+
+/// Says what is new.
+#[derive(Debug)]
+pub(super) struct Teller {
+    is_json: bool,
+    peer: String,
+    /// The URL of the registry, if there is one.
+    registry: Option<String>,
+    /// What was told before.
+    told: Standing,
+}
+
+impl Teller {
+    pub(super) fn new(is_json: bool, peer: String, registry: Option<String>) -> Self {
+        Self {
+            is_json,
+            peer,
+            registry,
+            told: Standing::default(),
+        }
+    }
+
+    /// The first line.
+    pub(super) fn begin(&self) {
+        if self.is_json {
+            self.event(&json!({"event": "started", "peer_id": self.peer}));
+        } else {
+            output::line(&format!("jackfield sidecar is {}", self.peer)).ok();
+        }
+    }
+
+    /// Says what has changed.
+    pub(super) fn tell(&mut self, now: Standing) {
+        self.addresses(&now);
+        if now.agent != self.told.agent {
+            self.agent(&now.agent);
+        }
+        for (index, (relay, state)) in now.relays.iter().enumerate() {
+            let had = self.told.relays.get(index).map(|(_, state)| state);
+            if had != Some(state) {
+                self.relay(&relay.to_string(), state);
+            }
+        }
+        if now.listing != self.told.listing {
+            self.listing(&now.listing);
+        }
+        self.told = now;
+    }
+
+    fn addresses(&self, now: &Standing) {
+        let told = &self.told.addresses;
+        for address in now.addresses.iter().filter(|it| !told.contains(it)) {
+            if self.is_json {
+                let address = address.to_string();
+                self.event(&json!({"event": "address", "state": "here", "address": address}));
+            } else {
+                output::line(&address.to_string()).ok();
+            }
+        }
+        for address in told.iter().filter(|it| !now.addresses.contains(it)) {
+            let address = address.to_string();
+            self.say(
+                &json!({"event": "address", "state": "gone", "address": address}),
+                &format!("no longer reached at {address}"),
+            );
+        }
+    }
+
+    fn agent(&self, agent: &AgentStanding) {
+        match agent {
+            AgentStanding::Unseen => {}
+            AgentStanding::Here { name, skills } => self.say(
+                &json!({"event": "agent", "state": "here", "name": name, "skills": skills}),
+                &format!("the agent {name} is there: {}", skills.join(", ")),
+            ),
+            AgentStanding::Gone(why) => self.say(
+                &json!({"event": "agent", "state": "gone", "reason": **why}),
+                &format!(
+                    "the agent shows no card: {why}\nstart it, or name another with --agent-url; it is looked for again and again"
+                ),
+            ),
+        }
+    }
+
+    fn relay(&self, relay: &str, state: &ReservationState) {
+        match state {
+            ReservationState::Asking => {}
+            ReservationState::Held => self.say(
+                &json!({"event": "relay", "state": "held", "relay": relay}),
+                &format!("reached through the relay {relay}"),
+            ),
+            ReservationState::Lost(why) => self.say(
+                &json!({"event": "relay", "state": "lost", "relay": relay, "reason": **why}),
+                &format!(
+                    "no place at the relay {relay}: {why}\nit is asked again and again; a hub is a relay with p2p.relay = true, for peers that are allowed there or registered with --hub URL"
+                ),
+            ),
+        }
+    }
+
+    fn listing(&self, listing: &Listing) {
+        let Some(url) = &self.registry else { return };
+        match listing {
+            Listing::None => {}
+            Listing::Listed => self.say(
+                &json!({"event": "registry", "state": "listed", "url": url}),
+                &format!("listed in the registry at {url}"),
+            ),
+            Listing::Failed { why, is_refused } => {
+                let next = if *is_refused {
+                    format!(
+                        "show a token of that hub with --hub {url} --token-file FILE, or let its operator add {} to p2p.allowed",
+                        self.peer
+                    )
+                } else {
+                    "it is tried again and again; --hub URL or --registry URL names another, --no-register does without"
+                        .to_owned()
+                };
+                self.say(
+                    &json!({"event": "registry", "state": "failed", "url": url, "reason": **why}),
+                    &format!("not listed in the registry at {url}: {why}\n{next}"),
+                );
+            }
+        }
+    }
+
+    /// An event for programs, or words for people.
+    fn say(&self, event: &Value, words: &str) {
+        if self.is_json {
+            self.event(event);
+        } else {
+            output::chat(&output::clean_lines(words));
+        }
+    }
+
+    fn event(&self, event: &Value) {
+        output::json(event).ok();
+    }
+}

@@ -1,0 +1,82 @@
+//! The command as a peer of its own: it dials others and listens nowhere.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use jackfield_core::failure::{Failure, Reason};
+use jackfield_kit::tasks::Tasks;
+use jackfield_p2p::{
+    identity::Identity,
+    node::{Node, NodeConfig},
+};
+use jackfield_sdk::Error;
+
+use crate::exit::{About, Code, Stop};
+
+/// How long others are given to hear that it leaves: a reset is one packet.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// As whom others are asked.
+#[derive(Debug, Args)]
+pub(super) struct Identified {
+    /// The file of the key to be known by, for peers that let in only those they know [default: a new key each time]
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+}
+
+/// The node while the command runs.
+#[derive(Debug)]
+pub(super) struct Station {
+    pub(super) node: Node,
+    tasks: Tasks,
+    /// Whether others know its id from before.
+    is_kept: bool,
+}
+
+impl Station {
+    pub(super) async fn start(identified: &Identified) -> Result<Self> {
+        let key = match &identified.key {
+            None => Identity::fresh(),
+            Some(file) => match Identity::load(file) {
+                Ok(Some(key)) => key,
+                Ok(None) => {
+                    let file = file.display();
+                    return Err(Stop::new(
+                        Code::Usage,
+                        format!("there is no key in {file} (--key)"),
+                        format!("make one with: (umask 077; head -c 32 /dev/urandom > {file})"),
+                    )
+                    .into());
+                }
+                Err(error) => return Err(Stop::usage(format!("--key: {error}")).into()),
+            },
+        };
+        let tasks = Tasks::new();
+        let node = Node::start(NodeConfig::default(), key, &tasks).await;
+        Ok(Self {
+            node: node.context("cannot be a peer")?,
+            tasks,
+            is_kept: identified.key.is_some(),
+        })
+    }
+
+    /// Leaves, and lets others hear it.
+    pub(super) async fn stop(self) {
+        self.tasks.stop(GOODBYE).await;
+    }
+
+    /// What a failure of a peer means for whoever typed the command.
+    pub(super) fn stop_for(&self, failure: &Failure) -> Stop {
+        let error = Error::Failed {
+            code: failure.reason.name().to_owned(),
+            message: failure.text.to_string(),
+        };
+        let mut stop = Stop::from_hub(&error, About::Handoff);
+        if failure.reason == Reason::Unauthorized && self.is_kept {
+            let id = self.node.peer_id();
+            stop.next = Some(format!("its operator must allow you: you are {id}"));
+        }
+        stop
+    }
+}

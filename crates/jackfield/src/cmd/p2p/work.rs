@@ -1,0 +1,99 @@
+//! Work that was handed to a peer, until its end: what comes is printed as it comes, and ctrl-c resets the stream.
+
+use std::{io, time::Duration};
+
+use anyhow::Result;
+use jackfield_core::{
+    failure::{Failure, Reason},
+    units::Span,
+};
+use jackfield_p2p::delegate::{Delegation, Heard};
+use jackfield_wire::p2p::{Data, HandOff};
+use serde_json::{Value, json};
+
+use super::station::Station;
+use crate::{output, reply::Page};
+
+/// How long work may take unless said otherwise: as a live call of a hub.
+pub(super) const TIMEOUT: Span = Span(Duration::from_secs(3600));
+
+/// How the end of some work is told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) json: bool,
+    pub(super) verbose: bool,
+}
+
+/// Hands work over and prints what comes of it.
+pub(super) async fn carry_out(
+    station: &Station,
+    mut delegation: Delegation,
+    hand_off: &HandOff,
+    timeout: Span,
+    told: Told,
+) -> Result<()> {
+    delegation.send(hand_off);
+    let mut page = Page::new(told.verbose);
+    let heard = tokio::time::timeout(timeout.0, hear(&mut delegation, &mut page, told)).await;
+    page.end()?;
+    let failure = match heard {
+        Ok(Ok(None)) => {
+            delegation.end().await;
+            return Ok(());
+        }
+        Ok(Ok(Some(failure))) => failure,
+        Ok(Err(error)) => return Err(error.into()),
+        Err(_) => Failure::new(Reason::Timeout, "the peer did not finish in time"),
+    };
+    if told.json {
+        let reason = failure.reason.name();
+        output::json(&json!({"type": "error", "error": failure.text, "reason": reason}))?;
+    }
+    Err(station.stop_for(&failure).into())
+}
+
+/// Hears all of it; why it failed, if it did.
+async fn hear(
+    delegation: &mut Delegation,
+    page: &mut Page,
+    told: Told,
+) -> io::Result<Option<Failure>> {
+    loop {
+        match delegation.hear().await {
+            Ok(Heard::Sent | Heard::Sign) => {}
+            Ok(Heard::Status(text)) if told.json => {
+                output::json(&json!({"type": "status", "text": text}))?;
+            }
+            Ok(Heard::Status(text)) => page.aside_line(&text)?,
+            Ok(Heard::Chunk(data)) if told.json => {
+                output::json(&json!({"type": "chunk", "data": value(&data)}))?;
+            }
+            Ok(Heard::Chunk(data)) => page.text(data.as_str())?,
+            Ok(Heard::Done(data)) => {
+                if told.json {
+                    let mut end = json!({"type": "result"});
+                    if let Some(data) = &data {
+                        end["data"] = value(data);
+                    }
+                    output::json(&end)?;
+                } else if let Some(data) = &data {
+                    page.text(data.as_str())?;
+                }
+                return Ok(None);
+            }
+            Err(failure) => return Ok(Some(failure)),
+        }
+    }
+}
+
+/// Data as JSON; of a body nobody said what it is, so that what looks like JSON is.
+fn value(data: &Data) -> Value {
+    let words = || Value::String(data.as_str().to_owned());
+    match data {
+        Data::Json(raw) => serde_json::from_str(raw.get()).unwrap_or_else(|_| words()),
+        Data::Text(text) => match Data::from_text(text.as_str()) {
+            Data::Json(raw) => serde_json::from_str(raw.get()).unwrap_or_else(|_| words()),
+            Data::Text(_) => words(),
+        },
+    }
+}

@@ -1,0 +1,334 @@
+//! `connect`: an agent of this machine at a hub. Claude Code is a stand-in that prints the documented lines, since the real
+//! one cannot run where the tests do.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use jackfield_testkit::{SOON, TestHub};
+use rustix::process::{Signal, kill_process};
+use serde_json::json;
+use tokio::{process::Command, time::timeout};
+
+use crate::{
+    run::{Cli, Running},
+    terminal::Terminal,
+};
+
+/// Where the stand-ins are.
+pub(crate) fn stand_ins() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../connect/tests/stand_ins")
+}
+
+/// `connect` with these arguments, where `claude` is the stand-in.
+pub(crate) fn connect(cli: &Cli, args: &[&str]) -> Command {
+    let stand_ins = stand_ins();
+    let mut command = cli.command(&[&["connect"][..], args].concat());
+    command.env("PATH", format!("{}:/usr/bin:/bin", stand_ins.display()));
+    command
+}
+
+/// Starts it and waits until it is connected.
+async fn connected(cli: &Cli, args: &[&str]) -> Running {
+    let mut running = cli.start_command(connect(cli, args));
+    assert_eq!(running.line().await.as_deref(), Some("connected as bob"));
+    running
+}
+
+async fn end(cli: &Cli, args: &[&str]) -> crate::run::Run {
+    cli.start_command(connect(cli, args)).end().await
+}
+
+#[tokio::test]
+async fn a_command_is_an_agent_until_ctrl_c() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut bob = connected(
+        &cli,
+        &[
+            "--as", "bob", "--name", "Bob", "--skill", "shout", "exec", "tr", "a-z", "A-Z",
+        ],
+    )
+    .await;
+    assert_eq!(cli.run(&["call", "bob", "hello"]).await.ok().out, "HELLO\n");
+    bob.until_it_says("calls, conversation").await;
+    bob.until_it_says("done for").await;
+    let shown = cli.run(&["show", "bob", "--json"]).await.ok().json();
+    assert_eq!(shown["name"], "Bob");
+    assert_eq!(shown["skills"][0]["id"], "shout");
+    assert_eq!(shown["agent_type"], "exec");
+    bob.signal(Signal::INT);
+    bob.end().await.ok().says("leaving");
+    cli.run(&["call", "bob", "hello"]).await.code(3);
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_told_before_anything_else() {
+    let cli = Cli::at("http://127.0.0.1:1");
+    for (args, code, says) in [
+        (&["exec", "no-such-program"][..], 3, "install it"),
+        (&["exec", "./here"][..], 3, "no program"),
+        (&["--dir", "/nowhere", "exec", "cat"][..], 2, "--dir"),
+        (
+            &["claude", "--", "--dangerously-skip-permissions"][..],
+            2,
+            "--trust",
+        ),
+        (&["--max", "0", "exec", "cat"][..], 2, "number from 1"),
+        (&["openai", "nonsense"][..], 2, "https://HOST"),
+        (&["--setup", "nonsense", "exec", "cat"][..], 2, "invite"),
+        (
+            &["--setup", "http://127.0.0.1:1/invite/x", "exec", "cat"][..],
+            3,
+            "cannot reach",
+        ),
+    ] {
+        end(&cli, args).await.code(code).says(says);
+    }
+}
+
+#[tokio::test]
+async fn a_hub_that_is_not_there_is_tried_until_it_is() {
+    let hub = TestHub::start().await;
+    let addr = hub.addr();
+    hub.stop(Duration::ZERO).await;
+    let cli = Cli::at(&format!("http://{addr}"));
+    let mut bob = cli.start_command(connect(&cli, &["--as", "bob", "exec", "cat"]));
+    bob.until_it_says("trying until it works").await;
+    let _hub = TestHub::start_with(|config| config.listen = addr).await;
+    assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
+    bob.signal(Signal::TERM);
+    bob.end().await.ok();
+}
+
+#[tokio::test]
+async fn a_hub_that_restarts_is_come_back_to() {
+    let hub = TestHub::start().await;
+    let addr = hub.addr();
+    let cli = Cli::new(&hub);
+    let mut bob = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
+    hub.stop(Duration::ZERO).await;
+    bob.until_it_says("trying again").await;
+    let _hub = TestHub::start_with(|config| config.listen = addr).await;
+    bob.until_it_says("connected again").await;
+    assert_eq!(cli.run(&["call", "bob", "hi"]).await.ok().out, "hi\n");
+}
+
+#[tokio::test]
+async fn who_is_replaced_does_not_come_back() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let first = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
+    let _second = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
+    first.end().await.code(1).says("another id");
+}
+
+#[tokio::test]
+async fn a_token_that_is_refused_or_revoked_ends_it() {
+    let hub = TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().unwrap()).await;
+    let cli = Cli::new(&hub);
+    let args = ["--as", "bob", "exec", "cat"];
+    let mut command = connect(&cli, &args);
+    command.env("JACKFIELD_TOKEN", "wrong");
+    let refused = cli.start_command(command).end().await;
+    refused.code(4).says("token create");
+    let token = hub.token("ann", &["agent:bob"]).await;
+    let mut command = connect(&cli, &args);
+    command.env("JACKFIELD_TOKEN", &token);
+    let mut bob = cli.start_command(command);
+    assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
+    let tokens = hub.hub().tokens();
+    let of_ann = tokens.list().into_iter();
+    let of_ann = of_ann.filter(|token| token.owner.as_str() == "ann");
+    for token in of_ann {
+        tokens.revoke(token.id).await.unwrap();
+    }
+    bob.end().await.code(4).says("token create");
+}
+
+#[tokio::test]
+async fn the_token_is_passed_on_only_if_it_is_named() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let script = "echo token=$JACKFIELD_TOKEN agent=$JACKFIELD_AGENT odd=$ODD";
+    for (flags, shown) in [
+        (&[][..], "token= agent=bob odd=\n"),
+        (
+            &["--env", "JACKFIELD_TOKEN", "--env", "ODD"][..],
+            "token=t agent=bob odd=o\n",
+        ),
+    ] {
+        let args = [&["--as", "bob"][..], flags, &["exec", "sh", "-c", script]].concat();
+        let mut command = connect(&cli, &args);
+        command.env("JACKFIELD_TOKEN", "t").env("ODD", "o");
+        let mut bob = cli.start_command(command);
+        bob.line().await;
+        assert_eq!(cli.run(&["call", "bob", "x"]).await.ok().out, shown);
+        bob.signal(Signal::INT);
+        bob.end().await.ok();
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_outlives_kill_9() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let bob = connected(&cli, &["--as", "bob", "claude"]).await;
+    cli.run(&["call", "bob", "one"]).await.ok();
+    bob.signal(Signal::KILL);
+    bob.end().await;
+    let _bob = connected(&cli, &["--as", "bob", "claude"]).await;
+    let again = cli.run(&["call", "bob", "-c", "what did I say?"]).await;
+    assert_eq!(again.ok().out.trim(), "before: one");
+}
+
+#[tokio::test]
+async fn json_tells_every_event() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let args = ["--as", "bob", "--json", "exec", "false"];
+    let mut bob = cli.start_command(connect(&cli, &args));
+    assert_eq!(
+        bob.json().await,
+        json!({"type": "connected", "agent": "bob", "hub": hub.url("")})
+    );
+    cli.run(&["call", "bob", "x"]).await.code(6);
+    assert_eq!(bob.json().await["type"], "call");
+    let failed = bob.json().await;
+    assert_eq!(failed["type"], "failed");
+    assert_eq!(failed["code"], "adapter_crash");
+}
+
+#[tokio::test]
+async fn the_owner_approves_at_the_terminal() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut terminal = Terminal::start(connect(&cli, &["--as", "bob", "claude"]));
+    terminal.until("connected as bob").await;
+    let call = cli.start(&["call", "bob", "use a tool", "--json"]);
+    terminal.until("may I use Bash?").await;
+    terminal.until(r#"Bash {"command":"rm x"}"#).await;
+    terminal.until("approve?").await;
+    terminal.type_in("y\n");
+    let call = call.end().await.ok();
+    assert!(call.out.contains("removed"), "{call:?}");
+    // The next question has the next answer.
+    let call = cli.start(&["call", "bob", "use a tool", "--json"]);
+    terminal.until_again("approve?").await;
+    terminal.type_in("not today\n");
+    let call = call.end().await.ok();
+    assert!(call.out.contains("denied:"), "{call:?}");
+    assert!(call.out.contains("not "), "{call:?}");
+    kill_process(terminal.pid(), Signal::INT).unwrap();
+    assert_eq!(terminal.end().await.0, Some(0));
+}
+
+#[tokio::test]
+async fn a_question_that_was_answered_elsewhere_is_withdrawn() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut terminal = Terminal::start(connect(&cli, &["--as", "bob", "claude"]));
+    terminal.until("connected as bob").await;
+    let mut call = cli.start(&["call", "bob", "use a tool", "--json"]);
+    let id = call.json().await["id"].as_str().unwrap().to_owned();
+    terminal.until("approve?").await;
+    let answer = ["task", "answer", &id, "ask-1", "--deny", "--reason", "no"];
+    cli.run(&answer).await.ok();
+    terminal.until("(answered elsewhere)").await;
+    let call = call.end().await.ok();
+    assert!(call.out.contains("denied:"), "{call:?}");
+}
+
+#[tokio::test]
+async fn without_a_terminal_it_says_how_to_answer() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut bob = connected(&cli, &["--as", "bob", "claude"]).await;
+    let call = cli.start(&["call", "bob", "use a tool", "--json"]);
+    let line = bob.until_it_says("jackfield task answer").await;
+    let words: Vec<_> = line.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "task").unwrap();
+    assert_eq!(words[at + 4], "--approve");
+    cli.run(&words[at..at + 5]).await.ok();
+    let call = call.end().await.ok();
+    assert!(call.out.contains("removed"), "{call:?}");
+}
+
+#[tokio::test]
+async fn an_invite_connects_once_and_its_token_stays() {
+    // A hub that needs a token, and knows its address.
+    let hub = TestHub::start().await;
+    let addr = hub.addr();
+    hub.stop(Duration::ZERO).await;
+    let hub = TestHub::start_with(|config| {
+        config.listen = ([0, 0, 0, 0], addr.port()).into();
+        config.public_url = Some(format!("http://{addr}"));
+    })
+    .await;
+    let cli = Cli::new(&hub);
+    let token = hub.token("ann", &["admin"]).await;
+    let invite = ["invite", "bob", "--type", "exec", "--json"];
+    let invite = cli.run_with("JACKFIELD_TOKEN", &token, &invite).await.ok();
+    let url = invite.json()["url"].as_str().unwrap().to_owned();
+    let args = ["--setup", &url, "exec", "cat"];
+    let mut bob = cli.start_command(connect(&cli, &args));
+    assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
+    let next = bob.until_it_says("next time").await;
+    bob.signal(Signal::INT);
+    bob.end().await.ok();
+    end(&cli, &args).await.code(4).says("jackfield invite");
+    let words: Vec<_> = next.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "connect").unwrap();
+    let args = [&words[at + 1..], &["exec", "cat"]].concat();
+    let _bob = connected(&cli, &args).await;
+}
+
+/// A hub as a process of its own, at this address.
+async fn served(cli: &Cli, listen: &str) -> (Running, String) {
+    let mut hub = cli.start(&["serve", "--listen", listen, "--data-dir", "data"]);
+    let line = hub.until_line("jackfield listens on ").await;
+    let (_, url) = line.split_once("http://").expect("its address");
+    (hub, url.to_owned())
+}
+
+#[tokio::test]
+async fn ten_calls_outlive_kill_9_of_the_hub_and_none_is_run_twice() {
+    let cli = Cli::at("");
+    let (hub, addr) = served(&cli, "127.0.0.1:0").await;
+    let cli = cli.at_hub(&format!("http://{addr}"));
+    let script = "read n || true; echo $n >>runs; echo begin $n; until [ -e go ]; do sleep 0.05; done; echo end $n";
+    let mut bob = connected(&cli, &["--as", "bob", "exec", "sh", "-c", script]).await;
+    let mut tasks = Vec::new();
+    for number in 0..10 {
+        let call = cli
+            .run(&["call", "bob", &number.to_string(), "--detach"])
+            .await;
+        tasks.push(call.ok().out.trim().to_owned());
+    }
+    let runs = cli.home().join("runs");
+    let count = || {
+        std::fs::read_to_string(&runs)
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
+    // All are at work, which nobody else can tell.
+    let all_begun = async {
+        while count() < 10 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, all_begun).await.expect("all begin");
+    hub.signal(Signal::KILL);
+    hub.end().await;
+    bob.until_it_says("trying again").await;
+    let (_hub, _) = served(&cli, &addr).await;
+    bob.until_it_says("connected again").await;
+    std::fs::write(cli.home().join("go"), "").unwrap();
+    for (number, task) in tasks.iter().enumerate() {
+        let waited = cli.run(&["task", "wait", task]).await.ok();
+        assert_eq!(waited.out, format!("begin {number}\nend {number}\n"));
+    }
+    assert_eq!(count(), 10);
+}

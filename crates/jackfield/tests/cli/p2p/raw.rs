@@ -1,0 +1,143 @@
+//! A peer that the test plays: a node with a card, whose handoffs the test answers in raw JSON.
+
+use jackfield_kit::tasks::Tasks;
+use jackfield_p2p::{
+    CARD, HANDOFF, HANDOFF_STREAM, exchange,
+    identity::Identity,
+    node::{Node, NodeConfig},
+    streams::{Incoming, Stream},
+};
+use jackfield_testkit::{SOON, TestHub};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+/// A peer.
+pub(super) struct RawPeer {
+    node: Node,
+    handoffs: Incoming,
+    tasks: Tasks,
+}
+
+/// Work that came to it.
+pub(super) struct Work {
+    pub(super) request: Value,
+    stream: Stream,
+    tasks: Tasks,
+}
+
+/// A card with one skill.
+pub(super) fn card(name: &str, skill: &str, path: &str) -> Value {
+    json!({"name": name, "version": "1", "description": format!("It is the {name}."), "skills": [
+        {"id": skill, "name": format!("The {skill}"), "description": format!("Does {skill}."),
+         "path": path, "method": "POST"}]})
+}
+
+impl RawPeer {
+    /// A peer of the seed: its answers come in one body.
+    pub(super) async fn of_the_seed(card: Value) -> Self {
+        Self::start(card, false).await
+    }
+
+    /// A peer that answers in frames.
+    pub(super) async fn streaming(card: Value) -> Self {
+        Self::start(card, true).await
+    }
+
+    async fn start(card: Value, is_streaming: bool) -> Self {
+        let tasks = Tasks::new();
+        let config = NodeConfig {
+            listen: vec!["/ip4/127.0.0.1/tcp/0".parse().expect("an address")],
+            ..NodeConfig::default()
+        };
+        let node = Node::start(config, Identity::fresh(), &tasks).await;
+        let node = node.expect("it listens");
+        let mut cards = node.accept(CARD).expect("nobody else takes them");
+        tasks.spawn(async move {
+            while let Some(mut asked) = cards.next().await {
+                exchange::answer(&mut asked.stream, card.to_string().as_bytes())
+                    .await
+                    .ok();
+            }
+        });
+        let protocol = if is_streaming {
+            HANDOFF_STREAM
+        } else {
+            HANDOFF
+        };
+        let handoffs = node.accept(protocol).expect("nobody else takes them");
+        Self {
+            node,
+            handoffs,
+            tasks,
+        }
+    }
+
+    pub(super) fn id(&self) -> String {
+        self.node.peer_id().to_string()
+    }
+
+    /// Where it is, with its id at the end.
+    pub(super) fn address(&self) -> String {
+        self.node.addresses()[0].to_string()
+    }
+
+    /// Lets others find it by a name and a skill, whatever its card says.
+    pub(super) async fn register(&self, hub: &TestHub, name: &str, skill: &str) {
+        register(hub, &self.id(), &self.address(), name, skill).await;
+    }
+
+    /// The next work.
+    pub(super) async fn work(&mut self) -> Work {
+        let next = async {
+            let mut handed = self.handoffs.next().await.expect("the node runs");
+            let request = exchange::read_json(&mut handed.stream, Default::default()).await;
+            (request.expect("a request"), handed.stream)
+        };
+        let (request, stream) = timeout(SOON, next).await.expect("work comes");
+        Work {
+            request: serde_json::from_slice(&request).expect("JSON"),
+            stream,
+            tasks: self.tasks.clone(),
+        }
+    }
+
+    /// Whether nobody handed anything over.
+    pub(super) fn has_no_work(&mut self) -> bool {
+        use std::task::{Context, Poll, Waker};
+        let next = std::pin::pin!(self.handoffs.next());
+        matches!(
+            next.poll(&mut Context::from_waker(Waker::noop())),
+            Poll::Pending
+        )
+    }
+}
+
+impl Work {
+    /// Says some of the answer.
+    pub(super) async fn say(&mut self, text: &str) {
+        let said = exchange::write(&mut self.stream, text.as_bytes()).await;
+        said.expect("somebody listens");
+    }
+
+    /// Ends the answer.
+    pub(super) async fn end(mut self) {
+        exchange::finish(&mut self.stream).await.ok();
+    }
+
+    /// Leaves the stream open for ever.
+    pub(super) fn leave_open(self) {
+        let stop = self.tasks.stop_token().clone();
+        let stream = self.stream;
+        self.tasks.spawn(async move {
+            stop.cancelled().await;
+            drop(stream);
+        });
+    }
+}
+
+/// Registers somebody at a hub of this machine.
+pub(super) async fn register(hub: &TestHub, id: &str, address: &str, name: &str, skill: &str) {
+    let body = json!({"agent_name": name, "peer_id": id, "addrs": [address], "skills": [skill]});
+    let (status, answer) = hub.web().post("/register", body).await;
+    assert_eq!(status, 200, "{answer}");
+}

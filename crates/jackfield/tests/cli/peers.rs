@@ -1,0 +1,96 @@
+//! `add MULTIADDR`, and what `show` and `rm` say of peers that the hub keeps.
+
+use jackfield_testkit::TestHub;
+
+use crate::run::Cli;
+
+/// A peer that nobody is, at a port where nobody listens.
+const NOBODY: &str =
+    "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
+
+async fn hub() -> TestHub {
+    TestHub::start_with(|config| config.p2p.enabled = true).await
+}
+
+#[tokio::test]
+async fn a_peer_is_added_its_agent_is_shown_and_both_are_forgotten() {
+    let (far, hub) = (hub().await, hub().await);
+    let _echo = far.bridge("echo").await;
+    let cli = Cli::new(&hub);
+    let address = far.peer_addresses().remove(0);
+    let peer = address.rsplit('/').next().expect("an id").to_owned();
+    let echo = format!("echo@{}", &peer[peer.len() - 12..]);
+    let added = cli.run(&["add", &address]).await.ok();
+    let added = added.says(&format!("try it: jackfield call {echo} hello"));
+    for line in [
+        format!("peer\t{peer}"),
+        "called\tJackfield".to_owned(),
+        "connection\tonline".to_owned(),
+        "relayed\tno".to_owned(),
+        format!("agents\t{echo}"),
+        "kept\tyes".to_owned(),
+    ] {
+        assert!(
+            added.out.lines().any(|had| had == line),
+            "{line:?}: {added:?}"
+        );
+    }
+    let shown = cli.run(&["show", &echo]).await.ok();
+    assert!(shown.out.contains(&format!("peer\t{peer}")), "{shown:?}");
+    assert!(
+        shown.out.contains(&format!("addresses\t{address}")),
+        "{shown:?}"
+    );
+    let shown = cli.run(&["show", &echo, "--json"]).await.ok().json();
+    assert_eq!(shown["peer"]["relayed"], false);
+    let again = cli.run(&["add", &address, "--json"]).await.ok().json();
+    assert_eq!((&again["id"], &again["kept"]), (&peer.into(), &true.into()));
+
+    let peer = format!("/p2p/{}", again["id"].as_str().expect("an id"));
+    cli.run(&["rm", &peer]).await.ok().says("is forgotten");
+    cli.run(&["rm", &peer]).await.code(3).says("is kept");
+    // The id alone is as good.
+    cli.run(&["add", &address]).await.ok();
+    let id = peer.trim_start_matches("/p2p/");
+    let forgotten = cli.run(&["rm", id, "--json"]).await.ok().json();
+    assert_eq!(forgotten["forgotten"], true);
+}
+
+#[tokio::test]
+async fn a_peer_that_is_not_there_is_kept_only_if_it_is_meant() {
+    let hub = hub().await;
+    let cli = Cli::new(&hub);
+    cli.run(&["add", NOBODY]).await.code(3).says("--keep");
+    let kept = cli.run(&["add", NOBODY, "--keep"]).await.ok();
+    let kept = kept.says("again and again");
+    assert!(kept.out.contains("connection\toffline"), "{kept:?}");
+    assert!(kept.out.contains("last error\t"), "{kept:?}");
+    cli.run(&["rm", NOBODY]).await.ok();
+}
+
+#[tokio::test]
+async fn what_cannot_be_meant_of_a_peer_is_refused() {
+    let hub = hub().await;
+    let cli = Cli::new(&hub);
+    for flags in [
+        &["--as", "far"][..],
+        &["--bearer-env", "TOKEN"],
+        &["--bearer-file", "token"],
+        &["--header", "X-Key=env:KEY"],
+        &["--timeout", "90s"],
+    ] {
+        let args = [&["add", NOBODY][..], flags].concat();
+        cli.run(&args).await.code(2).says(flags[0]);
+    }
+    cli.run(&["add", "/ip4/192.0.2.1/tcp/1"])
+        .await
+        .code(2)
+        .says("/p2p/");
+    cli.run(&["rm", "/ip4/192.0.2.1/tcp/1"])
+        .await
+        .code(2)
+        .says("/p2p/");
+    let ashore = TestHub::start().await;
+    let refused = Cli::new(&ashore).run(&["add", NOBODY]).await.code(3);
+    refused.says("no peer among peers").says("[p2p]");
+}
