@@ -23,6 +23,8 @@ MADE = []
 ADDED = []
 # Teams that were made for a test case, or by one.
 TEAMS = []
+# Peers that are kept or blocked for a test case, or by one.
+KEPT = []
 # The hub dials itself: an agent of its own is a server like any other, and nobody outside is ever called.
 SERVER = DATA["url"] + "/a2a/agents/echo"
 
@@ -162,6 +164,33 @@ def mend_peer(operation, path, body):
         body |= {"peer_id": path["peer"]}
 
 
+def kept():
+    """A peer that the hub dials in vain: nobody outside is ever called."""
+    id = peer()
+    ask("POST", "/v1/peers", contact(id))
+    KEPT.append(id)
+    return id
+
+
+def contact(id):
+    return {"address": f"/ip4/127.0.0.1/tcp/1/p2p/{id}", "keep": True}
+
+
+def mend_contact(operation, path, body):
+    """What only fits together by chance: addresses and ids of peers."""
+    if operation == "POST /v1/peers":
+        body.clear()
+        body |= contact(peer())
+    elif "peer" in path:
+        path["peer"] = kept()
+
+
+def ticket():
+    """A ticket that nobody has taken."""
+    invite = ask("POST", "/v1/invites", {"agent": f"guest-{next(NUMBER)}"})
+    return urlsplit(invite["url"]).path.split("/")[-1]
+
+
 def link():
     """A new link to a file: what stands in its path, and its query."""
     status = "/api/task-status?agent_id=echo&request_id=told"
@@ -223,6 +252,9 @@ def before_call(context, case, **kwargs):
         body["url"] = SERVER
         # There is nothing to read secrets from.
         body.pop("auth", None)
+    # Nobody is there.
+    if operation == "POST /v1/peers" and body.get("keep", False) is False:
+        body["keep"] = True
     is_helped = next(TURN) % 2 == 0
     if operation in PATHS and "id" in path and (is_helped or is_spared(operation, path["id"])):
         path["id"] = PATHS[operation]()
@@ -231,6 +263,8 @@ def before_call(context, case, **kwargs):
         case.query = {}
     if is_helped and "/v1/teams" in operation:
         mend_team(operation, path, body)
+    if is_helped and "/v1/peers" in operation:
+        mend_contact(operation, path, body)
     for name in AGENTS & body.keys():
         if is_helped or is_spared(operation, body[name]):
             body[name] = "doomed" if operation == "POST /api/disconnect" else "echo"
@@ -239,6 +273,8 @@ def before_call(context, case, **kwargs):
     if is_helped and operation == "GET /v1/files/{id}/{name}" and {"id", "name"} <= path.keys():
         signed, case.query = link()
         path |= signed
+    if is_helped and "ticket" in path:
+        path["ticket"] = ticket()
     if is_helped and {"agent_id", "request_id"} <= (case.query or {}).keys():
         case.query |= {"agent_id": "echo", "request_id": "told"}
 
@@ -251,6 +287,11 @@ def after_call(context, case, response):
         ADDED.append(response.json()["id"])
     if case.operation.label == "POST /v1/teams" and response.status_code == 201:
         TEAMS.append(response.json()["id"])
+    if case.operation.label == "POST /v1/peers" and response.status_code == 201:
+        KEPT.append(response.json()["id"])
+    while KEPT:
+        requests.post(f"{DATA['url']}/v1/peers/{KEPT[-1]}/unblock", timeout=20)
+        requests.delete(f"{DATA['url']}/v1/peers/{KEPT.pop()}", timeout=20)
     while TEAMS:
         requests.post(f"{DATA['url']}/v1/teams/{TEAMS[-1]}/stop", json={}, timeout=20)
         requests.delete(f"{DATA['url']}/v1/teams/{TEAMS.pop()}", timeout=20)

@@ -30,7 +30,7 @@ const { createLibp2p } = await load("libp2p");
 const { noise } = await load("@chainsafe/libp2p-noise");
 const { yamux } = await load("@chainsafe/libp2p-yamux");
 const { circuitRelayServer, circuitRelayTransport } = await load("@libp2p/circuit-relay-v2");
-const { generateKeyPairFromSeed } = await load("@libp2p/crypto", "./keys");
+const { generateKeyPair, generateKeyPairFromSeed, publicKeyToProtobuf } = await load("@libp2p/crypto", "./keys");
 const { identify } = await load("@libp2p/identify");
 const { ping } = await load("@libp2p/ping");
 const { tcp } = await load("@libp2p/tcp");
@@ -42,6 +42,8 @@ const STREAMED = "/ai-agent/handoff/1.1.0";
 // After so many seconds it gives up: a stream that it serves, a command that sets no time of its own.
 const PATIENCE = 60;
 const SOON = 20;
+/** So much of a text is put into one line. */
+const LINE = 32 << 10;
 /** What a relay lets through one circuit: enough for long answers. */
 const CIRCUIT = { defaultDataLimit: BigInt(64 << 20), defaultDurationLimit: 600_000 };
 /** A relayed connection counts as limited here, where only streams run that ask to. And many may run at once. */
@@ -127,11 +129,14 @@ class Peer {
   /** The streams of running commands. */
   streams = new Map();
 
-  static async start({ card, listen = ["/ip4/127.0.0.1/tcp/0"], reading = "once", seed, relay = false }) {
+  static async start({ card, listen = ["/ip4/127.0.0.1/tcp/0"], reading = "once", seed, key, relay = false }) {
     const peer = new Peer();
     peer.reading = reading;
+    peer.shown = card;
+    if (seed) peer.key = await generateKeyPairFromSeed("Ed25519", Buffer.from(seed, "hex"));
+    else peer.key = await (key === "rsa" ? generateKeyPair("RSA", 2048) : generateKeyPair("Ed25519"));
     peer.node = await createLibp2p({
-      ...(seed && { privateKey: await generateKeyPairFromSeed("Ed25519", Buffer.from(seed, "hex")) }),
+      privateKey: peer.key,
       addresses: { listen },
       transports: [tcp(), circuitRelayTransport()],
       connectionEncrypters: [noise()],
@@ -142,7 +147,10 @@ class Peer {
         ...(relay && { relay: circuitRelayServer({ reservations: CIRCUIT }) }),
       },
     });
-    await peer.serve(CARD, (stream) => peer.say(stream, bytes(card)));
+    await peer.serve(CARD, async (stream) => {
+      await peer.say(stream, bytes(peer.shown));
+      tell({ event: "shown" });
+    });
     await peer.serve(HANDOFF, (stream, connection) => peer.serveHandoff(stream, connection));
     await peer.serve(STREAMED, (stream, connection) => peer.serveHandoff(stream, connection));
     return peer;
@@ -182,14 +190,25 @@ class Peer {
       if (!request) throw new Refusal("Invalid JSON", 400);
       if (request.path === "/reset") return stream.abort(new Error("told to"));
       if (request.path === "/count" && protocol === STREAMED) return await this.count(stream, request);
+      if (request.path === "/flood" && protocol === STREAMED) return await this.flood(stream);
       answer = await this.answer(request, stream);
-      if (protocol === STREAMED) answer = { type: "result", data: answer };
+      if (protocol === STREAMED) answer = await this.framed(stream, answer);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       answer = protocol === STREAMED ? { type: "error", ...error.body } : error.body;
     }
     const line = protocol === STREAMED ? JSON.stringify(answer) + "\n" : answer;
     await this.say(stream, bytes(line));
+  }
+
+  /** The last frame of an answer; what is too long for a line goes before it in pieces. */
+  async framed(stream, data) {
+    if (typeof data !== "string" || data.length < LINE) return { type: "result", data };
+    for (let seq = 0; seq * LINE < data.length; seq += 1) {
+      const piece = data.slice(seq * LINE, (seq + 1) * LINE);
+      await this.write(stream, bytes(JSON.stringify({ type: "chunk", seq, data: piece }) + "\n"));
+    }
+    return { type: "result" };
   }
 
   /** What is answered: a text, or a value for JSON. */
@@ -217,6 +236,15 @@ class Peer {
     }
     await frame({ type: "result", data: said });
     await stream.close();
+  }
+
+  async flood(stream) {
+    for (let seq = 0; seq < 2048; seq += 1) {
+      const frame = bytes(JSON.stringify({ type: "chunk", seq, data: "x".repeat(LINE) }) + "\n");
+      // What `onDrain` promises is kept once only.
+      if (!stream.send(frame)) await once(stream, "drain");
+    }
+    await this.say(stream, bytes('{"type":"result"}\n'));
   }
 
   // As a client.
@@ -278,9 +306,19 @@ class Peer {
   peers() {
     return { peers: this.node.getPeers().map(String) };
   }
+
+  show({ card }) {
+    this.shown = card;
+  }
+
+  async sign({ text }) {
+    const base64 = (data) => Buffer.from(data).toString("base64");
+    const signature = await this.key.sign(bytes(text));
+    return { signature: base64(signature), public_key: base64(publicKeyToProtobuf(this.key.publicKey)) };
+  }
 }
 
-const DEEDS = ["card", "handoff", "reserve", "connect", "disconnect", "cancel", "release", "peers"];
+const DEEDS = ["card", "handoff", "reserve", "connect", "disconnect", "cancel", "release", "peers", "show", "sign"];
 
 async function obey(peer, command) {
   const { id } = command;

@@ -10,6 +10,7 @@ is: {"card": {...}} and, if wanted,
     "reading": "once" | "json" | "end"    how a handoff is read: by one read as the document has it, until a JSON value
                                           is complete, or until the caller closes its side
     "seed": 64 hex digits                 its identity; a new one otherwise
+    "key": "ed25519" | "rsa"              of which kind a new one is
     "relay": true                         it relays for others (JavaScript only)
 
 It says {"event": "ready", "peer_id": ..., "addrs": [...]}. Each further line is a command with an `id`, which is in its
@@ -23,6 +24,8 @@ answer again; commands run beside each other:
     {"id": 6, "do": "cancel", "of": 2}                      resets the stream of that command, which then fails
     {"id": 7, "do": "release"}                              lets one `/slow` answer
     {"id": 8, "do": "peers"}                                who is connected
+    {"id": 9, "do": "show", "card": {...}}                  another card from now on
+    {"id": 10, "do": "sign", "text": TEXT}                  answers {"signature": ..., "public_key": ...} in base64
 
 `card` and `handoff` take "reading": "once" | "end" (end), "protocols": [...], and "tell": true for an event with every
 read. An address with /p2p-circuit goes through the relay that it names. Answers:
@@ -31,8 +34,8 @@ read. An address with /p2p-circuit goes through the relay that it names. Answers
     {"id": 2, "ok": false, "error": TEXT, "bytes": N}       also when "within" (20) seconds are over; N came until then
 
 A handoff that came is told as {"event": "handoff", "peer": P, "protocol": P, "body": TEXT, "bytes": N} before it is
-answered; {"event": "lost", "protocol": P, "error": TEXT} says that the caller reset the stream, in Python not before
-the answer is written. The path says how it is answered:
+answered, a card that was given as {"event": "shown"}; {"event": "lost", "protocol": P, "error": TEXT} says that the
+caller reset the stream, in Python not before the answer is written. The path says how it is answered:
 
     /echo    the input data
     /large   a JSON string, params.bytes long with its quotes
@@ -40,11 +43,13 @@ the answer is written. The path says how it is answered:
     /error   {"error": params.error, "code": params.code}
     /count   "1 2 3 " up to params.to; over /ai-agent/handoff/1.1.0 (JavaScript only) as frames, one chunk for each
              number, and a `release` before each but the first
+    /flood   64 MiB as frames, as fast as they can be sent (JavaScript only)
     /mute    nothing, only the close
     /reset   the stream is reset
     /{goal}  {"goal": params.goal, "input": the input data}
 """
 
+import base64
 import json
 import os
 import sys
@@ -52,7 +57,7 @@ import sys
 import multiaddr
 import trio
 from libp2p import new_host
-from libp2p.crypto.ed25519 import create_new_key_pair
+from libp2p.crypto import ed25519, rsa
 from libp2p.network.stream.exceptions import StreamEOF, StreamReset
 from libp2p.peer.id import ID
 from libp2p.peer.peerinfo import info_from_p2p_addr
@@ -121,10 +126,11 @@ class Peer:
         self.scopes = {}
         seed = options.get("seed")
         self.listen = [multiaddr.Multiaddr(addr) for addr in options.get("listen", ["/ip4/127.0.0.1/tcp/0"])]
-        self.host = new_host(
-            key_pair=create_new_key_pair(bytes.fromhex(seed) if seed else None),
-            listen_addrs=self.listen,
-        )
+        if options.get("key") == "rsa":
+            self.keys = rsa.create_new_key_pair()
+        else:
+            self.keys = ed25519.create_new_key_pair(bytes.fromhex(seed) if seed else None)
+        self.host = new_host(key_pair=self.keys, listen_addrs=self.listen)
         self.circuits = CircuitV2Protocol(self.host)
         self.relayed = CircuitV2Transport(self.host, self.circuits, RelayConfig())
         self.host.set_stream_handler(CARD, self.served(self.serve_card))
@@ -146,6 +152,7 @@ class Peer:
     async def serve_card(self, stream):
         await stream.write(self.card)
         await stream.close()
+        tell(event="shown")
 
     async def serve_handoff(self, stream):
         payload, _, _ = await read(stream, self.reading)
@@ -258,6 +265,15 @@ class Peer:
     async def peers(self, _):
         return {"peers": [str(peer) for peer in self.host.get_connected_peers()]}
 
+    async def show(self, command):
+        self.card = json.dumps(command["card"]).encode()
+        return {}
+
+    async def sign(self, command):
+        signature = self.keys.private_key.sign(command["text"].encode())
+        public_key = self.keys.public_key.serialize()
+        return {"signature": base64.b64encode(signature).decode(), "public_key": base64.b64encode(public_key).decode()}
+
     async def obey(self, command):
         deeds = {
             "card": self.card_of,
@@ -268,6 +284,8 @@ class Peer:
             "cancel": self.cancel,
             "release": self.release,
             "peers": self.peers,
+            "show": self.show,
+            "sign": self.sign,
         }
         number, seconds = command["id"], command.get("within", SOON)
         with trio.move_on_after(seconds) as self.scopes[number]:

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The id that an agent of a hub has at other hubs.
-fn at(hub: &TestHub, agent: &str) -> String {
+pub(crate) fn at(hub: &TestHub, agent: &str) -> String {
     let address = tcp(hub);
     format!("{agent}@{}", short(address.rsplit('/').next().unwrap()))
 }
@@ -33,7 +33,7 @@ async fn pair() -> (TestHub, Raw, TestHub, Raw) {
 }
 
 /// The ids of the agents of a hub.
-async fn ids(hub: &TestHub) -> Vec<String> {
+pub(crate) async fn ids(hub: &TestHub) -> Vec<String> {
     let (_, answer) = hub.web().get("/v1/agents").await;
     let agents = answer["agents"].as_array().unwrap().iter();
     let mut ids: Vec<_> = agents

@@ -3,11 +3,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod abuse;
 mod called;
 mod calling;
+mod contacts;
+mod forged;
 mod hubs;
+mod kinds;
 mod peer;
+mod raw;
+mod registry;
 mod relayed;
+mod sidecar;
 
 use jackfield_testkit::TestHub;
 

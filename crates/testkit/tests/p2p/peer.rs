@@ -84,6 +84,15 @@ pub(crate) fn card(name: &str, paths: &[&str]) -> Value {
 impl Peer {
     /// A peer with a card; nothing if the program was not prepared.
     pub(crate) async fn start(language: Language, card: Value) -> Option<Self> {
+        Self::start_as(language, card, json!({})).await
+    }
+
+    /// A peer with a card that is in some ways different.
+    pub(crate) async fn start_as(
+        language: Language,
+        card: Value,
+        mut options: Value,
+    ) -> Option<Self> {
         let mut command = language.command()?;
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // What goes wrong on purpose fills pages.
@@ -102,7 +111,9 @@ impl Peer {
             input: child.stdin.take().expect("piped"),
             child,
         };
-        peer.write(&json!({"card": card, "reading": "json"})).await;
+        options["card"] = card;
+        options["reading"] = "json".into();
+        peer.write(&options).await;
         let ready = peer.event("ready").await;
         peer.id = ready["peer_id"].as_str().expect("an id").to_owned();
         peer.addr = ready["addrs"][0].as_str().expect("an address").to_owned();
@@ -112,10 +123,15 @@ impl Peer {
     /// A peer that is an agent of the hub.
     pub(crate) async fn attach(language: Language, card: Value, hub: &TestHub) -> Option<Self> {
         let mut peer = Self::start(language, card).await?;
-        let mut watch = hub.watch(&peer.agent());
-        peer.ok(json!({"do": "connect", "addr": tcp(hub)})).await;
-        watch.until_online().await;
+        peer.join(hub).await;
         Some(peer)
+    }
+
+    /// Connects with a hub, which makes it an agent.
+    pub(crate) async fn join(&mut self, hub: &TestHub) {
+        let mut watch = hub.watch(&self.agent());
+        self.ok(json!({"do": "connect", "addr": tcp(hub)})).await;
+        watch.until_online().await;
     }
 
     /// Its id as an agent of a hub.
@@ -154,6 +170,14 @@ impl Peer {
     /// The next event with this name.
     pub(crate) async fn event(&mut self, name: &str) -> Value {
         self.until(|line| line["event"] == name).await
+    }
+
+    /// Whether an event with this name was told already.
+    pub(crate) fn has_said(&mut self, name: &str) -> bool {
+        while let Ok(line) = self.said.try_recv() {
+            self.unheard.push_back(line);
+        }
+        self.unheard.iter().any(|line| line["event"] == name)
     }
 
     /// Lets one `/slow` answer, or `/count` go on.

@@ -4,6 +4,7 @@ use jackfield_testkit::TestHub;
 use serde_json::json;
 
 use crate::{
+    called::{call_from_every_door, expect_large},
     hub,
     peer::{LANGUAGES, Peer, card},
     tcp,
@@ -26,10 +27,10 @@ async fn reserve(guest: &mut Peer, relay: &TestHub) -> String {
 }
 
 #[tokio::test]
-async fn a_peer_with_a_place_is_called_by_another_hub() {
+async fn a_peer_with_a_place_is_called_from_every_door_of_another_hub() {
     let relay = relay().await;
     for language in LANGUAGES {
-        let card = card("guest", &["/echo"]);
+        let card = card("guest", &["/echo", "/large"]);
         let Some(mut guest) = Peer::attach(language, card, &relay).await else {
             continue;
         };
@@ -40,16 +41,12 @@ async fn a_peer_with_a_place_is_called_by_another_hub() {
         let mut watch = other.watch(&id);
         other.meet_peer(&address).await;
         watch.until_online().await;
-        for bytes in [5, 60 << 10] {
-            let body = json!({"text": "x".repeat(bytes), "stream": false});
-            let calls = format!("/v1/agents/{id}/calls");
-            let (status, answer) = other.web().post(&calls, body).await;
-            let said = answer["text"].as_str().map(str::len);
-            assert_eq!((status, said), (200, Some(bytes)), "{language:?}");
-            // The peer knows who calls: not the relay.
-            let handoff = guest.event("handoff").await;
-            assert!(tcp(&other).ends_with(handoff["peer"].as_str().unwrap()));
-        }
+        call_from_every_door(&other, &mut guest).await;
+        expect_large(&other, &guest).await;
+        // The peer knows who calls: not the relay.
+        let handoff = guest.event("handoff").await;
+        assert!(tcp(&other).ends_with(handoff["peer"].as_str().unwrap()));
+        let mut watch = other.watch(&id);
         guest.kill().await;
         watch.until_offline().await;
     }
@@ -65,8 +62,13 @@ async fn peers_of_two_languages_call_each_other_through_the_hub() {
     let [one, two] = &mut peers[..] else { return };
     let (to_one, to_two) = (reserve(one, &relay).await, reserve(two, &relay).await);
     let echo = |text: &str| json!({"method": "POST", "path": "/echo", "input_data": text});
-    assert_eq!(one.hand_off(&to_two, echo("hello")).await, "hello");
-    assert_eq!(two.hand_off(&to_one, echo("hello too")).await, "hello too");
+    let large = "x".repeat(1 << 20);
+    for words in ["hello", &large] {
+        for (from, to) in [(&mut *one, &to_two), (&mut *two, &to_one)] {
+            let said = from.hand_off(to, echo(words)).await;
+            assert!(said == words, "{:?}: {} bytes", from.language, said.len());
+        }
+    }
     let card = two
         .ok(json!({"do": "card", "addr": to_one, "reading": "once"}))
         .await;
