@@ -6,8 +6,9 @@
 //! every major version, of which there were five in a year.
 //!
 //! - `rpc.rs` lines and messages; `connection.rs` the running agent; `inbox.rs` what waits for a turn
-//! - `prompt.rs` a turn as a prompt; `updates.rs` what is told meanwhile; `permission.rs` what the agent may do
+//! - `calls.rs` for which call each conversation is at work; `prompt.rs` a turn as a prompt; `updates.rs` what is told meanwhile; `permission.rs` what the agent may do
 
+mod calls;
 mod connection;
 mod inbox;
 mod permission;
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
 use tokio::{sync::Mutex as AsyncMutex, time::timeout};
 
 use self::{
+    calls::Calls,
     connection::{Coming, Connection, Prompting, Trouble},
     inbox::Item,
     prompt::Abilities,
@@ -50,6 +52,7 @@ pub struct Acp {
     reaper: Reaper,
     running: AsyncMutex<Option<Arc<Running>>>,
     introduction: Mutex<Introduction>,
+    calls: Calls,
 }
 
 #[derive(Debug)]
@@ -67,6 +70,7 @@ impl Acp {
             reaper,
             running: AsyncMutex::default(),
             introduction: Mutex::default(),
+            calls: Calls::default(),
         }
     }
 
@@ -117,7 +121,8 @@ impl Acp {
         })
     }
 
-    async fn turn(&self, turn: Turn, voice: &Voice) -> Result<(), Failure> {
+    async fn turn(&self, mut turn: Turn, voice: &Voice) -> Result<(), Failure> {
+        self.calls.note(&mut turn);
         let running = self.running().await?;
         let session = self.session(&running, &turn, voice).await?;
         let blocks = prompt::blocks(&turn, running.abilities).await;

@@ -4,7 +4,7 @@
 mod message;
 mod pump;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -33,6 +33,14 @@ pub(crate) struct Mcp {
         hide_env_values = true
     )]
     call: Option<String>,
+    /// A file that names the call instead, read for every request: for servers that outlive one call
+    #[arg(
+        long,
+        env = "JACKFIELD_CALL_FILE",
+        value_name = "FILE",
+        hide_env_values = true
+    )]
+    call_file: Option<PathBuf>,
     /// Act as this agent of yours
     #[arg(
         long,
@@ -49,7 +57,7 @@ impl Mcp {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let headers = self.headers()?;
         let hub = self.client.connect()?;
-        Pump::new(hub, headers)
+        Pump::new(hub, headers, self.call_file)
             .run(tokio::io::stdin(), tokio::io::stdout())
             .await
             .context("standard input cannot be read")?;
@@ -64,7 +72,7 @@ impl Mcp {
             let id = CallId::parse(call.trim()).ok_or_else(|| {
                 Stop::usage("--call (or JACKFIELD_CALL) is not the id of a call; leave it out")
             })?;
-            headers.insert("jackfield-call", HeaderValue::from_str(&id.to_string())?);
+            headers.insert(pump::CALL, HeaderValue::from_str(&id.to_string())?);
         }
         if let Some(agent) = given(&self.agent) {
             let id = AgentId::parse(agent.trim()).map_err(|error| {

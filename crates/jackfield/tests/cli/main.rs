@@ -6,6 +6,7 @@ mod callbacks;
 mod calls;
 mod codes;
 mod connect;
+mod connected;
 mod fake;
 mod invite;
 mod local;

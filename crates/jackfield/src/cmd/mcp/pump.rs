@@ -5,6 +5,7 @@
 use std::{
     collections::HashMap,
     io,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -12,8 +13,9 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use jackfield_connect::{Line, Lines};
+use jackfield_core::id::CallId;
 use jackfield_sdk::{EventStream, Hub};
 use parking_lot::Mutex;
 use reqwest::Response;
@@ -27,6 +29,7 @@ use tokio::{
 
 use super::message::{HUB_ERROR, INVALID_REQUEST, Message, failed, task_of};
 
+pub(super) const CALL: HeaderName = HeaderName::from_static("jackfield-call");
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
@@ -52,13 +55,15 @@ struct Agreed {
 pub(super) struct Pump {
     hub: Hub,
     headers: HeaderMap,
+    /// Names the call for which the next request is made.
+    call_file: Option<PathBuf>,
     agreed: Mutex<Agreed>,
     /// Numbers the requests for whose progress nobody but us asks.
     count: AtomicU64,
 }
 
 impl Pump {
-    pub(super) fn new(hub: Hub, mut headers: HeaderMap) -> Self {
+    pub(super) fn new(hub: Hub, mut headers: HeaderMap, call_file: Option<PathBuf>) -> Self {
         let accept = HeaderValue::from_static("application/json, text/event-stream");
         headers.insert(header::ACCEPT, accept);
         let json = HeaderValue::from_static("application/json");
@@ -66,6 +71,7 @@ impl Pump {
         Self {
             hub,
             headers,
+            call_file,
             agreed: Mutex::default(),
             count: AtomicU64::new(0),
         }
@@ -191,8 +197,16 @@ impl Pump {
         ))
     }
 
+    /// The call that the file names now; none if it names none.
+    fn call(&self) -> Option<HeaderValue> {
+        let text = std::fs::read_to_string(self.call_file.as_ref()?).ok()?;
+        let call = CallId::parse(text.trim())?;
+        HeaderValue::from_str(&call.to_string()).ok()
+    }
+
     fn headers_for(&self, message: &Message) -> HeaderMap {
         let mut headers = self.headers.clone();
+        headers.extend(self.call().map(|call| (CALL, call)));
         let agreed = self.agreed.lock();
         let said = |text: &str| HeaderValue::from_str(text).ok();
         let is_greeting = message.method() == Some("initialize");
