@@ -4,6 +4,7 @@
 pub mod assembly;
 mod callbacks;
 mod cards;
+pub mod carried;
 pub mod cli;
 mod client;
 mod cmd;

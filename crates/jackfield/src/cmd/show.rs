@@ -1,4 +1,6 @@
-//! `jackfield show`: all that the hub knows of one agent, or of one call.
+//! `jackfield show`: all that the hub knows of one agent, or of one call; or what passes between two.
+
+mod calls;
 
 use std::process::ExitCode;
 
@@ -19,12 +21,15 @@ use crate::{
 /// All that the hub knows of one agent, or of one call: what was said, and for which calls it was made.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Examples:\n  jackfield show echo\n  jackfield show 0199c2f0-1111-7aaa-8bbb-123456789abc"
+    after_long_help = "Examples:\n  jackfield show echo\n  jackfield show 0199c2f0-1111-7aaa-8bbb-123456789abc\n  jackfield show --calls planner echo"
 )]
 pub(crate) struct Show {
     /// The agent's id, or that of a task or an open call
-    #[arg(value_parser = client::agent_id)]
-    agent: String,
+    #[arg(value_parser = client::agent_id, required_unless_present = "calls")]
+    agent: Option<String>,
+    /// What passes when the first of two agents calls the second, and as what
+    #[arg(long, num_args = 2, value_names = ["CALLER", "CALLED"], value_parser = client::agent_id, conflicts_with = "agent")]
+    calls: Option<Vec<String>>,
     #[command(flatten)]
     client: Client,
 }
@@ -32,7 +37,11 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let hub = self.client.connect()?;
-        let id = self.agent;
+        if let Some([caller, called]) = self.calls.as_deref() {
+            calls::show(&hub, &self.client, caller, called).await?;
+            return Ok(Code::Ok.into());
+        }
+        let id = self.agent.unwrap_or_default();
         let path = format!("/v1/agents/{}", encode(&id));
         let agent = client::ask(&hub, Method::GET, &path, None).await;
         if let Err(error) = &agent

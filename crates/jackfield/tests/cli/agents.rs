@@ -49,6 +49,30 @@ async fn ls_and_show_speak_json() {
 }
 
 #[tokio::test]
+async fn show_tells_what_passes_when_one_agent_calls_another() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let (_ann, _bob) = (hub.agora("ann").await, hub.bridge("bob").await);
+    let run = cli.run(&["show", "--calls", "bob", "ann"]).await.ok();
+    let run = run.says("bob (bridge) calls ann (agora)");
+    let asks = "question of the agent\tfolded\ta status chunk; the agent waits";
+    assert!(run.out.contains(asks), "{}", run.out);
+    let told = cli
+        .run(&["show", "--calls", "ann", "ann", "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(told["called"], json!({"id": "ann", "protocol": "agora"}));
+    let rows = told["rows"].as_array().unwrap();
+    let timeout = rows.iter().find(|row| row["what"] == "timeout").unwrap();
+    assert_eq!(timeout["passes"], "not", "{timeout}");
+    let run = cli.run(&["show", "--calls", "ann", "nobody"]).await;
+    assert_eq!(run.code, 3);
+    let run = cli.run(&["show", "bob", "--calls", "ann", "bob"]).await;
+    assert_eq!(run.code, 2);
+}
+
+#[tokio::test]
 async fn show_tells_all_of_an_agent() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
