@@ -186,6 +186,23 @@ const P2P_NODE: Judge = Judge {
     ..NODE
 };
 
+/// WebRTC as others wrote it: the peers that files go to. The second is what the bridge's published client uses.
+const RTC_PYTHON: Judge = Judge {
+    name: "WebRTC in Python",
+    pins: &[("aiortc", "1.16.0")],
+    folder: "rtc-python",
+    variable: "JACKFIELD_JUDGE_RTC_PYTHON",
+    ..PYTHON
+};
+
+const RTC_NODE: Judge = Judge {
+    name: "WebRTC in Node",
+    pins: &[("node-datachannel", "0.33.4")],
+    folder: "rtc-npm",
+    variable: "JACKFIELD_JUDGE_RTC_NODE",
+    ..NODE
+};
+
 /// The clients of MCP's own project, both editions: the first begins with a handshake, the second may do without.
 const MCP_PYTHON_1: Judge = Judge {
     name: "MCP 1 in Python",
@@ -204,7 +221,7 @@ const MCP_PYTHON_2: Judge = Judge {
 };
 
 /// All judges.
-pub(crate) const JUDGES: [Judge; 12] = [
+pub(crate) const JUDGES: [Judge; 14] = [
     PYTHON,
     NODE,
     A2A_PYTHON_1,
@@ -215,6 +232,8 @@ pub(crate) const JUDGES: [Judge; 12] = [
     A2A_LANGGRAPH,
     P2P_PYTHON,
     P2P_NODE,
+    RTC_PYTHON,
+    RTC_NODE,
     MCP_PYTHON_1,
     MCP_PYTHON_2,
 ];

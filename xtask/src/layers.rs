@@ -15,6 +15,7 @@ const WIRE: &str = "jackfield-wire";
 const KIT: &str = "jackfield-kit";
 const A2A: &str = "jackfield-a2a";
 const SDK: &str = "jackfield-sdk";
+const FILES: &str = "jackfield-files";
 const CONNECT: &str = "jackfield-connect";
 const STORE: &str = "jackfield-store";
 
@@ -130,14 +131,19 @@ fn wrong_edge(package: &Package, dependency: &str, packages: &[Package]) -> Opti
 fn may_know(package: &Package) -> Option<(&'static [&'static str], &'static str)> {
     match package.name.as_str() {
         CORE | WIRE => Some((&[], "core and wire know no other crate of ours")),
-        KIT => Some((&[CORE, WIRE], "the kit knows core and wire only")),
+        FILES => Some((
+            &[],
+            "files knows archives and channels, and no crate of ours",
+        )),
+        KIT => Some((&[CORE], "the kit knows the core only")),
+        STORE => Some((&[CORE], "the store knows the core only")),
         SDK => Some((
             &[WIRE, CORE, KIT, A2A],
             "the SDK knows wire, and behind its features core, kit and the A2A door",
         )),
         CONNECT => Some((
-            &[SDK, WIRE, KIT, CORE, A2A],
-            "connect knows the SDK, wire and kit, and behind its feature core and the A2A door",
+            &[SDK, WIRE, KIT, FILES, CORE, A2A],
+            "connect knows the SDK, wire, kit and files, and behind its feature core and the A2A door",
         )),
         _ if package.folder.starts_with(DOORS) => Some((
             &[CORE, WIRE, KIT],
@@ -240,7 +246,7 @@ mod tests {
         let mut packages = vec![
             package("crates/core", CORE, &["tokio"]),
             package("crates/wire", WIRE, &["serde"]),
-            package("crates/doors/kit", KIT, &[CORE, WIRE, "axum"]),
+            package("crates/doors/kit", KIT, &[CORE, "axum"]),
             package("crates/doors/agora", "jackfield-agora", &[CORE, WIRE, KIT]),
             package("crates/doors/own", "jackfield-own", &[CORE, WIRE, KIT]),
             package("crates/doors/a2a", A2A, &[CORE, WIRE, KIT]),
@@ -251,6 +257,7 @@ mod tests {
             ),
             package("crates/store", STORE, &[CORE, "rusqlite"]),
             package("crates/sdk", SDK, &[WIRE, "tokio"]),
+            package("crates/files", FILES, &["str0m", "tokio"]),
             package(
                 "crates/jackfield",
                 "jackfield",
@@ -302,7 +309,18 @@ mod tests {
         let packages = with(package("crates/doors/kit", KIT, &[CORE, "jackfield-own"]));
         assert_eq!(
             broken_rules(&packages, ""),
-            ["jackfield-kit -> jackfield-own: the kit knows core and wire only"]
+            ["jackfield-kit -> jackfield-own: the kit knows the core only"]
+        );
+    }
+
+    #[test]
+    fn files_knows_nobody() {
+        let packages = with(package("crates/files", FILES, &["tokio", WIRE]));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            [
+                "jackfield-files -> jackfield-wire: files knows archives and channels, and no crate of ours"
+            ]
         );
     }
 
@@ -361,7 +379,7 @@ mod tests {
     #[test]
     fn connect_knows_no_door_but_the_one_that_dials_and_that_behind_its_feature() {
         let connect = |dependencies: &[&str], optional: &[&str]| {
-            let all: Vec<&str> = [&[SDK, WIRE, KIT], dependencies, optional].concat();
+            let all: Vec<&str> = [&[SDK, WIRE, KIT, FILES], dependencies, optional].concat();
             Package {
                 optional: optional.iter().map(|&name| name.to_owned()).collect(),
                 ..package("crates/connect", CONNECT, &all)
@@ -374,7 +392,7 @@ mod tests {
             broken_rules(&packages, ""),
             [
                 "jackfield-connect -> jackfield-a2a: connect has a hub of its own only to dial A2A servers: make it an optional dependency",
-                "jackfield-connect -> jackfield-own: connect knows the SDK, wire and kit, and behind its feature core and the A2A door",
+                "jackfield-connect -> jackfield-own: connect knows the SDK, wire, kit and files, and behind its feature core and the A2A door",
             ]
         );
     }

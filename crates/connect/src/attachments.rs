@@ -15,12 +15,12 @@ use std::{
     time::Duration,
 };
 
+use jackfield_files::Dir;
 use jackfield_sdk::{Address, FileSource, Message};
 use tokio::{io::AsyncWriteExt as _, time::timeout};
 
 pub use self::source::FetchError;
 use self::source::Source;
-use crate::dir::Dir;
 
 /// Where the files of all requests are.
 const FOLDER: &str = ".attachments";

@@ -6,7 +6,6 @@
 //! same for all drivers.
 
 pub mod attachments;
-mod dir;
 mod driver;
 pub mod drivers;
 mod environment;

@@ -9,10 +9,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use jackfield_files::{Dir, is_made_by_tools, starts_with};
 use jackfield_sdk::Failure;
 use jackfield_wire::bridge::is_safe_client_id;
-
-use crate::dir::{Dir, starts_with};
 
 /// Where the folders are, as the published client of the bridge has it.
 const CLIENTS: &str = ".bridge-clients";
@@ -20,16 +19,8 @@ const CLIENTS: &str = ".bridge-clients";
 /// What is linked though it begins with a dot: what agents read of how to behave.
 const DOTTED: [&str; 2] = [".claude", ".agents"];
 
-/// What is not linked: what tools make, and what is only for the owner.
-const LEFT_OUT: [&str; 7] = [
-    "node_modules",
-    "dist",
-    "build",
-    "target",
-    "coverage",
-    "__pycache__",
-    "skills",
-];
+/// What is not linked, besides what tools make: it is only for the owner.
+const LEFT_OUT: &str = "skills";
 
 /// Why there is no folder.
 #[derive(Debug, thiserror::Error)]
@@ -112,11 +103,10 @@ fn prepare(project: &Path, id: &str) -> io::Result<PathBuf> {
 
 /// Whether clients see this entry of the project.
 fn is_linked(name: &OsString) -> bool {
-    let is = |names: &[&str]| names.iter().any(|it| name == *it);
     if starts_with(name, ".") {
-        is(&DOTTED)
+        DOTTED.iter().any(|it| name == *it)
     } else {
-        !is(&LEFT_OUT)
+        name != LEFT_OUT && !is_made_by_tools(name)
     }
 }
 

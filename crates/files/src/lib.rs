@@ -1,0 +1,33 @@
+//! Folders on their way from one party to another: packed into one archive, offered with its size and hash, moved over a
+//! data channel or any other stream of bytes, verified, and unpacked with care. It knows nothing of hubs.
+
+mod archive;
+mod bundle;
+mod channel;
+mod digest;
+mod dir;
+mod left_out;
+mod limits;
+mod offer;
+mod pack;
+mod part;
+pub mod rtc;
+mod transfer;
+mod tree;
+mod unpack;
+mod work;
+mod zip;
+
+pub use self::archive::Archive;
+pub use self::bundle::{Bundle, Pieces};
+pub use self::channel::{Channel, ChannelError, Frame};
+pub use self::dir::{Dir, starts_with};
+pub use self::left_out::is_made_by_tools;
+pub use self::limits::Limits;
+pub use self::offer::{BadOffer, Offer};
+pub use self::pack::{PackError, pack};
+pub use self::part::{Part, PartError, sweep_parts};
+pub use self::transfer::{TransferError, receive, send};
+pub use self::tree::BadName;
+pub use self::unpack::{Clash, UnpackError, Unpacked, unpack};
+pub use self::zip::BadArchive;

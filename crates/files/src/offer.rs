@@ -1,0 +1,58 @@
+//! What a sender says of an archive before it moves: the `file_transfer_offer` of the bridge.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// An archive that the other party may fetch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Which transfer it is.
+    pub transfer_id: String,
+    /// The archive's size in bytes.
+    pub zip_size: u64,
+    /// Its SHA-256, in hexadecimal.
+    pub zip_sha256: String,
+    /// How many files are in it.
+    pub file_count: u64,
+}
+
+/// Why an offer cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadOffer {
+    /// A field is not what it must be.
+    #[error("field \"{0}\" of the offer {1}")]
+    Field(&'static str, &'static str),
+}
+
+impl Offer {
+    /// An offer of an archive, with a new id.
+    pub fn new(zip_size: u64, zip_sha256: String, file_count: u64) -> Self {
+        Self {
+            transfer_id: Uuid::new_v4().to_string(),
+            zip_size,
+            zip_sha256,
+            file_count,
+        }
+    }
+
+    /// Whether it makes sense; a stranger wrote it.
+    pub fn check(&self) -> Result<(), BadOffer> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "._:@-".contains(c);
+        if self.transfer_id.is_empty()
+            || self.transfer_id.len() > 128
+            || !self.transfer_id.chars().all(is_name)
+        {
+            return Err(BadOffer::Field("transfer_id", "is no id"));
+        }
+        if self.zip_sha256.len() != 64 || !self.zip_sha256.chars().all(|c| c.is_ascii_hexdigit()) {
+            return Err(BadOffer::Field(
+                "zip_sha256",
+                "must be 64 hexadecimal digits",
+            ));
+        }
+        if self.zip_size == 0 {
+            return Err(BadOffer::Field("zip_size", "must be more than 0"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Packs the real files below a folder. Links are not followed and not taken. Folders are held open on the way down: one
+//! that is swapped for a link while we pack leads nowhere else.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{File, Metadata},
+    io::{self, Read, Take},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use tracing::debug;
+
+use crate::{
+    bundle::Bundle,
+    digest::sha256,
+    dir::{Dir, Kind},
+    left_out,
+    limits::{Limits, MAX_DEPTH, megabytes},
+    offer::Offer,
+    tree::{BadName, Tree},
+    work::{Wanted, blocking},
+    zip::{Meta, Writer},
+};
+
+/// Why a folder is not packed.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    /// The folder cannot be read.
+    #[error("cannot read the folder: {0}")]
+    Folder(io::Error),
+    /// There are too many files.
+    #[error(
+        "the folder has more than {0} files or folders, which is the limit: send a folder below it, or remove what is not needed"
+    )]
+    TooManyFiles(u64),
+    /// The archive would be too large.
+    #[error(
+        "the archive would have more than {}, which is the limit: send a folder below it, or remove what is not needed",
+        megabytes(*.0)
+    )]
+    TooLarge(u64),
+    /// The files are too large, however well they are packed.
+    #[error(
+        "the files have more than {}, which is the limit: send a folder below it, or remove what is not needed",
+        megabytes(*.0)
+    )]
+    TooMuch(u64),
+    /// A file cannot be read to its end.
+    #[error("cannot read {0:?}: {1}")]
+    File(String, io::Error),
+    /// The archive cannot be written.
+    #[error("cannot write the archive: {0}")]
+    Archive(io::Error),
+}
+
+/// Packs the real files below a folder; nothing if there are none.
+///
+/// Left out are folders that tools make (`node_modules`, `target`), histories (`.git`), other clients' folders, files with
+/// secrets (`.env`) and `.attachments`: what the caller sent is not sent back. Files that change while they are packed are
+/// packed as far as they went at first; those that vanish are not there.
+///
+/// If the future is dropped, the work ends soon; the archive's file has no name at any time.
+pub async fn pack(folder: &Path, limits: Limits) -> Result<Option<Bundle>, PackError> {
+    let folder = folder.to_owned();
+    blocking(move |wanted| {
+        let root = Dir::open(&folder).map_err(PackError::Folder)?;
+        let scratch = tempfile::tempfile().map_err(PackError::Archive)?;
+        let mut packer = Packer {
+            zip: Writer::new(scratch, limits.archive),
+            tree: Tree::new(limits),
+            room: limits.unpacked,
+            left_out: 0,
+            limits,
+            wanted,
+        };
+        let names = root.names().map_err(PackError::Folder)?;
+        packer.folder(&root, names, "", 0)?;
+        packer.finish()
+    })
+    .await
+    .map_err(PackError::Archive)?
+}
+
+struct Packer<'a> {
+    zip: Writer,
+    tree: Tree,
+    /// How many bytes the files may still have.
+    room: u64,
+    left_out: u64,
+    limits: Limits,
+    wanted: &'a Wanted,
+}
+
+impl Packer<'_> {
+    /// Packs what is in a folder; `path` is its name with a slash, or nothing.
+    fn folder(
+        &mut self,
+        dir: &Dir,
+        mut names: Vec<OsString>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), PackError> {
+        // The same files make the same archive, so that a transfer can go on after it was packed anew.
+        names.sort_unstable();
+        for name in names {
+            self.wanted.check().map_err(PackError::Archive)?;
+            match dir.kind(&name) {
+                Ok(Some(Kind::File)) if !left_out::file(&name) => self.file(dir, path, &name)?,
+                Ok(Some(Kind::Folder)) if !left_out::folder(&name) => {
+                    self.inner(dir, path, &name, depth)?;
+                }
+                Ok(_) => {}
+                Err(error) => self.leave_out(path, &name, &error),
+            }
+        }
+        Ok(())
+    }
+
+    fn inner(
+        &mut self,
+        dir: &Dir,
+        path: &str,
+        name: &OsStr,
+        depth: usize,
+    ) -> Result<(), PackError> {
+        let Some(text) = name.to_str() else {
+            self.leave_out(path, name, &"is no UTF-8");
+            return Ok(());
+        };
+        if depth == MAX_DEPTH {
+            self.leave_out(path, name, &BadName::Deep);
+            return Ok(());
+        }
+        let opened = dir
+            .folder(name)
+            .and_then(|inner| inner.names().map(|names| (inner, names)));
+        match opened {
+            Ok((inner, names)) => self.folder(&inner, names, &format!("{path}{text}/"), depth + 1),
+            // It is gone, or no folder any more.
+            Err(error) if is_gone(&error) => Ok(()),
+            Err(error) => {
+                self.leave_out(path, name, &error);
+                Ok(())
+            }
+        }
+    }
+
+    fn file(&mut self, dir: &Dir, path: &str, name: &OsStr) -> Result<(), PackError> {
+        let opened = match dir.read(name) {
+            Ok(Some(file)) => file.metadata().map(|meta| (file, meta)),
+            // It is gone, or no real file any more.
+            Ok(None) => return Ok(()),
+            Err(error) => Err(error),
+        };
+        let (file, meta) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.leave_out(path, name, &error);
+                return Ok(());
+            }
+        };
+        let Some(text) = name.to_str() else {
+            self.leave_out(path, name, &"is no UTF-8");
+            return Ok(());
+        };
+        let full = format!("{path}{text}");
+        match self.tree.file(&full) {
+            Ok(()) => self.add(full, file, &meta),
+            Err(BadName::TooMany) => Err(PackError::TooManyFiles(self.limits.files)),
+            Err(why) => {
+                self.leave_out(path, name, &why);
+                Ok(())
+            }
+        }
+    }
+
+    fn add(&mut self, name: String, file: File, meta: &Metadata) -> Result<(), PackError> {
+        let size = meta.len();
+        self.room = self
+            .room
+            .checked_sub(size)
+            .ok_or(PackError::TooMuch(self.limits.unpacked))?;
+        let told = Meta {
+            changed: meta.mtime(),
+            is_executable: meta.permissions().mode() & 0o111 != 0,
+        };
+        let mut content = Content {
+            // What is being written may never end.
+            file: file.take(size),
+            wanted: self.wanted,
+            failure: None,
+        };
+        let added = self.zip.add(&name, told, &mut content);
+        match content.failure {
+            Some(error) => Err(PackError::File(name, error)),
+            None => added.map_err(|error| self.writing(error)),
+        }
+    }
+
+    fn finish(self) -> Result<Option<Bundle>, PackError> {
+        let Self {
+            zip,
+            tree,
+            left_out,
+            limits,
+            wanted,
+            ..
+        } = self;
+        if tree.files() == 0 {
+            return Ok(None);
+        }
+        let file = zip.finish().map_err(|error| writing(error, limits))?;
+        let (hash, size) = sha256(&file, wanted).map_err(PackError::Archive)?;
+        let offer = Offer::new(size, hash, tree.files());
+        Ok(Some(Bundle::new(file, offer, left_out)))
+    }
+
+    fn leave_out(&mut self, path: &str, name: &OsStr, why: &dyn std::fmt::Display) {
+        debug!(%why, name = ?format!("{path}{}", name.display()), "a file is not packed");
+        self.left_out += 1;
+    }
+
+    fn writing(&self, error: io::Error) -> PackError {
+        writing(error, self.limits)
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn writing(error: io::Error, limits: Limits) -> PackError {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => PackError::TooLarge(limits.archive),
+        _ => PackError::Archive(error),
+    }
+}
+
+/// A file as it is read, which remembers why it could not be: the writer cannot tell whose an error is.
+struct Content<'a> {
+    file: Take<File>,
+    wanted: &'a Wanted,
+    failure: Option<io::Error>,
+}
+
+impl Read for Content<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wanted.check()?;
+        match self.file.read(buffer) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                let copy = io::Error::from(error.kind());
+                self.failure = Some(error);
+                Err(copy)
+            }
+            done => done,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The open channel, for those who send and receive.
+
+use std::fmt;
+use std::sync::Arc;
+
+use str0m::channel::ChannelId;
+use tokio::task::JoinSet;
+
+use super::drive::Driver;
+use super::peer::Peer;
+use super::queue::{End, FULL, Queue};
+use crate::{Channel, ChannelError, Frame};
+
+/// An open data channel. Dropping it ends its task and its sockets; the other side sees a cut.
+///
+/// What is read slowly is sent slowly: at most a few MiB wait in memory, whatever the other side sends. Then nothing is
+/// acknowledged either, also not what we sent, so two sides that send much at once must both read.
+///
+/// An empty message carries nothing, and is not sent.
+pub struct RtcChannel {
+    inbox: Arc<Queue>,
+    outbox: Arc<Queue>,
+    driver: JoinSet<Result<(), ChannelError>>,
+    max_message: usize,
+}
+
+impl RtcChannel {
+    pub(super) fn start(peer: Peer, id: ChannelId, max_message: usize) -> Self {
+        let inbox = Arc::new(Queue::default());
+        let outbox = Arc::new(Queue::default());
+        let mut driver = JoinSet::new();
+        driver.spawn(Driver::new(peer, id, Arc::clone(&inbox), Arc::clone(&outbox)).run());
+        Self {
+            inbox,
+            outbox,
+            driver,
+            // More than a full queue is never taken.
+            max_message: max_message.min(FULL / 2),
+        }
+    }
+
+    /// The largest message that the other side takes.
+    pub fn max_message(&self) -> usize {
+        self.max_message
+    }
+
+    /// The most bytes that ever waited, to be sent and to be read.
+    pub fn most_queued(&self) -> usize {
+        self.inbox.most().max(self.outbox.most())
+    }
+}
+
+#[cfg(test)]
+impl RtcChannel {
+    /// Waits until the other side has sent more than is read.
+    pub(super) async fn inbox_is_full(&self) {
+        while !self.inbox.is_full() {
+            self.inbox.filled().await;
+        }
+    }
+}
+
+impl Channel for RtcChannel {
+    async fn send(&mut self, frame: Frame) -> Result<(), ChannelError> {
+        let size = match &frame {
+            Frame::Text(text) => text.len(),
+            Frame::Binary(bytes) => bytes.len(),
+        };
+        if size == 0 {
+            return Ok(());
+        }
+        if size > self.max_message {
+            return Err(ChannelError::Signal(format!(
+                "it takes messages of {} bytes, not of {size}",
+                self.max_message
+            )));
+        }
+        self.outbox.push(frame).await
+    }
+
+    async fn recv(&mut self) -> Result<Option<Frame>, ChannelError> {
+        self.inbox.pop().await
+    }
+
+    async fn finish(&mut self) -> Result<(), ChannelError> {
+        self.outbox.end(End::Closed);
+        match self.driver.join_next().await {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(error)) => Err(ChannelError::Cut(error.to_string())),
+            // It was finished before.
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for RtcChannel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("RtcChannel").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,249 @@
+//! The way to an open channel: descriptions and addresses go to and fro, and every pair of addresses is tried. All of it
+//! happens inside the future of [`call`] or [`answer`]; dropping that ends it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use str0m::change::{SdpAnswer, SdpOffer, SdpPendingOffer};
+use str0m::channel::ChannelId;
+use str0m::net::Protocol;
+use str0m::{Candidate, Event};
+use tokio::task::JoinSet;
+use tokio::time::{sleep_until, timeout};
+
+use super::candidates::{self, Candidates};
+use super::peer::Peer;
+use super::sockets::Arrival;
+use super::stun::{self, Questions};
+use super::{Kind, LABEL, Options, RtcChannel, Signalling, sdp};
+use crate::ChannelError;
+
+/// Calls the other side: makes the offer and opens the channel.
+pub async fn call<S: Signalling>(
+    signalling: &mut S,
+    options: &Options,
+) -> Result<RtcChannel, ChannelError> {
+    let mut connecting = Connecting::open(options).await?;
+    let mut offer = connecting.offer()?;
+    if let Some(offset) = options.offset {
+        offer = sdp::with_offset(&offer, offset);
+    }
+    let way = connecting.find(signalling, Kind::Offer, offer);
+    let found = timeout(options.patience, way).await;
+    connecting.result(found.ok(), options.patience)
+}
+
+/// Answers an offer: takes the channel that the caller opens.
+pub async fn answer<S: Signalling>(
+    signalling: &mut S,
+    offer_sdp: &str,
+    options: &Options,
+) -> Result<RtcChannel, ChannelError> {
+    let mut connecting = Connecting::open(options).await?;
+    let answer = connecting.answer(offer_sdp)?;
+    let way = connecting.find(signalling, Kind::Answer, answer);
+    let found = timeout(options.patience, way).await;
+    connecting.result(found.ok(), options.patience)
+}
+
+struct Connecting {
+    peer: Peer,
+    /// What was offered and not yet answered.
+    pending: Option<SdpPendingOffer>,
+    /// The section of the description that our candidates belong to.
+    mid: String,
+    max_message: usize,
+    candidates: Candidates,
+    /// Those that came before the description.
+    early: Vec<Candidate>,
+    questions: Questions,
+    lookups: JoinSet<Vec<SocketAddr>>,
+    /// Whether the other side may still signal something.
+    is_signalled: bool,
+}
+
+impl Connecting {
+    async fn open(options: &Options) -> Result<Self, ChannelError> {
+        let mut lookups = JoinSet::new();
+        for (host, port) in stun::servers(&options.ice_servers) {
+            lookups.spawn(stun::resolve(host, port));
+        }
+        Ok(Self {
+            peer: Peer::open(options).await?,
+            pending: None,
+            mid: String::new(),
+            max_message: 0,
+            candidates: Candidates::default(),
+            early: Vec::new(),
+            questions: Questions::default(),
+            lookups,
+            is_signalled: true,
+        })
+    }
+
+    fn offer(&mut self) -> Result<String, ChannelError> {
+        let mut changes = self.peer.sdp();
+        changes.add_channel(LABEL.to_owned());
+        let (offer, pending) = changes
+            .apply()
+            .ok_or_else(|| ChannelError::NoWay("there is nothing to offer".to_owned()))?;
+        let offer = offer.to_sdp_string();
+        self.pending = Some(pending);
+        sdp::mid_of(&offer).clone_into(&mut self.mid);
+        Ok(offer)
+    }
+
+    fn answer(&mut self, offer: &str) -> Result<String, ChannelError> {
+        let (description, candidates) = sdp::split_candidates(offer);
+        if !description.contains("\r\nm=application ") {
+            return Err(ChannelError::Signal("it offers no data channel".to_owned()));
+        }
+        let offered = SdpOffer::from_sdp_string(&description).map_err(unusable)?;
+        let answer = self.peer.sdp().accept_offer(offered).map_err(unusable)?;
+        self.described(&description, &candidates);
+        Ok(answer.to_sdp_string())
+    }
+
+    fn answered(&mut self, pending: SdpPendingOffer, answer: &str) -> Result<(), ChannelError> {
+        let (description, candidates) = sdp::split_candidates(answer);
+        let answer = SdpAnswer::from_sdp_string(&description).map_err(unusable)?;
+        let sdp = self.peer.sdp();
+        sdp.accept_answer(pending, answer).map_err(unusable)?;
+        self.described(&description, &candidates);
+        Ok(())
+    }
+
+    /// The other side has described itself: its addresses can be tried.
+    fn described(&mut self, description: &str, candidates: &[&str]) {
+        self.max_message = sdp::max_message_of(description);
+        sdp::mid_of(description).clone_into(&mut self.mid);
+        let inside = candidates.iter();
+        let inside: Vec<_> = inside
+            .filter_map(|line| self.candidates.take(line))
+            .collect();
+        for candidate in self.early.drain(..).chain(inside) {
+            self.peer.add_remote(candidate);
+        }
+    }
+
+    /// Sends our description, and then does what is to be done until the channel is open.
+    async fn find<S: Signalling>(
+        &mut self,
+        signalling: &mut S,
+        kind: Kind,
+        description: String,
+    ) -> Result<ChannelId, ChannelError> {
+        signalling.send(kind, description).await?;
+        loop {
+            if let Some(id) = self.opened().await? {
+                return Ok(id);
+            }
+            let due = self.peer.deadline();
+            let due = self.questions.due().map_or(due, |other| due.min(other));
+            tokio::select! {
+                signal = signalling.next(), if self.is_signalled => match signal {
+                    Some((kind, payload)) => self.signalled(kind, &payload)?,
+                    None => self.is_signalled = false,
+                },
+                () = self.peer.sockets.readable() => {
+                    if let Some(candidate) = self.received() {
+                        let payload = candidates::payload(&candidate, &self.mid);
+                        signalling.send(Kind::Candidate, payload).await?;
+                    }
+                }
+                Some(servers) = self.lookups.join_next() => {
+                    for server in servers.into_iter().flatten() {
+                        self.questions.ask(server, &self.peer.sockets);
+                    }
+                }
+                () = sleep_until(due) => {
+                    self.questions.send_due(&self.peer.sockets);
+                    self.peer.tick();
+                }
+            }
+        }
+    }
+
+    /// Goes on as far as it goes by itself; the channel, if it is open now.
+    async fn opened(&mut self) -> Result<Option<ChannelId>, ChannelError> {
+        let failed = |error: str0m::RtcError| ChannelError::NoWay(error.to_string());
+        while let Some(event) = self.peer.next_event().await.map_err(failed)? {
+            match event {
+                Event::ChannelOpen(id, label) if label == LABEL => return Ok(Some(id)),
+                Event::Closed => return Err(gave_up()),
+                _ => {}
+            }
+        }
+        match self.peer.is_alive() {
+            true => Ok(None),
+            false => Err(gave_up()),
+        }
+    }
+
+    fn signalled(&mut self, kind: Kind, payload: &str) -> Result<(), ChannelError> {
+        match kind {
+            Kind::Candidate => {
+                let line = candidates::line_of(payload);
+                let candidate = line.and_then(|line| self.candidates.take(&line));
+                match (candidate, &self.pending) {
+                    (Some(candidate), None) => self.peer.add_remote(candidate),
+                    (Some(candidate), Some(_)) => self.early.push(candidate),
+                    (None, _) => tracing::trace!("a candidate is of no use"),
+                }
+                Ok(())
+            }
+            Kind::Answer => match self.pending.take() {
+                Some(pending) => self.answered(pending, payload),
+                None => Ok(()),
+            },
+            // One call has one offer.
+            Kind::Offer => Ok(()),
+        }
+    }
+
+    /// Reads a packet; a new address of ours, if a server has told it.
+    fn received(&mut self) -> Option<Candidate> {
+        let (arrival, packet) = self.peer.receive()?;
+        match self.questions.answered(arrival, packet) {
+            Some(mapped) => self.mapped(arrival, mapped),
+            None => {
+                self.peer.take(arrival);
+                None
+            }
+        }
+    }
+
+    fn mapped(&mut self, arrival: Arrival, mapped: SocketAddr) -> Option<Candidate> {
+        if self.peer.sockets.addresses().any(|own| own == mapped) {
+            return None;
+        }
+        let candidate = Candidate::server_reflexive(mapped, arrival.local, Protocol::Udp).ok()?;
+        self.peer.add_local(candidate)
+    }
+
+    fn result(
+        self,
+        found: Option<Result<ChannelId, ChannelError>>,
+        patience: Duration,
+    ) -> Result<RtcChannel, ChannelError> {
+        match found {
+            Some(Ok(id)) => Ok(RtcChannel::start(self.peer, id, self.max_message)),
+            Some(Err(error)) => Err(error),
+            None => {
+                let seconds = patience.as_secs_f32();
+                Err(ChannelError::NoWay(match self.pending {
+                    Some(_) => format!("it did not answer within {seconds} s"),
+                    None => format!("none of its addresses was reached within {seconds} s"),
+                }))
+            }
+        }
+    }
+}
+
+fn unusable(error: impl std::fmt::Display) -> ChannelError {
+    ChannelError::Signal(error.to_string())
+}
+
+fn gave_up() -> ChannelError {
+    ChannelError::NoWay("the other side gave up".to_owned())
+}

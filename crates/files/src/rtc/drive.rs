@@ -1,0 +1,275 @@
+//! The task of an open channel: packets from the sockets become messages for the reader, messages of the writer become
+//! packets, and both wait for each other by queues of a known size.
+//!
+//! str0m has no way to leave messages unread, so a slow reader is met one step earlier: packets that carry data are kept
+//! unread, up to what the other side may have under way, and it waits for their acknowledgement. Packets that check the way
+//! are answered all the time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use str0m::channel::{ChannelData, ChannelId};
+use str0m::{Event, IceConnectionState};
+use tokio::time::{Instant, sleep_until};
+
+use super::peer::Peer;
+use super::queue::{End, Queue};
+use super::sockets::Arrival;
+use super::under_way::UnderWay;
+use crate::{ChannelError, Frame};
+
+/// Packets that are read before something else gets its turn.
+const BATCH: usize = 64;
+/// Packets that a sender reads before it takes something out. str0m holds twice as many.
+const TOGETHER: usize = 15;
+/// Packets that are kept for a slow reader, in bytes. The window that we open is half of it; what is beyond comes again.
+const MOST_KEPT: usize = 2 * 1024 * 1024;
+/// How long the one who closes waits for the other side's answer.
+const LINGER: Duration = Duration::from_secs(2);
+/// A receiver that closes as soon as it has all has not yet acknowledged the last two packets.
+const LAST_PACKETS: usize = 4096;
+
+pub(super) struct Driver {
+    peer: Peer,
+    id: ChannelId,
+    inbox: Arc<Queue>,
+    outbox: Arc<Queue>,
+    /// The message that str0m had no room for.
+    next: Option<Frame>,
+    has_written: bool,
+    /// What was given to str0m and is not acknowledged.
+    unacknowledged: usize,
+    under_way: UnderWay,
+    kept: VecDeque<(Arrival, Vec<u8>)>,
+    kept_bytes: usize,
+    /// We have closed, and wait until then for the answer.
+    closing: Option<Instant>,
+    over: Option<End>,
+    /// The other side was there to the end: what it did not acknowledge may have arrived.
+    is_farewell: bool,
+}
+
+impl Driver {
+    pub(super) fn new(peer: Peer, id: ChannelId, inbox: Arc<Queue>, outbox: Arc<Queue>) -> Self {
+        Self {
+            peer,
+            id,
+            inbox,
+            outbox,
+            next: None,
+            has_written: false,
+            unacknowledged: 0,
+            under_way: UnderWay::default(),
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            closing: None,
+            over: None,
+            is_farewell: false,
+        }
+    }
+
+    /// Drives the channel until it ends. An error if something that was sent did not arrive.
+    pub(super) async fn run(mut self) -> Result<(), ChannelError> {
+        loop {
+            self.advance().await;
+            if self.over.is_none() && self.may_close() {
+                self.peer.close_channel(self.id);
+                self.closing = Some(Instant::now() + LINGER);
+                self.advance().await;
+            }
+            if let Some(end) = self.over.take() {
+                return self.conclude(end);
+            }
+            if !self.kept.is_empty() && !self.is_reader_slow() {
+                self.read().await;
+                continue;
+            }
+            let due = self.peer.deadline();
+            let due = self.closing.map_or(due, |until| due.min(until));
+            tokio::select! {
+                () = self.peer.sockets.readable() => self.read().await,
+                () = self.outbox.filled(), if self.next.is_none() => {}
+                () = self.inbox.emptied(), if !self.kept.is_empty() => {}
+                () = sleep_until(due) => {
+                    self.peer.tick();
+                    if self.closing.is_some_and(|until| until <= Instant::now()) {
+                        self.over = Some(End::Closed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives str0m what it has room for, and takes out what it has.
+    async fn advance(&mut self) {
+        loop {
+            let has_moved = self.write();
+            self.take_events().await;
+            if !has_moved || self.over.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn write(&mut self) -> bool {
+        let mut has_moved = false;
+        while let Some(frame) = self.next.take().or_else(|| self.outbox.try_pop()) {
+            let Some(mut channel) = self.peer.channel(self.id) else {
+                self.next = Some(frame);
+                break;
+            };
+            let written = match &frame {
+                _ if channel.buffered_amount() >= self.under_way.limit() => Ok(false),
+                Frame::Text(text) => channel.write(false, text.as_bytes()),
+                Frame::Binary(bytes) => channel.write(true, bytes),
+            };
+            match written {
+                Ok(true) => has_moved = true,
+                Ok(false) => {
+                    self.next = Some(frame);
+                    break;
+                }
+                Err(error) => {
+                    self.next = Some(frame);
+                    self.end(End::Cut(error.to_string()));
+                    break;
+                }
+            }
+        }
+        self.has_written |= has_moved;
+        has_moved
+    }
+
+    async fn take_events(&mut self) {
+        loop {
+            match self.peer.next_event().await {
+                Ok(Some(event)) => self.heard(event),
+                Ok(None) => break,
+                Err(error) => return self.end(End::Cut(error.to_string())),
+            }
+        }
+        // A channel that is gone knows nothing of what it had under way.
+        if let Some(mut channel) = self.peer.channel(self.id) {
+            self.unacknowledged = channel.buffered_amount();
+        } else if self.closing.is_none() && !self.peer.is_alive() {
+            self.end(End::Cut("the connection has ended".to_owned()));
+        }
+    }
+
+    fn heard(&mut self, event: Event) {
+        match event {
+            Event::ChannelData(data) if data.id == self.id => self.arrived(data),
+            Event::PeerStats(stats) => {
+                let pair = stats.selected_candidate_pair;
+                if let Some(time) = pair.and_then(|pair| pair.current_round_trip_time) {
+                    self.under_way.learn(time);
+                }
+            }
+            Event::ChannelClose(id) if id == self.id && self.closing.is_none() => {
+                self.is_farewell = true;
+                self.end(End::Closed);
+            }
+            Event::Closed if self.closing.is_some() => self.end(End::Closed),
+            Event::Closed => {
+                self.is_farewell = true;
+                self.end(End::Cut("the other side ended the connection".to_owned()));
+            }
+            Event::IceConnectionStateChange(IceConnectionState::Disconnected) => {
+                self.end(End::Cut("the other side is not heard any more".to_owned()));
+            }
+            _ => {}
+        }
+    }
+
+    fn arrived(&mut self, data: ChannelData) {
+        // Who has finished does not read any more.
+        if self.outbox.is_ended() && self.inbox.is_full() {
+            return;
+        }
+        self.inbox.put(match data.binary {
+            true => Frame::Binary(data.data.into()),
+            false => Frame::Text(String::from_utf8_lossy(&data.data).into_owned()),
+        });
+    }
+
+    /// Reads packets, those that were kept first. After each one all is taken out: what comes with the end of a connection
+    /// would be lost otherwise.
+    async fn read(&mut self) {
+        let mut untaken = 0;
+        for _ in 0..BATCH {
+            if self.over.is_some() {
+                return;
+            }
+            let is_slow = self.is_reader_slow();
+            if !is_slow && let Some((arrival, packet)) = self.kept.pop_front() {
+                self.kept_bytes -= packet.len();
+                self.peer.take_kept(arrival, &packet);
+                self.take_events().await;
+                continue;
+            }
+            let Some((arrival, packet)) = self.peer.receive() else {
+                return;
+            };
+            if carries_data(packet) {
+                if is_slow {
+                    if self.kept_bytes + packet.len() <= MOST_KEPT {
+                        self.kept_bytes += packet.len();
+                        self.kept.push_back((arrival, packet.to_vec()));
+                    }
+                    continue;
+                }
+                // After our close the other side has nothing to say but that it knows.
+                if self.closing.is_some() {
+                    self.end(End::Closed);
+                }
+            }
+            self.peer.take(arrival);
+            // Acknowledgements are worth reading together, since str0m looks at all that is under way each time; but not the
+            // last ones, which come with the other side's farewell.
+            untaken += 1;
+            if self.next.is_none() || untaken == TOGETHER {
+                self.take_events().await;
+                untaken = 0;
+            }
+        }
+    }
+
+    fn is_reader_slow(&self) -> bool {
+        self.inbox.is_full() && !self.outbox.is_ended()
+    }
+
+    fn may_close(&self) -> bool {
+        self.closing.is_none()
+            && self.next.is_none()
+            && self.unacknowledged == 0
+            && self.outbox.is_over()
+    }
+
+    /// The first reason counts.
+    fn end(&mut self, end: End) {
+        self.over.get_or_insert(end);
+    }
+
+    fn conclude(self, end: End) -> Result<(), ChannelError> {
+        let unsent = self.next.is_some() || self.outbox.bytes() > 0;
+        let last = if self.is_farewell { LAST_PACKETS } else { 0 };
+        // Who wrote nothing has lost nothing; opening the channel is acknowledged too.
+        let has_arrived = !unsent && (!self.has_written || self.unacknowledged <= last);
+        let why = match &end {
+            End::Closed => "the other side has closed".to_owned(),
+            End::Cut(why) => why.clone(),
+        };
+        self.inbox.end(end);
+        self.outbox.end(End::Cut(why.clone()));
+        match has_arrived {
+            true => Ok(()),
+            false => Err(ChannelError::Cut(why)),
+        }
+    }
+}
+
+/// Whether a packet is DTLS, by its first byte (RFC 7983).
+fn carries_data(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|byte| (20..64).contains(byte))
+}

@@ -1,0 +1,171 @@
+//! str0m's state machine tied to our sockets and the clock. Who drives it decides when something is read.
+
+use std::time::Duration;
+
+use str0m::change::SdpApi;
+use str0m::channel::{Channel, ChannelId};
+use str0m::net::{Protocol, Receive};
+use str0m::{Candidate, Event, Input, Output, Rtc, RtcError};
+use tokio::time::Instant;
+
+use super::Options;
+use super::queue::FULL;
+use super::sockets::{Arrival, Sockets};
+use crate::ChannelError;
+
+/// Checks of the way without an answer until it counts as gone: about twelve seconds.
+const UNANSWERED_CHECKS: usize = 6;
+/// How often the time to the other side and back is told.
+const ROUND_TRIP_INTERVAL: Duration = Duration::from_secs(1);
+/// No packet is longer.
+const LONGEST_PACKET: usize = 2048;
+/// Steps for saying goodbye; it takes a few packets.
+const FAREWELL: usize = 32;
+
+/// One end of a connection. Dropping it tells the other side, if the system takes the packets at once.
+pub(super) struct Peer {
+    rtc: Rtc,
+    pub(super) sockets: Sockets,
+    buffer: Box<[u8]>,
+    deadline: Instant,
+}
+
+impl Peer {
+    /// Opens the sockets; they are the first candidates.
+    pub(super) async fn open(options: &Options) -> Result<Self, ChannelError> {
+        let sockets = Sockets::open(options.bind.as_deref()).await;
+        let sockets = sockets.map_err(|error| ChannelError::NoWay(error.to_string()))?;
+        let now = Instant::now();
+        let mut config = Rtc::builder()
+            .clear_codecs()
+            .set_stats_interval(Some(ROUND_TRIP_INTERVAL))
+            .set_sctp_max_buffered_amount(FULL);
+        config.set_max_stun_retransmits(UNANSWERED_CHECKS);
+        let mut rtc = config.build(now.into_std());
+        for address in sockets.addresses() {
+            if let Ok(candidate) = Candidate::host(address, Protocol::Udp) {
+                rtc.add_local_candidate(candidate);
+            }
+        }
+        Ok(Self {
+            rtc,
+            sockets,
+            buffer: vec![0; LONGEST_PACKET].into(),
+            deadline: now,
+        })
+    }
+
+    /// Sends what is to be sent; the next event, or nothing when all is done until [`Self::deadline`].
+    pub(super) async fn next_event(&mut self) -> Result<Option<Event>, RtcError> {
+        loop {
+            match self.rtc.poll_output()? {
+                Output::Transmit(packet) => {
+                    let (from, to) = (packet.source, packet.destination);
+                    self.sockets.send(from, to, &packet.contents).await;
+                }
+                Output::Event(event) => return Ok(Some(event)),
+                Output::Timeout(at) => {
+                    self.deadline = Instant::from_std(at);
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// When it must be [told the time](Self::tick).
+    pub(super) fn deadline(&self) -> Instant {
+        // It knows "never" as a time that a timer may not.
+        self.deadline
+            .min(Instant::now() + Duration::from_secs(3600))
+    }
+
+    /// Tells it the time.
+    pub(super) fn tick(&mut self) {
+        self.input(|rtc, now| rtc.handle_input(Input::Timeout(now)));
+    }
+
+    /// A packet, if one came.
+    pub(super) fn receive(&mut self) -> Option<(Arrival, &[u8])> {
+        let arrival = self.sockets.try_receive(&mut self.buffer)?;
+        Some((arrival, &self.buffer[..arrival.len]))
+    }
+
+    /// Reads the packet that [`Self::receive`] showed last.
+    pub(super) fn take(&mut self, arrival: Arrival) {
+        let Self { rtc, buffer, .. } = self;
+        feed(rtc, arrival, &buffer[..arrival.len]);
+    }
+
+    /// Reads a packet that was kept.
+    pub(super) fn take_kept(&mut self, arrival: Arrival, packet: &[u8]) {
+        feed(&mut self.rtc, arrival, packet);
+    }
+
+    /// The part that knows session descriptions.
+    pub(super) fn sdp(&mut self) -> SdpApi<'_> {
+        self.rtc.sdp_api()
+    }
+
+    /// One more address of ours; given back if the other side should know.
+    pub(super) fn add_local(&mut self, candidate: Candidate) -> Option<Candidate> {
+        self.rtc.add_local_candidate(candidate).cloned()
+    }
+
+    /// One more address of the other side.
+    pub(super) fn add_remote(&mut self, candidate: Candidate) {
+        self.rtc.add_remote_candidate(candidate);
+    }
+
+    /// A channel, while it is open.
+    pub(super) fn channel(&mut self, id: ChannelId) -> Option<Channel<'_>> {
+        self.rtc.channel(id)
+    }
+
+    /// Closes a channel; what was sent before arrives before.
+    pub(super) fn close_channel(&mut self, id: ChannelId) {
+        self.rtc.direct_api().close_data_channel(id);
+    }
+
+    /// Whether there is still something to drive.
+    pub(super) fn is_alive(&self) -> bool {
+        self.rtc.is_alive()
+    }
+
+    fn input(&mut self, give: impl FnOnce(&mut Rtc, std::time::Instant) -> Result<(), RtcError>) {
+        if let Err(error) = give(&mut self.rtc, Instant::now().into_std()) {
+            tracing::debug!(%error, "the connection took no input");
+        }
+    }
+}
+
+/// A packet that cannot be read is as good as lost: anybody can send one to an open port.
+fn feed(rtc: &mut Rtc, arrival: Arrival, packet: &[u8]) {
+    let Ok(packet) = Receive::new(Protocol::Udp, arrival.source, arrival.local, packet) else {
+        return;
+    };
+    let input = Input::Receive(Instant::now().into_std(), packet);
+    if !rtc.accepts(&input) {
+        return;
+    }
+    if let Err(error) = rtc.handle_input(input) {
+        tracing::debug!(%error, "a packet was not understood");
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if self.rtc.close().is_err() {
+            return;
+        }
+        for _ in 0..FAREWELL {
+            match self.rtc.poll_output() {
+                Ok(Output::Transmit(packet)) => {
+                    let (from, to) = (packet.source, packet.destination);
+                    self.sockets.try_send(from, to, &packet.contents);
+                }
+                Ok(Output::Event(_)) => {}
+                Ok(Output::Timeout(_)) | Err(_) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! How an archive moves over a channel: a header in text, its bytes in binary messages, and a text that says that they
+//! were all. These are the messages of the bridge's published client; `offset` in the header is ours, and only there if a
+//! transfer goes on where it was cut.
+
+use std::{future::Future, io, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use crate::{
+    archive::Archive,
+    bundle::Bundle,
+    channel::{Channel, ChannelError, Frame},
+    part::{Part, PartError},
+};
+
+/// How long the other side may do nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How many messages are skipped that say nothing to us.
+const MAX_SKIPPED: usize = 1_000;
+
+/// Why an archive did not move.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// The channel is no more. A second try can go on from here.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// The other side does nothing. A second try can go on from here.
+    #[error("the other side did nothing for {} seconds", PATIENCE.as_secs())]
+    Silent,
+    /// What comes cannot be taken.
+    #[error(transparent)]
+    Part(#[from] PartError),
+    /// What should go cannot be read.
+    #[error("cannot read the archive: {0}")]
+    Archive(#[from] io::Error),
+    /// The other side does not keep to the order of messages.
+    #[error("the other side {0}")]
+    Protocol(&'static str),
+}
+
+/// The texts that mean something.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Text<'a> {
+    Header {
+        #[serde(borrow)]
+        transfer_id: std::borrow::Cow<'a, str>,
+        zip_size: u64,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        offset: u64,
+    },
+    Complete,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(offset: &u64) -> bool {
+    *offset == 0
+}
+
+/// Sends an archive, from where the other side has it already. `progress` is told how many bytes are sent, and of how
+/// many. An offset that the archive does not have is none: it begins at its beginning then.
+pub async fn send(
+    channel: &mut impl Channel,
+    bundle: &Bundle,
+    offset: u64,
+    progress: impl Fn(u64, u64) + Send,
+) -> Result<(), TransferError> {
+    let total = bundle.size();
+    let offset = if offset > total { 0 } else { offset };
+    let header = Text::Header {
+        transfer_id: bundle.offer().transfer_id.as_str().into(),
+        zip_size: total,
+        offset,
+    };
+    patient(channel.send(text(&header)?)).await?;
+    let mut pieces = bundle.pieces(offset);
+    let mut done = offset;
+    progress(done, total);
+    while let Some(piece) = pieces.next().await? {
+        done += piece.len() as u64;
+        patient(channel.send(Frame::Binary(piece))).await?;
+        progress(done, total);
+    }
+    patient(channel.send(text(&Text::Complete)?)).await?;
+    patient(channel.finish()).await
+}
+
+/// Receives an archive, or the rest of it. `progress` is told how many bytes are there, and of how many.
+///
+/// What came before a cut stays for the next try. What is not what was offered does not.
+pub async fn receive(
+    channel: &mut impl Channel,
+    mut part: Part,
+    progress: impl Fn(u64, u64) + Send,
+) -> Result<Archive, TransferError> {
+    match take(channel, &mut part, progress).await {
+        Ok(()) => Ok(part.finish().await?),
+        Err(error) => {
+            // The next try must find all that came.
+            part.flush().await?;
+            Err(error)
+        }
+    }
+}
+
+/// Takes messages up to the one that says that they were all.
+async fn take(
+    channel: &mut impl Channel,
+    part: &mut Part,
+    progress: impl Fn(u64, u64) + Send,
+) -> Result<(), TransferError> {
+    let total = part.offer().zip_size;
+    let mut has_begun = false;
+    let mut skipped = 0;
+    loop {
+        let Some(frame) = patient(channel.recv()).await? else {
+            return Err(ChannelError::Cut("it was closed before the end".to_owned()).into());
+        };
+        let known = match &frame {
+            Frame::Binary(bytes) if !has_begun && !bytes.is_empty() => {
+                return Err(TransferError::Protocol("sent bytes before their header"));
+            }
+            Frame::Binary(bytes) if bytes.is_empty() => None,
+            Frame::Binary(bytes) => {
+                part.append(bytes).await?;
+                progress(part.received(), total);
+                continue;
+            }
+            Frame::Text(text) => read(text)?,
+        };
+        match known {
+            Some(Text::Header { .. }) if has_begun => {
+                return Err(TransferError::Protocol("sent two headers"));
+            }
+            Some(Text::Header {
+                transfer_id,
+                zip_size,
+                offset,
+            }) => {
+                if transfer_id != part.offer().transfer_id {
+                    return Err(TransferError::Protocol("sends another transfer"));
+                }
+                if zip_size != total {
+                    return Err(TransferError::Protocol(
+                        "sends an archive of another size than it offered",
+                    ));
+                }
+                begin(part, offset).await?;
+                has_begun = true;
+                progress(part.received(), total);
+            }
+            Some(Text::Complete) if has_begun => return Ok(()),
+            Some(Text::Complete) => {
+                return Err(TransferError::Protocol("ended before it began"));
+            }
+            None if skipped == MAX_SKIPPED => {
+                return Err(TransferError::Protocol("sends much, and no archive"));
+            }
+            None => skipped += 1,
+        }
+    }
+}
+
+/// Begins where the header says.
+async fn begin(part: &mut Part, offset: u64) -> Result<(), TransferError> {
+    match offset {
+        0 if part.received() > 0 => Ok(part.restart().await?),
+        offset if offset == part.received() => Ok(()),
+        _ => Err(TransferError::Protocol("begins where nobody asked it to")),
+    }
+}
+
+/// What a text says; nothing if it means nothing to us.
+fn read(text: &str) -> Result<Option<Text<'_>>, TransferError> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: std::borrow::Cow<'a, str>,
+    }
+    let kind = serde_json::from_str::<Kind<'_>>(text);
+    if !kind.is_ok_and(|it| it.kind == "header" || it.kind == "complete") {
+        return Ok(None);
+    }
+    serde_json::from_str(text)
+        .map(Some)
+        .map_err(|_| TransferError::Protocol("sent a header that cannot be read"))
+}
+
+fn text(text: &Text<'_>) -> io::Result<Frame> {
+    Ok(Frame::Text(serde_json::to_string(text)?))
+}
+
+async fn patient<T>(
+    step: impl Future<Output = Result<T, ChannelError>>,
+) -> Result<T, TransferError> {
+    match timeout(PATIENCE, step).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(TransferError::Silent),
+    }
+}

@@ -1,0 +1,200 @@
+//! Moves files that wait to their places: all of them, or none. What is replaced waits in turn until that is sure.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use tracing::error;
+
+use super::{Clash, UnpackError, in_the_way};
+use crate::{
+    dir::{Dir, Kind},
+    zip::Entry,
+};
+
+/// What has to be done besides moving.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// The entries that take the place of something.
+    replaced: Vec<usize>,
+}
+
+/// What is where something should go.
+enum Found {
+    Nothing,
+    Entry(Kind),
+    /// A folder above it is none.
+    Blocked(String),
+}
+
+impl Plan {
+    /// Looks at the places; an error if one is taken.
+    pub(super) fn of(root: &Dir, entries: &[Entry], clash: Clash) -> Result<Self, UnpackError> {
+        let mut replaced = Vec::new();
+        let mut taken = Vec::new();
+        for (at, entry) in entries.iter().enumerate() {
+            match (find(root, &entry.name)?, entry.is_folder) {
+                (Found::Nothing, _) | (Found::Entry(Kind::Folder), true) => {}
+                (Found::Entry(Kind::File | Kind::Other), false) if clash == Clash::Replace => {
+                    replaced.push(at);
+                }
+                (Found::Entry(_), _) => taken.push(entry.name.clone()),
+                (Found::Blocked(folder), _) if taken.contains(&folder) => {}
+                (Found::Blocked(folder), _) => taken.push(folder),
+            }
+        }
+        if taken.is_empty() {
+            Ok(Self { replaced })
+        } else {
+            Err(in_the_way(taken))
+        }
+    }
+}
+
+fn find(root: &Dir, name: &str) -> io::Result<Found> {
+    let mut dir = root.folder(".")?;
+    for (at, _) in name.match_indices('/') {
+        let (_, folder) = split(&name[..at]);
+        dir = match dir.folder(folder) {
+            Ok(inner) => inner,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Ok(Found::Blocked(name[..at].to_owned()));
+            }
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(match dir.kind(split(name).1)? {
+        None => Found::Nothing,
+        Some(kind) => Found::Entry(kind),
+    })
+}
+
+/// What has been done, to be undone from the last to the first.
+enum Step<'a> {
+    /// What was in this place waits.
+    Cleared { at: usize, name: &'a str },
+    /// This folder is new.
+    Made(&'a str),
+    /// This file is in its place.
+    Placed(&'a str),
+}
+
+/// Moves the files that wait to their places, and makes the folders. If one cannot be moved, none is.
+pub(super) fn put(
+    root: &Dir,
+    staging: &Dir,
+    entries: &[Entry],
+    plan: &Plan,
+) -> Result<(), UnpackError> {
+    let mut steps = Vec::new();
+    let done = advance(root, staging, entries, plan, &mut steps);
+    if done.is_err() {
+        for step in steps.iter().rev() {
+            if let Err(error) = undo(root, staging, step) {
+                error!(%error, "unpacking failed, and a file cannot be brought back to what it was");
+            }
+        }
+    }
+    done
+}
+
+fn advance<'a>(
+    root: &Dir,
+    staging: &Dir,
+    entries: &'a [Entry],
+    plan: &Plan,
+    steps: &mut Vec<Step<'a>>,
+) -> Result<(), UnpackError> {
+    for &at in &plan.replaced {
+        let name = entries[at].name.as_str();
+        let (above, last) = split(name);
+        match walk(root, above)?.move_to(last, staging, &old(at)) {
+            // It went by itself.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            moved => {
+                moved?;
+                steps.push(Step::Cleared { at, name });
+            }
+        }
+    }
+    for (at, entry) in entries.iter().enumerate() {
+        let name = entry.name.as_str();
+        let (above, last) = split(name);
+        if entry.is_folder {
+            make(root, name, steps)?;
+            continue;
+        }
+        let folder = make(root, above, steps)?;
+        match staging.move_to(&at.to_string(), &folder, last) {
+            // Somebody was faster, or the file system takes two names for one.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(in_the_way(vec![name.to_owned()]));
+            }
+            moved => moved?,
+        }
+        steps.push(Step::Placed(name));
+    }
+    Ok(())
+}
+
+/// The folder of this path below the root; what is not there is made.
+fn make<'a>(root: &Dir, path: &'a str, steps: &mut Vec<Step<'a>>) -> Result<Dir, UnpackError> {
+    let mut dir = root.folder(".")?;
+    if path.is_empty() {
+        return Ok(dir);
+    }
+    let ends = path.match_indices('/').map(|(at, _)| at);
+    for end in ends.chain([path.len()]) {
+        let (_, name) = split(&path[..end]);
+        match dir.make_shown(name) {
+            Ok(()) => steps.push(Step::Made(&path[..end])),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error.into()),
+        }
+        dir = match dir.folder(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(in_the_way(vec![path[..end].to_owned()]));
+            }
+            opened => opened?,
+        };
+    }
+    Ok(dir)
+}
+
+fn undo(root: &Dir, staging: &Dir, step: &Step<'_>) -> io::Result<()> {
+    match *step {
+        Step::Cleared { at, name } => {
+            let (above, last) = split(name);
+            staging.move_to(&old(at), &walk(root, above)?, last)
+        }
+        Step::Made(name) => {
+            let (above, last) = split(name);
+            walk(root, above)?.remove_empty(last)
+        }
+        Step::Placed(name) => {
+            let (above, last) = split(name);
+            walk(root, above)?.remove(last.as_ref())
+        }
+    }
+}
+
+/// The folder of this path below the root, which is there.
+fn walk(root: &Dir, path: &str) -> io::Result<Dir> {
+    let mut dir = root.folder(".")?;
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        dir = dir.folder(name)?;
+    }
+    Ok(dir)
+}
+
+/// The folder above a name, and its last part.
+fn split(name: &str) -> (&str, &str) {
+    name.rsplit_once('/').unwrap_or(("", name))
+}
+
+/// The name under which something waits that is replaced.
+fn old(at: usize) -> String {
+    format!("old-{at}")
+}

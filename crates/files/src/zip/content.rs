@@ -1,0 +1,110 @@
+//! The content of one entry, inflated and compared with what the directory says of it.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read, Write},
+    os::unix::fs::FileExt as _,
+};
+
+use flate2::{Crc, bufread::DeflateDecoder};
+
+use super::Entry;
+use crate::work::Wanted;
+
+/// How much is read and written at a time.
+const PIECE: usize = 64 << 10;
+
+/// Why an entry's content is not what it should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Broken {
+    /// It is not what was packed.
+    #[error("is broken")]
+    Content,
+    /// There is more than the directory says.
+    #[error("has more bytes than it says")]
+    Longer,
+    /// Its sum is another.
+    #[error("has another checksum than it says")]
+    Checksum,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Writes the content of an entry.
+pub(crate) fn copy(
+    archive: &File,
+    entry: &Entry,
+    to: impl Write,
+    wanted: &Wanted,
+) -> Result<(), Broken> {
+    let packed = Section {
+        file: archive,
+        at: entry.start,
+        left: entry.packed,
+    };
+    let mut packed = BufReader::with_capacity(PIECE, packed);
+    if !entry.is_deflated {
+        return check(entry, &mut packed, to, wanted);
+    }
+    let mut inflated = DeflateDecoder::new(packed);
+    check(entry, &mut inflated, to, wanted)?;
+    // What lies behind the end would be in no file, and yet in the archive.
+    if inflated.total_in() != entry.packed {
+        return Err(Broken::Content);
+    }
+    Ok(())
+}
+
+fn check(
+    entry: &Entry,
+    from: &mut impl Read,
+    mut to: impl Write,
+    wanted: &Wanted,
+) -> Result<(), Broken> {
+    let mut crc = Crc::new();
+    let mut size = 0;
+    let mut piece = vec![0; PIECE];
+    loop {
+        wanted.check()?;
+        let read = match from.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // So the decoder calls what it cannot inflate.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(Broken::Content);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        size += read as u64;
+        if size > entry.unpacked {
+            return Err(Broken::Longer);
+        }
+        crc.update(&piece[..read]);
+        to.write_all(&piece[..read])?;
+    }
+    if size != entry.unpacked {
+        return Err(Broken::Content);
+    }
+    if crc.sum() != entry.crc {
+        return Err(Broken::Checksum);
+    }
+    Ok(())
+}
+
+/// A part of a file, read from its beginning.
+struct Section<'a> {
+    file: &'a File,
+    at: u64,
+    left: u64,
+}
+
+impl Read for Section<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let max = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let read = self.file.read_at(&mut buffer[..max], self.at)?;
+        self.at += read as u64;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}

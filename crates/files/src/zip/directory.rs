@@ -1,0 +1,314 @@
+//! Reads what an archive says of itself, and believes nothing of it: the central directory at its end, compared with what
+//! stands before each file. All of this is checked before a byte is unpacked.
+
+use std::{fs::File, io, os::unix::fs::FileExt as _};
+
+use super::{
+    CENTRAL, CENTRAL_LEN, DEFLATED, END, END_LEN, KIND, KIND_FILE, KIND_FOLDER, KIND_LINK, LOCAL,
+    LOCAL_LEN, STORED, TIME_FIELD,
+};
+use crate::{
+    limits::{Limits, megabytes},
+    tree::{BadName, Tree},
+};
+
+/// How large a directory may be: far more than the names of 5,000 files.
+const MAX_DIRECTORY: u64 = 16 << 20;
+
+/// Bits of the flags that say that an entry is encrypted, in one of two ways, or its directory.
+const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
+/// The bit of the old attributes that says that it is a folder.
+const DOS_FOLDER: u32 = 1 << 4;
+/// Where numbers that do not fit have their place in ZIP64.
+const ELSEWHERE: u32 = u32::MAX;
+
+/// Why an archive is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum BadArchive {
+    /// It is no ZIP, or one that can be read in two ways.
+    #[error("it is no proper ZIP: {0}")]
+    Form(&'static str),
+    /// It has a name that it may not have.
+    #[error("the name {0:?} {1}")]
+    Name(String, BadName),
+    /// A name in it is no UTF-8.
+    #[error("the name {0:?} is no UTF-8")]
+    Unreadable(String),
+    /// It has a link.
+    #[error("{0:?} is a link")]
+    Link(String),
+    /// It has something that is neither file nor folder.
+    #[error("{0:?} is neither file nor folder")]
+    Special(String),
+    /// It has a file that is encrypted.
+    #[error("{0:?} is encrypted")]
+    Encrypted(String),
+    /// A file is compressed in a way that is not taken.
+    #[error("{0:?} is compressed in way {1}; only deflate is taken")]
+    Method(String, u16),
+    /// Two files in it share bytes, as bombs do.
+    #[error("{0:?} shares bytes with another entry")]
+    Overlap(String),
+    /// It says one thing of a file here and another there.
+    #[error("it contradicts itself about {0:?}")]
+    Contradiction(String),
+    /// It has more files than are taken.
+    #[error("it has more than {0} files or folders")]
+    TooManyFiles(u64),
+    /// It would need too much room.
+    #[error("its files have more than {}", megabytes(*.0))]
+    TooLarge(u64),
+    /// It has another number of files than was offered.
+    #[error("it has {found} files, and {offered} were offered")]
+    Count {
+        /// What the offer says.
+        offered: u64,
+        /// What is in it.
+        found: u64,
+    },
+    /// It cannot be read.
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// One file or folder of an archive that may be unpacked.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// The name, of a folder without the slash behind it.
+    pub(crate) name: String,
+    pub(crate) is_folder: bool,
+    pub(crate) is_executable: bool,
+    /// When it was changed last, in seconds since 1970, if it says so.
+    pub(crate) changed: Option<i64>,
+    pub(crate) is_deflated: bool,
+    pub(crate) crc: u32,
+    /// Where its content begins in the archive.
+    pub(crate) start: u64,
+    pub(crate) packed: u64,
+    pub(crate) unpacked: u64,
+}
+
+/// What is in an archive; an error if any of it may not be unpacked.
+pub(crate) fn read(file: &File, offered: u64, limits: Limits) -> Result<Vec<Entry>, BadArchive> {
+    let size = file.metadata()?.len();
+    let end_at = size
+        .checked_sub(END_LEN as u64)
+        .ok_or(BadArchive::Form("it is too short"))?;
+    let (directory_at, count, directory) = directory(file, end_at)?;
+    if u64::from(count) > limits.files * 2 {
+        return Err(BadArchive::TooManyFiles(limits.files));
+    }
+    let mut records = Fields(&directory);
+    let mut tree = Tree::new(limits);
+    let mut room = limits.unpacked;
+    let mut entries = Vec::with_capacity(count.into());
+    // Where each entry begins and ends, with what stands before it.
+    let mut spans = Vec::with_capacity(count.into());
+    for _ in 0..count {
+        let (mut entry, start) = entry(&mut records)?;
+        let taken = if entry.is_folder {
+            tree.folder(&entry.name)
+        } else {
+            tree.file(&entry.name)
+        };
+        taken.map_err(|why| match why {
+            BadName::TooMany => BadArchive::TooManyFiles(limits.files),
+            why => BadArchive::Name(entry.name.clone(), why),
+        })?;
+        room = room
+            .checked_sub(entry.unpacked)
+            .ok_or(BadArchive::TooLarge(limits.unpacked))?;
+        entry.start = start + compare(file, directory_at, start, &entry)?;
+        spans.push((start, entry.start + entry.packed, entries.len()));
+        entries.push(entry);
+    }
+    if !records.0.is_empty() {
+        return Err(BadArchive::Form("its directory has more than it says"));
+    }
+    apart(spans, directory_at).map_err(|at| BadArchive::Overlap(entries.swap_remove(at).name))?;
+    if tree.files() != offered {
+        return Err(BadArchive::Count {
+            offered,
+            found: tree.files(),
+        });
+    }
+    Ok(entries)
+}
+
+/// Where the directory begins, how many entries it says it has, and all of it. It must lie right before the end record,
+/// and that one at the very end: where there is nothing to search, nothing else is found.
+fn directory(file: &File, end_at: u64) -> Result<(u64, u16, Vec<u8>), BadArchive> {
+    let mut end = [0; END_LEN];
+    file.read_exact_at(&mut end, end_at)?;
+    let mut end = Fields(&end);
+    if end.u32()? != END {
+        return Err(BadArchive::Form("it does not end as one does"));
+    }
+    let disks = end.u32()?;
+    let (here, count) = (end.u16()?, end.u16()?);
+    if disks != 0 || here != count {
+        return Err(BadArchive::Form("it is one of several parts"));
+    }
+    let (len, at) = (u64::from(end.u32()?), u64::from(end.u32()?));
+    if end.u16()? != 0 || at + len != end_at {
+        return Err(BadArchive::Form("its directory is not at its end"));
+    }
+    if len > MAX_DIRECTORY {
+        return Err(BadArchive::Form("its directory is too large"));
+    }
+    let mut directory = vec![0; usize::try_from(len).unwrap_or_default()];
+    file.read_exact_at(&mut directory, at)?;
+    Ok((at, count, directory))
+}
+
+/// The next record of the directory, and where its entry begins.
+fn entry(records: &mut Fields<'_>) -> Result<(Entry, u64), BadArchive> {
+    let mut record = Fields(records.take(CENTRAL_LEN)?);
+    if record.u32()? != CENTRAL {
+        return Err(BadArchive::Form("its directory is broken"));
+    }
+    // Who made it, and what a reader must know: neither matters.
+    record.take(4)?;
+    let (flags, method) = (record.u16()?, record.u16()?);
+    record.take(4)?;
+    let (crc, packed, unpacked) = (record.u32()?, record.u32()?, record.u32()?);
+    let (name_len, extra_len) = (record.u16()?, record.u16()?);
+    let comment_len = record.u16()?;
+    let disk = record.u16()?;
+    record.take(2)?;
+    let (attributes, start) = (record.u32()?, record.u32()?);
+    let name = text(records.take(name_len.into())?)?;
+    let extra = records.take(extra_len.into())?;
+    records.take(comment_len.into())?;
+
+    if disk != 0 || [packed, unpacked, start].contains(&ELSEWHERE) {
+        return Err(BadArchive::Form("it is ZIP64, or one of several parts"));
+    }
+    if flags & ENCRYPTED != 0 {
+        return Err(BadArchive::Encrypted(name));
+    }
+    let mode = attributes >> 16;
+    let is_folder = match (mode & KIND, name.ends_with('/')) {
+        (KIND_LINK, _) => return Err(BadArchive::Link(name)),
+        (0 | KIND_FOLDER, true) => true,
+        (0 | KIND_FILE, false) if attributes & DOS_FOLDER == 0 => false,
+        _ => return Err(BadArchive::Special(name)),
+    };
+    if is_folder && unpacked != 0 {
+        return Err(BadArchive::Contradiction(name));
+    }
+    let is_deflated = match method {
+        DEFLATED => true,
+        STORED if packed == unpacked => false,
+        STORED => return Err(BadArchive::Contradiction(name)),
+        other => return Err(BadArchive::Method(name, other)),
+    };
+    let entry = Entry {
+        name: match name.strip_suffix('/') {
+            Some(folder) => folder.to_owned(),
+            None => name,
+        },
+        is_folder,
+        is_executable: mode & 0o111 != 0,
+        changed: changed(extra),
+        is_deflated,
+        crc,
+        start: 0,
+        packed: packed.into(),
+        unpacked: unpacked.into(),
+    };
+    Ok((entry, start.into()))
+}
+
+/// Compares an entry with the record before its content; how long that one is.
+fn compare(file: &File, max: u64, start: u64, entry: &Entry) -> Result<u64, BadArchive> {
+    let contradiction = || BadArchive::Contradiction(entry.name.clone());
+    if start + LOCAL_LEN as u64 > max {
+        return Err(contradiction());
+    }
+    let mut bytes = [0; LOCAL_LEN];
+    file.read_exact_at(&mut bytes, start)?;
+    let mut record = Fields(&bytes);
+    let is_local = record.u32()? == LOCAL;
+    record.take(2)?;
+    let (flags, method) = (record.u16()?, record.u16()?);
+    // Time, sum and sizes: those of the directory are the ones that count, and others write theirs behind the content.
+    record.take(16)?;
+    let (name_len, extra_len) = (record.u16()?, record.u16()?);
+    let len = (LOCAL_LEN + usize::from(name_len) + usize::from(extra_len)) as u64;
+    if !is_local || start + len > max {
+        return Err(contradiction());
+    }
+    let mut name = vec![0; name_len.into()];
+    file.read_exact_at(&mut name, start + LOCAL_LEN as u64)?;
+    let is_named_so = match name.strip_suffix(b"/") {
+        Some(folder) => entry.is_folder && folder == entry.name.as_bytes(),
+        None => !entry.is_folder && name == entry.name.as_bytes(),
+    };
+    let is_deflated = method == DEFLATED;
+    if !is_named_so || flags & ENCRYPTED != 0 || is_deflated != entry.is_deflated {
+        return Err(contradiction());
+    }
+    Ok(len)
+}
+
+/// Whether no two entries share bytes, nor one with the directory; else which one does.
+fn apart(mut spans: Vec<(u64, u64, usize)>, directory_at: u64) -> Result<(), usize> {
+    spans.sort_unstable();
+    let mut free = 0;
+    for (start, end, at) in spans {
+        if start < free || end > directory_at {
+            return Err(at);
+        }
+        free = end;
+    }
+    Ok(())
+}
+
+fn text(bytes: &[u8]) -> Result<String, BadArchive> {
+    match str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(BadArchive::Unreadable(
+            String::from_utf8_lossy(bytes).into_owned(),
+        )),
+    }
+}
+
+/// The time of the last change in the extra fields. Fields that make no sense are others' affair.
+fn changed(extra: &[u8]) -> Option<i64> {
+    let mut fields = Fields(extra);
+    loop {
+        let (id, len) = (fields.u16().ok()?, fields.u16().ok()?);
+        let field = fields.take(len.into()).ok()?;
+        if let (TIME_FIELD, [flags, time @ ..]) = (id, field)
+            && flags & 1 == 1
+        {
+            let time: [u8; 4] = time.get(..4)?.try_into().ok()?;
+            return Some(i32::from_le_bytes(time).into());
+        }
+    }
+}
+
+/// The rest of a record.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], BadArchive> {
+        let (field, rest) = self
+            .0
+            .split_at_checked(len)
+            .ok_or(BadArchive::Form("its directory is cut"))?;
+        self.0 = rest;
+        Ok(field)
+    }
+
+    fn u16(&mut self) -> Result<u16, BadArchive> {
+        let field = self.take(2)?;
+        Ok(u16::from_le_bytes([field[0], field[1]]))
+    }
+
+    fn u32(&mut self) -> Result<u32, BadArchive> {
+        let field = self.take(4)?;
+        Ok(u32::from_le_bytes([field[0], field[1], field[2], field[3]]))
+    }
+}

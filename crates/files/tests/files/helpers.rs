@@ -1,0 +1,78 @@
+//! Folders as lists of what is in them, and archives as if they had been received.
+
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use jackfield_files::{Archive, Limits, Offer, Part};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn offer(archive: &[u8], files: u64) -> Offer {
+    Offer::new(archive.len() as u64, sha256(archive), files)
+}
+
+/// An archive as if it had been received, and the folder that it lies in.
+pub(crate) async fn received(bytes: &[u8], files: u64) -> (Archive, TempDir) {
+    let parts = tempfile::tempdir().unwrap();
+    let offer = offer(bytes, files);
+    let mut part = Part::open(parts.path(), &offer, Limits::default())
+        .await
+        .unwrap();
+    part.append(bytes).await.unwrap();
+    (part.finish().await.unwrap(), parts)
+}
+
+/// All that is below a folder: files with their bytes and whether they can be executed, links with where they lead.
+pub(crate) fn tree(folder: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    walk(folder, "", &mut found);
+    found
+}
+
+fn walk(folder: &Path, path: &str, found: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{path}{}", entry.file_name().display());
+        let kind = entry.file_type().unwrap();
+        if kind.is_symlink() {
+            let target = fs::read_link(entry.path()).unwrap();
+            found.insert(name, format!("link to {}", target.display()));
+        } else if kind.is_dir() {
+            walk(&entry.path(), &format!("{name}/"), found);
+            found.insert(name, "folder".to_owned());
+        } else {
+            let mode = entry.metadata().unwrap().permissions().mode();
+            let mark = if mode & 0o100 == 0 { "file" } else { "program" };
+            let content = sha256(&fs::read(entry.path()).unwrap());
+            found.insert(name, format!("{mark} {content}"));
+        }
+    }
+}
+
+pub(crate) fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+/// Bytes that cannot be made smaller.
+pub(crate) fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
+/// A runtime of one's own. When it is dropped, all work that was begun on it has ended.
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().build().unwrap()
+}
