@@ -49,7 +49,8 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     run_to_success(bench)
 }
 
-fn run_to_success(mut command: Command) -> Result<()> {
+/// Runs a command that must end well.
+pub(crate) fn run_to_success(mut command: Command) -> Result<()> {
     let status = command
         .status()
         .with_context(|| format!("`{}` could not be started", shown(&command)))?;

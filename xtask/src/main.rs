@@ -1,13 +1,14 @@
 //! The project's own commands, run as `cargo xtask COMMAND`.
 //!
-//! `test` is the one test command, the same for a contributor and for CI; `bench` measures. This file reads the
-//! arguments and chooses the exit code: 0 all well, 1 something failed, 2 wrong usage. It depends on two small
-//! crates only, because everybody waits for it to compile first.
+//! `test` is the one test command, the same for a contributor and for CI; `bench` measures; `picture` draws the terminal
+//! of the README. This file reads the arguments and chooses the exit code: 0 all well, 1 something failed, 2 wrong usage.
+//! It depends on two small crates only, because everybody waits for it to compile first.
 
 mod bench;
 mod count;
 mod judges;
 mod layers;
+mod picture;
 mod steps;
 mod workspace;
 
@@ -21,6 +22,7 @@ use workspace::Workspace;
 enum Command {
     Test(Selection),
     Bench(Vec<String>),
+    Picture,
     Help,
 }
 
@@ -44,6 +46,9 @@ fn main() -> ExitCode {
         Command::Bench(args) => {
             Workspace::find().and_then(|workspace| bench::run(&workspace, &args).map(|()| true))
         }
+        Command::Picture => {
+            Workspace::find().and_then(|workspace| picture::run(&workspace).map(|()| true))
+        }
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -63,6 +68,11 @@ fn parse(args: &[String]) -> Result<Command, String> {
         "test" if rest.iter().any(|arg| arg == "--help" || arg == "-h") => Ok(Command::Help),
         "test" => selection(rest).map(Command::Test),
         "bench" => Ok(Command::Bench(rest.to_vec())),
+        "picture" if rest.is_empty() => Ok(Command::Picture),
+        "picture" => Err(format!(
+            "`picture` takes no arguments, so not `{}`",
+            rest[0]
+        )),
         "help" | "--help" | "-h" => Ok(Command::Help),
         other => Err(format!("unknown command `{other}`")),
     }
@@ -103,6 +113,7 @@ Usage: cargo xtask COMMAND
 Commands:
   test [--only STEP] [--skip STEP]   run every check and every test; stop at the first step that fails
   bench [ARGS…]                      build for release, measure, write docs/benchmarks.md
+  picture                            record a terminal and write docs/picture.svg
   help                               show this text
 
 Steps of `test`, in order:
@@ -165,6 +176,7 @@ mod tests {
     fn unknown_commands_and_arguments_are_refused() {
         assert!(parsed("tset").is_err());
         assert!(parsed("test --fast").is_err());
+        assert!(parsed("picture now").is_err());
     }
 
     #[test]

@@ -19,13 +19,14 @@ use tokio::time::Instant;
 use self::asks::Asks;
 pub use self::{
     asking::{Asking, Replies, Reply},
+    asks::{Approval, WAITS_FOR_OWNER},
     serving::Serving,
 };
 use crate::{
     chain::Chain,
     clock::{Clock, Stage},
     entry::Entry,
-    event::{Answer, Ask, End, Event, Input, Message},
+    event::{Answer, Ask, End, Event, Input, Json, Message},
     failure::{Failure, Reason},
     files::Files,
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
@@ -34,6 +35,7 @@ use crate::{
     shared::Shared,
     tap::Sight,
     team::seat::{Lineage, Seats},
+    transfers::Offer,
 };
 
 /// Who reads a call's reply.
@@ -300,6 +302,11 @@ impl Call {
         }
         self.close_asks();
         self.input.end((), true);
+        if let End::Done(done) = &end
+            && let Some(offer) = &done.file_transfer_offer
+        {
+            self.note_offer(offer);
+        }
         let told = self.seats.is_some().then(|| end.clone());
         self.reply.end_marked(end, discard, seq);
         // Nothing can be pushed any more: what was, is shown.
@@ -317,6 +324,18 @@ impl Call {
             }
         }
         true
+    }
+
+    /// Whose the offered transfer is has to be known before anybody hears of it. What is no offer that can be meant is
+    /// passed on all the same, but nobody can fetch it through the hub.
+    fn note_offer(&self, offer: &Json) {
+        let Some(offer) = Offer::read(offer.get()) else {
+            tracing::debug!(call = %self.id, agent = %self.target, "an offer of files that cannot be meant");
+            return;
+        };
+        let transfers = &self.shared.transfers;
+        let (agent, called) = (&self.target, &self.addressed);
+        transfers.offered(agent, called, &self.principal, offer, Instant::now());
     }
 
     /// Makes `child` end when this call is cancelled or fails. False if that has happened already.

@@ -139,7 +139,10 @@ fn timeout(text: String) -> Failure {
 }
 
 fn seconds(span: Duration) -> String {
-    format!("{} seconds", span.as_secs())
+    if span.subsec_millis() == 0 {
+        return format!("{} seconds", span.as_secs());
+    }
+    format!("{} ms", span.as_millis())
 }
 
 #[cfg(test)]
@@ -147,6 +150,13 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_limit_is_said_as_it_was_set() {
+        assert_eq!(seconds(120 * SECOND), "120 seconds");
+        assert_eq!(seconds(Duration::from_millis(200)), "200 ms");
+        assert_eq!(seconds(Duration::from_millis(1500)), "1500 ms");
+    }
 
     fn clock(stage: Stage) -> (Clock, Instant) {
         let now = Instant::now();

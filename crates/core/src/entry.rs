@@ -88,6 +88,7 @@ impl Entry {
             share: record.share,
             settings: record.settings,
             link: None,
+            is_away: false,
             lead: None,
             changed_at: Timestamp::now(),
             grace: None,
@@ -147,11 +148,11 @@ impl Entry {
         }
     }
 
-    /// Whether it is attached, or the coordinator of the team that it is.
+    /// Whether it is attached and takes calls, or the coordinator of the team that it is.
     pub fn is_online(&self) -> bool {
         let (has_link, lead) = {
             let state = self.state.lock();
-            (state.link.is_some(), state.lead.clone())
+            (state.takes_calls(), state.lead.clone())
         };
         match lead {
             None => has_link,
@@ -193,7 +194,7 @@ impl Entry {
         let (online, since, open_calls) = match lead {
             Some(lead) => lead,
             None => (
-                state.link.is_some() && !is_team,
+                state.takes_calls() && !is_team,
                 state.changed_at,
                 state.open.len(),
             ),
@@ -217,7 +218,7 @@ impl Entry {
         let state = self.state.lock();
         let calls = state.open.values();
         let calls = calls.filter(|call| call.addressed == *team).count();
-        (state.link.is_some(), state.changed_at, calls)
+        (state.takes_calls(), state.changed_at, calls)
     }
 
     /// What is kept of it.
@@ -286,7 +287,7 @@ impl Entry {
                 return Err(Failure::no_such_agent(self.id.as_str()));
             }
             let taken_up = draft.taken_up.is_some();
-            if state.link.is_none()
+            if !state.takes_calls()
                 && state.grace.is_none()
                 && draft.clock.wait_until.is_none()
                 && !taken_up
@@ -363,7 +364,7 @@ impl Entry {
         if call.is_ended() {
             return true;
         }
-        if let Some(link) = state.link.clone() {
+        if let Some(link) = state.way() {
             call.clock.lock().enter(Stage::Sent, Instant::now());
             match link.deliver(call.serve()) {
                 Ok(()) => return true,
@@ -377,6 +378,20 @@ impl Entry {
             call.finish(End::Failed(Failure::agent_offline()), false);
         }
         false
+    }
+
+    /// Takes back a call that the agent's connection got but could not say to anybody, so that the agent never saw it: it
+    /// waits for the agent, if its caller wants that. False if not.
+    pub(crate) fn take_back(&self, call: &Arc<Call>) -> bool {
+        let mut state = self.state.lock();
+        if call.is_ended() || call.clock.lock().wait_until.is_none() {
+            return false;
+        }
+        call.next_turn();
+        state.set_aside(call);
+        // Whoever keeps it has written that it was sent.
+        self.placed.notify_waiters();
+        true
     }
 
     /// Whether nothing of any call is left here.

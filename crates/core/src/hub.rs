@@ -44,6 +44,7 @@ use crate::{
     task::Tasks,
     team::teams::Teams,
     token::Tokens,
+    transfers::Transfers,
 };
 
 /// How long the store is waited for, besides the grace, when the hub stops.
@@ -130,6 +131,11 @@ impl Hub {
         &self.0.shared.files
     }
 
+    /// The transfers between agents and their callers.
+    pub fn transfers(&self) -> &Transfers {
+        &self.0.shared.transfers
+    }
+
     /// The tokens.
     pub fn tokens(&self) -> &Tokens {
         &self.0.tokens
@@ -203,6 +209,7 @@ impl Hub {
             self.0.store.remove_agent(id.clone())
         };
         self.0.teams.remove(id);
+        self.transfers().forget(id);
         entry.retire();
         Ok(receipt)
     }
@@ -221,6 +228,7 @@ impl Hub {
             return None;
         }
         agents.remove(id);
+        self.transfers().forget(id);
         Some(self.0.store.remove_agent(id.clone()))
     }
 
@@ -279,7 +287,7 @@ impl Hub {
         let call = entry.open(draft)?;
         // `stop` ends all calls that it finds; it may have missed this one.
         if self.is_stopping() {
-            call.finish(End::Failed(stopping()), true);
+            call.finish(End::Failed(stopped()), true);
             return Err(stopping());
         }
         if let Some(parent) = explicit
@@ -356,7 +364,7 @@ impl Hub {
         // Those that wait end first, so that none of them gets its turn when another one ends.
         calls.sort_by_cached_key(|call| call.is_sent());
         for call in calls {
-            call.finish(End::Failed(stopping()), true);
+            call.finish(End::Failed(stopped()), true);
         }
         self.0.tasks.stop(grace + STOP_WRITES).await;
         let entries: Vec<_> = self.0.agents.read().values().cloned().collect();
@@ -373,10 +381,19 @@ impl Hub {
     }
 }
 
+/// Why nothing new is taken.
 pub(crate) fn stopping() -> Failure {
     Failure::new(
         Reason::Stopping,
         "the hub is stopping; try again in a moment",
+    )
+}
+
+/// How calls end that the hub does not wait for any longer. It may be read when the hub is up again.
+pub(crate) fn stopped() -> Failure {
+    Failure::new(
+        Reason::Stopping,
+        "the hub was stopped before the call was over; call again",
     )
 }
 

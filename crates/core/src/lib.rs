@@ -28,4 +28,5 @@ pub mod tap;
 pub mod task;
 pub mod team;
 pub mod token;
+pub mod transfers;
 pub mod units;

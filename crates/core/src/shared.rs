@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::{
     budget::Budget, call::Call, files::Files, id::CallId, limits::Limits, metrics::Metrics,
-    tap::Taps,
+    tap::Taps, transfers::Transfers,
 };
 
 /// Shared by the hub and its calls. Call ids are ours, so that a fast hash is safe for them.
@@ -23,6 +23,8 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     /// The files that have a link.
     pub files: Arc<Files>,
+    /// The transfers between agents and their callers.
+    pub transfers: Transfers,
     pub(crate) calls: Mutex<HashMap<CallId, Arc<Call>, FxBuildHasher>>,
 }
 
@@ -34,6 +36,7 @@ impl Shared {
             taps: Arc::new(Taps::new(&limits, metrics.clone())),
             metrics,
             files: Arc::new(Files::new(&limits)),
+            transfers: Transfers::default(),
             calls: Mutex::default(),
             limits,
         }

@@ -28,7 +28,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::{
     callbacks, cards,
     config::{Config, RemoteConfig, TeamConfig},
-    files, platform, ws,
+    files, platform, signpost, ws,
 };
 
 /// How long open connections are given once all calls have ended.
@@ -100,6 +100,7 @@ pub async fn start(config: &Config) -> Result<Running> {
     )
     .await
     .context("cannot start the remote agents")?;
+    remotes.belong_to(&a2a);
     #[cfg(feature = "p2p")]
     let p2p = crate::p2p::open(config, addr, &hub, &store, &gatekeeper, &outbound, &tasks).await?;
     let doors = Doors {
@@ -201,6 +202,7 @@ fn router(
         bridge: doors.bridge.clone(),
     });
     let (relay, relay_api) = jackfield_bridge::router(doors.bridge.clone());
+    let (files, files_api) = jackfield_bridge::files_router(doors.bridge.clone());
     let a2a = jackfield_a2a::router(doors.a2a.clone());
     let (own, mut api) = jackfield_own::router(OwnState {
         hub: hub.clone(),
@@ -217,9 +219,11 @@ fn router(
         tasks: tasks.clone(),
     });
     api.merge(relay_api);
+    api.merge(files_api);
     api.merge(remotes_api);
     api.merge(teams_api);
     let routes = sockets.merge(relay).merge(a2a).merge(own).merge(remotes);
+    let routes = routes.merge(files);
     #[cfg(feature = "p2p")]
     let routes = match doors.p2p.as_ref().map(P2p::router) {
         Some((registry, registry_api)) => {
@@ -240,7 +244,7 @@ fn router(
         routes.merge(mcp)
     };
     let api = jackfield_own::openapi_route(gatekeeper.clone(), api);
-    let routes = routes.merge(teams).merge(api);
+    let routes = routes.merge(teams).merge(api).fallback(signpost::nowhere);
     Ok(routes.layer(Guard::new(rules)))
 }
 

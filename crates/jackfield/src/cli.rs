@@ -3,7 +3,7 @@
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::{cmd, exit};
 
@@ -16,7 +16,7 @@ const LAST_THREADS: Duration = Duration::from_millis(200);
     name = "jackfield",
     version,
     propagate_version = true,
-    after_help = "First steps: `jackfield serve` in one terminal, `jackfield ls` in another."
+    after_help = "A first look: `jackfield demo`.\nFirst steps: `jackfield serve` in one terminal, `jackfield ls` in another."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -27,6 +27,8 @@ pub struct Cli {
 enum Command {
     /// Start a hub (this machine only until --listen says otherwise)
     Serve(cmd::serve::Serve),
+    /// Start a hub in a temporary folder, with an agent on every protocol, to look around
+    Demo(cmd::demo::Demo),
     /// Bring an agent of this machine to a hub: claude, acp, exec, http, openai, a2a
     Connect(Box<cmd::connect::Connect>),
     /// Agents: door, state, skills
@@ -70,6 +72,7 @@ impl Command {
     async fn run(self) -> Result<ExitCode> {
         match self {
             Self::Serve(serve) => serve.run().await,
+            Self::Demo(demo) => demo.run().await,
             Self::Connect(connect) => connect.run().await,
             Self::Ls(ls) => ls.run().await,
             Self::Show(show) => show.run().await,
@@ -110,5 +113,37 @@ pub(crate) fn main() -> ExitCode {
     };
     let result = runtime.block_on(cli.command.run());
     runtime.shutdown_timeout(LAST_THREADS);
-    result.unwrap_or_else(|error| exit::explain(&error))
+    result.unwrap_or_else(|error| exit::explain(&error, &typed(std::env::args().skip(1))))
+}
+
+/// Which command was typed, as `help` takes it.
+fn typed(args: impl Iterator<Item = String>) -> String {
+    let mut command = &Cli::command();
+    let mut words = Vec::new();
+    for arg in args {
+        if let Some(found) = command.find_subcommand(&arg) {
+            command = found;
+            words.push(arg);
+        } else if !arg.starts_with('-') {
+            break;
+        }
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_told_from_its_arguments() {
+        for (line, command) in [
+            ("call bob hi", "call"),
+            ("task answer 1 q task", "task answer"),
+            ("ls --json", "ls"),
+        ] {
+            let args = line.split(' ').map(str::to_owned);
+            assert_eq!(typed(args), command);
+        }
+    }
 }

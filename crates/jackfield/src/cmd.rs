@@ -6,6 +6,7 @@ pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod connect;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod invite;
 pub(crate) mod ls;

@@ -88,6 +88,14 @@ impl Stop {
         }
     }
 
+    /// The same with what was typed, or found out, in the place of the word that stands for it: AGENT, TASK, COMMAND.
+    pub(crate) fn naming(mut self, word: &str, name: &str) -> Self {
+        if !name.is_empty() {
+            self.next = self.next.map(|next| next.replace(word, name));
+        }
+        self
+    }
+
     /// What the hub said, or that it said nothing.
     pub(crate) fn from_hub(error: &Error, about: About) -> Self {
         let (code, next) = verdict(error, about);
@@ -123,6 +131,10 @@ fn root(error: &Error) -> Option<String> {
 pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
     match error {
         Error::Address(_) => (Code::Usage, "give one with --hub URL, or set JACKFIELD_HUB"),
+        Error::Unreachable { source, .. } if answers(&**source) => (
+            Code::Missing,
+            "something answers there, but not as a hub does; a hub's libp2p port is one above its own (--hub URL names a hub)",
+        ),
         Error::Unreachable { .. } => (
             Code::Missing,
             "start one with: jackfield serve (or name another with --hub URL)",
@@ -142,10 +154,25 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
             Code::Failed,
             "is it a Jackfield hub? jackfield doctor looks into it",
         ),
+        Error::Failed { code, message } if code == "timeout" && message.starts_with(UNANSWERED) => {
+            (
+                Code::Timeout,
+                "a call with --detach waits a day for the answer; jackfield task wait prints the command that gives it",
+            )
+        }
         Error::Refused { code, .. } | Error::Failed { code, .. } => {
             of_reason(&Reason::from_name(code), about)
         }
     }
+}
+
+/// How the hub says that a question or an approval was waited for in vain.
+const UNANSWERED: &str = "nobody answered";
+
+/// Whether somebody took the connection and then did not speak HTTP.
+fn answers(error: &(dyn std::error::Error + 'static)) -> bool {
+    let error = error.downcast_ref::<reqwest::Error>();
+    error.is_some_and(|error| error.is_request() && !error.is_connect() && !error.is_timeout())
 }
 
 const TOKEN: &str = "an admin makes a token with: jackfield token create; show it with --token-file FILE or JACKFIELD_TOKEN";
@@ -264,7 +291,8 @@ fn of_handoff(reason: &Reason) -> (Code, &'static str) {
 }
 
 /// Says what went wrong and returns the code for it. A reader that went away (`| head`) is nothing wrong.
-pub(crate) fn explain(error: &anyhow::Error) -> ExitCode {
+/// `command` is what was typed, as `help` takes it.
+pub(crate) fn explain(error: &anyhow::Error, command: &str) -> ExitCode {
     // Only our own output: a broken connection to the hub is something wrong, and is wrapped in an error of its own.
     let output = error.downcast_ref::<io::Error>();
     if output.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
@@ -283,7 +311,10 @@ pub(crate) fn explain(error: &anyhow::Error) -> ExitCode {
     let Some(stop) = stop else {
         return Code::Failed.into();
     };
-    crate::output::chat(&format!("jackfield: {stop}"));
+    let told = stop
+        .to_string()
+        .replace("help COMMAND", &format!("help {command}"));
+    crate::output::chat(&format!("jackfield: {told}"));
     stop.code.into()
 }
 
@@ -334,6 +365,24 @@ mod tests {
         assert!(next(About::Task).contains("task ls"));
         assert!(next(About::Team).contains("team ls"));
         assert!(next(About::Token).contains("token ls"));
+    }
+
+    #[test]
+    fn what_was_typed_stands_where_a_word_stood_for_it() {
+        let stop = Stop::from_hub(&failed("quota"), About::Agent);
+        let next = stop.naming("AGENT", "bob").next.unwrap();
+        assert!(next.contains("jackfield watch bob --raw"), "{next}");
+    }
+
+    #[test]
+    fn an_approval_that_nobody_gave_names_the_remedy() {
+        let error = Error::Failed {
+            code: "timeout".to_owned(),
+            message: "nobody answered the agent's question within 600 seconds".to_owned(),
+        };
+        let (code, next) = verdict(&error, About::Agent);
+        assert_eq!(code, Code::Timeout);
+        assert!(next.contains("--detach") && next.contains("task wait"));
     }
 
     #[test]

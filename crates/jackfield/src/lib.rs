@@ -9,6 +9,7 @@ pub mod cli;
 mod client;
 mod cmd;
 pub mod config;
+mod demo;
 mod exit;
 mod files;
 mod output;
@@ -18,6 +19,7 @@ mod platform;
 mod prompt;
 mod reply;
 mod sessions;
+mod signpost;
 mod telemetry;
 mod ws;
 

@@ -1,4 +1,4 @@
-//! What the bridge's relay API needs of the operator: the platform's secrets and how it is called back.
+//! What the bridge's door needs of the operator: the platform's secrets, how it is called back, and rules for files.
 
 use std::{env, fs, io, path::Path};
 
@@ -36,6 +36,7 @@ pub(crate) fn platform(config: &Config, outbound: Outbound) -> Result<Platform> 
             base: config.callback_base.clone(),
             trusted_origins: config.callback_trusted_origins.clone(),
         }),
+        files: config.files.rules(),
     })
 }
 

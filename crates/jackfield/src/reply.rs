@@ -6,7 +6,9 @@ mod page;
 
 use anyhow::Result;
 use http::Method;
-use jackfield_sdk::{CallStream, Done, Error, Event, Hub, RawEvent, encode};
+use jackfield_core::call::WAITS_FOR_OWNER;
+use jackfield_sdk::{CallStream, Chunk, Done, Error, Event, Hub, RawEvent, encode};
+use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::asks::Asks;
@@ -94,10 +96,13 @@ impl Reading<'_> {
             Event::Ask(ask) => {
                 if !self.json && (!self.from_log || self.is_open(stream, &ask).await?) {
                     page.end()?;
-                    if !asks.ask(ask.clone()) {
-                        return Err(self.nobody_to_ask(stream, &ask).into());
-                    }
+                    self.put(&ask, stream, asks)?;
                 }
+            }
+            Event::Chunk(chunk) if !self.json && waits_for_owner(&chunk) => {
+                page.chunk(&chunk)?;
+                page.end()?;
+                self.approvals(stream, asks).await?;
             }
             Event::Done(done) => {
                 if !self.json {
@@ -114,47 +119,81 @@ impl Reading<'_> {
         Ok(None)
     }
 
-    /// Whether a question of the log still waits for us.
-    async fn is_open(&self, stream: &CallStream, ask: &serde_json::Value) -> Result<bool> {
+    /// The call as it stands.
+    async fn call(&self, stream: &CallStream) -> Result<Value> {
         let path = format!("/v1/calls/{}", encode(&stream.started().id));
-        let task = client::get(self.hub, &path, About::Task).await?;
-        let open = task["asks"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        Ok(open.iter().any(|open| open["id"] == ask["id"]))
+        client::get(self.hub, &path, About::Task).await
+    }
+
+    /// Whether a question of the log still waits for us.
+    async fn is_open(&self, stream: &CallStream, ask: &Value) -> Result<bool> {
+        let call = self.call(stream).await?;
+        let mut open = output::items(&call, "asks").iter();
+        Ok(open.any(|open| open["id"] == ask["id"]))
+    }
+
+    /// Puts a question to the person at the terminal. Where there is none, an approval of a live call is waited for, since
+    /// somebody may give it elsewhere; a question for words is only ours to answer.
+    fn put(&self, ask: &Value, stream: &CallStream, asks: &mut Asks) -> Result<()> {
+        if asks.ask(ask.clone()) {
+            return Ok(());
+        }
+        if is_approval(ask) && !self.from_log {
+            output::chat(&format!("{}\n{}", asked(ask), self.how(stream, ask)));
+            return Ok(());
+        }
+        Err(self.nobody_to_ask(stream, ask).into())
+    }
+
+    /// The call waits for approvals: those that are ours to give are asked here, of the others it is said whose they are.
+    async fn approvals(&self, stream: &CallStream, asks: &mut Asks) -> Result<()> {
+        let call = self.call(stream).await?;
+        let ours = output::items(&call, "asks");
+        for ask in ours.iter().filter(|ask| is_approval(ask)) {
+            if asks.is_new(ask) {
+                self.put(ask, stream, asks)?;
+            }
+        }
+        for approval in output::items(&call, "approvals") {
+            let id = &approval["ask_id"];
+            let ask = json!({"id": id, "kind": "approval"});
+            if ours.iter().any(|ask| ask["id"] == *id) || !asks.is_new(&ask) {
+                continue;
+            }
+            let owner = output::clean(output::text(approval, "owner"));
+            let text = format!("{owner} must approve this before it goes on");
+            let how = self.how(stream, &ask);
+            if self.from_log {
+                return Err(Stop::new(Code::Failed, text, how).into());
+            }
+            output::chat(&format!("{text}\n{how}"));
+        }
+        Ok(())
+    }
+
+    /// The command that answers a question.
+    fn how(&self, stream: &CallStream, ask: &Value) -> String {
+        let started = stream.started();
+        let id = started.task.as_deref().unwrap_or(&started.id);
+        asks::command(id, ask, &self.flags)
     }
 
     /// Nobody is at the terminal: say how somebody can answer.
-    fn nobody_to_ask(&self, stream: &CallStream, ask: &serde_json::Value) -> Stop {
-        let started = stream.started();
-        let (id, flags) = (output::clean(output::text(ask, "id")), &self.flags);
-        let how = if output::text(ask, "kind") == "approval" {
-            "--approve"
-        } else {
-            "TEXT"
-        };
-        let text = format!(
-            "the agent asks: {}",
-            output::clean(output::text(ask, "text"))
-        );
-        let next = match &started.task {
+    fn nobody_to_ask(&self, stream: &CallStream, ask: &Value) -> Stop {
+        let next = match &stream.started().task {
             Some(task) => format!(
-                "answer with: jackfield task answer {task} {id} {how}{flags}\nthen go on with: jackfield task wait {task}{flags}"
+                "{}\nthen go on with: jackfield task wait {task}{}",
+                self.how(stream, ask),
+                self.flags
             ),
-            None => "nobody is here to answer, so the call is cancelled; call from a terminal, or with --detach and then \
-                     jackfield task answer TASK ASK_ID TEXT"
+            None => "nobody is here to answer, so the call is cancelled; call from a terminal, or with --detach: \
+                     jackfield task wait then prints the jackfield task answer that is needed"
                 .to_owned(),
         };
-        Stop::new(Code::Failed, text, next)
+        Stop::new(Code::Failed, asked(ask), next)
     }
 
-    async fn answer(
-        &self,
-        stream: &CallStream,
-        ask: &serde_json::Value,
-        line: Option<String>,
-    ) -> Result<()> {
+    async fn answer(&self, stream: &CallStream, ask: &Value, line: Option<String>) -> Result<()> {
         let Some(line) = line else {
             return Err(self.nobody_to_ask(stream, ask).into());
         };
@@ -173,14 +212,33 @@ impl Reading<'_> {
     }
 }
 
-/// The exit code of a reply, or the error to end with.
-pub(crate) fn code(outcome: Outcome, agent_next: &str) -> Result<Code> {
+/// Whether a status says that an approval is waited for. The hub is asked for which, so that an agent that says the same
+/// of itself does no harm.
+fn waits_for_owner(chunk: &Chunk) -> bool {
+    chunk.kind == "status" && chunk.text.starts_with(WAITS_FOR_OWNER)
+}
+
+fn is_approval(ask: &Value) -> bool {
+    output::text(ask, "kind") == "approval"
+}
+
+/// What the agent asks, as a sentence.
+fn asked(ask: &Value) -> String {
+    format!(
+        "the agent asks: {}",
+        output::clean(output::text(ask, "text"))
+    )
+}
+
+/// The exit code of a reply, or the error to end with; `agent` is who was called, if it is known.
+pub(crate) fn code(outcome: Outcome, agent: &str, agent_next: &str) -> Result<Code> {
+    let named = |stop: Stop| stop.naming("AGENT", agent);
     match outcome {
-        Outcome::Done(done) if done.state == "rejected" => Err(Stop::new(
+        Outcome::Done(done) if done.state == "rejected" => Err(named(Stop::new(
             Code::Agent,
             "the agent refused to do it",
             "its answer may say why; jackfield show AGENT tells what it can do",
-        )
+        ))
         .into()),
         Outcome::Done(done) => {
             if done.state == "input_required" {
@@ -188,7 +246,7 @@ pub(crate) fn code(outcome: Outcome, agent_next: &str) -> Result<Code> {
             }
             Ok(Code::Ok)
         }
-        Outcome::Failed(error) => Err(Stop::from_hub(&error, About::Agent).into()),
+        Outcome::Failed(error) => Err(named(Stop::from_hub(&error, About::Agent)).into()),
         Outcome::Nothing => Err(Stop::new(
             Code::Failed,
             "the stream ended without an end",

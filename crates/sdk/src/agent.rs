@@ -9,6 +9,7 @@ mod output;
 mod peer;
 mod profile;
 mod reply;
+mod signal;
 mod work;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
@@ -21,6 +22,7 @@ pub use self::{
     peer::{Peer, PeerCall, PeerCallBuilder},
     profile::{Extension, Skill},
     reply::{Reply, ReplyError},
+    signal::{Signal, SignalError, Signaller},
 };
 pub(crate) use self::{
     ask::{Ask, AskKind, Heard},
@@ -28,6 +30,7 @@ pub(crate) use self::{
     peer::{Calling, Feed, Looking},
     profile::Profile,
     reply::Abilities,
+    signal::Signals,
     work::Work,
 };
 use crate::{Address, Backoff, Error, HandlerError, bridge};
@@ -37,6 +40,7 @@ const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 
 type Handled = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
 type Handler = Arc<dyn Fn(Message, Reply) -> Handled + Send + Sync>;
+type SignalHandler = Arc<dyn Fn(Signal, Signaller) + Send + Sync>;
 type CutListener = Arc<dyn Fn(&Error, Duration) + Send + Sync>;
 
 /// An agent. Give it [`on_message`](Agent::on_message) and [`run`](Agent::run) it.
@@ -48,6 +52,7 @@ pub struct Agent {
     pub(crate) agent_type: Option<String>,
     pub(crate) profile: Profile,
     handler: Option<Handler>,
+    signals: Option<SignalHandler>,
     cut: Option<CutListener>,
     address: Option<Address>,
     backoff: Backoff,
@@ -72,6 +77,7 @@ impl Agent {
             agent_type: None,
             profile: Profile::default(),
             handler: None,
+            signals: None,
             cut: None,
             address: None,
             backoff: Backoff::new(WAITS.0, WAITS.1),
@@ -167,6 +173,27 @@ impl Agent {
             Box::pin(handler(message, reply))
         }));
         self
+    }
+
+    /// Who hears what callers say about transfers of files ([`Reply::offer_files`]), and answers by the signaller, then or
+    /// later. It is called on the agent's connection, so it hands the work to somebody else and returns at once. Only agents
+    /// that [`run`](Self::run) hear signals: in a hub of the same process, and over A2A, there are none.
+    pub fn on_signal(
+        mut self,
+        handler: impl Fn(Signal, Signaller) + Send + Sync + 'static,
+    ) -> Self {
+        self.signals = Some(Arc::new(handler));
+        self
+    }
+
+    pub(crate) fn hear(&self, signal: Signal, signaller: Signaller) {
+        let Some(handler) = &self.signals else {
+            return;
+        };
+        let heard = std::panic::AssertUnwindSafe(|| handler(signal, signaller));
+        if std::panic::catch_unwind(heard).is_err() {
+            tracing::error!(agent = %self.id, "the handler of signals panicked");
+        }
     }
 
     /// Attaches to the hub and answers until the hub ends it for good (replaced, revoked, refused); connects again

@@ -4,6 +4,7 @@ mod call;
 mod event;
 mod place;
 mod stream;
+mod transfer;
 
 use std::time::Duration;
 
@@ -11,10 +12,12 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+pub(crate) use self::event::OFFER;
 pub use self::{
     call::{CallBuilder, CallStream},
     event::{Chunk, Done, Event, Started},
     stream::{EventStream, RawEvent},
+    transfer::{Announced, Content, Said, SaidSignal, Transfer},
 };
 use crate::{Address, Backoff, Error};
 
@@ -22,6 +25,10 @@ use crate::{Address, Backoff, Error};
 const ATTEMPTS: u32 = 4;
 /// The hub says something on an open stream more often than this; silence means that it is gone.
 const SILENCE: Duration = Duration::from_secs(75);
+
+/// How often a connection on which only we speak is proved. The hub ends what stands still; one that is gone is noticed
+/// by this.
+const KEEPALIVE: Duration = Duration::from_secs(20);
 
 /// How long a connection is kept for the next request. The hub closes idle ones after 10 s, and a request that meets the
 /// close is lost without anybody knowing whether it was heard.
@@ -32,6 +39,8 @@ const IDLE: Duration = Duration::from_secs(5);
 pub struct Hub {
     address: Address,
     client: reqwest::Client,
+    /// For bodies that take their time: nothing is heard until they are through.
+    sender: reqwest::Client,
 }
 
 /// What the hub says of an agent.
@@ -67,17 +76,18 @@ impl Hub {
     /// The hub at this address.
     pub fn new(address: Address) -> Result<Self, Error> {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
-        let client = reqwest::Client::builder()
-            .connect_timeout(Duration::from_secs(10))
-            .read_timeout(SILENCE)
-            .pool_idle_timeout(IDLE)
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| Error::Unreachable {
-                url: address.base().to_owned(),
-                source: error.into(),
-            })?;
-        Ok(Self { address, client })
+        let unusable = |error: reqwest::Error| Error::Unreachable {
+            url: address.base().to_owned(),
+            source: error.into(),
+        };
+        let client = http().read_timeout(SILENCE).build().map_err(unusable)?;
+        let sender = http().tcp_keepalive(KEEPALIVE).build();
+        let sender = sender.map_err(unusable)?;
+        Ok(Self {
+            address,
+            client,
+            sender,
+        })
     }
 
     /// The hub that the environment names, or the one on this machine.
@@ -161,9 +171,11 @@ impl Hub {
 
     /// A request to a path that shows the token, for what this client has no words for.
     pub fn builder(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self
-            .client
-            .request(method, format!("{}{path}", self.address.base()));
+        self.builder_by(&self.client, method, path)
+    }
+
+    fn builder_by(&self, client: &reqwest::Client, method: Method, path: &str) -> RequestBuilder {
+        let request = client.request(method, format!("{}{path}", self.address.base()));
         match self.address.token() {
             Some(token) => request.bearer_auth(token),
             None => request,
@@ -182,6 +194,13 @@ impl Hub {
         let status = response.status();
         Err(refused(status, &response.text().await.unwrap_or_default()))
     }
+}
+
+fn http() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(Duration::from_secs(10))
+        .pool_idle_timeout(IDLE)
+        .redirect(reqwest::redirect::Policy::none())
 }
 
 /// An id as it may stand in a path or a query.

@@ -118,6 +118,7 @@ mod hub;
 #[cfg(feature = "in-process")]
 mod in_process;
 mod member;
+mod offer;
 mod part;
 mod stop;
 mod team;
@@ -129,15 +130,17 @@ pub use self::{
     address::Address,
     agent::{
         Agent, Answer, Approval, Artifact, Extension, Failure, Message, Peer, PeerCall,
-        PeerCallBuilder, PendingApproval, Question, Reply, ReplyError, Skill,
+        PeerCallBuilder, PendingApproval, Question, Reply, ReplyError, Signal, SignalError,
+        Signaller, Skill,
     },
     backoff::Backoff,
     error::Error,
     hub::{
-        AgentInfo, CallBuilder, CallStream, Chunk, Done, Event, EventStream, Hub, RawEvent,
-        Started, encode,
+        AgentInfo, Announced, CallBuilder, CallStream, Chunk, Content, Done, Event, EventStream,
+        Hub, RawEvent, Said, SaidSignal, Started, Transfer, encode,
     },
     member::MemberCall,
+    offer::FileOffer,
     part::{File, FileSource, Part},
     stop::told_to_stop,
     team::{Members, Team},

@@ -28,6 +28,10 @@ pub use uplink::{List, Register, Relay, RelayKind, Uplink, parse, parse_with};
 /// How large the text of one chunk may be, in bytes of the frame: beyond it a sender should have streamed.
 pub const MAX_CHUNK: usize = 1024 * 1024;
 
+/// What the address of a call begins with, to which the agent that is called by another protocol replies. No agent may be
+/// called so.
+pub const CALL_PREFIX: &str = "call:";
+
 /// How many characters of a peer's own words an error repeats: a whole agent id, but not a whole frame.
 const MAX_ECHO: usize = 128;
 
@@ -79,7 +83,7 @@ pub struct Malformed {
     pub to: Option<Box<str>>,
     /// The frame's `stream_id`, if it could be read.
     pub stream_id: Option<Box<str>>,
-    /// The frame's `request_id`, if it could be read at the top level.
+    /// The frame's `request_id`, if it could be read, at the top level or in the payload.
     pub request_id: Option<Box<str>>,
 }
 

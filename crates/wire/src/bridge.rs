@@ -28,12 +28,6 @@ pub use uplink::{Uplink, parse};
 /// The version our own agents speak, and the one that refusals name.
 pub const VERSION: u32 = 2;
 
-/// The close code of a connection whose agent connected again elsewhere.
-pub const CLOSE_REPLACED: u16 = 4001;
-
-/// The close code of a connection whose token was revoked.
-pub const CLOSE_TOKEN_REVOKED: u16 = 4002;
-
 /// How large the text of one chunk may be, in bytes of the frame: beyond it an agent should have streamed.
 pub const MAX_CHUNK: usize = 1024 * 1024;
 
@@ -157,6 +151,9 @@ pub fn is_safe_client_id(id: &str) -> bool {
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
 }
+
+/// What [`is_safe_client_id`] asks for, as the end of a sentence.
+pub const SAFE_CLIENT_ID: &str = "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot";
 
 /// Whether `id` has the form of a UUID: hex digits in groups of 8-4-4-4-12, of either case and any version.
 pub fn is_uuid(id: &str) -> bool {

@@ -36,7 +36,7 @@ pub use envelope::write_envelope;
 pub use event::MemberEvent;
 pub use fault::{Fault, code};
 pub use flatten::{flatten, flatten_single};
-pub use frame::{connected_agent, connected_team, error, gap, snapshot_agent_status};
+pub use frame::{accepted, connected_agent, connected_team, error, gap, snapshot_agent_status};
 pub use outgoing::{Node, Outgoing, Source, Stamp};
 pub use publish::{Published, Said, read_envelopes};
 pub use segment::{Metadata, Segment, SegmentKind};

@@ -12,10 +12,25 @@ use super::Call;
 use crate::{
     event::{Answer, Ask, AskKind, Chunk, Event, Input},
     failure::{Failure, Reason},
+    id::Owner,
     limits::Limits,
     pipe::Pushed,
     principal::Principal,
 };
+
+/// How a call says to its caller that it waits for an approval that is somebody else's to give.
+pub const WAITS_FOR_OWNER: &str = "waiting for the owner of ";
+
+/// An approval that a call waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// The id of the question.
+    pub ask: String,
+    /// Whose it is to give: the owner of the asking agent.
+    pub owner: Owner,
+    /// The tool that needs it.
+    pub tool: Option<String>,
+}
 
 /// The open questions of a call, and the last ones that were answered; both bounded by `asks_per_call`.
 #[derive(Debug, Default)]
@@ -96,7 +111,7 @@ impl Call {
         } else {
             let what = ask.tool_name.as_deref().unwrap_or("a step");
             Event::Chunk(Chunk::status(format!(
-                "waiting for the owner of {} to approve {what}",
+                "{WAITS_FOR_OWNER}{} to approve {what}",
                 self.target
             )))
         };
@@ -213,6 +228,13 @@ impl Call {
                 "field \"approved\" must be true or false for an approval",
             ));
         }
+        let has_words = answer.content.is_some() || !answer.parts.is_empty();
+        if open.ask.kind == AskKind::Input && !has_words {
+            return Err(Failure::new(
+                Reason::Invalid,
+                "field \"content\" is needed: the agent asks for words, not for an approval",
+            ));
+        }
         let answered = asks.open.remove(ask_id);
         asks.remember(ask_id.to_owned(), answer.clone(), &self.shared.limits);
         // The oldest that is left decides when nobody answers any more.
@@ -247,6 +269,22 @@ impl Call {
             .filter(|open| may(open))
             .map(|open| open.ask.clone())
             .collect()
+    }
+
+    /// The approvals that it waits for, whoever may give them.
+    pub fn approvals(&self) -> Vec<Approval> {
+        let asks = self.asks.lock();
+        let open = asks.open.values().map(|open| &open.ask);
+        let mut approvals: Vec<_> = open
+            .filter(|ask| ask.kind == AskKind::Approval)
+            .map(|ask| Approval {
+                ask: ask.id.clone(),
+                owner: self.entry.owner().clone(),
+                tool: ask.tool_name.clone(),
+            })
+            .collect();
+        approvals.sort_by(|one, other| one.ask.cmp(&other.ask));
+        approvals
     }
 
     pub(super) fn close_asks(&self) {

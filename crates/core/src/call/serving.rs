@@ -182,6 +182,19 @@ impl Serving {
         self.is_current() && self.call.finish_numbered(end, false, seq)
     }
 
+    /// The agent could not be reached, so that it never saw the call: the call waits for it, if its caller wants that. Gives
+    /// itself back if not.
+    pub fn give_back(mut self) -> Result<(), Self> {
+        // Before it may go out again.
+        let was_written = self.call.written.swap(false, Ordering::Relaxed);
+        if !self.is_current() || !self.call.entry.take_back(&self.call) {
+            self.call.written.store(was_written, Ordering::Relaxed);
+            return Err(self);
+        }
+        self.armed = false;
+        Ok(())
+    }
+
     /// The connection could not take it, so that the agent never saw the call: it may be handed over again.
     pub(crate) fn undo(mut self) {
         self.armed = false;

@@ -51,8 +51,10 @@ impl Entry {
             let changed =
                 state.profile != profile || state.door != link.door() || state.resume != resume;
             self.generation.fetch_add(1, Ordering::AcqRel);
+            let was_online = state.takes_calls();
             let old = state.link.replace(link.clone());
-            if old.is_some() {
+            state.is_away = false;
+            if was_online {
                 if !resumes {
                     state.replaced.push_back(now);
                 }
@@ -93,11 +95,7 @@ impl Entry {
         for call in lost {
             call.finish(End::Failed(call.lost()), false);
         }
-        if self.shared.taps.are_watched() {
-            self.shared
-                .taps
-                .see(&self.id, &self.owner, None, Sight::Online(link.door()));
-        }
+        self.show(Sight::Online(link.door()));
         Ok(taken)
     }
 
@@ -118,16 +116,21 @@ impl Entry {
 
     /// A connection is gone. Harmless if a newer one has taken over. With `resumable`, open calls wait for the grace.
     pub(crate) fn leave(&self, link: &Arc<dyn Link>, resumable: bool) -> bool {
+        let was_online;
         let lost = {
             let mut state = self.state.lock();
             if !state.is_held_by(link) {
                 return false;
             }
+            was_online = state.takes_calls();
             state.link = None;
+            state.is_away = false;
             state.is_resumable = false;
-            state.changed_at = Timestamp::now();
             self.generation.fetch_add(1, Ordering::AcqRel);
-            self.shared.metrics.agent_online(-1);
+            if was_online {
+                state.changed_at = Timestamp::now();
+                self.shared.metrics.agent_online(-1);
+            }
             if resumable {
                 state.grace = Some(Instant::now() + self.shared.limits.resume_grace.0);
                 // The connection may drop what it holds without ending the calls.
@@ -142,33 +145,66 @@ impl Entry {
         for call in lost {
             call.finish(End::Failed(call.lost()), false);
         }
-        if self.shared.taps.are_watched() {
-            self.shared
-                .taps
-                .see(&self.id, &self.owner, None, Sight::Offline);
+        if was_online {
+            self.show(Sight::Offline);
         }
         true
     }
 
+    /// A connection can say nothing to its agent for now, or can again. Meanwhile it keeps the calls that it has, but the
+    /// agent counts as offline, and other calls wait for it or are refused. Saying it again sends those that wait.
+    pub(crate) fn set_away(&self, link: &Arc<dyn Link>, is_away: bool) {
+        let mut undelivered = Vec::new();
+        {
+            let mut state = self.state.lock();
+            if !state.is_held_by(link) {
+                return;
+            }
+            let has_changed = std::mem::replace(&mut state.is_away, is_away) != is_away;
+            if has_changed {
+                state.changed_at = Timestamp::now();
+                let change = if is_away { -1 } else { 1 };
+                self.shared.metrics.agent_online(change);
+                self.show(match is_away {
+                    true => Sight::Offline,
+                    false => Sight::Online(link.door()),
+                });
+            }
+            if !is_away {
+                for call in std::mem::take(&mut state.waiting) {
+                    state.dispatch(&call, &self.placed, &mut undelivered);
+                }
+            }
+        }
+        drop(undelivered);
+    }
+
+    fn show(&self, sight: Sight) {
+        let taps = &self.shared.taps;
+        if taps.are_watched() {
+            taps.see(&self.id, &self.owner, None, sight);
+        }
+    }
+
     /// The agent is forgotten: its connection is told to go, and nothing waits for it any more.
     pub(crate) fn retire(&self) {
-        let (link, lost) = {
+        let (link, was_online, lost) = {
             let mut state = self.state.lock();
             // It may have been forgotten before.
             self.retired.set(()).ok();
             state.grace = None;
             self.generation.fetch_add(1, Ordering::AcqRel);
             let lost: Vec<_> = state.open.values().cloned().collect();
-            (state.link.take(), lost)
+            let was_online = state.takes_calls();
+            state.is_away = false;
+            (state.link.take(), was_online, lost)
         };
         if let Some(link) = link {
-            self.shared.metrics.agent_online(-1);
             link.close(Closing::Revoked);
-            if self.shared.taps.are_watched() {
-                self.shared
-                    .taps
-                    .see(&self.id, &self.owner, None, Sight::Offline);
-            }
+        }
+        if was_online {
+            self.shared.metrics.agent_online(-1);
+            self.show(Sight::Offline);
         }
         for call in lost {
             call.finish(End::Failed(call.lost()), false);

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) share: Share,
     pub(super) settings: Settings,
     pub(super) link: Option<Arc<dyn Link>>,
+    /// Whether the link only holds the calls that it has, since its agent cannot be reached now.
+    pub(super) is_away: bool,
     /// The coordinator, if this is the place of a team and there is one.
     pub(super) lead: Option<Option<Arc<Entry>>>,
     pub(super) changed_at: Timestamp,
@@ -71,6 +73,16 @@ impl State {
     pub(super) fn is_held_by(&self, link: &Arc<dyn Link>) -> bool {
         let held = self.link.as_ref();
         held.is_some_and(|held| Arc::ptr_eq(held, link))
+    }
+
+    /// The way to the agent for a call, if it takes calls now.
+    pub(super) fn way(&self) -> Option<Arc<dyn Link>> {
+        self.link.clone().filter(|_| !self.is_away)
+    }
+
+    /// Whether the agent takes calls now.
+    pub(super) fn takes_calls(&self) -> bool {
+        self.link.is_some() && !self.is_away
     }
 
     pub(super) fn check_hold(&mut self, now: Instant, limit: usize) -> Result<(), Failure> {
@@ -126,7 +138,7 @@ impl State {
         undelivered: &mut Vec<Serving>,
     ) {
         let now = Instant::now();
-        let Some(link) = self.link.clone() else {
+        let Some(link) = self.way() else {
             call.clock.lock().enter(Stage::Waiting, now);
             self.waiting.push_back(call.clone());
             return;
@@ -193,7 +205,7 @@ impl State {
         placed: &Notify,
         undelivered: &mut Vec<Serving>,
     ) {
-        let Some(link) = self.link.clone() else {
+        let Some(link) = self.way() else {
             self.free_session(call);
             return;
         };

@@ -47,6 +47,12 @@ impl Attached {
         self.resumes
     }
 
+    /// Whether the agent cannot be reached for now, although its connection still holds calls that may get through. It counts
+    /// as offline meanwhile. Saying that it can be reached sends it the calls that wait.
+    pub fn set_away(&self, is_away: bool) {
+        self.entry.set_away(&self.link, is_away);
+    }
+
     /// Whether open calls wait for the agent to come back when this connection is gone, and kept ones at the next hub
     /// when this one stops. Then drop this before the [`Serving`]s that the connection holds: they end their calls as
     /// long as the connection is attached.

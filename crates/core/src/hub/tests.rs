@@ -4,6 +4,7 @@
 mod a2a;
 mod access;
 mod asks;
+mod away;
 mod callbacks;
 mod cancel;
 mod chain;

@@ -38,6 +38,8 @@ struct Unwritten {
 enum Over {
     /// The call has ended, with the agent's number of the end.
     Ended(End, Option<u64>),
+    /// The agent could not be reached and never saw the call, which waits for it again.
+    GivenBack,
     /// The hub stops, and the call goes on at the next one: it was not sent, or its agent may resume it.
     Parked,
 }
@@ -87,10 +89,19 @@ impl Recorder {
         if failed {
             return;
         }
-        let over = match self.send(&mut sent, &stopping).await {
-            Ok(true) => self.record(&stopping).await,
-            Ok(false) => Over::Parked,
-            Err(error) => self.give_up(&error),
+        let over = loop {
+            let over = match self.send(&mut sent, &stopping).await {
+                Ok(true) => self.record(&stopping).await,
+                Ok(false) => Over::Parked,
+                Err(error) => self.give_up(&error),
+            };
+            if !matches!(over, Over::GivenBack) {
+                break over;
+            }
+            sent = false;
+            if let Err(error) = self.task.mark(false).await {
+                break self.give_up(&error);
+            }
         };
         match over {
             Over::Ended(end, seq) => {
@@ -105,8 +116,8 @@ impl Recorder {
                 live.lock().remove(&self.task.id);
                 self.task.show_end(ended);
             }
-            // It stays in the store for the next start.
-            Over::Parked => {
+            // It stays in the store for the next start. What was given back is not over.
+            Over::Parked | Over::GivenBack => {
                 live.lock().remove(&self.task.id);
                 self.task.show(false);
                 if self.asking.call().is_sent() {
@@ -169,7 +180,14 @@ impl Recorder {
     async fn record(&mut self, stopping: &CancellationToken) -> Over {
         let stopped = stopping.cancelled();
         tokio::pin!(stopped);
+        let call = self.asking.call().clone();
         let over = loop {
+            let moved = call.entry.placed.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            if !call.is_ended() && !call.is_sent() {
+                return Over::GivenBack;
+            }
             let is_paced = self.unwritten_bytes > self.unwritten_max;
             let is_open = !self.asking.call().is_ended();
             let mut keys = Vec::new();
@@ -189,13 +207,15 @@ impl Recorder {
                         break Over::Ended(end, seq);
                     }
                 }
+                // It may have been given back.
+                () = moved => {}
                 // The hub has waited for it as long as it does.
                 () = &mut stopped, if is_open => {
                     let keep = *self.task.keep.lock();
                     if keep == Keep::Full && self.asking.call().may_be_resumed() {
                         break Over::Parked;
                     }
-                    self.asking.call().finish(End::Failed(crate::hub::stopping()), true);
+                    self.asking.call().finish(End::Failed(crate::hub::stopped()), true);
                 }
             }
         };

@@ -119,6 +119,8 @@ pub enum MemberEvent {
         of: Invocation,
         /// What the tool would be called with; for a question, `{"question": …}`.
         arguments: Json,
+        /// What it says to whoever decides; may be empty.
+        text: String,
     },
     /// It may.
     Approved {
@@ -284,7 +286,9 @@ impl Body {
                 MemberEvent::SegmentEnd { arguments, .. }
                 | MemberEvent::ToolStarted { arguments, .. } => json(arguments),
                 MemberEvent::ToolSucceeded { result, .. } => json(result),
-                MemberEvent::ApprovalRequested { arguments, .. } => arguments.get().len(),
+                MemberEvent::ApprovalRequested {
+                    arguments, text, ..
+                } => arguments.get().len() + text.len(),
                 MemberEvent::Artifact(made) => {
                     made.path.len() + made.url.as_ref().map_or(0, String::len)
                 }

@@ -7,12 +7,12 @@ use parking_lot::Mutex;
 
 use super::{
     event::{Caller, Invocation, MemberEvent},
-    stage::{Spot, Stage},
+    stage::{Asked, Spot, Stage},
     story::{Story, Telling},
 };
 use crate::{
     call::Call,
-    event::{Answer, Ask, AskKind, End, Event, Json},
+    event::{Answer, Ask, AskKind, End, Event},
     id::AgentId,
     pipe::Pushed,
 };
@@ -108,12 +108,21 @@ impl Seats {
     }
 
     fn await_answer(&self, call: &Arc<Call>, telling: &Telling, ask: &Ask) {
-        let Telling::Event(MemberEvent::ApprovalRequested { of, arguments }) = telling else {
+        let Telling::Event(MemberEvent::ApprovalRequested {
+            of,
+            arguments,
+            text,
+        }) = telling
+        else {
             return;
         };
         for seat in &self.seats {
-            let (of, arguments): (_, Json) = (of.clone(), arguments.clone());
-            seat.stage.ask(&seat.spot, call, of, arguments, ask);
+            let asked = Asked {
+                of: of.clone(),
+                arguments: arguments.clone(),
+                text: text.clone(),
+            };
+            seat.stage.ask(&seat.spot, call, asked, ask);
         }
     }
 

@@ -18,14 +18,14 @@ use uuid::Uuid;
 
 pub use self::{
     ring::Missed,
-    standing::Pending,
+    standing::{Asked, Pending},
     viewing::{Seen, Since, Viewing},
 };
 use self::{ring::Ring, standing::Standing};
 use super::event::{Body, Caller, Invocation, MemberEvent, MemberStatus, Node, TeamStatus};
 use crate::{
     call::Call,
-    event::{Ask, Json},
+    event::Ask,
     id::{AgentId, CallId},
     limits::Limits,
     principal::Principal,
@@ -321,21 +321,13 @@ impl Stage {
     }
 
     /// A member's call asks something that a viewer may answer.
-    pub(crate) fn ask(
-        &self,
-        spot: &Spot,
-        call: &Arc<Call>,
-        of: Invocation,
-        arguments: Json,
-        ask: &Ask,
-    ) {
+    pub(crate) fn ask(&self, spot: &Spot, call: &Arc<Call>, asked: Asked, ask: &Ask) {
         let mut state = self.state.lock();
         let sequence = state.sequence;
         state.standing.ask(Pending {
             route: spot.route.clone(),
             sequence,
-            of,
-            arguments,
+            asked,
             call: Arc::downgrade(call),
             call_id: call.id,
             ask: ask.id.clone(),

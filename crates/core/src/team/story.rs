@@ -147,7 +147,8 @@ impl Story {
             AskKind::Approval => arguments.cloned().unwrap_or_else(|| question(ask)),
             AskKind::Input => question(ask),
         };
-        self.tools[at].ask(arguments, &shown, tell);
+        let text = self.bounded(&ask.text);
+        self.tools[at].ask(arguments, &shown, text, tell);
         self.say(MemberStatus::AwaitingToolApproval, None, tell);
         self.tools[at].of.clone()
     }

@@ -88,6 +88,11 @@ impl Cards {
         self
     }
 
+    /// The id of the key that signs them.
+    pub(crate) fn key_id(&self) -> Option<&str> {
+        self.key.as_ref().map(CardKey::id)
+    }
+
     /// gRPC is served at the host and the port of the public URL.
     pub fn with_grpc(self) -> Self {
         self.with(|site| site.grpc = grpc_target(&site.url))

@@ -7,6 +7,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     hub::Request,
     pipe::{Item, Pushed},
+    principal::Principal,
 };
 
 use crate::translate::Thread;
@@ -24,6 +25,9 @@ pub(crate) struct Outgoing {
     /// What each of them weighs.
     weights: Vec<usize>,
 }
+
+/// The field that names a message which comes in pieces.
+const STREAM: &str = "stream_id";
 
 /// How many artifacts one reply may have; they wait in memory for its end.
 const MAX_ARTIFACTS: usize = 1024;
@@ -64,6 +68,15 @@ impl Outgoing {
         }
     }
 
+    /// The question that waits for an answer of the caller, if one does.
+    pub(crate) fn open_ask(&self, caller: &Principal) -> Option<String> {
+        let State::Open(asking, _) = &self.state else {
+            return None;
+        };
+        let asks = asking.call().open_asks(caller).into_iter();
+        asks.map(|ask| ask.id).min()
+    }
+
     /// More of the message.
     pub(crate) fn say(&mut self, text: &str, max: usize) -> Result<(), Failure> {
         match &mut self.state {
@@ -82,7 +95,7 @@ impl Outgoing {
                 // The end of the call tells why.
                 Pushed::Overrun | Pushed::Ended => Ok(()),
             },
-            State::Open(_, false) => Err(ended()),
+            State::Open(_, false) => Err(ended(STREAM)),
         }
     }
 
@@ -104,7 +117,7 @@ impl Outgoing {
                 asking.say(Input::EndOfMessage);
                 Ok(None)
             }
-            State::Open(..) => Err(ended()),
+            State::Open(..) => Err(ended(STREAM)),
         }
     }
 
@@ -176,10 +189,9 @@ impl Outgoing {
     }
 }
 
-/// The stream that a frame goes on with is not open.
-pub(crate) fn ended() -> Failure {
-    Failure::new(
-        Reason::Invalid,
-        "field \"stream_id\": this stream was never started or has already ended",
-    )
+/// The call that a frame goes on with, by what stands in this field, is not open.
+pub(crate) fn ended(field: &str) -> Failure {
+    let what = if field == STREAM { "stream" } else { "request" };
+    let text = format!("field {field:?}: this {what} was never started or has already ended");
+    Failure::new(Reason::Invalid, text)
 }

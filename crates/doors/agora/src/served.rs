@@ -8,7 +8,7 @@ use jackfield_core::{
     event::{ChunkKind, End, Event, Input},
     failure::{Failure, Reason},
 };
-use jackfield_wire::agora::{Relay, RelayKind, downlink};
+use jackfield_wire::agora::{Relay, RelayKind, answer_of, downlink};
 
 use crate::translate::{
     Then, call_address, chunk_from_relay, frame_from_answer, frame_from_call, said_in,
@@ -61,8 +61,12 @@ impl Served {
         }));
     }
 
-    /// Takes a frame of the agent about this call. Returns how it ends, once it does.
-    pub(crate) fn take(&mut self, relay: &Relay<'_>) -> Result<Option<End>, Failure> {
+    /// Takes a frame of the agent about this call. Returns how it ends, once it does; or which field is wrong, and why.
+    pub(crate) fn take(
+        &mut self,
+        relay: &Relay<'_>,
+    ) -> Result<Option<End>, (&'static str, Failure)> {
+        self.check_answer(relay)?;
         match relay.kind {
             RelayKind::ReplyChunk => {
                 let chunk = chunk_from_relay(relay);
@@ -103,9 +107,30 @@ impl Served {
             RelayKind::Cancel => Ok(Some(End::Cancelled)),
             RelayKind::Send | RelayKind::SendChunk | RelayKind::SendEnd => {
                 let text = "this is the address of a call: answer it with reply, reply_chunk and reply_end";
-                Err(Failure::new(Reason::Invalid, text))
+                Err(("type", Failure::new(Reason::Invalid, text)))
             }
         }
+    }
+
+    /// An answer that stands where nobody looks for it would be an empty one, which looks like a success.
+    fn check_answer(&self, relay: &Relay<'_>) -> Result<(), (&'static str, Failure)> {
+        if self.spoke || !matches!(relay.kind, RelayKind::Reply | RelayKind::ReplyEnd) {
+            return Ok(());
+        }
+        let is_whole = relay.kind == RelayKind::Reply && !relay.stream;
+        let says_something = |payload| answer_of(payload).says_something();
+        let (field, problem) = if let Some(name) = relay.answer_beside_payload()
+            && !relay.payload.is_some_and(says_something)
+        {
+            (name, "stands beside \"payload\"; put it inside")
+        } else if is_whole && relay.payload.is_none() {
+            let problem = "is missing; an answer is {\"payload\": {\"answer\": \"…\"}}";
+            ("payload", problem)
+        } else {
+            return Ok(());
+        };
+        let text = format!("field {field:?} {problem}");
+        Err((field, Failure::new(Reason::Invalid, text)))
     }
 
     /// Ends the call as the agent said.

@@ -14,15 +14,12 @@ use jackfield_core::{
 };
 use jackfield_wire::{
     agora::{
-        self, AnswerPayload, ErrorFrame, InputRequired, Malformed, Opening, Payload, Query,
-        QueryPayload, Relay, RelayKind, downlink,
+        self, AnswerPayload, CALL_PREFIX, ErrorFrame, InputRequired, Malformed, Opening, Payload,
+        Query, QueryPayload, Relay, RelayKind, downlink,
     },
     json::{Members, Text},
 };
 use serde_json::value::RawValue;
-
-/// What the address of a call begins with. No agent may be called so.
-pub(crate) const CALL_PREFIX: &str = "call:";
 
 /// The address by which an agent answers a call of another door.
 pub(crate) fn call_address(id: CallId) -> String {
@@ -37,6 +34,12 @@ pub(crate) fn malformed_frame(malformed: &Malformed) -> String {
         agora::Fault::TooLarge => Reason::TooLarge,
     };
     malformed.to_frame(reason.name())
+}
+
+/// The failure of a call whose agent sent a frame about it that was refused.
+pub(crate) fn unreadable(why: &str) -> Failure {
+    let text = format!("a frame of the agent cannot be read: {why}");
+    Failure::new(Reason::Agent("internal_error".to_owned()), text)
 }
 
 /// A failure that answers a frame: names its type, whom it was for, its stream and its request. What the peer wrote is
@@ -188,7 +191,6 @@ pub(crate) fn answer_from_payload(payload: &RawValue) -> Option<(String, Answer)
         .get("body")
         .and_then(Members::of)
         .unwrap_or_default();
-    let text = agora::answer_of(payload).text;
     let flag = |name: &str| match body
         .get(name)
         .or_else(|| members.get(name))
@@ -200,10 +202,17 @@ pub(crate) fn answer_from_payload(payload: &RawValue) -> Option<(String, Answer)
     };
     let parts = body.get("parts").or_else(|| members.get("parts"));
     let reason = body.text("reason").or_else(|| members.text("reason"));
+    let approved = flag("approved");
+    // A decision is no words; of anything else the words are looked for, and if there are none the payload is said whole.
+    let said = || {
+        agora::answer_of(payload)
+            .text
+            .filter(|_| approved.is_none())
+    };
     let answer = Answer {
-        content: body.text("content").map(String::from).or(text),
+        content: body.text("content").map(String::from).or_else(said),
         parts: parts.map(parts_from_raw).unwrap_or_default(),
-        approved: flag("approved"),
+        approved,
         reason: reason.map(String::from),
     };
     Some((ask_id, answer))

@@ -10,21 +10,23 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    DOOR,
     callbacks::{CallbackRules, Callbacks},
+    files::{relays::Relays, rules::FileRules},
     lineage::Lineages,
     relay::open::Open,
     secret::{Secret, Secrets},
     signals::Signals,
 };
 
-/// What the operator set for the platform that uses the HTTP API.
+/// What the operator set for the platform that uses the HTTP API, and for transfers of files.
 #[derive(Debug, Default)]
 pub struct Platform {
     /// The secrets that let it in, the newest first. Two while one replaces the other; with none, nobody is let in.
     pub secrets: Vec<Secret>,
     /// How it is called back; without it, no async relays are taken.
     pub callbacks: Option<CallbackRules>,
+    /// What counts for transfers of files, the platform's and everybody's.
+    pub files: FileRules,
 }
 
 /// What the sessions and the HTTP handlers of this door share.
@@ -42,6 +44,10 @@ pub struct Bridge {
     pub(crate) open: Open,
     /// What agents say to HTTP callers about file transfers.
     pub(crate) signals: Signals,
+    /// What the operator set for transfers of files.
+    pub(crate) files: FileRules,
+    /// Archives that go through the hub.
+    pub(crate) relays: Arc<Relays>,
     /// What connections that resume each other hand on.
     pub(crate) lineages: Lineages,
     /// The last connection of each agent of this door.
@@ -74,7 +80,8 @@ pub(crate) fn token_hash(token: &str) -> String {
 impl Bridge {
     /// The door of a hub without a platform: its HTTP API refuses everybody. Its sessions are among `tasks`.
     pub fn new(hub: Hub, gatekeeper: Gatekeeper, tasks: Tasks) -> Arc<Self> {
-        Self::assemble(hub, gatekeeper, tasks, Vec::new(), Callbacks::none())
+        let platform = Platform::default();
+        Self::assemble(hub, gatekeeper, tasks, platform, Callbacks::none())
     }
 
     /// The door of a hub with a platform. Its sessions are among `tasks`; the hub's courier delivers its callbacks.
@@ -88,15 +95,14 @@ impl Bridge {
             Some(rules) => Callbacks::new(rules)?,
             None => Callbacks::none(),
         };
-        let secrets = platform.secrets;
-        Ok(Self::assemble(hub, gatekeeper, tasks, secrets, callbacks))
+        Ok(Self::assemble(hub, gatekeeper, tasks, platform, callbacks))
     }
 
     fn assemble(
         hub: Hub,
         gatekeeper: Gatekeeper,
         tasks: Tasks,
-        secrets: Vec<Secret>,
+        platform: Platform,
         callbacks: Callbacks,
     ) -> Arc<Self> {
         let limits = hub.limits();
@@ -110,10 +116,12 @@ impl Bridge {
             tasks,
             wire_limits,
             platform: Principal::platform(),
-            secrets: Secrets::new(secrets),
+            secrets: Secrets::new(platform.secrets),
             callbacks: Arc::new(callbacks),
             open: Open::default(),
             signals: Signals::default(),
+            relays: Arc::new(Relays::new(platform.files.max_relayed)),
+            files: platform.files,
             lineages: Lineages::default(),
             attached: Mutex::default(),
         })
@@ -140,11 +148,5 @@ impl Bridge {
     /// An agent of this door went offline (not: was replaced). Its signals go, what is known of it stays.
     pub(crate) fn note_left(&self, id: &AgentId) {
         self.signals.clear(id);
-    }
-
-    /// Whether an agent came through this door.
-    pub(crate) fn is_agent_of_ours(&self, id: &AgentId) -> bool {
-        let entry = self.hub.find(&self.platform, id.as_str());
-        entry.is_ok_and(|entry| entry.door() == DOOR)
     }
 }

@@ -4,7 +4,7 @@
 //! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's way into it
 //! - `served.rs` calls that the agent works on, `calling.rs` calls that it makes, `lineage.rs` what outlives a connection
 //! - `translate.rs` pure functions between wire and core, `failure.rs` the codes
-//! - `signals.rs` WebRTC signalling between agents and HTTP callers
+//! - `signals.rs` signalling about transfers of files, `parties.rs` who may, `files.rs` transfers for every caller
 //! - `api.rs` the routes of the HTTP API, `relay.rs` its heart, `callbacks.rs` what async relays come back with
 
 mod api;
@@ -13,8 +13,10 @@ mod bridge;
 mod callbacks;
 mod calling;
 mod failure;
+mod files;
 mod lineage;
 mod link;
+mod parties;
 mod relay;
 mod secret;
 mod serve;
@@ -27,6 +29,10 @@ pub use self::{
     api::{description, router},
     bridge::{Bridge, Platform},
     callbacks::CallbackRules,
+    files::{
+        files_router,
+        rules::{FileRules, IceServer},
+    },
     secret::Secret,
 };
 

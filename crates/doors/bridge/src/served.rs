@@ -15,9 +15,7 @@ use jackfield_wire::bridge::{downlink, uplink};
 
 use crate::{
     link::Extensions,
-    translate::{
-        ask_from_wire, event_from_artifact, event_from_chunk, frame_from_answer, frame_from_call,
-    },
+    translate::{ask_from_wire, event_from_chunk, frame_from_answer, frame_from_call},
 };
 
 /// How much further input is taken at once.
@@ -92,16 +90,16 @@ impl Served {
     /// Takes a piece of the answer. Returns up to which number the agent may forget its frames, if that is to be said now:
     /// of a kept call, the log says it.
     pub(crate) fn chunk(&mut self, chunk: &uplink::Chunk<'_>) -> Result<Option<u64>, BadNumber> {
-        let number = self.number(chunk.seq)?;
-        Ok(self.push(event_from_chunk(chunk), number))
+        self.event(event_from_chunk(chunk), chunk.seq)
     }
 
-    pub(crate) fn artifact(
+    pub(crate) fn event(
         &mut self,
-        artifact: &uplink::Artifact<'_>,
+        event: Event,
+        seq: Option<u64>,
     ) -> Result<Option<u64>, BadNumber> {
-        let number = self.number(artifact.seq)?;
-        Ok(self.push(event_from_artifact(artifact), number))
+        let number = self.number(seq)?;
+        Ok(self.push(event, number))
     }
 
     pub(crate) fn ask(&mut self, ask: &uplink::Ask<'_>) -> Result<Option<u64>, BadNumber> {

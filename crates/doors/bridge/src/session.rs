@@ -25,7 +25,10 @@ use jackfield_kit::{
     mailbox::MAILBOX,
     ws::WsError,
 };
-use jackfield_wire::bridge::downlink;
+use jackfield_wire::bridge::{
+    ErrorCode, Malformed,
+    downlink::{self, HubError},
+};
 use rustc_hash::FxHashMap;
 use tokio::time::{Instant, timeout_at};
 
@@ -36,7 +39,11 @@ use crate::{
     lineage::Lineage,
     link::{BridgeLink, Mail},
     served::{Served, cancel_frame},
+    signals::for_observers,
 };
+
+/// What is said of a binary frame.
+const BINARY: &str = "binary frame; send JSON as a text frame";
 
 /// Something that this connection reads and writes out to its agent.
 #[derive(Debug)]
@@ -143,12 +150,17 @@ impl Session {
         }
     }
 
-    /// Binary frames of real clients hold the same JSON; one that does not is refused like any other.
+    /// No published client sends binary frames. Whoever does waits for an answer, so it is told.
     fn on_binary(&mut self) -> Option<Leave> {
-        self.bridge.hub.metrics().refused(DOOR);
         if self.registered.is_none() {
-            return Some(self.refuse("Invalid JSON", "Invalid JSON"));
+            return Some(self.refuse(BINARY, "Invalid JSON"));
         }
+        self.bridge.hub.metrics().refused(DOOR);
+        self.queue(&downlink::error(&HubError {
+            code: ErrorCode::InvalidMessage.name().into(),
+            message: BINARY.into(),
+            ..HubError::default()
+        }));
         None
     }
 
@@ -172,7 +184,7 @@ impl Session {
                 &entry.id,
                 entry.owner(),
                 None,
-                Sight::Frame(direction, frame.into()),
+                Sight::Frame(direction, for_observers(frame).into()),
             );
         }
     }
@@ -283,6 +295,7 @@ impl Session {
     /// Refuses a connection: one frame, then the close.
     fn refuse(&mut self, text: &str, reason: &'static str) -> Leave {
         self.bridge.hub.metrics().refused(DOOR);
+        tracing::info!(agent = self.url_id.as_deref(), why = text, "agent refused");
         self.line.queue(&downlink::refused(text));
         Leave::Close(1008, reason)
     }
@@ -344,9 +357,10 @@ impl Session {
     }
 }
 
-fn malformed_end(problem: &str) -> Failure {
+/// Why a call fails whose answer is not what the agent said.
+fn unreadable(malformed: &Malformed) -> Failure {
     Failure::new(
         Reason::Agent("internal_error".to_owned()),
-        format!("the agent's last frame cannot be read: {problem}"),
+        format!("a frame of the agent cannot be read: {malformed}"),
     )
 }

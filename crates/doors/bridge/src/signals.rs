@@ -1,23 +1,32 @@
 //! Signalling of file transfers: what agents say to HTTP callers waits here until it is fetched; what they say to each
-//! other goes straight on. The hub only passes signals on; the files go from peer to peer.
+//! other goes straight on. Who may say something to whom is in `parties.rs`. The hub only passes signals on.
 //!
 //! [`Signals`] is bounded in every direction, and pure but for its lock: the time is told to it.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
-use jackfield_core::{failure::Failure, hub::Hub, id::AgentId, principal::Principal};
+use jackfield_core::{
+    failure::Failure,
+    id::AgentId,
+    transfers::{Offer, Transfer as Known},
+};
 use jackfield_wire::bridge::{
-    downlink::{self, RtcRelay},
+    downlink::{self, HTTP_CALLER, RtcRelay},
     uplink::RtcSignal,
 };
 use parking_lot::Mutex;
-use serde_json::value::RawValue;
-use tokio::time::Instant;
+use serde_json::{Map, Value, value::RawValue};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until, timeout_at},
+};
 
-use crate::link::BridgeLink;
+use crate::{bridge::Bridge, link::BridgeLink};
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +41,16 @@ pub(crate) const TTL: Duration = Duration::from_secs(60);
 pub(crate) const MAX_SIGNAL: usize = 64 << 10;
 /// All signals that wait, of all agents.
 pub(crate) const MAX_BYTES: usize = 32 << 20;
+/// The longest type of a signal.
+const MAX_TYPE: usize = 128;
+/// The signal that says nothing and only fetches.
+pub(crate) const POLL: &str = "poll";
+/// The signal with which a caller begins a direct way; the servers for one go along.
+pub(crate) const OFFER: &str = "offer";
+/// The signal that announces an archive to an agent.
+pub(crate) const PREPARE_UPLOAD: &str = "prepare-upload";
+/// The signal with which the hub calls an agent to an archive that goes through it.
+pub(crate) const RELAY: &str = "relay";
 /// What a transfer or a signal takes besides its texts.
 const OVERHEAD: usize = 128;
 
@@ -55,6 +74,8 @@ struct Transfer {
     until: Instant,
     /// A caller was here: the time runs from then.
     is_met: bool,
+    /// Rung when something is said.
+    bell: Arc<Notify>,
 }
 
 impl Transfer {
@@ -63,6 +84,7 @@ impl Transfer {
             signals: VecDeque::new(),
             until: now + TTL,
             is_met: false,
+            bell: Arc::default(),
         }
     }
 
@@ -152,6 +174,7 @@ impl Signals {
             return false;
         };
         transfer.signals.push_back(waiting);
+        transfer.bell.notify_one();
         buffers.bytes += weight;
         true
     }
@@ -171,6 +194,50 @@ impl Signals {
         taken.into()
     }
 
+    /// A caller of a transfer that the hub knows takes what waits for it, or the first that comes by then. As long as it
+    /// asks, signals are kept.
+    pub(crate) async fn wait(
+        &self,
+        agent: &AgentId,
+        transfer: &str,
+        until: Instant,
+    ) -> Vec<Waiting> {
+        loop {
+            let now = Instant::now();
+            let taken = self.take(agent, transfer, now);
+            if !taken.is_empty() || now >= until {
+                return taken;
+            }
+            match self.prolong(agent, transfer, now) {
+                Some(bell) => drop(timeout_at(until, bell.notified()).await),
+                // There is no room for it now.
+                None => sleep_until(until).await,
+            }
+        }
+    }
+
+    fn prolong(&self, agent: &AgentId, transfer: &str, now: Instant) -> Option<Arc<Notify>> {
+        let mut buffers = self.0.lock();
+        let transfer = buffers.transfer(agent, transfer, now)?;
+        transfer.until = now + TTL;
+        Some(transfer.bell.clone())
+    }
+
+    /// Forgets what was said about a transfer.
+    pub(crate) fn forget(&self, agent: &AgentId, transfer: &str) {
+        let mut buffers = self.0.lock();
+        let Some(transfers) = buffers.agents.get_mut(agent) else {
+            return;
+        };
+        if let Some(removed) = transfers.remove(transfer) {
+            let is_last = transfers.is_empty();
+            buffers.bytes -= removed.weight(transfer);
+            if is_last {
+                buffers.agents.remove(agent);
+            }
+        }
+    }
+
     /// An agent went offline: its transfers went with it.
     pub(crate) fn clear(&self, agent: &AgentId) {
         let mut buffers = self.0.lock();
@@ -181,38 +248,84 @@ impl Signals {
     }
 }
 
-/// Passes a signal of an agent on to another one, which it may call. The sender is stamped, never believed.
-pub(crate) fn relay(
-    hub: &Hub,
-    principal: &Principal,
-    from: &AgentId,
-    signal: &RtcSignal<'_>,
-) -> Result<(), Failure> {
-    let frame = downlink::rtc_signal_relay(&RtcRelay {
-        transfer_id: signal.transfer_id.clone(),
-        from_agent_id: from.as_str().into(),
-        signal_type: signal.signal_type.clone(),
-        payload: signal.payload,
-        client_id: None,
-        ice_servers: None,
-        extra: signal.extra.clone(),
-    });
-    post(hub, principal, &signal.target_agent_id, frame)
+/// What the hub, or a caller by way of it, says to the agent of a transfer.
+#[derive(Debug, Default)]
+pub(crate) struct Word<'a> {
+    pub(crate) signal_type: &'a str,
+    pub(crate) payload: Option<&'a RawValue>,
+    pub(crate) client_id: Option<&'a str>,
+    pub(crate) ice_servers: Option<&'a RawValue>,
 }
 
-/// Puts a frame into the connection of an agent of this door; agents of other doors have no use for signals.
-pub(crate) fn post(
-    hub: &Hub,
-    principal: &Principal,
-    to: &str,
-    frame: String,
+/// Says something to the agent of a transfer, in the name of its caller over HTTP.
+pub(crate) fn tell(bridge: &Bridge, transfer: &Known, word: &Word<'_>) -> Result<(), Failure> {
+    say(bridge, &transfer.agent, &transfer.offer.transfer_id, word)
+}
+
+/// Says something to an agent in the name of an HTTP caller.
+pub(crate) fn say(
+    bridge: &Bridge,
+    agent: &AgentId,
+    transfer: &str,
+    word: &Word<'_>,
 ) -> Result<(), Failure> {
-    // As everywhere, a UUID is the same in either case.
-    let id = AgentId::parse(to).map_err(|_| Failure::no_such_agent(to))?;
-    let link = hub.find(principal, id.as_str())?.link();
+    let frame = downlink::rtc_signal_relay(&RtcRelay {
+        transfer_id: transfer.into(),
+        from_agent_id: HTTP_CALLER.into(),
+        signal_type: word.signal_type.into(),
+        payload: word.payload,
+        client_id: word.client_id.map(Into::into),
+        ice_servers: word.ice_servers,
+        extra: Vec::new(),
+    });
+    post(bridge, agent, frame)
+}
+
+/// Puts a frame into the connection of an agent of this door; agents of other doors have no use for signals. Whether the
+/// sender may is judged before: a party of a transfer may answer the other one, whether or not it may call it.
+pub(crate) fn post(bridge: &Bridge, to: &AgentId, frame: String) -> Result<(), Failure> {
+    let link = bridge.hub.find(&bridge.platform, to.as_str())?.link();
     let link = link.and_then(|link| BridgeLink::behind(&*link));
     match link {
         Some(link) => link.post_frame(frame),
         None => Err(Failure::agent_offline()),
     }
+}
+
+/// Whether callers and agents may say a signal of this type; if not, why. Only some may announce.
+pub(crate) fn check_type(signal_type: &str, may_announce: bool) -> Result<(), &'static str> {
+    match signal_type {
+        RELAY => Err("field \"signal_type\": only the hub itself says relay"),
+        PREPARE_UPLOAD if !may_announce => {
+            Err("field \"signal_type\": announce an archive with POST /v1/agents/{id}/transfers")
+        }
+        _ if signal_type.is_empty() || signal_type.len() > MAX_TYPE => {
+            Err("field \"signal_type\" must have 1 to 128 bytes")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The offer in the payload of a `prepare-upload`, if it can be meant and is this transfer's.
+pub(crate) fn announced_offer(transfer: &str, payload: Option<&RawValue>) -> Option<Offer> {
+    let text: String = serde_json::from_str(payload?.get()).ok()?;
+    Offer::read(&text).filter(|offer| offer.transfer_id == transfer)
+}
+
+/// What observers see of a frame: never the credentials of servers, nor a ticket that still works.
+pub(crate) fn for_observers(frame: &str) -> Cow<'_, str> {
+    if !frame.contains("rtc_signal") {
+        return frame.into();
+    }
+    let Ok(mut members) = serde_json::from_str::<Map<String, Value>>(frame) else {
+        return "a signal that cannot be read".into();
+    };
+    let is_ticket = members.get("signal_type").is_some_and(|it| it == RELAY);
+    let hidden = ["ice_servers", "payload"];
+    for name in hidden.into_iter().take(1 + usize::from(is_ticket)) {
+        if let Some(value) = members.get_mut(name) {
+            *value = "hidden".into();
+        }
+    }
+    Value::Object(members).to_string().into()
 }

@@ -12,7 +12,7 @@ use jackfield_wire::{
         downlink::{self, AgentEntry, Message, Meta},
         is_safe_client_id, uplink,
     },
-    json::{Members, Text},
+    json::{self, Members, Text},
 };
 use serde_json::value::RawValue;
 
@@ -110,18 +110,37 @@ fn json_from(raw: &RawValue) -> Json {
     raw.to_owned().into()
 }
 
-/// Something an agent made. Parts of a shape that is not ours are kept whole as data.
-pub(crate) fn event_from_artifact(artifact: &uplink::Artifact<'_>) -> Event {
-    let parts = serde_json::from_str(artifact.parts.get())
-        .unwrap_or_else(|_| vec![Part::Data(json_from(artifact.parts))]);
-    Event::Artifact(Artifact {
+/// A part of an artifact that is none: where it stands, and what is wrong with it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadPart {
+    pub(crate) field: String,
+    pub(crate) problem: String,
+}
+
+/// Something an agent made.
+pub(crate) fn event_from_artifact(artifact: &uplink::Artifact<'_>) -> Result<Event, BadPart> {
+    let parts = json::elements(artifact.parts).unwrap_or_default();
+    let parts = parts.into_iter().enumerate().map(|(index, raw)| {
+        part_from(raw).ok_or_else(|| BadPart {
+            field: format!("parts[{index}]"),
+            problem: PART.to_owned(),
+        })
+    });
+    Ok(Event::Artifact(Artifact {
         id: artifact.artifact_id.to_string(),
         name: artifact.name.as_deref().map(str::to_owned),
-        parts,
+        parts: parts.collect::<Result<_, _>>()?,
         append: artifact.append,
         last: artifact.last,
         extra: None,
-    })
+    }))
+}
+
+/// What a part must be, as the end of a sentence about it.
+const PART: &str = "must be {\"text\": TEXT}, {\"data\": JSON} or {\"file\": {\"name\"?, \"mime\"?, \"uri\" or \"bytes\"}}";
+
+fn part_from(raw: &RawValue) -> Option<Part> {
+    serde_json::from_str(raw.get()).ok()
 }
 
 /// A question of an agent.

@@ -50,6 +50,11 @@ impl Gatekeeper {
         }
     }
 
+    /// Whether a token is one of this hub's, be it a dead one.
+    pub fn knows(&self, token: &str) -> bool {
+        !matches!(self.hub.tokens().look_up(token), Lookup::Unknown)
+    }
+
     /// Who sent these headers.
     pub fn admit_headers(&self, headers: &HeaderMap) -> Result<Principal, Failure> {
         self.admit(bearer(headers))

@@ -11,6 +11,8 @@ use jackfield_core::{
 };
 use tokio::time::timeout;
 
+use crate::api::invalid;
+
 /// How much of a body that is too large is thrown away before the refusal is sent, and for how long. A client that is
 /// still writing would otherwise see a broken connection and never the reason.
 const THROWN_AWAY: usize = 16 << 20;
@@ -26,6 +28,11 @@ pub async fn read(body: Body, max: Size, stuck: Span) -> Result<Bytes, Failure> 
     throw_away(&mut pieces).await;
     let text = format!("the body may have at most {max}; send less");
     Err(Failure::new(Reason::TooLarge, text))
+}
+
+/// Throws away what is left of a body that was refused, within limits, so that its sender sees the refusal.
+pub async fn discard(body: Body) {
+    throw_away(&mut body.into_data_stream()).await;
 }
 
 type Pieces = axum::body::BodyDataStream;
@@ -70,10 +77,6 @@ async fn throw_away(pieces: &mut Pieces) {
     };
     // Whoever is not done by then is cut off; the refusal is on its way either way.
     timeout(THROWING, throwing).await.ok();
-}
-
-fn invalid(text: String) -> Failure {
-    Failure::new(Reason::Invalid, text)
 }
 
 #[cfg(test)]

@@ -34,7 +34,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 pub fn parse<T: DeserializeOwned>(text: &[u8], depth: usize) -> Result<T, Failure> {
     check_depth(text, depth)?;
     read(text).map_err(|Misread { field, error }| {
-        let text = if field.is_empty() {
+        // Where the text breaks off says nothing about the field that happens to stand there.
+        let text = if error.is_syntax() || error.is_eof() {
+            format!("the body is not valid JSON: {error}")
+        } else if missing(&error).is_some() {
+            format!("field {field:?} is required")
+        } else if field.is_empty() {
             format!("the body is not what this route takes: {error}")
         } else {
             format!("field {field:?} of the body: {error}")
@@ -55,10 +60,24 @@ pub struct Misread {
 /// Reads one object, for those who say in their own words what is wrong with it.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misread> {
     let parsed = serde_json::from_slice::<Object<T>>(text);
-    parsed.map(|object| object.0).map_err(|error| Misread {
-        field: field_at(text, error.line(), error.column()),
-        error,
+    parsed.map(|object| object.0).map_err(|error| {
+        let mut walk = walk_to(text, error.line(), error.column());
+        if let (Some(Place::Object { key, .. }), Some(name)) =
+            (walk.open.last_mut(), missing(&error))
+        {
+            // The key that stands last is not the one that is not there.
+            *key = name;
+        }
+        let field = walk.path();
+        Misread { field, error }
     })
+}
+
+/// The field that is not there, if that is what is wrong.
+fn missing(error: &serde_json::Error) -> Option<String> {
+    let text = error.to_string();
+    let (name, _) = text.strip_prefix("missing field `")?.split_once('`')?;
+    Some(name.to_owned())
 }
 
 /// Refuses a body that nests deeper than `depth` levels, for those who parse it themselves.
@@ -113,8 +132,8 @@ fn is_deeper_than(text: &[u8], max: usize) -> bool {
     false
 }
 
-/// Which field the byte at a line and column (both from 1) belongs to; empty at the top.
-fn field_at(text: &[u8], line: usize, column: usize) -> String {
+/// The way to the byte at a line and column (both from 1).
+fn walk_to(text: &[u8], line: usize, column: usize) -> Walk {
     let start: usize = text
         .split_inclusive(|byte| *byte == b'\n')
         .take(line.saturating_sub(1))
@@ -123,7 +142,7 @@ fn field_at(text: &[u8], line: usize, column: usize) -> String {
     let end = start.saturating_add(column).min(text.len());
     let mut walk = Walk::default();
     walk.go(&text[..end]);
-    walk.path()
+    walk
 }
 
 impl Walk {
@@ -240,13 +259,19 @@ mod tests {
                 r#"{"text": "}", "parts": [{"name": "x"}, {"name": 1}]}"#,
                 "parts[1].name",
             ),
-            (r#"{"text": "a", "parts": [{}]}"#, "parts[0]"),
+            (r#"{"text": "a", "parts": [{}]}"#, "parts[0].name"),
+            (
+                r#"{"parts": [{"name": "x"}, {"title": {"name": "y"}}], "text": "a"}"#,
+                "parts[1].name",
+            ),
             (r#"{"texts": "a"}"#, "texts"),
             ("[]", ""),
         ] {
-            let error = serde_json::from_str::<Body>(text).unwrap_err();
-            let found = field_at(text.as_bytes(), error.line(), error.column());
-            assert!(found.starts_with(field), "{text}: {found:?} for {error}");
+            let Misread {
+                field: found,
+                error,
+            } = read::<Body>(text.as_bytes()).unwrap_err();
+            assert_eq!(found, field, "{text}: {error}");
         }
     }
 
@@ -255,7 +280,7 @@ mod tests {
         let text = br#"{"a": [{"b\"": "c\\"}, [1, 2]], "d": null}"#;
         assert!(serde_json::from_slice::<Value>(text).is_ok());
         for end in 0..=text.len() {
-            field_at(&text[..end], 1, end);
+            walk_to(&text[..end], 1, end).path();
             is_deeper_than(&text[..end], 64);
         }
     }
@@ -269,6 +294,21 @@ mod tests {
         }
         let refused = parse::<Wanted>(b"{\"name\":\n 5}", 64).unwrap_err();
         assert!(refused.text.contains("\"name\"") && refused.text.contains("line 2"));
+        for without in [&b"{}"[..], b"{\"title\": {\"name\": 1}}"] {
+            let refused = parse::<Wanted>(without, 64).unwrap_err();
+            assert_eq!(refused.text, "field \"name\" is required");
+        }
+        for cut in [
+            &b"{\"name\": \"x\""[..],
+            b"{\"name\": \"x\"}}",
+            b"{name: 1}",
+            b"",
+        ] {
+            let refused = parse::<Wanted>(cut, 64).unwrap_err();
+            let text = &refused.text;
+            assert!(text.starts_with("the body is not valid JSON: "), "{text}");
+            assert!(text.contains("line 1 column "), "{text}");
+        }
         assert!(
             parse::<Wanted>(b"[\"x\"]", 64).is_err(),
             "a list is no object"

@@ -84,6 +84,11 @@ pub enum Step {
     Over(Leave),
 }
 
+/// The close code of a connection whose agent connected again elsewhere.
+pub const REPLACED: u16 = 4001;
+/// The close code of a connection whose token was revoked, or whose agent was removed.
+pub const REVOKED: u16 = 4002;
+
 /// Why a line is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
@@ -98,8 +103,8 @@ pub enum Leave {
 impl From<Closing> for Leave {
     fn from(why: Closing) -> Self {
         match why {
-            Closing::Replaced => Self::Close(4001, "replaced by a newer connection"),
-            Closing::Revoked => Self::Close(4002, "agent removed"),
+            Closing::Replaced => Self::Close(REPLACED, "replaced by a newer connection"),
+            Closing::Revoked => Self::Close(REVOKED, "agent removed"),
             Closing::Stopping => Self::Close(1001, "hub is stopping"),
         }
     }
@@ -310,7 +315,7 @@ impl Line {
             return Some(Closing::Stopping.into());
         }
         let is_revoked = self.revoked.as_mut()?.as_mut().poll(&mut cx).is_ready();
-        is_revoked.then_some(Leave::Close(4002, "token revoked"))
+        is_revoked.then_some(Leave::Close(REVOKED, "token revoked"))
     }
 
     /// A frame that is there already, while the batch lasts and everybody keeps up.

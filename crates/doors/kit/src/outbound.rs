@@ -45,6 +45,9 @@ const LOOKUP: Duration = Duration::from_secs(3);
 /// How much of an answer is read: enough for any word of thanks or complaint.
 pub const MAX_ANSWER: usize = 64 << 10;
 
+/// How the TLS library says that what came is no TLS at all.
+const NO_TLS: &str = "corrupt message";
+
 /// Whom the hub may talk to.
 #[derive(Debug, Clone, Default)]
 pub struct OutboundRules {
@@ -94,7 +97,7 @@ pub enum OutboundError {
     /// It leads to a place that callers may not choose.
     #[error(
         "{place} is not a public address; set allow_private_outbound = true (or \
-         JACKFIELD_ALLOW_PRIVATE_OUTBOUND=true), or add its origin to the trusted ones"
+         JACKFIELD_ALLOW_PRIVATE_OUTBOUND=true) to allow such addresses"
     )]
     Private {
         /// The host, and the address behind it.
@@ -107,6 +110,8 @@ pub enum OutboundError {
         origin: String,
         /// Why, without the rest of the URL, which may hold a secret.
         why: String,
+        /// Whether there was no connection, so that nothing was said.
+        is_unsaid: bool,
     },
     /// The client could not be made.
     #[error("cannot make an HTTP client: {0}")]
@@ -284,7 +289,7 @@ impl Outbound {
             None => request.send().await,
             Some(head) => match tokio::time::timeout(head, request.send()).await {
                 Ok(sent) => sent,
-                Err(_) => return Err(late(origin, head)),
+                Err(_) => return Err(late(origin, head, false)),
             },
         };
         let response = response.map_err(|error| why(origin, &error))?;
@@ -356,6 +361,12 @@ fn parse(text: &str) -> Result<Url, OutboundError> {
         url: text.split(['?', '#']).next().unwrap_or_default().to_owned(),
         why: why.to_owned(),
     };
+    // A host and its port, as people type it: the name of the host may even be read as a scheme.
+    let is_place = !text.contains("://") && !text.starts_with('/') && !text.contains('@');
+    if is_place && Url::parse(&format!("http://{text}")).is_ok() {
+        let place = text.split(['?', '#']).next().unwrap_or_default();
+        return Err(bad(&format!("did you mean http://{place}?")));
+    }
     let url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(bad("it must begin with http:// or https://"));
@@ -414,16 +425,31 @@ fn why(origin: String, error: &reqwest::Error) -> OutboundError {
         last = Some(error.to_string());
         cause = error.source();
     }
+    let is_unsaid = error.is_connect();
     if error.is_timeout() {
-        return late(origin, TIMEOUT);
+        return late(origin, TIMEOUT, is_unsaid);
     }
-    let why = last.unwrap_or_else(|| "the request could not be made".to_owned());
-    OutboundError::Unreachable { origin, why }
+    let mut why = last.unwrap_or_else(|| "the request could not be made".to_owned());
+    if is_unsaid
+        && why.contains(NO_TLS)
+        && let Some(place) = origin.strip_prefix("https://")
+    {
+        why = format!("it does not speak TLS; did you mean http://{place}?");
+    }
+    OutboundError::Unreachable {
+        origin,
+        why,
+        is_unsaid,
+    }
 }
 
-fn late(origin: String, limit: Duration) -> OutboundError {
+fn late(origin: String, limit: Duration, is_unsaid: bool) -> OutboundError {
     let why = format!("no answer within {} seconds", limit.as_secs());
-    OutboundError::Unreachable { origin, why }
+    OutboundError::Unreachable {
+        origin,
+        why,
+        is_unsaid,
+    }
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {

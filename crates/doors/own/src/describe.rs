@@ -178,6 +178,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut O
     let operations = [
         ("get", &mut item.get),
         ("post", &mut item.post),
+        ("put", &mut item.put),
         ("patch", &mut item.patch),
         ("delete", &mut item.delete),
     ];

@@ -10,7 +10,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     id::{AgentId, CallId, SessionId, TaskId},
     principal::Principal,
-    store::{TaskFilter, TaskState},
+    store::{TaskFilter, TaskRecord, TaskState},
     task::{Cursor, Task, TaskItem},
 };
 use jackfield_kit::api::{
@@ -25,7 +25,7 @@ use crate::{
     translate::{
         body::{AnswerBody, CallBody},
         gather::Gathered,
-        task::{CallView, StateView, TaskList, TaskView, live_view},
+        task::{CallView, StateView, TaskList, TaskSummary, TaskView, live_view},
     },
 };
 
@@ -94,7 +94,11 @@ pub(crate) async fn list(
     let more = records.len() > limit;
     records.truncate(limit);
     let next = records.last().filter(|_| more).map(|record| record.id);
-    let tasks = records.into_iter().map(Into::into).collect();
+    let summary = |record: TaskRecord| {
+        let call = state.hub.open_call(&principal, record.call);
+        TaskSummary::new(record, call.as_deref())
+    };
+    let tasks = records.into_iter().map(summary).collect();
     Ok(Json(TaskList { tasks, next }))
 }
 
@@ -171,7 +175,8 @@ async fn gather(
             }
         }
     }
-    Ok(gathered.into_task(record, asks.unwrap_or_default(), cursor))
+    let summary = TaskSummary::new(record, call.as_deref());
+    Ok(gathered.into_task(summary, asks.unwrap_or_default(), cursor))
 }
 
 /// Reads the events of a task from a cursor on, as long as a call of it is running.

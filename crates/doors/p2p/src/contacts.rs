@@ -174,11 +174,12 @@ impl Contacts {
             ));
         }
         self.check_room(peer)?;
-        let setback = match self.0.node.connect(address.clone()).await {
+        // This address, since it is the one by which the peer is found again, whoever made the connection that may be there.
+        let setback = match self.0.node.connect_by(address.clone()).await {
             Ok(_) => None,
             Err(error) if even_if_away => Some(Setback::now(error.to_string())),
             Err(error) => {
-                let text = format!("{address}: {error}; nothing was added");
+                let text = format!("{error}; nothing was added");
                 return Err(Failure::new(Reason::Offline, text));
             }
         };

@@ -30,6 +30,9 @@ use crate::{
     streams::Stream,
 };
 
+/// What is said of a stream that ended too soon.
+const BROKEN_OFF: &str = "the peer ended the stream before its answer was complete";
+
 /// What is heard of work that was handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
@@ -120,7 +123,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         // Whoever speaks the newer protocol finds the end of the request. A stream that is closed on our side cannot be
         // reset by it any more, so that a cancel would not be heard. Of the others, some never answer before the end.
         let closes = !self.is_framed;
-        self.outgoing = Outgoing::new(hand_off.to_json().into_bytes(), closes);
+        let request = match self.is_framed {
+            true => hand_off.to_framed_json(),
+            false => hand_off.to_json(),
+        };
+        self.outgoing = Outgoing::new(request.into_bytes(), closes);
         self.is_sent = false;
         self.moved = Instant::now();
     }
@@ -257,7 +264,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                 }
                 match verdict {
                     Verdict::Plain(body) => return self.no_frames(&body),
-                    Verdict::Complete | Verdict::Cut => return Err(Failure::agent_left()),
+                    Verdict::Complete | Verdict::Cut => return Err(broken_off()),
                 }
             }
         };
@@ -276,8 +283,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         match read_answer(body) {
             Answer::Error(error) => Err(Trouble::heard(&error)),
             Answer::Body([]) => Err(self.nothing()),
-            Answer::Body(_) => {
-                let text = "the peer's answer cannot be read: it is no stream of lines of JSON";
+            Answer::Body(body) => {
+                let text = "the peer's answer cannot be read: it is no stream of frames, which are lines of JSON";
+                let text = match Frame::read(body, MAX_ANSWER) {
+                    Ok(_) => text.to_owned(),
+                    Err(fault) => format!("{text}: {fault}"),
+                };
                 Err(Failure::new(Reason::Crashed, text))
             }
         }
@@ -286,9 +297,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     fn nothing(&mut self) -> Failure {
         match self.outgoing.take_trouble() {
             Some(error) => unsent(&error.to_string()),
-            None => Failure::agent_left(),
+            None => broken_off(),
         }
     }
+}
+
+/// The peer ended a stream before its answer was complete. Whether it is gone altogether is not known here.
+fn broken_off() -> Failure {
+    Failure::new(Reason::Offline, BROKEN_OFF)
+}
+
+/// Whether work failed because its stream ended, and for no other reason.
+pub(crate) fn is_broken_off(failure: &Failure) -> bool {
+    failure.text == BROKEN_OFF
 }
 
 /// One body is the whole answer.

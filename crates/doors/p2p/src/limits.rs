@@ -77,6 +77,9 @@ pub const PING_EVERY: Duration = Duration::from_secs(15);
 /// How long it has for it before it is given up.
 pub const PING_WAIT: Duration = Duration::from_secs(20);
 
+/// Streams on which a peer pings us at a time; on one more, the oldest is given up. Some open a new one for every ping.
+pub const PINGS: usize = 4;
+
 /// Commands that wait for the swarm's task, which takes them at once.
 pub const COMMANDS: usize = 256;
 

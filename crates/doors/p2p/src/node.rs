@@ -18,10 +18,12 @@ use tokio::{
 mod behaviour;
 mod board;
 mod command;
+mod pong;
 mod reservation;
 mod swarm;
 #[cfg(test)]
 mod tests;
+mod unreached;
 
 use self::{board::Board, command::Command, swarm::SwarmTask};
 pub use self::{
@@ -116,7 +118,7 @@ pub enum OpenError {
     #[error("there is no address of this peer")]
     NoAddress,
     /// No address led to the peer.
-    #[error("cannot connect: {0}")]
+    #[error("cannot connect {0}")]
     Unreachable(String),
     /// Connecting, or opening the stream, took too long.
     #[error("the peer did not answer in time")]
@@ -237,7 +239,26 @@ impl Node {
     /// Connects with the peer that this address ends in, and keeps the connection from then on, used or not.
     pub async fn connect(&self, address: Multiaddr) -> Result<PeerId, OpenError> {
         let peer = peer_of(&address).ok_or(OpenError::NoAddress)?;
-        self.reach(peer, &[address]).await?;
+        self.connect_any(peer, &[address]).await?;
+        Ok(peer)
+    }
+
+    /// The same by the best of several addresses.
+    pub async fn connect_any(
+        &self,
+        peer: PeerId,
+        addresses: &[Multiaddr],
+    ) -> Result<(), OpenError> {
+        self.reach(peer, addresses).await?;
+        self.keep(peer);
+        Ok(())
+    }
+
+    /// The same, but this very address has to lead to the peer, whether it is connected or not.
+    pub async fn connect_by(&self, address: Multiaddr) -> Result<PeerId, OpenError> {
+        let peer = peer_of(&address).ok_or(OpenError::NoAddress)?;
+        let tried = timeout(limits::CONNECT, self.dial_way(peer, vec![address], true)).await;
+        tried.map_err(|_| OpenError::TooSlow)??;
         self.keep(peer);
         Ok(peer)
     }
@@ -300,30 +321,36 @@ impl Node {
         // Without an address, the swarm still knows whether the peer is connected.
         let first = ways.next().unwrap_or_default();
         let mut dials = FuturesUnordered::new();
-        dials.push(self.dial_way(peer, first));
+        dials.push(self.dial_way(peer, first, false));
         loop {
             tokio::select! {
                 dialled = dials.next() => match dialled {
                     Some(Ok(())) => return Ok(()),
                     Some(Err(error)) => match ways.next() {
-                        Some(way) => dials.push(self.dial_way(peer, way)),
+                        Some(way) => dials.push(self.dial_way(peer, way, false)),
                         None if dials.is_empty() => return Err(error),
                         None => {}
                     },
                     None => return Err(OpenError::NoAddress),
                 },
                 () = sleep(limits::HEAD_START), if ways.len() > 0 => {
-                    dials.extend(ways.next().map(|way| self.dial_way(peer, way)));
+                    dials.extend(ways.next().map(|way| self.dial_way(peer, way, false)));
                 }
             }
         }
     }
 
-    async fn dial_way(&self, peer: PeerId, addresses: Vec<Multiaddr>) -> Result<(), OpenError> {
+    async fn dial_way(
+        &self,
+        peer: PeerId,
+        addresses: Vec<Multiaddr>,
+        is_trial: bool,
+    ) -> Result<(), OpenError> {
         let (reply, dialled) = oneshot::channel();
         self.send(Command::Dial {
             peer,
             addresses,
+            is_trial,
             reply,
         })
         .await?;

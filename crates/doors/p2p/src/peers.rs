@@ -25,10 +25,9 @@ use tokio::{
     sync::{broadcast::error::RecvError, watch},
     time::{Instant, interval_at, sleep, timeout},
 };
-use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::visit::Shown;
 use self::{guest::Guest, list::Listed, visit::Visit};
+pub(crate) use self::{list::agent_id, visit::Shown};
 use crate::{
     address::is_relayed,
     contacts::{Contacts, Setback},
@@ -101,6 +100,7 @@ impl Peers {
     /// Receives peers until the node stops, or the tasks are told to.
     pub(crate) async fn run(self) {
         let mut news = self.0.node.watch();
+        let mut registered = self.0.registry.watch_registered();
         // Some may be here already.
         self.look_around();
         let mut sweeps = interval_at(Instant::now() + FIRST_SWEEP, SWEEP);
@@ -109,9 +109,17 @@ impl Peers {
                 () = self.0.tasks.stop_token().cancelled() => return,
                 event = news.recv() => match event {
                     Ok(PeerEvent::Identified { peer, .. }) => self.meet(peer),
-                    Ok(PeerEvent::Disconnected { peer }) => self.part(peer),
+                    Ok(PeerEvent::Disconnected { peer, why }) => {
+                        self.part(peer, why.as_deref().unwrap_or("the connection was closed here"));
+                    }
                     Ok(PeerEvent::Connected { .. }) => {}
                     Err(RecvError::Lagged(_)) => self.look_around(),
+                    Err(RecvError::Closed) => return,
+                },
+                registered = registered.recv() => match registered {
+                    Ok(peer) => self.look_again(peer),
+                    // Those are looked at in their turn.
+                    Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return,
                 },
                 _ = sweeps.tick() => self.forget_gone(Timestamp::now()),
@@ -157,7 +165,9 @@ impl Peers {
             let is_gone = |peer: &&PeerId| !connected.iter().any(|it| it.peer == **peer);
             here.keys().filter(is_gone).copied().collect()
         };
-        gone.into_iter().for_each(|peer| self.part(peer));
+        for peer in gone {
+            self.part(peer, "the connection ended");
+        }
         for connected in connected {
             self.meet(connected.peer);
         }
@@ -195,11 +205,21 @@ impl Peers {
             .spawn(async move { over.run_until_cancelled(visiting).await });
     }
 
-    /// Ends the visit of a peer: its agents are gone.
-    pub(crate) fn part(&self, peer: PeerId) {
+    /// Ends the visit of a peer: its agents are gone, for this reason.
+    pub(crate) fn part(&self, peer: PeerId, why: &str) {
         let visit = self.0.here.lock().remove(&peer);
         if let Some(visit) = visit {
             visit.over.cancel();
+            for agent in &visit.shown.lock().agents {
+                tracing::info!(%agent, %peer, why, "peer detached");
+            }
+        }
+    }
+
+    /// Looks at a peer again that is here and says something new of itself elsewhere.
+    fn look_again(&self, peer: PeerId) {
+        if let Some(visit) = self.0.here.lock().get(&peer) {
+            visit.again.notify_one();
         }
     }
 
@@ -208,14 +228,19 @@ impl Peers {
         let mut guests: HashMap<AgentId, Guest> = HashMap::new();
         loop {
             let listed = self.agents_of(peer, &visit).await;
-            let setback = listed.as_ref().err().map(|why| {
+            let setback = match &listed {
+                Err(why) => Some(why.as_str()),
+                Ok(none) if none.is_empty() && !self.is_hub(peer) => Some("its card has no skills"),
+                Ok(_) => None,
+            };
+            let setback = setback.map(|why| {
                 tracing::debug!(%peer, why, "the peer is no agent");
-                Setback::now(why.clone())
+                Setback::now(why.to_owned())
             });
             if let Ok(listed) = listed {
                 guests.retain(|id, _| listed.iter().any(|it| it.id == *id));
                 for listed in listed {
-                    self.seat(&mut guests, peer, listed, &visit.over);
+                    self.seat(&mut guests, peer, listed, &visit);
                 }
             }
             if !guests.is_empty() {
@@ -235,7 +260,10 @@ impl Peers {
             } else {
                 REFRESH
             };
-            sleep(pause).await;
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = visit.again.notified() => {}
+            }
         }
     }
 
@@ -244,7 +272,7 @@ impl Peers {
         guests: &mut HashMap<AgentId, Guest>,
         peer: PeerId,
         listed: Listed,
-        over: &CancellationToken,
+        visit: &Visit,
     ) {
         if let Some(guest) = guests.get_mut(&listed.id) {
             guest.refresh(&self.0.hub, listed);
@@ -252,7 +280,7 @@ impl Peers {
         }
         let id = listed.id.clone();
         let owner = &self.0.reception.terms().owner;
-        let seated = Guest::seat(&self.0.hub, owner, &self.0.node, peer, listed, over);
+        let seated = Guest::seat(&self.0.hub, owner, &self.0.node, peer, listed, visit);
         match seated {
             Ok((guest, serving)) => {
                 // A peer that can be called is not let go because nobody calls it.

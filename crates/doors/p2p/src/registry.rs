@@ -26,6 +26,7 @@ use jackfield_core::{
     id::Owner,
     principal::Principal,
 };
+use jackfield_kit::api::invalid;
 use jackfield_wire::p2p::{
     Card,
     registry::{Entry, MAX_TTL, Registration},
@@ -33,7 +34,10 @@ use jackfield_wire::p2p::{
 use jiff::Timestamp;
 use libp2p::{Multiaddr, PeerId};
 use parking_lot::Mutex;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{broadcast, watch},
+    time::Instant,
+};
 
 use self::proof::Challenges;
 pub use self::{
@@ -41,6 +45,7 @@ pub use self::{
     proof::{Statement, sign},
     serve::{RegistryDoor, Station, router},
 };
+use crate::limits;
 
 /// How many peers are kept: some 100 MB of the largest entries, and more peers than anybody has seen.
 const MAX_PEERS: usize = 4096;
@@ -63,6 +68,8 @@ struct Inner {
     challenges: Challenges,
     /// Rises with every peer that comes or goes.
     changes: watch::Sender<u64>,
+    /// Tells of every peer that registered by a request.
+    registered: broadcast::Sender<PeerId>,
 }
 
 #[derive(Debug, Default)]
@@ -159,12 +166,18 @@ impl Registry {
             peers: Mutex::default(),
             challenges: Challenges::new(),
             changes: watch::Sender::new(0),
+            registered: broadcast::Sender::new(limits::NEWS),
         }))
     }
 
     /// Tells when a peer has come or gone.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
+    }
+
+    /// Tells who registers by a request: what it can do may have changed.
+    pub(crate) fn watch_registered(&self) -> broadcast::Receiver<PeerId> {
+        self.0.registered.subscribe()
     }
 
     /// Whether a peer can be found.
@@ -320,8 +333,4 @@ fn not_registered() -> Failure {
         Reason::NotFound,
         "no such peer is registered; register it first",
     )
-}
-
-fn invalid(text: impl Into<String>) -> Failure {
-    Failure::new(Reason::Invalid, text.into())
 }

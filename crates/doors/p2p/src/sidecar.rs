@@ -5,12 +5,14 @@
 //! The agent may start later, stop and come back. Nothing is said of it to relays and registries before it was seen once.
 //!
 //! - `host.rs` what peers get, `relay.rs` a relay and the connection with it
-//! - `listing.rs` the entry in a registry
+//! - `listing.rs` the entry in a registry, `hub.rs` the connection with a hub, `site.rs` how both are asked over HTTP
 //! - `standing.rs` how things stand, for whoever started it
 
 mod host;
+mod hub;
 mod listing;
 mod relay;
+mod site;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -22,13 +24,16 @@ use jackfield_kit::{
     tasks::Tasks,
 };
 use libp2p::{Multiaddr, PeerId, identity::Keypair};
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::{Mutex, watch},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
-use self::{host::Beside, listing::Lister};
+use self::{host::Beside, hub::Visitor, listing::Lister, site::Site};
 pub use self::{
-    listing::RegistryAt,
-    standing::{AgentStanding, Listing, Standing},
+    site::RegistryAt,
+    standing::{AgentStanding, HubStanding, Listing, Standing},
 };
 use crate::{
     address::{is_relayed, peer_of},
@@ -58,8 +63,12 @@ pub struct Setting {
     pub allowed: Allowed,
     /// Relays at which it holds a place, as addresses that end in their ids.
     pub relays: Vec<Multiaddr>,
+    /// How long the agent has for a plain answer.
+    pub deadline: Duration,
     /// Where others find it.
     pub registry: Option<RegistryAt>,
+    /// The hub among whose agents it is, by a connection that it keeps.
+    pub hub: Option<RegistryAt>,
 }
 
 /// Why a sidecar does not start.
@@ -99,8 +108,8 @@ impl Sidecar {
             }
         }
         let endpoint = Endpoint::new(&outbound, &setting.agent_url, setting.name)?;
-        let registry = setting.registry.map(|at| at.checked(&outbound));
-        let registry = registry.transpose()?;
+        let site = |at: Option<RegistryAt>| at.map(|at| Site::new(at, &outbound)).transpose();
+        let (registry, hub) = (site(setting.registry)?, site(setting.hub)?);
         let config = NodeConfig {
             role: Role::Sidecar,
             ..setting.node
@@ -116,7 +125,7 @@ impl Sidecar {
             ..Standing::default()
         });
         let tell = Arc::new(tell);
-        let host = Beside::new(endpoint.clone(), setting.allowed);
+        let host = Beside::new(endpoint.clone(), setting.allowed, setting.deadline);
         serve_peers(&node, &host, &tasks);
         let over = tasks.stop_token().child_token();
         let spawn_until_over = |work: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
@@ -127,15 +136,24 @@ impl Sidecar {
             node.watch_addresses(),
             tell.clone(),
         )));
-        let lister = registry.map(|at| {
+        if let Some(site) = hub {
+            let visitor = Visitor {
+                site,
+                node: node.clone(),
+                sight: endpoint.watch(),
+                tell: tell.clone(),
+            };
+            spawn_until_over(Box::pin(visitor.stay()));
+        }
+        let lister = registry.map(|site| {
             Arc::new(Lister {
-                at,
-                outbound,
+                site,
                 key: setting.key,
                 node: node.clone(),
                 relays: setting.relays.clone(),
                 sight: endpoint.watch(),
                 tell: tell.clone(),
+                has_left: Mutex::new(false),
             })
         });
         if let Some(lister) = lister.clone() {
@@ -172,11 +190,11 @@ impl Sidecar {
 
     /// Takes leave: of the registry, then of the peers, whose open handoffs have `grace`.
     pub async fn close(self, grace: Duration) {
-        self.over.cancel();
         if let Some(lister) = &self.lister {
             // Who cannot be told forgets by itself.
             drop(timeout(LEAVE, lister.leave()).await);
         }
+        self.over.cancel();
         self.tasks.stop(grace).await;
     }
 }

@@ -41,7 +41,8 @@ use crate::{
     tag = "teams",
     params(
         ("id" = String, Path, description = "The team"),
-        ("after_sequence" = Option<u64>, Query, description = "Go on after this event of the current run"),
+        ("after_sequence" = Option<u64>, Query, description = "Go on after this event; one that the current run has not come to counts as none"),
+        ("team_run_id" = Option<String>, Query, description = "The run that after_sequence counts in; of any other, all retained events are told"),
         ("replay" = Option<bool>, Query, description = "Whether the retained events are told again; they are if not said"),
         ("Last-Event-ID" = Option<String>, Header, description = "Go on after this event"),
         ActsAs,
@@ -148,15 +149,18 @@ struct Approval<'a> {
     invocation_id: &'a str,
     tool_name: &'a str,
     arguments: &'a RawValue,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    message: &'a str,
 }
 
 impl<'a> From<&'a Pending> for Approval<'a> {
     fn from(pending: &'a Pending) -> Self {
         Self {
             route_key: &pending.route,
-            invocation_id: &pending.of.id,
-            tool_name: &pending.of.tool,
-            arguments: pending.arguments.raw(),
+            invocation_id: &pending.asked.of.id,
+            tool_name: &pending.asked.of.tool,
+            arguments: pending.asked.arguments.raw(),
+            message: &pending.asked.text,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! kept whole, and shown with the rest; of a list all are, or none.
 
 mod claim;
+mod envelope;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use self::envelope::Envelopes;
 use crate::{TeamDoor, teams::team_id, translate};
 
 /// What was published.
@@ -43,7 +45,7 @@ pub(crate) struct Accepted {
     path = "/v1/teams/{id}/events",
     tag = "teams",
     params(("id" = String, Path, description = "The team"), ActsAs),
-    request_body(content = serde_json::Value, description = "An envelope of the team protocol, or a list of them"),
+    request_body(content = Envelopes, description = "An envelope of the team protocol, or a list of them"),
     responses((status = 202, description = "They are shown", body = Accepted), CallRefused),
 )]
 pub(crate) async fn publish(

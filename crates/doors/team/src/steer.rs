@@ -21,9 +21,16 @@ pub(crate) struct MessageBody {
     /// The words.
     #[schema(min_length = 1)]
     content: String,
-    /// The member that is meant, by name or route key; the coordinator if left out.
+    /// The member that is meant, by name or route key; the coordinator if left out. Also read as `target_member_name`.
+    #[serde(alias = "target_member_name")]
     #[schema(nullable = false)]
     target: Option<String>,
+    /// Files that belong to it, by their paths.
+    #[serde(default)]
+    context_file_paths: Vec<String>,
+    /// Images that belong to it.
+    #[serde(default)]
+    image_urls: Vec<String>,
 }
 
 /// What became of something that was said to a team.
@@ -48,7 +55,9 @@ pub(crate) struct Taken {
 #[serde(deny_unknown_fields)]
 #[schema(as = TeamStop)]
 pub(crate) struct StopBody {
-    /// The member that shall stop, by name or route key, and all below it; everybody if left out.
+    /// The member that shall stop, by name or route key, and all below it; everybody if left out. Also read as
+    /// `target_member_name`.
+    #[serde(alias = "target_member_name")]
     #[schema(nullable = false)]
     target: Option<String>,
 }
@@ -68,9 +77,12 @@ pub(crate) struct Stopped {
 pub(crate) struct DecisionBody {
     /// What is asked.
     invocation_id: String,
-    /// Yes or no.
+    /// Yes or no. Also read as `approved`.
+    #[serde(alias = "approved")]
     approve: bool,
-    /// The member that asks, by name or route key; not needed where only one asks under this id.
+    /// The member that asks, by name or route key; not needed where only one asks under this id. Also read as
+    /// `target_member_name` and as `agent_name`.
+    #[serde(alias = "target_member_name", alias = "agent_name")]
     #[schema(nullable = false)]
     target: Option<String>,
     /// Why.
@@ -103,10 +115,11 @@ pub(crate) async fn say(
     Body(body): Body<MessageBody>,
 ) -> Result<(StatusCode, Json<Taken>), Problem> {
     let id = team_id(&id)?;
-    if body.content.trim().is_empty() {
+    let (files, images) = (body.context_file_paths, body.image_urls);
+    if body.content.trim().is_empty() && files.is_empty() && images.is_empty() {
         return Err(invalid("field \"content\" is empty: what shall be said?").into());
     }
-    let message = translate::message(body.content, &[], Vec::new());
+    let message = translate::message(body.content, &files, images);
     let target = body.target.as_deref();
     let said = door
         .hub

@@ -3,14 +3,14 @@
 mod tasks;
 
 use jackfield_core::{
-    event::{File, Message, Part},
+    event::{File, Json, Message, Part},
     team::{
         board::{BoardChange, BoardStatus, BoardTask},
         event::{
             Body, Invocation, MadeArtifact, MemberEvent, MemberStatus, Node, SegmentKind,
             StatusChange, TeamStatus,
         },
-        stage::{Pending, Run, Told},
+        stage::{Asked, Pending, Run, Told},
         tree::Place,
     },
 };
@@ -217,14 +217,10 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             video_urls: &[],
         },
         MemberEvent::ApprovalRequested {
-            of: Invocation { id, tool },
+            of,
             arguments,
-        } => wire::MemberEvent::ApprovalRequested {
-            invocation_id: id,
-            tool_name: tool,
-            arguments: arguments.raw(),
-            turn_id: None,
-        },
+            text,
+        } => asks(of, arguments, text),
         MemberEvent::Approved {
             of: Invocation { id, tool },
             reason,
@@ -289,6 +285,16 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             message,
             details: None,
         },
+    }
+}
+
+fn asks<'a>(of: &'a Invocation, arguments: &'a Json, text: &'a str) -> wire::MemberEvent<'a> {
+    wire::MemberEvent::ApprovalRequested {
+        invocation_id: &of.id,
+        tool_name: &of.tool,
+        arguments: arguments.raw(),
+        turn_id: None,
+        message: (!text.is_empty()).then_some(text),
     }
 }
 
@@ -361,7 +367,12 @@ impl<'a> Standing<'a> {
     /// The messages of a question that waits for a viewer, in the order in which the web client needs them: it knows a
     /// tool call by its segment.
     pub(crate) fn asked(&self, place: &Place, pending: &Pending, run: &Run) -> [String; 3] {
-        let Invocation { id, tool } = &pending.of;
+        let Asked {
+            of,
+            arguments,
+            text,
+        } = &pending.asked;
+        let Invocation { id, tool } = of;
         let (id, kind) = (&**id, wire::SegmentKind::ToolCall);
         let metadata = |arguments| {
             Some(wire::Metadata {
@@ -369,7 +380,7 @@ impl<'a> Standing<'a> {
                 arguments,
             })
         };
-        let (began, whole) = (metadata(None), metadata(Some(pending.arguments.raw())));
+        let (began, whole) = (metadata(None), metadata(Some(arguments.raw())));
         let start = wire::Segment::Start {
             id,
             kind,
@@ -378,12 +389,6 @@ impl<'a> Standing<'a> {
         let end = wire::Segment::End {
             id,
             metadata: whole,
-        };
-        let asks = wire::MemberEvent::ApprovalRequested {
-            invocation_id: id,
-            tool_name: tool,
-            arguments: pending.arguments.raw(),
-            turn_id: None,
         };
         let said = |event| wire::Source::Agent {
             name: &place.name,
@@ -400,7 +405,7 @@ impl<'a> Standing<'a> {
             // A client that has the tool would begin another one: it drops what has a number that it has passed.
             stamped(pending.sequence, wire::MemberEvent::Segment(start)),
             self.flat(said(wire::MemberEvent::Segment(end))),
-            stamped(0, asks),
+            stamped(0, asks(of, arguments, text)),
         ]
     }
 }

@@ -72,13 +72,25 @@ async fn view_agent(
     Ok(open(door, principal, subject, since, peer, upgrade))
 }
 
-/// Where a viewer of a team begins: the parameters `after_sequence` and `replay`.
+/// Where a viewer of a team begins: the parameters `after_sequence`, which counts in `team_run_id`, and `replay`.
 pub(crate) fn since(params: &mut Params) -> Result<Since, Failure> {
-    match (params.one("after_sequence")?, params.one("replay")?) {
+    let run = params.one::<String>("team_run_id")?;
+    let sequence = match params.one::<String>("after_sequence")? {
+        None if run.is_some() => {
+            let text = "says which run after_sequence counts in; give both";
+            return Err(invalid(format!("query parameter team_run_id {text}")));
+        }
+        None => None,
+        Some(digits) => Some(digits.parse().map_err(|_| {
+            let text = format!("must be a whole number, not {digits:?}");
+            invalid(format!("query parameter after_sequence {text}"))
+        })?),
+    };
+    match (sequence, params.one("replay")?) {
         (Some(_), Some(false)) => Err(invalid(
             "query parameter after_sequence asks for what replay=false leaves out; give one of them",
         )),
-        (Some(sequence), _) => Ok(Since::After(None, sequence)),
+        (Some(sequence), _) => Ok(Since::After(run, sequence)),
         (None, Some(false)) => Ok(Since::Now),
         (None, Some(true) | None) => Ok(Since::Tail),
     }

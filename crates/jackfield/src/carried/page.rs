@@ -10,7 +10,8 @@ What passes when a caller of one protocol calls an agent of another, and as what
 for two agents of a hub.
 
 Callers and agents are joined by a call, and what passes is the lesser of what the agent's protocol can say and what the caller's can
-hear. Two agents of Agora are joined by a plain relay instead, and two peers not at all, since they meet without a hub.
+hear. A question of the agent is one for words. An approval is the owner's of the agent to give: callers hear that it is waited for, unless
+the agent is set to let callers approve (`approvals_to_caller`). Two agents of Agora are joined by a plain relay instead, and two peers not at all, since they meet without a hub.
 
 `●` whole, `◐` folded into something less, `○` not: something else happens.
 ";

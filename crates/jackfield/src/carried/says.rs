@@ -31,9 +31,7 @@ fn agora(matter: Matter) -> Passage {
 
 fn bridge(matter: Matter) -> Passage {
     Passage::whole(match matter {
-        Matter::OneShot => {
-            "`chunk`, then `done`; callers by the relay are not told a `result` that comes alone, as in the original"
-        }
+        Matter::OneShot => "`chunk`, then `done`, or `done` with `result`",
         Matter::Streamed => "`chunk`",
         Matter::Kinds => "`chunk` with `kind`",
         Matter::Attachment => "`attachments` of `done`, links or `data:` URLs",

@@ -86,7 +86,8 @@ impl Add {
         let body = self.body()?;
         output::chat(&format!("looking for the card of {} …", self.target));
         let added = client::ask_within(PATIENCE, &hub, Method::POST, "/v1/remotes", Some(&body));
-        let remote = added.await.about(About::Remote)?;
+        let remote = added.await.about(About::Remote);
+        let remote = remote.map_err(|stop| self.hint(stop))?;
         if self.client.json {
             output::json(&remote)?;
             return Ok(Code::Ok.into());
@@ -106,6 +107,19 @@ impl Add {
             ),
         });
         Ok(Code::Ok.into())
+    }
+
+    /// Whoever is not found as an A2A server may be an agent of another kind.
+    fn hint(&self, mut stop: Stop) -> Stop {
+        if cfg!(feature = "p2p") && stop.code == Code::Missing {
+            let next = stop.next.take().map(|next| format!("{next}\n"));
+            stop.next = Some(format!(
+                "{}an agent that speaks HTTP and has its card at /card needs: jackfield p2p sidecar --agent-url {}",
+                next.unwrap_or_default(),
+                self.target
+            ));
+        }
+        stop
     }
 
     fn body(&self) -> Result<Value> {

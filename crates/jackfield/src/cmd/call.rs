@@ -65,13 +65,17 @@ impl Call {
         let hub = self.client.connect()?;
         let call = self.builder(&hub)?;
         if self.detach {
-            let started = call.detach().await.about(About::Agent)?;
+            let started = call.detach().await.about(About::Agent);
+            let started = started.map_err(|stop| stop.naming("AGENT", &self.agent))?;
             self.detached(&hub, &started)?;
             return Ok(Code::Ok.into());
         }
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut stream = tokio::select! {
-            stream = call.start() => stream.about(About::Agent)?,
+            stream = call.start() => {
+                let stream = stream.about(About::Agent);
+                stream.map_err(|stop| stop.naming("AGENT", &self.agent))?
+            }
             _ = interrupt.recv() => return Ok(Code::Interrupted.into()),
         };
         self.remember(&hub, &stream.started().session);
@@ -94,7 +98,7 @@ impl Call {
             self.agent,
             self.client.flags()
         );
-        Ok(reply::code(outcome, &next)?.into())
+        Ok(reply::code(outcome, &self.agent, &next)?.into())
     }
 
     fn builder(&self, hub: &Hub) -> Result<CallBuilder> {

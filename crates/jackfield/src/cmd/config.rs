@@ -43,7 +43,7 @@ impl Config {
             What::Check { file } => check(file.as_deref())?,
             What::Show(settings) => {
                 let config = settings.load()?;
-                // Secrets are in files of their own; there are none in a configuration.
+                // Secrets are in files of their own, but for the credentials of ICE servers, which do not show.
                 output::write(&toml::to_string(&config)?)?;
             }
         }

@@ -99,7 +99,9 @@ impl Doctor {
         findings.extend(machine::disk(&config));
         findings.push(checks::database(&config.data_dir));
         findings.push(checks::secrets(&config.data_dir));
-        findings.push(checks::hub(&self.client, &config).await);
+        let (hub, is_here) = checks::hub(&self.client, &config).await;
+        findings.push(hub);
+        findings.extend(checks::elsewhere(&config.data_dir, is_here));
         findings.push(machine::file_limit(config.limits.connections));
         findings.push(machine::clock(&config.data_dir));
         self.report(&findings)

@@ -65,7 +65,8 @@ impl Ls {
         }
         let socket = hub.replacen("http", "ws", 1);
         output::chat(&format!(
-            "nobody is here yet. To attach an agent, connect it to {socket}/ws (Agora protocol),\n\
+            "nobody is here yet. jackfield connect brings an agent of this machine, jackfield p2p sidecar one behind HTTP,\n\
+             jackfield add an A2A server or a peer; or connect an agent to {socket}/ws (Agora protocol),\n\
              or in Rust: jackfield_sdk::Agent::new(\"me\").on_message(…).run()"
         ));
     }

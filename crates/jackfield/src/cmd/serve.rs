@@ -138,9 +138,33 @@ fn greet(config: &Config, running: &Running) {
             tracing::warn!("{text}");
         }
     }
+    let mut facts = vec![format!("its data is in {}", config.data_dir.display())];
+    facts.extend(peer_address(running).map(|address| format!("peers reach it at {address}")));
+    for fact in facts {
+        if is_watched {
+            output::chat(&fact);
+        } else {
+            tracing::info!("{fact}");
+        }
+    }
     if is_watched {
         invite(config, running.addr, &url);
     }
+}
+
+/// Where peers reach the hub, as they type it.
+#[cfg(feature = "p2p")]
+fn peer_address(running: &Running) -> Option<String> {
+    let node = running.p2p()?.node();
+    let address = node.addresses().first()?.to_string();
+    let peer = format!("/p2p/{}", node.peer_id());
+    let bare = address.strip_suffix(&peer).unwrap_or(&address);
+    Some(format!("{bare}{peer}"))
+}
+
+#[cfg(not(feature = "p2p"))]
+fn peer_address(_: &Running) -> Option<String> {
+    None
 }
 
 /// Says what to try next.

@@ -83,7 +83,8 @@ struct Wait {
 impl Wait {
     async fn run(self) -> Result<Code> {
         let hub = self.client.connect()?;
-        let mut stream = hub.follow(&self.task).await.about(About::Task)?;
+        let stream = hub.follow(&self.task).await.about(About::Task);
+        let mut stream = stream.map_err(|stop| stop.naming("TASK", &self.task))?;
         let reading = Reading {
             hub: &hub,
             json: self.client.json,
@@ -93,22 +94,26 @@ impl Wait {
         };
         let mut outcome = reading.read(&mut stream).await?;
         if let Outcome::Interrupted = outcome {
-            output::chat("the task goes on without you; jackfield task cancel ends it");
+            output::chat(&format!(
+                "the task goes on without you; jackfield task cancel {} ends it",
+                self.task
+            ));
         }
+        if matches!(&outcome, Outcome::Done(done) if done.state == "completed")
+            || matches!(outcome, Outcome::Interrupted)
+        {
+            return reply::code(outcome, "", "");
+        }
+        let path = format!("/v1/calls/{}", self.task);
+        let task = client::get(&hub, &path, About::Task).await?;
         if let Outcome::Nothing = outcome {
             // Its log is not kept; its state is.
-            let path = format!("/v1/calls/{}", self.task);
-            outcome = outcome_of(&client::get(&hub, &path, About::Task).await?);
+            outcome = outcome_of(&task);
         }
-        let mut next = String::new();
-        if matches!(&outcome, Outcome::Done(done) if done.state == "input_required") {
-            let path = format!("/v1/calls/{}", self.task);
-            let task = client::get(&hub, &path, About::Task).await?;
-            let (agent, session) = (text(&task, "agent"), text(&task, "session"));
-            let flags = self.client.flags();
-            next = format!("jackfield call {agent} --session {session} TEXT{flags}");
-        }
-        reply::code(outcome, &next)
+        let (agent, session) = (text(&task, "agent"), text(&task, "session"));
+        let flags = self.client.flags();
+        let next = format!("jackfield call {agent} --session {session} TEXT{flags}");
+        reply::code(outcome, agent, &next)
     }
 }
 
@@ -144,9 +149,9 @@ impl Cancel {
     async fn run(self) -> Result<Code> {
         let hub = self.client.connect()?;
         let path = format!("/v1/calls/{}/cancel", self.task);
-        client::ask(&hub, Method::POST, &path, None)
-            .await
-            .about(About::Task)?;
+        let cancelled = client::ask(&hub, Method::POST, &path, None).await;
+        let cancelled = cancelled.about(About::Task);
+        cancelled.map_err(|stop| stop.naming("TASK", &self.task))?;
         if self.client.json {
             output::json(&json!({"id": self.task, "cancelled": true}))?;
         } else {
@@ -189,7 +194,7 @@ impl Answer {
         let hub = self.client.connect()?;
         let path = format!("/v1/calls/{}/answer", encode(&self.task));
         let mut body = json!({ "ask_id": self.ask_id });
-        if let Some(answer) = self.answer {
+        if let Some(answer) = &self.answer {
             body["content"] = json!(answer);
         }
         if self.approve || self.deny {
@@ -199,15 +204,23 @@ impl Answer {
             body["reason"] = json!(reason);
         }
         let answered = client::ask(&hub, Method::POST, &path, Some(&body)).await;
-        answered.map(drop).map_err(|error| match error {
-            Error::Refused { ref code, .. } if code == "not_found" => Stop {
-                next: Some(format!(
-                    "jackfield task show {} shows what it asks",
-                    self.task
-                )),
-                ..Stop::from_hub(&error, About::Task)
-            },
-            error => Stop::from_hub(&error, About::Task),
+        answered.map(drop).map_err(|error| {
+            let stop = Stop::from_hub(&error, About::Task);
+            let next = match error.code() {
+                Some("not_found") => {
+                    format!("jackfield task show {} shows what it asks", self.task)
+                }
+                Some("invalid") if self.approve || self.deny => format!(
+                    "answer in words: jackfield task answer {} {} TEXT",
+                    self.task, self.ask_id
+                ),
+                Some("invalid") => "it asks for an approval: use --approve or --deny".to_owned(),
+                _ => return stop.naming("TASK", &self.task),
+            };
+            Stop {
+                next: Some(next),
+                ..stop
+            }
         })?;
         if self.client.json {
             output::json(&json!({"id": self.task, "ask_id": self.ask_id, "answered": true}))?;

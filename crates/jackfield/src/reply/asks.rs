@@ -13,11 +13,23 @@ use crate::{
 /// Questions that wait for an answer.
 #[derive(Debug, Default)]
 pub(super) struct Asks {
+    /// The ids of the approvals that were seen.
+    seen: Vec<Value>,
     waiting: VecDeque<Value>,
     shown: Option<(Value, oneshot::Receiver<Option<String>>)>,
 }
 
 impl Asks {
+    /// Whether an approval was not seen before.
+    pub(super) fn is_new(&mut self, ask: &Value) -> bool {
+        let id = &ask["id"];
+        let is_new = !self.seen.contains(id);
+        if is_new {
+            self.seen.push(id.clone());
+        }
+        is_new
+    }
+
     /// Asks the person at the terminal; false if there is none.
     pub(super) fn ask(&mut self, ask: Value) -> bool {
         if !prompt::somebody_is_there() {
@@ -64,6 +76,17 @@ pub(crate) fn question(ask: &Value) -> String {
         "{what}\n{}\napprove? [y/N, or a reason against it] ",
         style.dim(&tool)
     )
+}
+
+/// The sentence that says by which command a question is answered.
+pub(crate) fn command(call: &str, ask: &Value, flags: &str) -> String {
+    let how = if text(ask, "kind") == "approval" {
+        "--approve|--deny"
+    } else {
+        "TEXT"
+    };
+    let id = output::clean(text(ask, "id"));
+    format!("answer with: jackfield task answer {call} {id} {how}{flags}")
 }
 
 /// What the hub is told. Anything but yes to an approval is no, and the reason.

@@ -92,11 +92,16 @@ impl Page {
         Ok(())
     }
 
+    /// Something the agent made: its words are said, what else it is only named.
     pub(super) fn artifact(&mut self, artifact: &Value) -> io::Result<()> {
-        let name = artifact["name"].as_str().unwrap_or(text(artifact, "id"));
-        if artifact["append"] == true {
+        let parts = output::items(artifact, "parts");
+        for words in parts.iter().filter_map(|part| part["text"].as_str()) {
+            self.text(words)?;
+        }
+        if artifact["append"] == true || parts.iter().all(|part| part["text"].is_string()) {
             return Ok(());
         }
+        let name = artifact["name"].as_str().unwrap_or(text(artifact, "id"));
         let note = format!("made {} (--json shows it)", clean(name));
         self.note(&self.style.dim(&note))
     }

@@ -1,6 +1,11 @@
 //! Questions of agents where nobody is at a terminal, and answers from elsewhere.
 
-use jackfield_core::event::{Ask, AskKind, End, Event, Input};
+use jackfield_core::{
+    agent::Share,
+    event::{Ask, AskKind, End, Event, Input},
+    id::{AgentId, Owner},
+    principal::Principal,
+};
 use jackfield_testkit::{FakeAgent, Raw, TestHub};
 use serde_json::{Value, json};
 
@@ -105,6 +110,101 @@ async fn json_goes_on_so_that_a_program_can_answer() {
     serving.finish(End::done());
     assert_eq!(run.json().await["text"], "thanks");
     run.end().await.ok();
+}
+
+#[tokio::test]
+async fn an_approval_of_a_live_call_is_waited_for_and_the_command_for_it_is_said_once() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut run = cli.start(&["call", "bob", "x"]);
+    let serving = agent.call().await;
+    let call = serving.call().id.to_string();
+    serving.ask(question("q1", AskKind::Approval));
+    run.until_it_says("which one?").await;
+    let how = run.until_it_says("jackfield task answer").await;
+    assert!(
+        how.contains(&format!("{call} q1 --approve|--deny")),
+        "{how}"
+    );
+    let wrong = ["task", "answer", &call, "q1", "sure"];
+    cli.run(&wrong)
+        .await
+        .code(2)
+        .says("use --approve or --deny");
+    cli.run(&["task", "answer", &call, "q1", "--approve"])
+        .await
+        .ok();
+    serving.push(Event::text("done it"));
+    serving.finish(End::done());
+    assert_eq!(run.end().await.ok().out, "done it\n");
+}
+
+#[tokio::test]
+async fn whose_an_approval_is_is_said_to_a_caller_who_may_not_give_it() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let ann = Principal::admin(Owner::parse("ann").unwrap());
+    let agent = FakeAgent::attach_as(hub.hub(), &ann, "bob", true);
+    let share = Some(Share::Everyone);
+    let id = AgentId::parse("bob").unwrap();
+    hub.hub().change(&ann, &id, share, None).unwrap();
+    let mut command = cli.command(&["call", "bob", "x"]);
+    command.env("JACKFIELD_TOKEN", hub.token("carl", &["call:*"]).await);
+    let mut run = cli.start_command(command);
+    let serving = agent.call().await;
+    serving.ask(question("q1", AskKind::Approval));
+    run.until_it_says("ann must approve this").await;
+    let how = run.until_it_says("jackfield task answer").await;
+    assert!(how.contains("q1 --approve|--deny"), "{how}");
+    serving.finish(End::done());
+    run.end().await.ok();
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_an_approval_says_so() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
+    let task = task.out.trim();
+    let serving = agent.call().await;
+    serving.ask(question("q1", AskKind::Approval));
+    let how = format!("jackfield task answer {task} q1 --approve|--deny");
+    let waited = cli.run(&["task", "wait", task]).await.code(1);
+    waited.says("which one?").says(&how);
+    let state = "working, waits for local to approve";
+    let listed = cli.run(&["task", "ls"]).await.ok();
+    assert!(listed.out.contains(state), "{listed:?}");
+    let shown = cli.run(&["task", "show", task]).await.ok().says(&how);
+    assert!(shown.out.contains(state), "{shown:?}");
+    cli.run(&["task", "answer", task, "q1", "--approve"])
+        .await
+        .ok();
+    serving.push(Event::text("did it"));
+    serving.finish(End::done());
+    assert_eq!(cli.run(&["task", "wait", task]).await.ok().out, "did it\n");
+    let shown = cli.run(&["task", "show", task]).await.ok();
+    assert!(shown.out.contains("(approved)\n"), "{shown:?}");
+    assert!(!shown.out.contains("caller: \n"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_question_for_words_takes_no_yes() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
+    let task = task.out.trim();
+    let serving = agent.call().await;
+    serving.ask(question("q1", AskKind::Input));
+    let run = cli.run(&["task", "answer", task, "q1", "--approve"]).await;
+    run.code(2)
+        .says("asks for words")
+        .says(&format!("jackfield task answer {task} q1 TEXT"));
+    let mut inputs = Vec::new();
+    serving.input().take(&mut inputs, usize::MAX);
+    assert!(inputs.is_empty(), "{inputs:?}");
 }
 
 #[tokio::test]

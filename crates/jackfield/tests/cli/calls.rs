@@ -2,7 +2,7 @@
 
 use jackfield_core::{
     call::Serving,
-    event::{Chunk, ChunkKind, Done, DoneState, End, Event},
+    event::{Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part},
 };
 use jackfield_testkit::{FakeAgent, TestHub};
 use rustix::process::Signal;
@@ -68,6 +68,31 @@ async fn an_answer_only_at_the_end_is_written_too() {
     agent.call().await.finish(End::Done(Box::new(done)));
     let run = run.end().await.ok().says("jackfield call bob -c TEXT");
     assert_eq!(run.out, "all of it\n");
+}
+
+#[tokio::test]
+async fn the_words_of_an_artifact_are_written_and_the_rest_is_named() {
+    let hub = TestHub::start().await;
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let run = Cli::new(&hub).start(&["call", "bob", "x"]);
+    let serving = agent.call().await;
+    for (id, part) in [
+        ("poem", Part::Text("roses\n".into())),
+        ("table", Part::Data(Json::parse("[1]").unwrap())),
+    ] {
+        serving.push(Event::Artifact(Artifact {
+            id: id.into(),
+            name: None,
+            parts: vec![part],
+            append: false,
+            last: true,
+            extra: None,
+        }));
+    }
+    serving.finish(End::done());
+    let run = run.end().await.ok().says("made table");
+    assert_eq!(run.out, "roses\n");
+    assert!(!run.err.contains("poem"), "{run:?}");
 }
 
 #[tokio::test]

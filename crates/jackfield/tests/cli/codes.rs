@@ -118,13 +118,19 @@ async fn five_for_a_clock_that_ran_out() {
     let agent = FakeAgent::attach(hub.hub(), "bob");
     let run = Cli::new(&hub).start(&["call", "bob", "x", "--timeout", "50ms"]);
     let _serving = agent.call().await;
-    run.end().await.code(5).says("--timeout");
+    run.end()
+        .await
+        .code(5)
+        .says("--timeout")
+        .says("the call lasted 50 ms, its limit");
 }
 
 #[tokio::test]
 async fn six_for_an_agent_that_failed_or_refused() {
     let run = ended(failed(Reason::Agent("quota".into()))).await.code(6);
-    run.says("it went wrong").says("quota");
+    run.says("it went wrong")
+        .says("quota")
+        .says("jackfield watch bob --raw");
     ended(failed(Reason::Crashed)).await.code(6);
     let rejected = Done {
         state: DoneState::Rejected,

@@ -6,7 +6,7 @@ mod calling;
 mod conversations;
 mod invited;
 mod kinds;
-mod model;
+pub(crate) mod model;
 
 use jackfield_testkit::{Events, Raw, TestHub, answer};
 use reqwest::Method;

@@ -7,6 +7,8 @@ mod calls;
 mod codes;
 mod connect;
 mod connected;
+mod demo;
+mod docs;
 mod fake;
 mod invite;
 mod local;
@@ -15,8 +17,9 @@ mod mcp;
 mod p2p;
 #[cfg(feature = "p2p")]
 mod peers;
+#[cfg(feature = "p2p")]
+mod picture;
 mod proxy;
-mod readme;
 mod remotes;
 mod run;
 mod serve;

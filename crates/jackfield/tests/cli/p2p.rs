@@ -176,7 +176,7 @@ async fn delegate_passes_over_who_is_away_or_lacks_the_skill_and_never_sends_twi
 
     let run = cli.start(&["p2p", "delegate", "--skill", "sum", "[1,2]", "--json"]);
     let mut work = first.work().await;
-    assert_eq!(work.request["input_data"], "[1,2]");
+    assert_eq!(work.request["input_data"], json!([1, 2]));
     work.say(
         "{\"type\":\"error\",\"error\":\"no such number\",\"code\":502,\"reason\":\"crashed\"}\n",
     )
@@ -391,4 +391,61 @@ async fn one_flag_makes_a_hub_a_relay() {
     fs::write(&file, "").unwrap();
     let shown = cli.run(&["config", "show", "--relay"]).await.ok();
     assert!(shown.out.contains("relay = true"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn the_hub_of_the_command_is_called_hub() {
+    let hub = hub().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "echo");
+    let run = cli.start(&[
+        "p2p",
+        "handoff",
+        "hub",
+        "POST",
+        "/agents/echo/ask",
+        "--data",
+        "hello",
+    ]);
+    let serving = agent.call().await;
+    assert_eq!(serving.call().message.words(), "hello");
+    serving.push(Event::text("hi"));
+    serving.finish(End::done());
+    assert_eq!(run.end().await.ok().out, "hi\n");
+}
+
+#[tokio::test]
+async fn json_is_handed_over_as_it_is_to_peers_that_answer_in_frames() {
+    let hub = hub().await;
+    let cli = Cli::new(&hub);
+    let mut summer = RawPeer::streaming(card("summer", "sum", "/sum")).await;
+    let address = summer.address();
+    for (data, came) in [
+        (r#"{"a":1}"#, json!({"a": 1})),
+        ("[1,2]", json!([1, 2])),
+        ("42", json!("42")),
+        ("{words}", json!("{words}")),
+    ] {
+        let args = ["p2p", "handoff", &address, "POST", "/sum", "--data", data];
+        let run = cli.start(&args);
+        let mut work = summer.work().await;
+        assert_eq!(work.request["input_data"], came);
+        work.say("{\"type\":\"result\",\"data\":\"done\"}\n").await;
+        work.end().await;
+        run.end().await.ok();
+    }
+}
+
+#[tokio::test]
+async fn a_card_that_is_asked_for_at_the_hubs_http_port_is_refused_in_one_line() {
+    let hub = hub().await;
+    let cli = Cli::new(&hub);
+    let at = format!("/ip4/127.0.0.1/tcp/{}/p2p/{NOBODY}", hub.addr().port());
+    let run = cli.run(&["p2p", "card", &at]).await.code(3);
+    let first = run.err.lines().next().expect("a line");
+    assert!(
+        first.contains("does not speak libp2p; a hub's libp2p port"),
+        "{run:?}"
+    );
+    assert!(run.err.lines().count() <= 2, "{run:?}");
 }

@@ -241,3 +241,63 @@ async fn a_registry_that_is_not_there_and_one_that_refuses_are_told_of_and_nothi
     let mut sidecar = cli.start(&[&args[..], &["--token-file", "token"]].concat());
     sidecar.until_it_says("listed in the registry").await;
 }
+
+#[tokio::test]
+async fn a_sidecar_is_callable_at_its_hub_and_runs_once() {
+    let hub = TestHub::start_with(|config| config.p2p.enabled = true).await;
+    let (cli, agent) = (Cli::new(&hub), Agent::start().await);
+    let args = ["p2p", "sidecar", "--agent-url", &agent.url];
+    let mut sidecar = cli.start(&args);
+    let first = sidecar.line().await.expect("a line");
+    let peer = first.strip_prefix("jackfield sidecar is ").expect("an id");
+    let id = agent_id(peer);
+    sidecar
+        .until_it_says(&format!("callable as {id} at the hub"))
+        .await;
+    let call = cli.run(&["call", &id, "hello"]).await.ok();
+    assert!(call.out.contains("hello"), "{call:?}");
+    let second = cli.run(&args).await.code(1);
+    assert!(
+        second.err.contains("a sidecar for this URL runs already"),
+        "{second:?}"
+    );
+    assert_eq!(found(&hub).await.len(), 1, "the first one is listed still");
+    sidecar.signal(Signal::TERM);
+    sidecar.end().await.ok();
+    // Whoever stops gives the key back.
+    let mut third = cli.start(&args);
+    assert_eq!(third.line().await.expect("a line"), first);
+    third.signal(Signal::TERM);
+    third.end().await.ok();
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_way_to_a_relay_is_told_and_not_blamed_on_it() {
+    let hub = TestHub::start_with(|config| config.p2p.enabled = true).await;
+    let (cli, agent) = (Cli::at(""), Agent::start().await);
+    let address = hub.peer_addresses().remove(0);
+    let (way, peer) = address.rsplit_once("/p2p/").expect("an id");
+    let http = format!("/ip4/127.0.0.1/tcp/{}/p2p/{peer}", hub.addr().port());
+    let another = format!("{way}/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN");
+    for (relay, words) in [
+        (
+            &http,
+            "a hub's libp2p port is one above its HTTP port".to_owned(),
+        ),
+        (&another, format!("another peer answers there: {peer}")),
+        (&address, "it is no relay".to_owned()),
+    ] {
+        let args = [
+            "p2p",
+            "sidecar",
+            "--agent-url",
+            &agent.url,
+            "--relay",
+            relay,
+        ];
+        let mut sidecar = cli.start(&args);
+        sidecar.until_it_says(&words).await;
+        sidecar.signal(Signal::TERM);
+        sidecar.end().await.ok();
+    }
+}

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jackfield_core::{
-    event::{AskKind, Chunk, ChunkKind, End, Event, Input},
+    event::{Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json},
     id::Owner,
     principal::Principal,
 };
@@ -34,13 +34,18 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_wide(command, 80)
+    }
+
+    /// A program at a terminal with this many columns.
+    pub(crate) fn start_wide(mut command: Command, columns: u16) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&controller).expect("a terminal");
         unlockpt(&controller).expect("a terminal");
         let size = Winsize {
             ws_row: 24,
-            ws_col: 80,
+            ws_col: columns,
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
@@ -91,6 +96,12 @@ impl Terminal {
                 None => panic!("it ended without {text:?}: {:?}", self.screen),
             }
         }
+    }
+
+    /// What comes next on the screen; nothing at its end.
+    pub(crate) async fn more(&mut self) -> Option<String> {
+        let more = timeout(SOON, self.shown.recv()).await;
+        more.expect("nothing came in time")
     }
 
     /// Waits until the screen has a text after all that it has now.
@@ -222,6 +233,38 @@ async fn questions_are_asked_and_answered() {
     let (code, screen) = terminal.end().await;
     assert_eq!(code, Some(0));
     assert!(screen.contains("blue it is"), "{screen:?}");
+}
+
+#[tokio::test]
+async fn the_owner_who_calls_is_asked_for_approvals_right_there() {
+    let hub = TestHub::start().await;
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let cli = Cli::new(&hub);
+    let mut terminal = Terminal::start(cli.command(&["call", "bob", "x"]));
+    let serving = agent.call().await;
+    serving.ask(Ask {
+        tool_name: Some("rm".to_owned()),
+        arguments: Json::parse(r#"{"path":"/x"}"#).ok(),
+        ..question("q1", AskKind::Approval)
+    });
+    for shown in ["which one?", "rm", r#"{"path":"/x"}"#, "approve?"] {
+        terminal.until(shown).await;
+    }
+    terminal.type_in("y\n");
+    let answer = timeout(SOON, async {
+        loop {
+            let mut inputs = Vec::new();
+            serving.input().take(&mut inputs, usize::MAX);
+            match inputs.pop() {
+                Some(Input::Answer(_, answer)) => break answer,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    });
+    let answer = answer.await.expect("an answer comes");
+    assert_eq!(answer.approved, Some(true));
+    serving.finish(End::done());
+    assert_eq!(terminal.end().await.0, Some(0));
 }
 
 #[tokio::test]

@@ -67,7 +67,10 @@ async fn a_team_is_seen_in_lines() {
     let status = json!({"event_source_type": "TEAM", "data": {"new_status": "RUNNING"}, "team_run_id": "run_1", "sequence": 1});
     stream.event("envelope", Some("run_1:1"), &status).await;
     say(&mut stream, 2, "hello\n").await;
+    // What happened before anybody watched is told as such.
+    assert_eq!(watch.line().await.unwrap(), "— earlier —");
     assert_eq!(watch.line().await.unwrap(), "lead     │ hello");
+    assert_eq!(watch.line().await.unwrap(), "— now —");
     let tool = json!({"invocation_id": "c", "tool_name": "grep"});
     let done = envelope(3, "tool_execution_succeeded", &tool);
     stream.event("envelope", Some("run_1:3"), &done).await;
@@ -83,6 +86,10 @@ async fn json_is_what_the_hub_says_line_by_line() {
     let first = watch.json().await;
     assert_eq!(first["event"], "snapshot");
     assert_eq!(first["tasks"], snapshot(1)["tasks"]);
+    let past = envelope(1, "something_old", &json!({}));
+    stream.event("envelope", Some("run_1:1"), &past).await;
+    assert_eq!(watch.json().await, past);
+    assert_eq!(watch.json().await, json!({"event": "now"}));
     let mut odd = envelope(2, "something_new", &json!({"x": 1}));
     odd["more"] = json!("kept");
     stream.event("envelope", Some("run_1:2"), &odd).await;
@@ -93,6 +100,44 @@ async fn json_is_what_the_hub_says_line_by_line() {
         watch.json().await,
         json!({"event": "gap", "team_run_id": "run_1", "from_sequence": 3, "to_sequence": 9})
     );
+}
+
+#[tokio::test]
+async fn only_what_is_still_open_is_shown_with_the_command_that_answers_it() {
+    let (_hub, mut watch, mut stream) = watching(&["watch", "shop"]).await;
+    let asks = |id: &str, tool: &str| json!({"route_key": "lead", "invocation_id": id, "tool_name": tool, "arguments": {"t": 1}, "message": "may I?"});
+    let mut first = snapshot(3);
+    first["tasks"] = json!([]);
+    first["approvals"] = json!([asks("open", "ask_user")]);
+    stream.event("snapshot", None, &first).await;
+    for (sequence, event_type, data) in [
+        (1, "tool_approval_requested", asks("decided", "rm")),
+        (2, "tool_approved", asks("decided", "rm")),
+        (3, "tool_approval_requested", asks("open", "ask_user")),
+        (4, "tool_approval_requested", asks("new", "rm")),
+    ] {
+        let id = format!("run_1:{sequence}");
+        let envelope = envelope(sequence, event_type, &data);
+        stream.event("envelope", Some(&id), &envelope).await;
+    }
+    let open = "lead     │ ? ask_user {\"t\":1}: may I?";
+    let say = "lead     │   jackfield team say shop --to lead \"…\"";
+    let asked = "lead     │ ? rm {\"t\":1}: may I?";
+    for line in [
+        "shop     │ · RUNNING",
+        open,
+        say,
+        "— earlier —",
+        asked,
+        "— now —",
+        // Once more, where it is seen.
+        open,
+        say,
+        asked,
+        "lead     │   jackfield team approve shop new --member lead (or deny)",
+    ] {
+        assert_eq!(watch.line().await.unwrap(), line);
+    }
 }
 
 #[tokio::test]

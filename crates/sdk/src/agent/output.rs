@@ -121,6 +121,8 @@ pub(crate) struct Closing {
     pub(crate) attachments: Vec<File>,
     pub(crate) usage: Option<Value>,
     pub(crate) stop_reason: Option<String>,
+    /// An archive that the caller may fetch.
+    pub(crate) offer: Option<Value>,
 }
 
 /// An item and the room it takes.
@@ -180,7 +182,10 @@ impl Output {
 impl Closing {
     /// How large it is as JSON.
     pub(crate) fn weight(&self) -> usize {
-        json_len(&self.result) + json_len(&self.attachments) + json_len(&self.usage)
+        json_len(&self.result)
+            + json_len(&self.attachments)
+            + json_len(&self.usage)
+            + json_len(&self.offer)
     }
 }
 

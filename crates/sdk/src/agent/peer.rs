@@ -51,6 +51,7 @@ pub(crate) struct Calling {
     pub(crate) target: String,
     pub(crate) text: String,
     pub(crate) session: Option<String>,
+    pub(crate) with_files: bool,
     pub(crate) feed: Feed,
 }
 
@@ -62,6 +63,7 @@ pub struct PeerCallBuilder {
     target: String,
     text: String,
     session: Option<String>,
+    with_files: bool,
 }
 
 impl PeerCallBuilder {
@@ -71,12 +73,19 @@ impl PeerCallBuilder {
             target,
             text,
             session: None,
+            with_files: false,
         }
     }
 
     /// The conversation to go on with; without it, each call is one of its own.
     pub fn session(mut self, session: impl Into<String>) -> Self {
         self.session = Some(session.into());
+        self
+    }
+
+    /// Ask for the files that come of it; the agent offers them at the end, see [`Done::offer`].
+    pub fn with_files(mut self) -> Self {
+        self.with_files = true;
         self
     }
 
@@ -89,6 +98,7 @@ impl PeerCallBuilder {
             target: self.target,
             text: self.text,
             session: self.session,
+            with_files: self.with_files,
             feed,
         };
         self.outlet.say(Output::Call(calling)).await?;

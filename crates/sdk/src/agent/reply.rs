@@ -246,6 +246,13 @@ impl Reply {
         self.closing.lock().stop_reason = Some(reason.into());
     }
 
+    /// Offers an archive, which the caller may fetch once the answer is there: a [`FileOffer`](crate::FileOffer). What the
+    /// caller then says about it comes to [`Agent::on_signal`](crate::Agent::on_signal). Where that hears nothing, in a hub of
+    /// the same process and over A2A, nothing is offered either.
+    pub fn offer_files(&self, offer: impl Into<Value>) {
+        self.closing.lock().offer = Some(offer.into());
+    }
+
     /// The agent will wait for another message of the same task when the handler returns. What it said is the question.
     pub fn input_required(&self) {
         self.closing.lock().state = State::InputRequired;

@@ -21,7 +21,10 @@ use super::{
     request::{Next, Request},
     translate,
 };
-use crate::{Agent, agent::Abilities};
+use crate::{
+    Agent,
+    agent::{Abilities, Signals},
+};
 
 /// How many attempts to come back there should be while the hub waits.
 const ATTEMPTS: u32 = 4;
@@ -41,6 +44,8 @@ pub(super) struct Session<'a> {
     calls: Calls,
     /// Frames that are about no request; they go first.
     notes: VecDeque<Utf8Bytes>,
+    /// What the agent says about transfers of files.
+    signals: Signals,
     turn: Turn,
 }
 
@@ -70,6 +75,7 @@ impl<'a> Session<'a> {
             requests: BTreeMap::new(),
             calls: Calls::default(),
             notes: VecDeque::new(),
+            signals: Signals::default(),
             turn: Turn::default(),
         }
     }
@@ -117,10 +123,12 @@ impl<'a> Session<'a> {
         self.notes = self
             .calls
             .resume(|parent| self.requests.contains_key(parent));
+        self.signals.set_attached(true);
     }
 
     /// The connection is gone. Without a way back, so is all that was under way.
     pub(super) fn cut(&mut self) {
+        self.signals.set_attached(false);
         if self.back.is_none() {
             self.requests.clear();
         }
@@ -151,6 +159,9 @@ impl<'a> Session<'a> {
     pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Utf8Bytes> {
         if let Some(note) = self.notes.pop_front() {
             return Poll::Ready(note);
+        }
+        if let Poll::Ready(signal) = self.signals.poll_frame(cx) {
+            return Poll::Ready(signal.into());
         }
         let Poll::Ready(next) = self.poll_requests(cx) else {
             return Poll::Pending;
@@ -220,11 +231,12 @@ impl<'a> Session<'a> {
             Downlink::CallAgentError(error) => self.calls.failed(error),
             Downlink::DiscoverAgentsResult(entries) => self.calls.found(entries),
             Downlink::Error(error) => self.refused(&error),
-            // Said once already, or for others: this agent transfers no files by itself.
-            Downlink::Registered(_)
-            | Downlink::Refused(_)
-            | Downlink::RtcSignalRelay(_)
-            | Downlink::Unknown(_) => {}
+            Downlink::RtcSignalRelay(relay) => {
+                let signal = translate::signal(relay);
+                self.agent.hear(signal, self.signals.signaller());
+            }
+            // Said once already, or for others.
+            Downlink::Registered(_) | Downlink::Refused(_) | Downlink::Unknown(_) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use jackfield_wire::{
     bridge::{
         Attachment,
-        downlink::{self, AgentEntry, CallChunk, CallDone},
+        downlink::{self, AgentEntry, CallChunk, CallDone, RtcRelay},
         extension,
         uplink::{self, AgentError, CallAgent, DiscoverAgents, Register, Resume},
     },
@@ -17,8 +17,9 @@ use serde_json::{
 };
 
 use crate::{
-    Agent, Artifact, Chunk, Done, Failure, File, FileSource, Message, Part, Peer,
+    Agent, Artifact, Chunk, Done, Failure, File, FileSource, Message, Part, Peer, Signal,
     agent::{self, Ask, AskKind, Calling, ChunkKind, Closing, End, Heard, Output, State},
+    hub::OFFER,
 };
 
 /// How much of an error's text is told.
@@ -117,6 +118,8 @@ fn ask(about: About<'_>, ask: &Ask) -> String {
 fn done(about: About<'_>, closing: &Closing) -> String {
     let usage = closing.usage.as_ref();
     let usage = usage.and_then(|usage| to_raw_value(usage).ok());
+    let offer = closing.offer.as_ref();
+    let offer = offer.and_then(|offer| to_raw_value(offer).ok());
     uplink::done(&uplink::Done {
         session_id: Some(about.session.into()),
         request_id: about.request.into(),
@@ -124,6 +127,7 @@ fn done(about: About<'_>, closing: &Closing) -> String {
         result: closing.result.as_deref().map(Text::from),
         state: (closing.state != State::Completed).then(|| closing.state.name().into()),
         usage: usage.as_deref(),
+        file_transfer_offer: offer.as_deref(),
         stop_reason: closing.stop_reason.as_deref().map(Into::into),
         seq: about.seq,
         ..uplink::Done::default()
@@ -166,7 +170,7 @@ pub(super) fn call(call: &Calling, call_id: &str, parent: &str) -> String {
         call_id: Some(call_id.into()),
         parent_request_id: Some(parent.into()),
         session_id: call.session.as_deref().map(Into::into),
-        ..CallAgent::default()
+        with_files: call.with_files,
     })
 }
 
@@ -221,6 +225,20 @@ pub(super) fn heard(answer: downlink::Answer<'_>) -> Heard {
     }
 }
 
+pub(super) fn signal(relay: RtcRelay<'_>) -> Signal {
+    // A text in practice; anything else is handed on as it was written.
+    let text =
+        |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
+    Signal {
+        transfer_id: relay.transfer_id.into_owned(),
+        from_agent_id: relay.from_agent_id.into_owned(),
+        signal_type: relay.signal_type.into_owned(),
+        payload: relay.payload.map(text),
+        client_id: relay.client_id.map(Cow::into_owned),
+        ice_servers: relay.ice_servers.and_then(value),
+    }
+}
+
 pub(super) fn peer(entry: AgentEntry<'_>) -> Peer {
     Peer {
         id: entry.id.into_owned(),
@@ -254,6 +272,9 @@ pub(super) fn call_done(done: &CallDone<'_>) -> Done {
             "attachments".to_owned(),
             serde_json::to_value(files).unwrap_or_default(),
         );
+    }
+    if let Some(offer) = done.file_transfer_offer.and_then(value) {
+        rest.insert(OFFER.to_owned(), offer);
     }
     Done {
         state: "completed".to_owned(),

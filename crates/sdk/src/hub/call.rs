@@ -79,6 +79,17 @@ impl CallBuilder {
             .set("wait_online", format!("{}ms", wait.as_millis()))
     }
 
+    /// Whose files an agent with a folder keeps apart: 1 to 128 of `A-Z a-z 0-9 . _ -`, not beginning with a dot.
+    pub fn client_id(self, client_id: impl Into<String>) -> Self {
+        self.set("client_id", client_id.into())
+    }
+
+    /// Ask for the files that come of it, in the folder of this client; the agent offers them at the end, see
+    /// [`Done::offer`].
+    pub fn with_files(self, client_id: impl Into<String>) -> Self {
+        self.client_id(client_id).set("with_files", true)
+    }
+
     /// The call on whose behalf this one is made, so that loops are cut and cancels are passed on.
     pub fn parent(mut self, call: impl Into<String>) -> Self {
         self.parent = Some(call.into());

@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use super::RawEvent;
-use crate::Error;
+use crate::{Error, FileOffer};
+
+/// Where an agent offers files at the end.
+pub(crate) const OFFER: &str = "file_transfer_offer";
 
 /// What the hub says first of a call.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -53,6 +56,13 @@ pub struct Done {
     /// What else the agent said at the end.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
+}
+
+impl Done {
+    /// The archive that the agent offers, if it does and it can be read; see [`Hub::transfer`](crate::Hub::transfer).
+    pub fn offer(&self) -> Option<FileOffer> {
+        FileOffer::deserialize(self.rest.get(OFFER)?).ok()
+    }
 }
 
 /// What comes back from a call.

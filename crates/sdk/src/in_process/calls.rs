@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jackfield_core::{
     call::{Asking, Call, Reply},
-    event::{Chunk, ChunkKind, End, Event, File, Message, Part},
+    event::{Chunk, ChunkKind, End, Event, File, Json, Message, Part},
     failure::{Failure, Reason},
     hub::{Parent, Request, Wanted},
     id::{AgentId, SessionId},
@@ -36,7 +36,10 @@ fn request(desk: &Desk, parent: &Call, calling: &Calling) -> Result<Request, Fai
         let text = format!("session: {error}");
         Failure::new(Reason::Invalid, text)
     })?;
-    let message = Message::text(calling.text.as_str());
+    let mut message = Message::text(calling.text.as_str());
+    if calling.with_files {
+        message.metadata = Json::parse(r#"{"with_files":true}"#).ok();
+    }
     let mut request = Request::new(desk.principal.clone(), DOOR, target, message);
     request.session = session;
     request.parent = Parent::Call(parent.id);

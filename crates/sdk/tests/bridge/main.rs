@@ -7,4 +7,5 @@ mod register;
 mod replies;
 mod resume;
 mod script;
+mod signals;
 mod work;

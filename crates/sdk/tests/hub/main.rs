@@ -9,3 +9,4 @@ mod calls;
 mod cuts;
 mod peers;
 mod restart;
+mod transfers;

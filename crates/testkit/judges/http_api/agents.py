@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 
+import requests
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
@@ -14,10 +15,21 @@ PAUSE = 0.1
 FILE = {"name": "hello.txt", "url": "data:text/plain,hello", "type": "text/plain"}
 
 
+# The archive that is offered, whatever its hash is said to be.
+ARCHIVE = b"hello"
+
+
+def offer(transfer):
+    """Names a transfer."""
+    size = {"zip_size": len(ARCHIVE), "zip_sha256": "ab" * 32, "file_count": 1}
+    return {"transfer_id": transfer} | size
+
+
 async def echo(send, message):
-    """Says what it is told."""
+    """Says what it is told; who asks for files gets an offer that is called like that."""
     await send(type="chunk", delta=message["content"])
-    await send(type="done", result=message["content"], attachments=[FILE])
+    more = {"file_transfer_offer": offer(message["content"])} if message.get("with_files") else {}
+    await send(type="done", result=message["content"], attachments=[FILE], **more)
 
 
 async def ask(send, message):
@@ -38,6 +50,8 @@ AGENTS = {
     "sleeper": sleep,
     # For whatever would disturb the others: it is changed, disconnected and forgotten.
     "doomed": echo,
+    # Tells its tickets to who waits for the archive, instead of using them.
+    "keeper": echo,
 }
 
 
@@ -45,6 +59,7 @@ class Agents:
     """The agents, attached as long as the block lasts."""
 
     def __init__(self, url):
+        self.http = url
         self.url = url.replace("http", "ws", 1)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
@@ -91,7 +106,20 @@ class Agents:
                 done = {"type": "done", "request_id": frame["request_id"], "result": "thanks"}
                 await ws.send(json.dumps(done))
             elif frame["type"] == "rtc_signal_relay":
+                ticket = json.loads(frame["payload"]) if frame["signal_type"] == "relay" else None
+                if ticket and agent_id != "keeper":
+                    await asyncio.to_thread(self.meet, **ticket)
+                    continue
                 signal = {"type": "rtc_signal", "target_agent_id": frame["from_agent_id"]}
                 signal |= {"transfer_id": frame["transfer_id"]}
-                signal |= {"signal_type": "answer", "payload": "v=0"}
+                payload = ticket["ticket"] if ticket else "v=0"
+                signal |= {"signal_type": "answer", "payload": payload}
                 await ws.send(json.dumps(signal))
+
+    def meet(self, ticket, offset, direction):
+        """Takes its part in an archive that goes through the hub."""
+        url = f"{self.http}/v1/transfers/{ticket}"
+        if direction == "send":
+            requests.put(url, data=ARCHIVE[offset:], timeout=20)
+        else:
+            requests.get(url, timeout=20)

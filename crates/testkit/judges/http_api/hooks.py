@@ -7,6 +7,7 @@ are made on the spot.
 import itertools
 import json
 import os
+import threading
 import time
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -185,6 +186,67 @@ def mend_contact(operation, path, body):
         path["peer"] = kept()
 
 
+ARCHIVE = b"hello"
+
+
+def offer():
+    """An archive that nobody knows."""
+    size = {"zip_size": len(ARCHIVE), "zip_sha256": "ab" * 32, "file_count": 1}
+    return {"transfer_id": f"transfer-{next(NUMBER)}"} | size
+
+
+def offered(agent="echo"):
+    """A transfer that an agent has offered."""
+    id = offer()["transfer_id"]
+    ask("POST", f"/v1/agents/{agent}/calls", {"text": id, "with_files": True, "stream": False})
+    return id
+
+
+def announced(agent="echo"):
+    """A transfer that was announced to an agent."""
+    body = offer()
+    ask("POST", f"/v1/agents/{agent}/transfers", body)
+    return body["transfer_id"]
+
+
+def meeting(method):
+    """A ticket with which an archive can be sent or received: the other party waits."""
+    id = offered("keeper") if method == "PUT" else announced("keeper")
+    path = f"/v1/agents/keeper/transfers/{id}"
+    other = "GET" if method == "PUT" else "PUT"
+    body = {"data": ARCHIVE} if other == "PUT" else {}
+    wait = lambda: requests.request(other, f"{DATA['url']}{path}/content", timeout=20, **body)
+    threading.Thread(target=wait, daemon=True).start()
+    for _ in range(20):
+        said = ask("POST", f"{path}/signals?wait=10s", {"signal_type": "poll"})["signals"]
+        found = [signal["payload"] for signal in said if signal["payload"] != "v=0"]
+        if found:
+            return found[0]
+    raise AssertionError("no ticket came")
+
+
+def mend_transfer(case, operation, path, body):
+    """What only fits together by chance: ids of transfers, and as many bytes as were offered."""
+    case.query = {}
+    if operation == "POST /v1/agents/{id}/transfers":
+        body.clear()
+        body |= offer()
+    elif operation == "POST /v1/agents/{id}/transfers/{transfer}/signals":
+        path["transfer"] = offered()
+        body.clear()
+        body |= {"signal_type": "poll"}
+    elif operation == "GET /v1/agents/{id}/transfers/{transfer}/content":
+        path["transfer"] = offered()
+        case.headers = {}
+    elif operation == "PUT /v1/agents/{id}/transfers/{transfer}/content":
+        path["transfer"] = announced()
+        case.body = ARCHIVE
+    elif operation.endswith(" /v1/transfers/{ticket}"):
+        method = operation.split()[0]
+        path["ticket"] = meeting(method)
+        case.body = ARCHIVE if method == "PUT" else case.body
+
+
 def ticket():
     """A ticket that nobody has taken."""
     invite = ask("POST", "/v1/invites", {"agent": f"guest-{next(NUMBER)}"})
@@ -206,6 +268,10 @@ PATHS = {
     "PATCH /v1/agents/{id}": doomed,
     "DELETE /v1/agents/{id}": doomed,
     "POST /v1/agents/{id}/calls": lambda: "echo",
+    "POST /v1/agents/{id}/transfers": lambda: "echo",
+    "POST /v1/agents/{id}/transfers/{transfer}/signals": lambda: "echo",
+    "GET /v1/agents/{id}/transfers/{transfer}/content": lambda: "echo",
+    "PUT /v1/agents/{id}/transfers/{transfer}/content": lambda: "echo",
     "GET /v1/calls/{id}": lambda: DATA["done"],
     "GET /v1/calls/{id}/events": lambda: DATA["done"],
     "POST /v1/calls/{id}/messages": lambda: DATA["waiting"],
@@ -236,7 +302,7 @@ def is_spared(operation, id):
     """Whether the run would suffer: nobody waits for the agent that never answers, changes one that others need, or
     revokes the judge's own token."""
     is_change = operation.startswith(("PATCH", "DELETE")) or operation.endswith("/disconnect")
-    agents = ["echo", "asker", "sleeper", "crew"] if is_change else ["sleeper"]
+    agents = ["echo", "asker", "sleeper", "keeper", "crew"] if is_change else ["sleeper"]
     return id in agents or id == DATA["token_id"]
 
 
@@ -273,7 +339,9 @@ def before_call(context, case, **kwargs):
     if is_helped and operation == "GET /v1/files/{id}/{name}" and {"id", "name"} <= path.keys():
         signed, case.query = link()
         path |= signed
-    if is_helped and "ticket" in path:
+    if is_helped and "/transfers" in operation:
+        mend_transfer(case, operation, path, body)
+    if is_helped and operation == "GET /invite/{ticket}" and "ticket" in path:
         path["ticket"] = ticket()
     if is_helped and {"agent_id", "request_id"} <= (case.query or {}).keys():
         case.query |= {"agent_id": "echo", "request_id": "told"}

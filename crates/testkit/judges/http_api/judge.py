@@ -93,7 +93,7 @@ def team(id):
 def set_up(hub):
     """What the operations need in order to succeed; the rest is made when it is needed, in `hooks.py`."""
     online = "/v1/agents?online=true"
-    wait_for("the agents", lambda: len(hub.ask("GET", online)["agents"]) == 4)
+    wait_for("the agents", lambda: len(hub.ask("GET", online)["agents"]) == 5)
     call = {"text": "hello", "keep": True, "stream": False}
     done = hub.ask("POST", "/v1/agents/echo/calls", call)
     waiting = hub.ask("POST", "/v1/agents/asker/calls", call)

@@ -129,7 +129,7 @@ class Peer {
   /** The streams of running commands. */
   streams = new Map();
 
-  static async start({ card, listen = ["/ip4/127.0.0.1/tcp/0"], reading = "once", seed, key, relay = false }) {
+  static async start({ card, listen = ["/ip4/127.0.0.1/tcp/0"], reading = "once", seed, key, relay = false, pings = true, monitor }) {
     const peer = new Peer();
     peer.reading = reading;
     peer.shown = card;
@@ -141,9 +141,10 @@ class Peer {
       transports: [tcp(), circuitRelayTransport()],
       connectionEncrypters: [noise()],
       streamMuxers: [yamux()],
+      ...(monitor && { connectionMonitor: { pingInterval: monitor } }),
       services: {
         identify: identify(),
-        ping: ping(),
+        ...(pings && { ping: ping() }),
         ...(relay && { relay: circuitRelayServer({ reservations: CIRCUIT }) }),
       },
     });
@@ -303,6 +304,19 @@ class Peer {
     releases.give();
   }
 
+  /** Waits until the monitor of connections has pinged so many times and was answered. */
+  async pinged({ peer, times }) {
+    const [connection] = this.node.getConnections().filter(({ remotePeer }) => `${remotePeer}` === peer);
+    for (let time = 0; time < times; time += 1) {
+      connection.rtt = undefined;
+      while (connection.rtt === undefined) {
+        if (connection.status !== "open") throw new Error(`the connection is ${connection.status}`);
+        await sleep(10);
+      }
+    }
+    return {};
+  }
+
   peers() {
     return { peers: this.node.getPeers().map(String) };
   }
@@ -318,7 +332,7 @@ class Peer {
   }
 }
 
-const DEEDS = ["card", "handoff", "reserve", "connect", "disconnect", "cancel", "release", "peers", "show", "sign"];
+const DEEDS = ["card", "handoff", "reserve", "connect", "disconnect", "cancel", "release", "peers", "pinged", "show", "sign"];
 
 async function obey(peer, command) {
   const { id } = command;

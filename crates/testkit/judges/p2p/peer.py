@@ -12,6 +12,8 @@ is: {"card": {...}} and, if wanted,
     "seed": 64 hex digits                 its identity; a new one otherwise
     "key": "ed25519" | "rsa"              of which kind a new one is
     "relay": true                         it relays for others (JavaScript only)
+    "pings": false                        it answers no pings (JavaScript only)
+    "monitor": N                          it pings every N milliseconds, and gives up who does not answer (JavaScript only)
 
 It says {"event": "ready", "peer_id": ..., "addrs": [...]}. Each further line is a command with an `id`, which is in its
 answer again; commands run beside each other:
@@ -25,6 +27,7 @@ answer again; commands run beside each other:
     {"id": 7, "do": "release"}                              lets one `/slow` answer
     {"id": 8, "do": "peers"}                                who is connected
     {"id": 9, "do": "show", "card": {...}}                  another card from now on
+    {"id": 11, "do": "pinged", "peer": P, "times": N}       waits until it has pinged so often (JavaScript only)
     {"id": 10, "do": "sign", "text": TEXT}                  answers {"signature": ..., "public_key": ...} in base64
 
 `card` and `handoff` take "reading": "once" | "end" (end), "protocols": [...], and "tell": true for an event with every

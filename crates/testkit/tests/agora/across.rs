@@ -5,6 +5,7 @@ mod called;
 mod calling;
 mod ids;
 mod limits;
+mod refused;
 
 use jackfield_core::{
     call::{Replies, Reply},

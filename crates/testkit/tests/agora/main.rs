@@ -5,6 +5,7 @@
 mod across;
 mod bad_input;
 mod judges;
+mod page;
 mod relay;
 mod seed;
 

@@ -229,7 +229,9 @@ async fn agents_of_either_version_find_call_and_signal_each_other() {
         );
 
         // A file transfer between agents, and one with a caller of the platform.
+        let offer = json!({"transfer_id": "t-1", "zip_size": 9, "zip_sha256": "0".repeat(64), "file_count": 1});
         for (signal_type, payload) in [
+            ("prepare-upload", &*offer.to_string()),
             ("offer", "v=0"),
             ("candidate", "{\"candidate\":\"c\",\"mid\":\"0\"}"),
         ] {

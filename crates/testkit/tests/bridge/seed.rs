@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | CLI → Worker, register | the first frame | `registered` with `status: "ok"` |
 //! | CLI → Worker, chunk | a piece of an answer | the platform hears it as it was said |
-//! | CLI → Worker, done | the end | the platform hears attachments and offer; the result only in async mode |
+//! | CLI → Worker, done | the end | the platform hears attachments and offer; the result in async mode, or where it comes alone |
 //! | Worker → CLI, message | a request | an agent gets exactly this frame |
 //! | Relay HTTP API, RelayRequest | a relay in stream mode | the agent gets its message, the platform a stream |
 //! | the same with `"mode": "async"` | a relay with a callback | 202, then a post to the callback |

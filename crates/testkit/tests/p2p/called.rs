@@ -372,3 +372,47 @@ async fn a_peer_that_goes_while_it_works_fails_the_call() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_peer_that_pings_and_is_not_to_be_pinged_stays_with_its_calls() {
+    let hub = hub().await;
+    let options = json!({"pings": false, "monitor": 200});
+    let shown = card("guest", &["/slow"]);
+    let Some(mut guest) = Peer::start_as(Language::JavaScript, shown, options).await else {
+        return;
+    };
+    guest.join(&hub).await;
+    let path = calls(&guest.agent());
+    let web = hub.web();
+    let call = web.post(&path, json!({"text": "hello", "stream": false}));
+    let peer = tcp(&hub);
+    let peer = peer.rsplit('/').next().unwrap();
+    let work = async {
+        guest.event("handoff").await;
+        guest
+            .ok(json!({"do": "pinged", "peer": peer, "times": 4}))
+            .await;
+        guest.release().await;
+    };
+    let ((status, answer), ()) = tokio::join!(call, work);
+    assert_eq!(
+        (status, &answer["text"]),
+        (200, &json!("hello")),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn data_reaches_peers_that_answer_in_frames_as_it_is() {
+    let hub = hub().await;
+    let shown = card("guest", &["/echo"]);
+    let Some(mut guest) = Peer::attach(Language::JavaScript, shown, &hub).await else {
+        return;
+    };
+    let body = json!({"parts": [{"data": {"a": 1}}]});
+    let (status, answer) = ask(&hub, &guest.agent(), body).await;
+    assert_eq!(status, 200, "{answer}");
+    let came = guest.event("handoff").await;
+    let request: Value = serde_json::from_str(came["body"].as_str().unwrap()).unwrap();
+    assert_eq!(request["input_data"], json!({"a": 1}));
+}

@@ -82,6 +82,34 @@ async fn a_peer_that_is_kept_brings_its_agents_and_is_kept_after_a_restart() {
 }
 
 #[tokio::test]
+async fn an_address_that_leads_nowhere_is_refused_although_the_peer_is_connected() {
+    let (near, far) = (hub().await, hub().await);
+    let (status, _) = near
+        .web()
+        .post("/v1/peers", json!({"address": tcp(&far)}))
+        .await;
+    assert_eq!(status, 201);
+    let peer = tcp(&far);
+    let peer = peer.rsplit('/').next().unwrap();
+    let wrong = format!("/ip4/127.0.0.1/tcp/1/p2p/{peer}");
+    let (status, refused) = near
+        .web()
+        .post("/v1/peers", json!({"address": wrong}))
+        .await;
+    assert_eq!((status, &refused["error"]), (502, &json!("offline")));
+    let text = refused["message"].as_str().unwrap();
+    assert!(
+        text.contains("nobody listens there; nothing was added"),
+        "{text}"
+    );
+    let (_, shown) = near.web().get(&format!("/v1/peers/{peer}")).await;
+    assert_eq!(
+        (&shown["state"], &shown["addresses"][0]),
+        (&json!("online"), &json!(tcp(&far)))
+    );
+}
+
+#[tokio::test]
 async fn a_peer_that_cannot_be_reached_is_kept_only_if_that_is_meant() {
     let hub = hub().await;
     let (status, refused) = hub

@@ -1,6 +1,6 @@
 //! Sidecars: agents behind HTTP that published peers reach through a hub's relay, and that are agents of that hub.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -16,15 +16,17 @@ use jackfield_p2p::{
     address,
     identity::Identity,
     node::{NodeConfig, ReservationState},
-    serve::Allowed,
-    sidecar::{Setting, Sidecar, Standing},
+    serve::{Allowed, DEADLINE},
+    sidecar::{AgentStanding, HubStanding, RegistryAt, Setting, Sidecar, Standing},
 };
 use jackfield_testkit::{SOON, TestHub};
+use parking_lot::Mutex;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
+    hub,
     peer::{LANGUAGES, Peer, card, short},
     tcp,
 };
@@ -36,6 +38,7 @@ const CARD: &str = r#"{ "name": "Parrot", "version": "1", "description": "Says i
 /// An agent behind HTTP. Dropping it stops it.
 struct Agent {
     addr: SocketAddr,
+    card: Arc<Mutex<String>>,
     _server: JoinSet<()>,
 }
 
@@ -51,14 +54,17 @@ impl Agent {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
+        let card = Arc::new(Mutex::new(CARD.to_owned()));
+        let shown = card.clone();
         let app = Router::new()
-            .route("/card", any(|| async { CARD }))
+            .route("/card", any(async move || shown.lock().clone()))
             .route("/say/{mood}", any(say))
             .route("/fly", any(fly));
         let mut server = JoinSet::new();
         server.spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self {
             addr,
+            card,
             _server: server,
         }
     }
@@ -66,8 +72,16 @@ impl Agent {
 
 /// A sidecar that nobody can dial but through this relay.
 async fn beside(agent: &Agent, relay: &str) -> Sidecar {
-    let folder = tempfile::tempdir().unwrap();
     let setting = Setting {
+        relays: vec![address::parse(relay).unwrap()],
+        ..setting(agent)
+    };
+    Sidecar::open(setting).await.unwrap()
+}
+
+fn setting(agent: &Agent) -> Setting {
+    let folder = tempfile::tempdir().unwrap();
+    Setting {
         tasks: Tasks::new(),
         key: Identity::load_or_create(folder.path()).unwrap(),
         node: NodeConfig::default(),
@@ -75,10 +89,11 @@ async fn beside(agent: &Agent, relay: &str) -> Sidecar {
         agent_url: format!("http://{}", agent.addr),
         name: None,
         allowed: Allowed::Everyone,
-        relays: vec![address::parse(relay).unwrap()],
+        relays: Vec::new(),
+        deadline: DEADLINE,
         registry: None,
-    };
-    Sidecar::open(setting).await.unwrap()
+        hub: None,
+    }
 }
 
 async fn until_held(sidecar: &Sidecar, is_held: bool) {
@@ -205,4 +220,110 @@ async fn a_relay_that_restarts_has_its_guest_again_and_the_hub_its_agent() {
         let answer = caller.hand_off(&at, said("back?")).await;
         assert_eq!(answer, "/say/very%20loud: \"back?\"");
     }
+}
+
+#[tokio::test]
+async fn a_sidecar_is_an_agent_of_the_hub_that_it_is_told_of_and_says_under_which_id() {
+    let (hub, agent) = (hub().await, Agent::start().await);
+    let setting = Setting {
+        hub: Some(RegistryAt {
+            url: hub.url(""),
+            token: None,
+        }),
+        ..setting(&agent)
+    };
+    let sidecar = Sidecar::open(setting).await.unwrap();
+    let id = agent_id(&sidecar);
+    let callable = HubStanding::Callable(id.as_str().into());
+    let until = async |wanted: &HubStanding| {
+        let mut standing = sidecar.standing();
+        let is_so = |it: &Standing| it.hub == *wanted;
+        let so = tokio::time::timeout(SOON, standing.wait_for(is_so)).await;
+        so.expect("in time").unwrap();
+    };
+    until(&callable).await;
+    let calls = format!("/v1/agents/{id}/calls");
+    let body = json!({"text": "hello", "stream": false});
+    let (status, answer) = hub.web().post(&calls, body.clone()).await;
+    assert_eq!(
+        (status, &answer["text"]),
+        (200, &json!("/say/hello: \"hello\""))
+    );
+
+    // What the agent learns is known to who asks for it, long before anybody looks again by himself.
+    *agent.card.lock() = CARD
+        .replace("\"id\": \"fly\"", "\"id\": \"sing\"")
+        .replace("/fly", "/say/song");
+    let body = json!({"text": "la", "stream": false, "metadata": {"skill": "sing"}});
+    let asking = async {
+        loop {
+            let (status, answer) = hub.web().post(&calls, body.clone()).await;
+            if status == 200 {
+                return answer;
+            }
+            assert_eq!(answer["error"], "unsupported", "{answer}");
+            // Nothing tells when the next look is allowed; asking faster is more than the sidecar takes of one peer.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    // The agent is asked for its card once a second at most.
+    let answer = tokio::time::timeout(SOON, asking).await.expect("in time");
+    assert_eq!(answer["text"], "/say/song: ", "{answer}");
+}
+
+#[tokio::test]
+async fn a_peer_that_registers_anew_is_looked_at_again() {
+    let hub = hub().await;
+    let agent = Agent::start().await;
+    let setting = Setting {
+        hub: Some(RegistryAt {
+            url: hub.url(""),
+            token: None,
+        }),
+        ..setting(&agent)
+    };
+    let sidecar = Sidecar::open(setting).await.unwrap();
+    let mut standing = sidecar.standing();
+    let is_taken = |it: &Standing| matches!(it.hub, HubStanding::Callable(_));
+    let taken = tokio::time::timeout(SOON, standing.wait_for(is_taken)).await;
+    drop(taken.expect("in time").unwrap());
+    *agent.card.lock() = CARD.replace("\"id\": \"fly\"", "\"id\": \"sing\"");
+    let id = agent_id(&sidecar);
+    let register = json!({"peer_id": sidecar.peer_id().to_string(), "agent_name": "Parrot",
+        "addresses": [format!("/ip4/127.0.0.1/tcp/1/p2p/{}", sidecar.peer_id())]});
+    let looking = async {
+        loop {
+            let (status, _) = hub.web().post("/register", register.clone()).await;
+            assert_eq!(status, 200);
+            let (_, shown) = hub.web().get(&format!("/v1/agents/{id}")).await;
+            if shown["skills"].to_string().contains("sing") {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(SOON, looking).await.expect("in time");
+}
+
+#[tokio::test]
+async fn a_peer_whose_card_has_no_skills_is_told_to_be_no_agent() {
+    let (hub, agent) = (hub().await, Agent::start().await);
+    *agent.card.lock() = r#"{"name": "Parrot", "skills": []}"#.to_owned();
+    let setting = Setting {
+        hub: Some(RegistryAt {
+            url: hub.url(""),
+            token: None,
+        }),
+        ..setting(&agent)
+    };
+    let sidecar = Sidecar::open(setting).await.unwrap();
+    let path = format!("/v1/peers/{}", sidecar.peer_id());
+    let looking = async {
+        while hub.web().get(&path).await.1["error"]["message"] != "its card has no skills" {}
+    };
+    tokio::time::timeout(SOON, looking).await.expect("in time");
+    let standing = sidecar.standing();
+    let AgentStanding::Here { remarks, .. } = &standing.borrow().agent else {
+        panic!("the agent is there");
+    };
+    assert!(remarks[0].contains("no agent"), "{remarks:?}");
 }

@@ -63,7 +63,8 @@ async fn a_binary_first_frame_is_refused_in_the_doors_own_way() {
     raw.register("a").await;
     let mut raw = hub.connect_bridge("b").await;
     raw.send_binary(&[0xff]).await;
-    is_refused_by_bridge(&mut raw, "Invalid JSON", "Invalid JSON").await;
+    let why = "binary frame; send JSON as a text frame";
+    is_refused_by_bridge(&mut raw, why, "Invalid JSON").await;
 }
 
 #[tokio::test]

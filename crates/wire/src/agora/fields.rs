@@ -10,7 +10,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Fault, Limits, Malformed, echo};
-use crate::json::{self, Member, Name};
+use crate::json::{self, Member, Members, Name};
 
 /// A field that relayed frames know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,6 +224,10 @@ impl<'a> Fields<'a> {
         problem: impl Into<String>,
     ) -> Malformed {
         let echoed = |slot| self.lenient_text(slot).map(|text| echo(&text));
+        let in_payload = || {
+            let payload = self.get(Slot::Payload).and_then(Members::of)?;
+            payload.text("request_id").map(|text| echo(&text))
+        };
         Malformed {
             fault,
             frame_type: echoed(Slot::Type),
@@ -231,7 +235,7 @@ impl<'a> Fields<'a> {
             problem: problem.into(),
             to: echoed(Slot::To),
             stream_id: echoed(Slot::StreamId),
-            request_id: echoed(Slot::RequestId),
+            request_id: echoed(Slot::RequestId).or_else(in_payload),
         }
     }
 

@@ -207,14 +207,28 @@ pub struct Answer {
     pub request_id: Option<String>,
 }
 
+impl Answer {
+    /// Whether there is more in it than ids.
+    pub fn says_something(&self) -> bool {
+        let raw = [
+            &self.parts,
+            &self.attachments,
+            &self.artifacts,
+            &self.result,
+        ];
+        self.text.is_some() || self.input_required.is_some() || raw.into_iter().any(Option::is_some)
+    }
+}
+
 /// Where agents put the text of an answer, best first.
-const ANSWER_KEYS: [&str; 7] = [
+pub(super) const ANSWER_KEYS: [&str; 7] = [
     "answer", "text", "content", "result", "message", "response", "question",
 ];
 
 /// What in an answer is no text: it has its own place or only serves matching.
-const ANSWER_META: [&str; 12] = [
+const ANSWER_META: [&str; 13] = [
     "action",
+    "ask_id",
     "request_id",
     "session_id",
     "parent_request_id",

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::fields::{Fields, Slot};
-use super::{Fault, Limits, Malformed};
+use super::payload::ANSWER_KEYS;
+use super::{CALL_PREFIX, Fault, Limits, Malformed};
 use crate::json::{self, Member, Members};
 
 mod build;
@@ -16,6 +17,21 @@ mod build;
 pub use build::{
     cancel, error, list, ping, register, reply, reply_chunk, reply_end, send, send_chunk, send_end,
 };
+
+/// The types of all frames that clients send.
+const TYPES: [&str; 11] = [
+    "register",
+    "list",
+    "send",
+    "send_chunk",
+    "send_end",
+    "reply",
+    "reply_chunk",
+    "reply_end",
+    "cancel",
+    "error",
+    "ping",
+];
 
 /// A frame from a client.
 #[derive(Debug, Clone)]
@@ -256,6 +272,19 @@ impl<'a> Relay<'a> {
             .and_then(|members| members.text("request_id"))
     }
 
+    /// Which member of an answer's payload stands beside the payload instead of in it, where nobody looks for it.
+    pub fn answer_beside_payload(&self) -> Option<&'static str> {
+        let is_there = |name: &str| match name {
+            "message" => self.fields.get(Slot::Message).is_some(),
+            _ => {
+                let mut extra = self.fields.extra.iter();
+                extra.any(|member| member.name == name && !json::is_null(member.value))
+            }
+        };
+        let mut names = ANSWER_KEYS.into_iter().chain(["body"]);
+        names.find(|name| is_there(name))
+    }
+
     /// The request id, from the top level or else from the payload.
     pub fn any_request_id(&self) -> Option<Cow<'a, str>> {
         self.request_id
@@ -291,7 +320,24 @@ pub fn parse_with<'a>(text: &'a str, limits: &Limits) -> Result<Uplink<'a>, Malf
         "register" => read_register(&fields).map(Uplink::Register),
         "list" => read_list(&fields).map(Uplink::List),
         "ping" => Ok(Uplink::Ping),
-        _ => Err(fields.malformed(Fault::Unsupported, "type", "is not a known frame type")),
+        other => Err(fields.malformed(Fault::Unsupported, "type", no_frame(other))),
+    }
+}
+
+/// What is wrong with a frame type that clients do not send.
+#[cold]
+fn no_frame(frame_type: &str) -> String {
+    let turned = |send: &str, reply: &str| {
+        format!("is what you receive; what you send is {send:?}, or {reply:?} to answer")
+    };
+    match frame_type {
+        "message" => turned("send", "reply"),
+        "message_chunk" => turned("send_chunk", "reply_chunk"),
+        "message_end" => turned("send_end", "reply_end"),
+        _ => format!(
+            "is not a known frame type; clients send {}",
+            TYPES.join(", ")
+        ),
     }
 }
 
@@ -328,7 +374,10 @@ fn read_relay<'a>(
     let stream_id = fields.text(Slot::StreamId)?;
     let stream = fields.flag(Slot::Stream)?;
     let request_id = fields.text(Slot::RequestId)?;
+    // The address of a call says by itself what a frame belongs to.
+    let is_about_call = to.starts_with(CALL_PREFIX);
     let needs_stream_id = match kind {
+        _ if is_about_call => false,
         RelayKind::Send | RelayKind::Reply | RelayKind::Error => stream,
         RelayKind::Cancel => stream || request_id.is_none(),
         RelayKind::SendChunk | RelayKind::SendEnd | RelayKind::ReplyChunk | RelayKind::ReplyEnd => {
@@ -336,7 +385,12 @@ fn read_relay<'a>(
         }
     };
     if needs_stream_id && stream_id.is_none() {
-        return Err(fields.missing("stream_id"));
+        return Err(if kind == RelayKind::Cancel && !stream {
+            let problem = "is missing, and so is \"request_id\"; one of them is needed";
+            fields.invalid("stream_id", problem)
+        } else {
+            fields.missing("stream_id")
+        });
     }
     let chunk = if kind.is_chunk() {
         Some(read_chunk(&fields, limits)?)

@@ -130,7 +130,7 @@ pub struct RelayRequest<'a> {
     pub client_id: TextField<'a>,
     /// Whether files are wanted.
     pub with_files: Field<bool>,
-    /// `stream` or `async`; anything else means `stream`.
+    /// `stream` or `async`; absent means `stream`.
     pub mode: TextField<'a>,
     /// The platform's own id of the task; nothing depends on it.
     pub task_id: TextField<'a>,

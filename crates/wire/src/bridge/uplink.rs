@@ -19,6 +19,23 @@ pub use build::{
 };
 pub use register::{Got, Register, Resume, Sent, Version};
 
+/// The types of all frames that an agent may send.
+pub const TYPES: [&str; 10] = [
+    "register",
+    "chunk",
+    "done",
+    "error",
+    "heartbeat",
+    "discover_agents",
+    "call_agent",
+    "rtc_signal",
+    "artifact",
+    "ask",
+];
+
+/// What an `ask` may want.
+const ASK_KINDS: [&str; 2] = ["input", "approval"];
+
 /// A frame from an agent.
 #[derive(Debug, Clone)]
 pub enum Uplink<'a> {
@@ -327,10 +344,16 @@ fn read_artifact<'a>(fields: &Fields<'a>) -> Result<Artifact<'a>, Malformed> {
 }
 
 fn read_ask<'a>(fields: &Fields<'a>) -> Result<Ask<'a>, Malformed> {
+    let kind = fields.required_text(Slot::Kind)?;
+    // A mistyped approval would go to the caller, whose it is not to give.
+    if !ASK_KINDS.contains(&&*kind) {
+        let problem = format!("must be {:?} or {:?}", ASK_KINDS[0], ASK_KINDS[1]);
+        return Err(fields.invalid("kind", problem));
+    }
     Ok(Ask {
         request_id: fields.required_text(Slot::RequestId)?,
         ask_id: fields.required_text("ask_id")?,
-        kind: fields.required_text(Slot::Kind)?,
+        kind,
         text: fields.required_text("text")?,
         tool_name: fields.word(Slot::ToolName)?,
         tool_call_id: fields.word(Slot::ToolCallId)?,

@@ -1,9 +1,11 @@
 //! The card of a peer: who it is, and its skills, each a path with a method and its schemas.
 //!
 //! The original writes the schemas as `…_model` or as `…_schema`, depending on who serialises, and reads the latter only;
-//! so both are read and the latter is written. `fit.rs` makes a card small enough for peers that read once.
+//! so both are read and the latter is written. `fit.rs` makes a card small enough for peers that read once, `remarks.rs` says
+//! what its author should know.
 
 mod fit;
+mod remarks;
 
 use serde_json::value::RawValue;
 
@@ -115,7 +117,9 @@ impl Skill {
         let name = fields.cut_text("name", MAX_NAME)?;
         let id = match fields.read("id", |raw| fields::word(raw, MAX_NAME))? {
             Some(id) => id,
-            None if name.trim().is_empty() => return Err(Fault::at("id", REQUIRED)),
+            None if name.trim().is_empty() => {
+                return Err(Fault::at("id", "is required, or \"name\" instead of it"));
+            }
             None => name.clone(),
         };
         let method = fields.read("method", |raw| fields::word(raw, MAX_NAME))?;

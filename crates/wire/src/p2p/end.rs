@@ -12,6 +12,9 @@ pub struct JsonEnd {
     limits: Limits,
     /// How many bytes have come.
     seen: usize,
+    /// The line of the byte that came last, and its place there, from 1.
+    line: usize,
+    column: usize,
     /// How many brackets are open.
     depth: usize,
     state: State,
@@ -39,6 +42,8 @@ impl JsonEnd {
         JsonEnd {
             limits,
             seen: 0,
+            line: 1,
+            column: 0,
             depth: 0,
             state: State::Before,
         }
@@ -51,7 +56,11 @@ impl JsonEnd {
             return Err(Fault::too_large(self.limits.max_bytes, "bytes"));
         }
         for byte in bytes {
+            self.column += 1;
             self.state = self.step(*byte)?;
+            if *byte == b'\n' {
+                (self.line, self.column) = (self.line + 1, 0);
+            }
         }
         Ok(self.state == State::After)
     }
@@ -62,7 +71,7 @@ impl JsonEnd {
             State::Scalar | State::After => Ok(()),
             State::Before => Err(Fault::here("is empty")),
             State::Tokens | State::Text | State::Escape => {
-                Err(Fault::here("is not valid JSON: it ends in the middle"))
+                Err(self.fault("is not valid JSON: it ends in the middle"))
             }
         }
     }
@@ -84,7 +93,7 @@ impl JsonEnd {
             (State::Before | State::Tokens, b'"') => State::Text,
             (State::Before, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => State::Scalar,
             // Told at once, since who sends this may wait for an answer.
-            (State::Before, _) => return Err(Fault::here("is not valid JSON")),
+            (State::Before, _) => return Err(self.fault("is not valid JSON: expected value")),
             (State::Tokens, b']' | b'}') => {
                 self.depth -= 1;
                 self.outside()
@@ -94,8 +103,14 @@ impl JsonEnd {
             (State::Text, b'\\') => State::Escape,
             (State::Text | State::Escape, _) => State::Text,
             (State::Scalar, _) => State::Scalar,
-            (State::After, _) => return Err(Fault::here("has something behind its JSON value")),
+            (State::After, _) => return Err(self.fault("has something behind its JSON value")),
         })
+    }
+
+    /// Something is wrong at the byte that came last, told as the parser does.
+    fn fault(&self, what: &str) -> Fault {
+        let (line, column) = (self.line, self.column);
+        Fault::here(format!("{what} at line {line} column {column}"))
     }
 
     /// Where a string or a bracket that just ended leaves us.

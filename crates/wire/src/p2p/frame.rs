@@ -14,6 +14,16 @@ use super::fields::{self, Fields};
 use super::{Data, ErrorBody, Fault, Limits};
 use crate::json::MAX_DEPTH;
 
+/// The types of frames.
+const TYPES: [&str; 6] = [
+    "accepted",
+    "chunk",
+    "status",
+    "result",
+    "error",
+    "heartbeat",
+];
+
 /// One frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
@@ -57,6 +67,20 @@ impl Frame {
         matches!(self, Frame::Result { .. } | Frame::Error(_))
     }
 
+    /// Whether a line says to be a frame of a type that we know, be it a good one or not.
+    fn is_meant(line: &[u8], max_bytes: usize) -> bool {
+        let limits = Limits {
+            max_bytes,
+            max_depth: MAX_DEPTH + 1,
+        };
+        let fields = fields::value(line, &limits).and_then(Fields::of);
+        let told = fields.and_then(|fields| {
+            let told = fields.require("type", fields::text)?;
+            Ok(TYPES.contains(&&*told))
+        });
+        told.unwrap_or_default()
+    }
+
     /// Reads one line of at most `max_bytes`. Others write longer lines than we do.
     pub fn read(line: &[u8], max_bytes: usize) -> Result<Self, Fault> {
         let limits = Limits {
@@ -79,7 +103,7 @@ impl Frame {
             },
             "status" => Frame::Status {
                 kind: text("kind")?.unwrap_or_default(),
-                text: text("text")?.unwrap_or_default(),
+                text: fields.require("text", fields::text)?.into(),
             },
             "result" => Frame::Result {
                 data: fields.read("data", data)?,

@@ -66,6 +66,19 @@ impl HandOff {
     /// Writes the request. The input becomes a string, JSON as it is written, which is all that the original's model
     /// takes: a text that is an object or an array is therefore data when it is read again.
     pub fn to_json(&self) -> String {
+        self.write(|object, input| {
+            object.text("input_data", input.as_str());
+        })
+    }
+
+    /// The same for peers that answer in frames: the input is the JSON value that it is.
+    pub fn to_framed_json(&self) -> String {
+        self.write(|object, input| {
+            object.raw("input_data", &input.to_value());
+        })
+    }
+
+    fn write(&self, write_input: impl FnOnce(&mut ObjectWriter<'_>, &Data)) -> String {
         let mut out = String::new();
         let mut object = ObjectWriter::open(&mut out);
         object
@@ -73,9 +86,11 @@ impl HandOff {
             .text("path", &*self.path)
             .raw("params", &param::to_json(&self.params));
         match &self.input {
-            Some(input) => object.text("input_data", input.as_str()),
-            None => object.raw("input_data", RawValue::NULL),
-        };
+            Some(input) => write_input(&mut object, input),
+            None => {
+                object.raw("input_data", RawValue::NULL);
+            }
+        }
         if self.stream {
             object.flag("stream", true);
         }

@@ -18,6 +18,8 @@ pub enum ClientMessage {
         context_file_paths: Vec<String>,
         /// Images that belong to it.
         image_urls: Vec<String>,
+        /// What the viewer calls it, if it wants to hear what becomes of it.
+        message_id: Option<String>,
     },
     /// Whoever works stops.
     StopGeneration {
@@ -71,7 +73,10 @@ pub fn read_client_message(text: &str, limits: &Limits) -> Result<ClientMessage,
 
 fn unknown(message_type: &str) -> Fault {
     let name = fault::echo(message_type);
-    let problem = format!("is no type that viewers send: \"{}\"", name.escape_debug());
+    let problem = format!(
+        "is no type that viewers send: \"{}\"; use SEND_MESSAGE, STOP_GENERATION, APPROVE_TOOL or DENY_TOOL",
+        name.escape_debug()
+    );
     Fault::at("type", problem).coded(code::UNKNOWN_MESSAGE_TYPE)
 }
 
@@ -86,12 +91,19 @@ fn read_send(payload: &Fields<'_>) -> Result<ClientMessage, Fault> {
         target: target(payload)?,
         context_file_paths: texts("contextFilePaths", "context_file_paths")?,
         image_urls: texts("imageUrls", "image_urls")?,
+        message_id: payload.word("message_id")?.map(Cow::into_owned),
     })
 }
 
-/// The member that is meant: by its route key, else by its name.
+/// The member that is meant: by its route key, else by its name. The last spelling is that of the hub's own API.
 fn target(payload: &Fields<'_>) -> Result<Option<String>, Fault> {
-    for name in ["member_route_key", "target_member_name", "agent_name"] {
+    let names = [
+        "member_route_key",
+        "target_member_name",
+        "agent_name",
+        "target",
+    ];
+    for name in names {
         if let Some(target) = payload.word(name)? {
             return Ok(Some(target.into_owned()));
         }

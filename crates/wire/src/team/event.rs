@@ -49,6 +49,8 @@ pub enum MemberEvent<'a> {
         arguments: &'a RawValue,
         /// The turn that it belongs to.
         turn_id: Option<&'a str>,
+        /// What it says to whoever decides; ours, beside the protocol's own fields.
+        message: Option<&'a str>,
     },
     /// Somebody approved.
     Approved {
@@ -220,10 +222,12 @@ impl MemberEvent<'_> {
                 tool_name,
                 arguments,
                 turn_id,
+                message,
             } => {
                 put_invocation(data, invocation_id, tool_name)
                     .raw("arguments", arguments)
-                    .maybe_text("turn_id", turn_id);
+                    .maybe_text("turn_id", turn_id)
+                    .maybe_text("message", message);
             }
             Self::Approved {
                 invocation_id,

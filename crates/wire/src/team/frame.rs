@@ -34,10 +34,23 @@ pub fn connected_agent(agent_id: &str, session_id: &str, out: &mut String) {
     });
 }
 
-/// Something is wrong with the connection or with what its viewer said.
-pub fn error(code: &str, message: &str, out: &mut String) {
+/// Something is wrong with the connection or with what its viewer said, which may have called it `message_id`.
+pub fn error(code: &str, message: &str, message_id: Option<&str>, out: &mut String) {
     self::message("ERROR", out, |payload| {
-        payload.text("code", code).text("message", message);
+        payload
+            .text("code", code)
+            .text("message", message)
+            .maybe_text("message_id", message_id);
+    });
+}
+
+/// What the viewer called `message_id` is kept as this task; without one, it was the answer that a member waited for.
+/// Only for viewers that name their messages, which the published web client does not.
+pub fn accepted(message_id: &str, task_id: Option<&str>, out: &mut String) {
+    message("MESSAGE_ACCEPTED", out, |payload| {
+        payload
+            .text("message_id", message_id)
+            .maybe_text("task_id", task_id);
     });
 }
 

@@ -149,7 +149,8 @@ fn read_team(data: &Fields<'_>) -> Result<Said<'static>, Fault> {
     data.text("error_message")?;
     let new = data.require("new_status", |raw| {
         let name = text(raw)?;
-        TeamStatus::from_name(&name).ok_or_else(|| unknown("state of a team", &name))
+        let names = TeamStatus::ALL.map(TeamStatus::seed_name);
+        TeamStatus::from_name(&name).ok_or_else(|| unknown("state of a team", &name, &names))
     })?;
     Ok(Said::Team { new })
 }
@@ -177,7 +178,9 @@ fn read_agent<'a>(data: &Fields<'a>) -> Result<Said<'a>, Fault> {
         event.text("timestamp")?;
         let event_type = event.require("event_type", |raw| {
             let name = text(raw)?;
-            EventType::from_name(&name).ok_or_else(|| unknown("type of event", &name))
+            EventType::from_name(&name).ok_or_else(|| {
+                unknown("type of event", &name, &EventType::ALL.map(EventType::name))
+            })
         })?;
         let data = event.require_object("data")?;
         let status = read_event(event_type, &data).map_err(|fault| fault.within("data"))?;
@@ -256,7 +259,10 @@ fn read_segment(data: &Fields<'_>) -> Result<(), Fault> {
     };
     let field = if kind.is_some() { "type" } else { "event_type" };
     let step = Step::from_name(name);
-    let step = step.ok_or_else(|| unknown("kind of segment event", name).within(field))?;
+    let step = step.ok_or_else(|| {
+        let names = ["SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END"];
+        unknown("kind of segment event", name, &names).within(field)
+    })?;
     data.text("segment_id")?;
     data.text("segment_type")?;
     let payload = data.read("payload", Fields::of)?;
@@ -271,9 +277,12 @@ fn read_segment(data: &Fields<'_>) -> Result<(), Fault> {
     }
 }
 
-fn unknown(what: &str, name: &str) -> Fault {
+fn unknown(what: &str, name: &str, known: &[&str]) -> Fault {
     let name = fault::echo(name);
-    Fault::here(format!("is no known {what}: \"{}\"", name.escape_debug()))
+    let (name, known) = (name.escape_debug(), known.join(", "));
+    Fault::here(format!(
+        "is no known {what}: \"{name}\"; use one of {known}"
+    ))
 }
 
 /// A point in time.

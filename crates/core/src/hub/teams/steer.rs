@@ -12,7 +12,6 @@ use crate::{
     principal::Principal,
     task::Task,
     team::{
-        event::{Body, TeamStatus},
         stage::{Pending, Stage},
         teams::Team,
         tree::{Named, path_key},
@@ -77,10 +76,15 @@ impl Hub {
         // One conversation as long as the team is active.
         request.session = SessionId::parse(&run.id).ok();
         request.through = through;
-        self.start_task(request)
-            .await
-            .map(Some)
-            .inspect_err(|failure| self.show_failed(&team, failure))
+        // Whoever said it is told that it was refused; nobody else has to do with it, and the team is as it was.
+        let started = self.start_task(request).await;
+        started.map(Some).map_err(|failure| {
+            if failure == Failure::agent_offline() {
+                let text = format!("member {route} of team {id} is not connected");
+                return Failure::new(Reason::Offline, text);
+            }
+            failure
+        })
     }
 
     /// Says something to an agent that is viewed alone, in one conversation as long as it is.
@@ -162,16 +166,6 @@ impl Hub {
             }
         }
         Ok(false)
-    }
-
-    fn show_failed(&self, team: &Arc<Team>, failure: &Failure) {
-        let old = Some(team.stage.status());
-        let body = Body::Team {
-            new: TeamStatus::Error,
-            old,
-            error: Some(failure.text.to_string()),
-        };
-        self.tell(team, body);
     }
 
     /// Stops what goes on in a team, or at one of its members and below: all of it for the team's owner, what came of
@@ -303,7 +297,7 @@ fn find_pending(
         return Err(Undecided::Stale);
     }
     let mut pending = stage.pending();
-    pending.retain(|pending| *pending.of.id == *decision.invocation);
+    pending.retain(|pending| *pending.asked.of.id == *decision.invocation);
     if pending.is_empty() {
         return Err(Undecided::NotPending);
     }

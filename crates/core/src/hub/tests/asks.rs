@@ -1,7 +1,10 @@
 //! Questions: whom they go to, whose clocks they stop, who may answer, and that the first answer wins.
 
 use super::*;
-use crate::event::{Ask, AskKind, ChunkKind, Input};
+use crate::{
+    call::Approval,
+    event::{Ask, AskKind, ChunkKind, Input},
+};
 
 pub(super) fn question(id: &str) -> Ask {
     Ask {
@@ -72,6 +75,11 @@ async fn an_input_ask_goes_to_the_caller_whose_first_answer_wins() {
         reason(hub.answer(&bob(), call, "x", words("no"))),
         Reason::NotFound
     );
+    assert_eq!(
+        reason(hub.answer(&bob(), call, "q", yes())),
+        Reason::Invalid,
+        "yes is no answer to a question for words"
+    );
     hub.answer(&bob(), call, "q", words("this")).unwrap();
     assert_eq!(
         reason(hub.answer(&bob(), call, "q", words("that"))),
@@ -101,6 +109,12 @@ async fn an_approval_is_the_owners_and_the_caller_only_hears_that_it_waits() {
         "the owner sees it"
     );
     assert!(asking.call().open_asks(&bob()).is_empty());
+    let awaited = Approval {
+        ask: "q".into(),
+        owner: ann().owner,
+        tool: Some("rm".into()),
+    };
+    assert_eq!(asking.call().approvals(), [awaited]);
     assert_eq!(
         reason(hub.answer(&bob(), call, "q", yes())),
         Reason::NotFound
@@ -117,6 +131,7 @@ async fn an_approval_is_the_owners_and_the_caller_only_hears_that_it_waits() {
     );
     hub.answer(&ann(), call, "q", yes()).unwrap();
     assert_eq!(inputs(&serving), [Input::Answer("q".into(), yes())]);
+    assert!(asking.call().approvals().is_empty());
 }
 
 #[tokio::test]

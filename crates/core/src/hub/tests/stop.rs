@@ -62,6 +62,12 @@ async fn after_the_grace_open_calls_end_with_stopping_and_agents_are_told() {
         );
         let stored = store.find_task(kept.id).await.unwrap().unwrap();
         assert_eq!(stored.state, TaskState::Failed, "and it is on disk");
+        let told = stored.failure.unwrap().text;
+        let still_true = "the hub was stopped before the call was over; call again";
+        assert_eq!(
+            told, still_true,
+            "whoever reads it later, at a hub that is up"
+        );
         assert_eq!(line.cancelled().len(), 2);
         assert_nothing_is_open(&hub);
     }

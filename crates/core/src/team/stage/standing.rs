@@ -40,15 +40,24 @@ struct TeamStanding {
     open: usize,
 }
 
+/// What a question is about.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Which call of which tool.
+    pub of: Invocation,
+    /// What it would be called with.
+    pub arguments: Json,
+    /// What the member says to whoever decides; may be empty.
+    pub text: String,
+}
+
 /// A question that waits for a viewer.
 #[derive(Debug, Clone)]
 pub struct Pending {
     /// The member that asks.
     pub route: Arc<str>,
-    /// Which call of which tool.
-    pub of: Invocation,
-    /// What it would be called with.
-    pub arguments: Json,
+    /// What it asks.
+    pub asked: Asked,
     /// The number of the last event before it was shown: whoever has seen that one knows the tool.
     pub sequence: u64,
     pub(crate) call: Weak<Call>,
@@ -141,7 +150,7 @@ impl Standing {
 
     pub(super) fn answered(&mut self, call: CallId, of: &Invocation) {
         self.pending
-            .retain(|pending| pending.call_id != call || pending.of.id != of.id);
+            .retain(|pending| pending.call_id != call || pending.asked.of.id != of.id);
     }
 
     pub(super) fn forget_asks(&mut self, call: CallId) {

@@ -15,7 +15,8 @@ pub enum Since {
     /// With all that is retained.
     #[default]
     Tail,
-    /// After this event of this run, or of the current one; with all that is retained of any later run.
+    /// After this event of this run, or of the current one; with all that is retained of any later run. A number that
+    /// the current run has not come to is one of another, so all of it is.
     After(Option<String>, u64),
     /// With what comes from now on.
     Now,
@@ -53,6 +54,9 @@ impl Viewing {
             match since {
                 Since::Now => state.ring.add(key, None),
                 Since::Tail => state.ring.add(key, Some(&|_| false)),
+                Since::After(None, sequence) if *sequence > state.sequence => {
+                    state.ring.add(key, Some(&|_| false));
+                }
                 Since::After(run, sequence) => {
                     let current_id = current.as_ref().map(|run| run.id.clone());
                     let run: Option<&str> = run.as_deref().or(current_id.as_deref());

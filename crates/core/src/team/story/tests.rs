@@ -161,7 +161,9 @@ fn words(event: &MemberEvent) -> Vec<String> {
         MemberEvent::Complete { content, usage } => {
             vec!["complete".to_owned(), content.clone(), json(usage)]
         }
-        MemberEvent::ApprovalRequested { of: it, arguments } => of("asks", it, arguments.get()),
+        MemberEvent::ApprovalRequested {
+            of: it, arguments, ..
+        } => of("asks", it, arguments.get()),
         MemberEvent::Approved { of: it, reason } => {
             of("may", it, reason.as_deref().unwrap_or_default())
         }

@@ -100,11 +100,13 @@ impl Tool {
         }
     }
 
-    /// Leave is asked for: `arguments` are what the ask says, `shown` what stands there if it says nothing.
+    /// Leave is asked for, in the words of `text`: `arguments` are what the ask says, `shown` what stands there if it
+    /// says nothing.
     pub(super) fn ask(
         &mut self,
         arguments: Option<&Json>,
         shown: &Json,
+        text: String,
         tell: &mut impl FnMut(Telling),
     ) {
         let written = std::mem::take(&mut self.input).into_arguments();
@@ -117,6 +119,7 @@ impl Tool {
         tell(Telling::Event(MemberEvent::ApprovalRequested {
             of: self.of.clone(),
             arguments: shown.clone(),
+            text,
         }));
     }
 

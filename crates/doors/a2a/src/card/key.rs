@@ -54,6 +54,11 @@ impl CardKey {
         })
     }
 
+    /// Its name: a hash of the public half.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
     /// The set of keys that verifiers fetch.
     pub(super) fn to_set(&self) -> String {
         PublicKey {

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use jackfield_kit::outbound::{Outbound, Url, origin_of};
 use jackfield_wire::a2a::{
-    card::{Binding, ForeignCard, Generation, Offer},
+    card::{Binding, ForeignCard, Generation},
     official::Version,
 };
 
@@ -54,7 +54,7 @@ pub(super) async fn choose(
         (*version != Version::V10, *binding != Binding::JsonRpc)
     });
     let Some((offer, binding, version, mut address)) = best else {
-        return Err(nothing_in(&card.offers));
+        return Err(nothing_in(card));
     };
     let mut warnings = Vec::new();
     if let Some(warning) = address.mend(origin.typed, outbound).await {
@@ -83,11 +83,17 @@ pub(super) async fn choose(
 }
 
 /// Why nothing of this can be called.
-fn nothing_in(offers: &[Offer]) -> String {
-    if offers.is_empty() {
-        return "it names no place to call: neither supportedInterfaces nor url does".to_owned();
+fn nothing_in(card: &ForeignCard) -> String {
+    if card.offers.is_empty() {
+        let mut wrong = card.dropped.iter();
+        return match wrong.find(|wrong| wrong.starts_with("supportedInterfaces")) {
+            Some(wrong) => format!("it names no place to call: {wrong}"),
+            None => {
+                "it names no place to call: neither supportedInterfaces nor url does".to_owned()
+            }
+        };
     }
-    let offers: Vec<_> = offers.iter().map(ToString::to_string).collect();
+    let offers: Vec<_> = card.offers.iter().map(ToString::to_string).collect();
     format!(
         "it offers nothing that can be called (JSONRPC or HTTP+JSON, version 0.3 or 1.0, over HTTP), but only {}",
         offers.join(", ")

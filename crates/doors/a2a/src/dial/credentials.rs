@@ -7,6 +7,8 @@ mod oauth;
 #[cfg(test)]
 mod tests;
 
+use std::env::VarError;
+
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use jackfield_kit::outbound::Outbound;
 
@@ -62,6 +64,11 @@ impl Credentials {
         }
     }
 
+    /// Whether there is nothing to show.
+    pub(crate) fn is_none(&self) -> bool {
+        self.bearer.is_none() && self.headers.is_empty() && self.tokens.is_none()
+    }
+
     /// Adds them to a request; the error says which are not there.
     pub(crate) async fn apply(&self, headers: &mut HeaderMap) -> Result<(), String> {
         if let Some(source) = &self.bearer {
@@ -114,7 +121,12 @@ async fn read(source: &Source) -> Result<String, String> {
     let text = match source {
         Source::Env(name) => match std::env::var(name) {
             Ok(text) => text,
-            Err(error) => return Err(format!("{}: {error}", named(source))),
+            Err(VarError::NotPresent) => {
+                return Err(format!(
+                    "set {name} in the hub's environment: there is no such variable"
+                ));
+            }
+            Err(VarError::NotUnicode(_)) => return Err(format!("{} is no text", named(source))),
         },
         Source::File(path) => {
             let path = path.clone();

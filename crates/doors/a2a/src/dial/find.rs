@@ -19,11 +19,15 @@ use super::{
     choose::{Choice, Origin, choose},
     credentials::Credentials,
     profile::profile_from_card,
-    verify::{Signed, verify},
+    verify::{Signed, key_ids, verify},
 };
 
 /// The largest card that is read.
 const MAX_CARD: usize = 1 << 20;
+
+/// What people should know of a server that will not let the hub in.
+const WANTS_CREDENTIALS: &str = "the card says that callers must show credentials (securityRequirements), and none were given: \
+     --bearer-env VAR, --bearer-file FILE or --header NAME=env:VAR";
 
 /// What was found.
 #[derive(Debug, Clone)]
@@ -38,6 +42,8 @@ pub(super) struct Found {
     pub(super) profile: Profile,
     /// Who vouches for the card.
     pub(super) signature: Signed,
+    /// The keys that its signatures name, be they valid or not.
+    pub(super) signed_with: Vec<String>,
     /// What people should know.
     pub(super) warnings: Vec<String>,
 }
@@ -52,7 +58,9 @@ pub(super) enum CardTrouble {
     #[error("cannot present credentials: {0}")]
     Credentials(String),
     /// The server wants credentials, or others.
-    #[error("{url} is not for us: the server answers {status}")]
+    #[error(
+        "{url} is not for us: the server answers {status}; say what it is shown, as with --bearer-env VAR or --bearer-file FILE"
+    )]
     Denied {
         /// The card.
         url: String,
@@ -95,6 +103,12 @@ pub(super) enum CardTrouble {
         /// How much of it came.
         bytes: usize,
     },
+    /// It is a card of this very hub.
+    #[error("the card at {url} is one of this hub's own: a hub does not dial itself")]
+    Itself {
+        /// The card.
+        url: String,
+    },
     /// It is no card, or it names no place that can be called.
     #[error("the card at {url} is of no use: {why}")]
     Useless {
@@ -119,6 +133,7 @@ impl CardTrouble {
             | Self::Nowhere { .. }
             | Self::Redirected { .. }
             | Self::TooLarge { .. }
+            | Self::Itself { .. }
             | Self::Useless { .. } => true,
         }
     }
@@ -163,11 +178,17 @@ pub(super) async fn find(
             warnings: more,
         } = choice;
         warnings.extend(more);
+        let dropped = card.dropped.iter();
+        warnings.extend(dropped.map(|wrong| format!("ignored in the card: {wrong}")));
+        if card.wants_credentials && credentials.is_none() {
+            warnings.push(WANTS_CREDENTIALS.to_owned());
+        }
         let signature = verify(&outbound, url, text, &card.signatures, generation).await;
         return Ok(Found {
             url: candidate.url.into(),
             place,
             profile: profile_from_card(&card),
+            signed_with: key_ids(&card.signatures),
             signature,
             warnings,
             raw: raw.into(),

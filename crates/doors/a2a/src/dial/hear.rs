@@ -44,6 +44,15 @@ struct Passed {
 }
 
 impl Passed {
+    /// The same artifact, of whose words nothing was passed on.
+    fn words(of: &Self) -> Self {
+        Self {
+            id: of.id.clone(),
+            is_words: true,
+            ..Self::default()
+        }
+    }
+
     fn say(&mut self, text: &str) {
         self.length += text.len();
         self.hash.update(text);
@@ -201,12 +210,23 @@ impl Hearing {
                 let chunk = chunk_of(rest.to_owned(), &artifact);
                 out.push(Heard::Say(Event::Chunk(chunk)));
             }
-            // It has become something else meanwhile.
-            None => {
-                had.is_words = false;
-                had.parts = artifact.parts.len();
-                out.push(Heard::Say(Event::Artifact(made(artifact, false, true))));
-            }
+            None => match words {
+                // Other words take their place. What was said cannot be taken back: they follow, on a line of their own.
+                Some(words) if !words.is_empty() => {
+                    *had = Passed::words(had);
+                    had.say(&words);
+                    let chunk = chunk_of(format!("\n{words}"), &artifact);
+                    out.push(Heard::Say(Event::Chunk(chunk)));
+                }
+                // Nothing takes nothing back either.
+                Some(_) => {}
+                // It has become something else meanwhile.
+                None => {
+                    had.is_words = false;
+                    had.parts = artifact.parts.len();
+                    out.push(Heard::Say(Event::Artifact(made(artifact, false, true))));
+                }
+            },
         }
     }
 

@@ -7,11 +7,13 @@
 //! - `line/request.rs` what is asked, and where
 //! - `line/answer.rs` what an answer means
 //! - `line/incoming.rs` a stream of answers; `line/events.rs` the events that it is made of
+//! - `line/eyes.rs` who observes all that
 //! - `line/noted.rs` which conversation a task is of, for servers that ask for it
 //! - `line/trouble.rs` what can go wrong
 
 mod answer;
 mod events;
+mod eyes;
 mod incoming;
 mod noted;
 mod request;
@@ -23,7 +25,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::body::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use jackfield_core::units::Size;
+use jackfield_core::{tap::Direction, units::Size};
 use jackfield_kit::outbound::{self, Opened, Outbound};
 use jackfield_wire::a2a::official::{
     Version,
@@ -36,6 +38,7 @@ use self::{
     request::{Operation, Request},
 };
 pub(super) use self::{
+    eyes::Eyes,
     incoming::{Arrived, Incoming},
     trouble::Trouble,
 };
@@ -43,6 +46,9 @@ use super::{credentials::Credentials, place::Place};
 
 /// How long the head of a stream may take. A server has nothing to do before it but to take the request.
 const HEAD: Duration = Duration::from_secs(30);
+
+/// The media type of streams.
+const EVENTS: &str = "text/event-stream";
 
 /// Where a client of a stream says what it has had.
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -56,6 +62,7 @@ pub(super) struct Line {
     noted: Arc<Noted>,
     /// The most bytes of one answer, or of one event.
     max: usize,
+    eyes: Eyes,
 }
 
 impl Line {
@@ -72,7 +79,13 @@ impl Line {
             place,
             credentials,
             max: max.0,
+            eyes: Eyes::default(),
         }
+    }
+
+    /// Shows what goes over it to those who observe an agent.
+    pub(super) fn seen_by(self, eyes: Eyes) -> Self {
+        Self { eyes, ..self }
     }
 
     /// Where it leads.
@@ -160,9 +173,10 @@ impl Line {
         let reading = self.reading(request);
         let status = answered(&opened)?;
         if !status.is_success() {
-            return Err(reading.refusal(status, &refusal(opened).await?));
+            return Err(reading.refusal(status, &self.refusal(opened).await?));
         }
         let body = opened.whole(self.max).await?;
+        self.eyes.see(Direction::In, &body);
         reading.item(status, &body)
     }
 
@@ -172,14 +186,34 @@ impl Line {
         let reading = self.reading(request);
         let status = answered(&opened)?;
         if !status.is_success() {
-            return Err(reading.refusal(status, &refusal(opened).await?));
+            return Err(reading.refusal(status, &self.refusal(opened).await?));
         }
-        if is_stream(opened.headers()) {
-            return Ok(Incoming::new(opened, reading, self.max));
+        let kind = content_type(opened.headers());
+        if kind.eq_ignore_ascii_case(EVENTS) {
+            return Ok(Incoming::new(opened, reading, self.max, self.eyes.clone()));
         }
         // An error that came too soon for a stream, or all that there is to say.
-        let body = opened.whole(self.max).await?;
+        let mut opened = opened;
+        let begins = opened.next().await?.unwrap_or_default();
+        if looks_like_events(&begins) {
+            let what = match kind.as_str() {
+                "" => "is missing".to_owned(),
+                kind => format!("is {kind}"),
+            };
+            let why = format!("Content-Type {what}; a stream needs {EVENTS}");
+            return Err(Trouble::Garbled(why));
+        }
+        let max = self.max.saturating_sub(begins.len());
+        let body = [begins, opened.whole(max).await?].concat();
+        self.eyes.see(Direction::In, &body);
         Ok(Incoming::of_one(reading.item(status, &body)?))
+    }
+
+    /// The body of an answer that says no, which observers see too.
+    async fn refusal(&self, opened: Opened) -> Result<Bytes, Trouble> {
+        let body = refusal(opened).await?;
+        self.eyes.see(Direction::In, &body);
+        Ok(body)
     }
 
     /// How the answers to a request are read, by what is known of the server by now.
@@ -215,8 +249,9 @@ impl Line {
     ) -> Result<Opened, Trouble> {
         let method = request.method.clone();
         let (url, body) = (request.url.as_str(), request.body.clone());
+        self.eyes.see(Direction::Out, &body);
         let opened = self.outbound.open(method, url, headers, body, head).await;
-        opened.map_err(|error| Trouble::Unreachable(error.to_string()))
+        Ok(opened?)
     }
 
     async fn headers(&self, request: &Request, given: &HeaderMap) -> Result<HeaderMap, Trouble> {
@@ -246,7 +281,9 @@ fn answered(opened: &Opened) -> Result<StatusCode, Trouble> {
         return Err(Trouble::Garbled(why));
     }
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Err(Trouble::Unauthorized(status.to_string()));
+        return Err(Trouble::Unauthorized(format!(
+            "it answers {status}; whoever adds it says what it is shown, as with --bearer-env VAR or --bearer-file FILE"
+        )));
     }
     Ok(status)
 }
@@ -262,9 +299,17 @@ async fn refusal(opened: Opened) -> Result<Bytes, Trouble> {
     }
 }
 
-fn is_stream(headers: &HeaderMap) -> bool {
+/// The media type of an answer, without what follows it; empty if there is none.
+fn content_type(headers: &HeaderMap) -> String {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("text/event-stream")
+    let kind = kind.split(';').next().unwrap_or_default();
+    kind.trim().to_owned()
+}
+
+/// Whether a body begins as a stream of events does.
+fn looks_like_events(body: &[u8]) -> bool {
+    let body = body.trim_ascii_start();
+    let fields: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+    fields.iter().any(|field| body.starts_with(field))
 }

@@ -1,7 +1,14 @@
 //! One remote as an agent of its owner. It is found by its card, attached while that can be reached, and looked at again
 //! now and then, and at once when a call met trouble. While it cannot be reached it is offline and tried again.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use jackfield_core::{
     agent::{Closing, Link},
@@ -26,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     contexts::Contexts,
     find::{CardTrouble, Found},
-    line::{Line, Trouble},
+    line::{Eyes, Line, Trouble},
     spec::RemoteSpec,
     way::Way,
     work,
@@ -94,6 +101,8 @@ pub(super) struct Remote {
     way: Way,
     known: watch::Sender<Known>,
     doubts: Notify,
+    /// Whether the last call was refused for what the server was shown.
+    is_denied: AtomicBool,
 }
 
 /// What a remote is made of.
@@ -140,6 +149,7 @@ impl Remote {
             way: described.way,
             known: watch::Sender::new(known),
             doubts: Notify::new(),
+            is_denied: AtomicBool::new(false),
         }
     }
 
@@ -162,11 +172,26 @@ impl Remote {
     /// A call met trouble. If that may be everybody's, the card is looked at again at once.
     pub(super) fn failed(&self, trouble: &Trouble) {
         match trouble {
-            Trouble::Unreachable(_) | Trouble::Cut(_) | Trouble::Garbled(_) => {
+            Trouble::Unheard(_)
+            | Trouble::Unreachable(_)
+            | Trouble::Cut(_)
+            | Trouble::Garbled(_) => {
                 self.doubts.notify_one();
             }
+            // It stays attached all the same: what it is shown is read anew for each call.
+            Trouble::Unauthorized(why) => {
+                self.is_denied.store(true, Ordering::Relaxed);
+                self.stand(RemoteState::Refused(why.clone()));
+            }
             // The server is there, and understands what it is asked.
-            Trouble::Refused(_) | Trouble::Unauthorized(_) => {}
+            Trouble::Refused(_) | Trouble::GaveUp(_) => {}
+        }
+    }
+
+    /// A call was answered: whatever the server was shown, it was right.
+    pub(super) fn answered(&self) {
+        if self.is_denied.swap(false, Ordering::Relaxed) {
+            self.stand(RemoteState::Online);
         }
     }
 
@@ -183,7 +208,8 @@ impl Remote {
             let stays = known.found.as_ref().map(|old| &old.place) == Some(&found.place);
             // A line may hold connections: it stays as long as the place does.
             if !stays || known.line.is_none() {
-                known.line = Some(Arc::new(self.way.line(&found)));
+                let eyes = Eyes::of(self.hub.clone(), self.entry.clone());
+                known.line = Some(Arc::new(self.way.line(&found).seen_by(eyes)));
             }
             known.found = Some(Arc::new(found));
         });
@@ -336,7 +362,11 @@ impl Remote {
                         Ok(found) => {
                             let profile = found.profile.clone();
                             self.note_found(found);
-                            self.stand(RemoteState::Online);
+                            // That the card is to be had says nothing of calls that were refused.
+                            if !self.is_denied.load(Ordering::Relaxed) {
+                                self.stand(RemoteState::Online);
+                            }
+                            attached.set_away(false);
                             // It is no harm if this is not written: it is fetched again after a restart.
                             drop(self.hub.refresh(attached, profile));
                             failed = 0;
@@ -344,6 +374,7 @@ impl Remote {
                         }
                         Err(trouble) => {
                             self.stand(state_of(&trouble));
+                            attached.set_away(true);
                             next_look = last_look + pause(failed).max(BETWEEN_LOOKS);
                             failed += 1;
                         }

@@ -12,7 +12,11 @@ use jackfield_core::{
     principal::Principal,
     store::{RemoteRecord, Store, StoreError},
 };
-use jackfield_kit::{outbound::Outbound, tasks::Tasks};
+use jackfield_kit::{
+    api::{invalid, store_failure},
+    outbound::Outbound,
+    tasks::Tasks,
+};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
@@ -20,9 +24,9 @@ use super::{
     find::{CardTrouble, Found},
     remote::{Described, Remote, RemoteState},
     spec::RemoteSpec,
-    way::Way,
+    way::{OwnKey, Way},
 };
-use crate::DOOR;
+use crate::{A2a, DOOR};
 
 /// The longest id that is made of a name.
 const LONGEST_NAME: usize = 64;
@@ -65,6 +69,7 @@ struct Inner {
     outbound: Outbound,
     tasks: Tasks,
     known: Mutex<BTreeMap<AgentId, Arc<Remote>>>,
+    own: OwnKey,
 }
 
 impl Remotes {
@@ -83,6 +88,7 @@ impl Remotes {
             outbound,
             tasks,
             known: Mutex::default(),
+            own: OwnKey::default(),
         }));
         for (id, spec) in configured {
             let started = remotes.start_configured(&id, spec).await;
@@ -97,6 +103,14 @@ impl Remotes {
             }
         }
         Ok(remotes)
+    }
+
+    /// The door at which this hub shows its own cards: what is found there is not dialled.
+    pub fn belong_to(&self, a2a: &A2a) {
+        if let Some(key) = a2a.cards.key_id() {
+            // There is but one door.
+            self.0.own.set(key.to_owned()).ok();
+        }
     }
 
     async fn start_configured(&self, id: &AgentId, spec: RemoteSpec) -> Result<(), Failure> {
@@ -144,6 +158,8 @@ impl Remotes {
         let looked = described.way.find().await;
         let profile = match &looked {
             Ok(found) => found.profile.clone(),
+            // It would be so for ever.
+            Err(trouble @ CardTrouble::Itself { .. }) => return Err(invalid(trouble.to_string())),
             Err(trouble) if !wanted.keep => {
                 let text = format!("{trouble}; nothing was added");
                 return Err(Failure::new(Reason::Offline, text));
@@ -217,14 +233,15 @@ impl Remotes {
             return Err(Failure::new(Reason::Conflict, text));
         }
         let forgotten = self.0.hub.forget(principal, &remote.id)?.await;
-        forgotten.map_err(|error| store_failed(&error))?;
+        forgotten.map_err(|error| store_failure(&error))?;
         tracing::info!(agent = %remote.id, by = %principal.owner, "remote removed");
         Ok(())
     }
 
     fn describe(&self, spec: RemoteSpec, is_configured: bool) -> Result<Described, Failure> {
         let max = self.0.hub.limits().message;
-        let way = Way::new(&self.0.outbound, &spec, max).map_err(invalid)?;
+        let way = Way::new(&self.0.outbound, &spec, max, self.0.own.clone());
+        let way = way.map_err(invalid)?;
         Ok(Described {
             spec,
             way,
@@ -277,7 +294,7 @@ impl Remotes {
         });
         let hub = &self.0.hub;
         let (_, saved) = hub.change(principal, &remote.id, share.clone(), settings)?;
-        saved.await.map_err(|error| store_failed(&error))
+        saved.await.map_err(|error| store_failure(&error))
     }
 
     async fn save(&self, principal: &Principal, remote: &Remote) -> Result<(), Failure> {
@@ -291,7 +308,7 @@ impl Remotes {
             added_at: remote.added_at,
         };
         let saved = self.0.store.save_remote(record).await;
-        saved.map_err(|error| store_failed(&error))
+        saved.map_err(|error| store_failure(&error))
     }
 
     /// Keeps a remote attached, until it is removed or the hub stops.
@@ -347,16 +364,6 @@ fn slug(name: &str) -> String {
     let mut slug = words.join("-").to_ascii_lowercase();
     slug.truncate(LONGEST_NAME);
     slug.trim_end_matches('-').to_owned()
-}
-
-fn invalid(text: impl Into<String>) -> Failure {
-    Failure::new(Reason::Invalid, text.into())
-}
-
-fn store_failed(error: &StoreError) -> Failure {
-    tracing::error!(%error, "the store failed");
-    let text = "the hub's store failed; the hub's log says why";
-    Failure::new(Reason::Internal, text)
 }
 
 #[cfg(test)]

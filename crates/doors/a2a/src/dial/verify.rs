@@ -165,6 +165,19 @@ async fn check(rings: &mut Rings<'_>, signature: &Signature, forms: &[String]) -
     ))
 }
 
+/// The ids of the keys that signatures name.
+pub(super) fn key_ids(signatures: &[Signature]) -> Vec<String> {
+    let named = |signature: &Signature| {
+        let header = decode(&signature.protected)?;
+        serde_json::from_slice::<Protected>(&header).ok()?.kid
+    };
+    signatures
+        .iter()
+        .take(MAX_SIGNATURES)
+        .filter_map(named)
+        .collect()
+}
+
 /// Sets of keys by where they are, each fetched once.
 struct Rings<'a> {
     outbound: &'a Outbound,

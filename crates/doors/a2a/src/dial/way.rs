@@ -1,6 +1,6 @@
 //! The way to a remote's card: its URL, whom the hub may talk to on that account, and what it shows there.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jackfield_core::units::Size;
 use jackfield_kit::outbound::{Outbound, Url, origin_of};
@@ -20,11 +20,20 @@ pub(super) struct Way {
     credentials: Arc<Credentials>,
     /// The most of one answer.
     max: Size,
+    own: OwnKey,
 }
+
+/// The id of the key with which this hub signs its own cards, once it is known.
+pub(super) type OwnKey = Arc<OnceLock<String>>;
 
 impl Way {
     /// The way that the operator described. What was typed there is trusted, wherever it leads.
-    pub(super) fn new(outbound: &Outbound, spec: &RemoteSpec, max: Size) -> Result<Self, String> {
+    pub(super) fn new(
+        outbound: &Outbound,
+        spec: &RemoteSpec,
+        max: Size,
+        own: OwnKey,
+    ) -> Result<Self, String> {
         let oauth = spec.auth.oauth.as_ref();
         let typed = [Some(&spec.url), oauth.map(|oauth| &oauth.token_url)];
         let outbound = outbound.trusting(typed.into_iter().flatten().map(String::as_str));
@@ -38,6 +47,7 @@ impl Way {
             url,
             credentials,
             max,
+            own,
         })
     }
 
@@ -48,7 +58,13 @@ impl Way {
 
     /// Fetches the card and finds where the remote is called.
     pub(super) async fn find(&self) -> Result<Found, CardTrouble> {
-        find(&self.outbound, &self.url, &self.credentials).await
+        let found = find(&self.outbound, &self.url, &self.credentials).await?;
+        match self.own.get() {
+            Some(own) if found.signed_with.contains(own) => {
+                Err(CardTrouble::Itself { url: found.url })
+            }
+            _ => Ok(found),
+        }
     }
 
     /// Requests to the place that was found. What the operator gave is for the origin that the operator typed: a card may

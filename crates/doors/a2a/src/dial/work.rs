@@ -17,6 +17,7 @@ use jackfield_core::{
     gate::Gate,
     pipe::Pushed,
 };
+use jackfield_kit::trace;
 use jackfield_wire::a2a::official::{
     Version,
     error::{Fault, Kind},
@@ -53,16 +54,34 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Works on a call until it ends, whoever ends it.
 pub(super) async fn serve(remote: Arc<Remote>, serving: Serving) {
-    let mut work = Work::new(remote, serving);
+    let mut work = Work::new(remote.clone(), serving);
     match work.run().await {
-        Some(end) => {
+        Over::Ended(end) => {
             work.serving.finish(end);
         }
-        None => {
+        Over::Unheard(trouble) => {
+            // A caller that waits for the agent goes on waiting.
+            if let Err(serving) = work.serving.give_back() {
+                serving.finish(End::Failed(failure_of(&trouble)));
+            }
+            // Only now: whoever finds the server there again sends what waits.
+            remote.failed(&trouble);
+        }
+        Over::Stopped => {
             drop(work.serving);
             stop(&work.line, work.hearing, work.source).await;
         }
     }
+}
+
+/// How the work on a call came to its end.
+enum Over {
+    /// The remote ended it, or what went wrong did.
+    Ended(End),
+    /// The remote heard nothing of it.
+    Unheard(Trouble),
+    /// Somebody else ended it.
+    Stopped,
 }
 
 /// Tells the remote to stop, once it is known what it calls the task.
@@ -122,8 +141,7 @@ impl Work {
         }
     }
 
-    /// How the remote ended it; nothing if somebody else did.
-    async fn run(&mut self) -> Option<End> {
+    async fn run(&mut self) -> Over {
         let (gate, bell) = (Arc::new(Gate::default()), Bell::new());
         self.serving.gated(gate.clone());
         self.serving.input().listen(bell.rope(0));
@@ -135,7 +153,9 @@ impl Work {
             let mut rang = Vec::new();
             let arrived = tokio::select! {
                 () = bell.wait(&mut rang) => {
-                    self.heed()?;
+                    if self.heed().is_none() {
+                        return Over::Stopped;
+                    }
                     continue;
                 }
                 () = gate.free(), if is_full => {
@@ -154,11 +174,12 @@ impl Work {
                 Some(Ok(Arrived::Pulse)) => self.serving.pulse(),
                 Some(Ok(Arrived::Item { id, item })) => {
                     self.broken = None;
+                    self.remote.answered();
                     self.last_event = id.or(self.last_event.take());
                     for heard in self.hearing.hear(item) {
                         match self.pass_on(heard) {
                             Ok(pushed) => is_full = pushed == Pushed::Full,
-                            Err(end) => return Some(end),
+                            Err(end) => return Over::Ended(end),
                         }
                     }
                     self.note_context();
@@ -166,21 +187,20 @@ impl Work {
                 None => {
                     self.source = None;
                     if let Some(end) = self.hearing.closed() {
-                        return Some(end);
+                        return Over::Ended(end);
                     }
-                    if self.asked.is_none() {
-                        let why = Trouble::Cut("it closed the stream before the end".to_owned());
-                        if let Some(end) = self.take_up(&why) {
-                            return Some(end);
-                        }
+                    if self.asked.is_none()
+                        && let Some(over) = self.take_up(self.closed_early())
+                    {
+                        return over;
                     }
                 }
                 Some(Err(trouble)) => {
                     self.source = None;
                     if self.asked.is_none()
-                        && let Some(end) = self.take_up(&trouble)
+                        && let Some(over) = self.take_up(trouble)
                     {
-                        return Some(end);
+                        return over;
                     }
                 }
             }
@@ -202,7 +222,10 @@ impl Work {
 
     fn say(&mut self, message: Message) {
         let mut headers = HeaderMap::new();
-        let trace = self.serving.call().traceparent.as_deref();
+        let call = self.serving.call();
+        // A server that calls back says for which call, and then cancels are passed on and loops are cut.
+        trace::name(&mut headers, call.id);
+        let trace = call.traceparent.as_deref();
         if let Some(Ok(value)) = trace.map(HeaderValue::from_str) {
             headers.insert("traceparent", value);
         }
@@ -267,24 +290,33 @@ impl Work {
         }
     }
 
+    /// A stream that was closed in order, but not at the end of the work.
+    fn closed_early(&self) -> Trouble {
+        match self.hearing.task() {
+            Some(_) => Trouble::Cut("it closed the stream before the end".to_owned()),
+            // It is there, and has answered: with nothing.
+            None => Trouble::Garbled("it closed the stream without a single event".to_owned()),
+        }
+    }
+
     /// Goes on after something went wrong, or ends the call.
-    fn take_up(&mut self, trouble: &Trouble) -> Option<End> {
+    fn take_up(&mut self, trouble: Trouble) -> Option<Over> {
         self.hearing.doubts_the_answer();
         let Some(task) = self.hearing.task().map(str::to_owned) else {
             return self.start_over(trouble);
         };
-        let may_pass = match trouble {
-            Trouble::Unreachable(_) | Trouble::Cut(_) => true,
+        let may_pass = match &trouble {
+            Trouble::Unheard(_) | Trouble::Unreachable(_) | Trouble::Cut(_) => true,
             // What cannot be followed can be looked at; what cannot be found is gone.
             Trouble::Refused(fault) => fault.kind != Kind::TaskNotFound || self.broken.is_none(),
-            Trouble::Unauthorized(_) | Trouble::Garbled(_) => false,
+            Trouble::GaveUp(_) | Trouble::Unauthorized(_) | Trouble::Garbled(_) => false,
         };
         if !may_pass {
-            return Some(self.failed(trouble));
+            return Some(self.failed(&trouble));
         }
         let (since, pause) = self.broken.unwrap_or((Instant::now(), Duration::ZERO));
         if since.elapsed() > PATIENCE {
-            return Some(self.failed(trouble));
+            return Some(self.failed(&trouble));
         }
         let next = (pause * 2).clamp(PAUSE, PAUSE_MAX);
         self.broken = Some((since, next));
@@ -301,13 +333,15 @@ impl Work {
     }
 
     /// Nothing has come yet. A message is never sent twice, unless the server did not take it.
-    fn start_over(&mut self, trouble: &Trouble) -> Option<End> {
-        let does_not_stream = match trouble {
+    fn start_over(&mut self, trouble: Trouble) -> Option<Over> {
+        let does_not_stream = match &trouble {
             Trouble::Refused(fault) => {
                 matches!(fault.kind, Kind::Unsupported | Kind::MethodNotFound)
             }
+            Trouble::Unheard(_) => return Some(Over::Unheard(trouble)),
             Trouble::Unreachable(_)
             | Trouble::Cut(_)
+            | Trouble::GaveUp(_)
             | Trouble::Unauthorized(_)
             | Trouble::Garbled(_) => false,
         };
@@ -316,12 +350,12 @@ impl Work {
             self.begin();
             return None;
         }
-        Some(self.failed(trouble))
+        Some(self.failed(&trouble))
     }
 
-    fn failed(&self, trouble: &Trouble) -> End {
+    fn failed(&self, trouble: &Trouble) -> Over {
         self.remote.failed(trouble);
-        End::Failed(failure_of(trouble))
+        Over::Ended(End::Failed(failure_of(trouble)))
     }
 }
 
@@ -337,7 +371,7 @@ async fn next(source: &mut Option<Source>) -> Option<Result<Arrived, Trouble>> {
 fn failure_of(trouble: &Trouble) -> Failure {
     let own = |code: &str| Reason::Agent(code.to_owned());
     match trouble {
-        Trouble::Unreachable(why) => {
+        Trouble::Unheard(why) | Trouble::Unreachable(why) => {
             let text = format!("the remote agent cannot be reached: {why}");
             Failure::new(Reason::Offline, text)
         }
@@ -346,10 +380,10 @@ fn failure_of(trouble: &Trouble) -> Failure {
             Failure::new(Reason::Offline, text)
         }
         Trouble::Unauthorized(why) => {
-            let text = format!("the remote agent does not accept the hub's credentials: {why}");
+            let text = format!("the hub does not show the remote agent what it wants: {why}");
             Failure::new(own("remote_unauthorized"), text)
         }
-        Trouble::Refused(fault) => refused(fault),
+        Trouble::Refused(fault) | Trouble::GaveUp(fault) => refused(fault),
         Trouble::Garbled(why) => {
             let text = format!("the remote agent's answer makes no sense: {why}");
             Failure::new(own("invalid_agent_response"), text)
@@ -357,13 +391,18 @@ fn failure_of(trouble: &Trouble) -> Failure {
     }
 }
 
-/// What a server says to a request is the caller's to know, where it is about the request.
+/// What a server says to a request is the caller's to know, where it is about what the caller said. The params are not: the
+/// hub wrote them.
 fn refused(fault: &Fault) -> Failure {
     let reason = match fault.kind {
-        Kind::InvalidParams | Kind::ContentType => Reason::Invalid,
+        Kind::ContentType => Reason::Invalid,
         Kind::TooLarge => Reason::TooLarge,
         Kind::Busy => Reason::Busy,
         Kind::Unavailable => Reason::Offline,
+        // These names are those of the hub's own failures, which it is none of.
+        Kind::Internal | Kind::Conflict => {
+            Reason::Agent(format!("remote_{}", fault.reason().to_ascii_lowercase()))
+        }
         _ => Reason::Agent(fault.reason().to_ascii_lowercase()),
     };
     Failure::new(reason, fault.message.clone())

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
-use http::{StatusCode, request::Parts};
+use http::{HeaderValue, Method, StatusCode, header, request::Parts};
 use jackfield_wire::a2a::official::{
     Version,
     error::{Fault, Kind},
@@ -25,7 +25,7 @@ use crate::A2a;
 pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body: Body) -> Response {
     let said = Query::of(&head.uri).and_then(|query| negotiate::version(&head.headers, &query));
     // Errors of a version that is not known are new, as is their code.
-    let spoken = said
+    let mut spoken = said
         .as_ref()
         .map_or(Version::V10, |said| said.unwrap_or(Version::V03));
     let visit = Visit::new(a2a.clone(), agent, spoken, head.headers.clone());
@@ -44,6 +44,10 @@ pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body:
         Ok(call) => call,
         Err((id, fault)) => return refused(spoken, &id, &fault),
     };
+    if matches!(said, Ok(None)) && !call.method.contains('/') {
+        // So are methods called only in 1.0, known ones or not: all errors of one client look alike.
+        spoken = Version::V10;
+    }
     let mut visit = match visit {
         Ok(visit) => visit,
         Err(fault) => return refused(spoken, &call.id, &fault),
@@ -106,6 +110,17 @@ fn answered(a2a: &A2a, version: Version, id: Id, answer: Answer) -> Response {
             reply::json(JSON, body)
         }
     }
+}
+
+/// The response to a request by another method of HTTP, which is none of JSON-RPC.
+pub(super) fn only_post(method: &Method, path: &str, card: &str) -> Response {
+    let text = format!("invalid request: {path} takes POST, got {method}; its card is at {card}");
+    let fault = Fault::new(Kind::InvalidRequest, text);
+    let body = rpc::write_error(Version::V10, &Id::Null, &fault);
+    let mut response = reply::refusal(StatusCode::METHOD_NOT_ALLOWED, &fault, body);
+    let allow = HeaderValue::from_static("POST");
+    response.headers_mut().insert(header::ALLOW, allow);
+    response
 }
 
 fn refused(version: Version, id: &Id, fault: &Fault) -> Response {

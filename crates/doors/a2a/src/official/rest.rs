@@ -33,6 +33,10 @@ use crate::A2a;
 /// The form of 0.3 that JSON-RPC has.
 const OLD: Shape = Shape::Plain(Version::V03);
 
+/// What there is below an agent's address, for people.
+const ROUTES: &str = "/message:send, /message:stream, /tasks, /tasks/{id}, /tasks/{id}:cancel, /tasks/{id}:subscribe, \
+     /extendedAgentCard and /.well-known/agent-card.json, and those of version 0.3 below /v1";
+
 /// Answers one request.
 pub(super) async fn serve(
     a2a: Arc<A2a>,
@@ -250,7 +254,7 @@ fn refused(version: Version, fault: &Fault) -> Response {
 
 /// There is nothing at a path below an agent's address.
 pub(super) fn nothing_here(path: &str) -> Response {
-    let text = format!("there is nothing at {path}");
+    let text = format!("there is nothing at {path}; below an agent's address are {ROUTES}");
     refused(Version::V10, &Fault::new(Kind::MethodNotFound, text))
 }
 

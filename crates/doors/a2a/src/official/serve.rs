@@ -8,7 +8,8 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::{any, post},
 };
-use http::{HeaderValue, Method, header};
+use http::Method;
+use jackfield_wire::a2a::card::PATH;
 use percent_encoding::percent_decode_str;
 
 use super::{jsonrpc, place::Found, rest};
@@ -77,7 +78,8 @@ async fn at_agent(a2a: Arc<A2a>, skipped: usize, request: Request) -> Response {
     let segments: Vec<&str> = segments.collect();
     if is_base(&segments) {
         if head.method != Method::POST {
-            return only_post(&head.method, &path);
+            let card = format!("{}{PATH}", path.trim_end_matches('/'));
+            return jsonrpc::only_post(&head.method, &path, &card);
         }
         return jsonrpc::serve(a2a, Some(&agent), head, body).await;
     }
@@ -97,7 +99,7 @@ async fn at_hub(a2a: Arc<A2a>, prefix: &str, request: Request) -> Response {
     let segments: Vec<&str> = path.split('/').skip(1 + skipped).collect();
     if is_base(&segments) {
         if head.method != Method::POST {
-            return only_post(&head.method, &path);
+            return jsonrpc::only_post(&head.method, &path, PATH);
         }
         return jsonrpc::serve(a2a, None, head, body).await;
     }
@@ -110,11 +112,4 @@ async fn at_hub(a2a: Arc<A2a>, prefix: &str, request: Request) -> Response {
 /// Whether this is the address itself, with a slash at its end or not.
 fn is_base(segments: &[&str]) -> bool {
     matches!(segments, [] | [""])
-}
-
-fn only_post(method: &Method, path: &str) -> Response {
-    let mut response = Problem::wrong_method(method, path).into_response();
-    let allow = HeaderValue::from_static("POST");
-    response.headers_mut().insert(header::ALLOW, allow);
-    response
 }

@@ -460,9 +460,15 @@ async fn other_methods_and_paths_are_refused_in_json() {
         assert_eq!(response.headers()["allow"], allowed, "{path}");
         let body: Value = response.json().await.unwrap();
         assert!(body["error"]["message"].is_string(), "{body}");
+        if path.trim_end_matches('/') == ECHO {
+            assert!(body["id"].is_null() && body.get("id").is_some(), "{body}");
+            let card = format!("its card is at {ECHO}/.well-known/agent-card.json");
+            assert!(body.to_string().contains(&card), "{body}");
+        }
     }
     for path in [
         "/nowhere",
+        "/message:sned",
         "/v1",
         "/v1/nowhere",
         "/tasks/a/b",
@@ -483,6 +489,27 @@ async fn other_methods_and_paths_are_refused_in_json() {
             "{path}"
         );
     }
+}
+
+#[tokio::test]
+async fn errors_look_alike_to_a_client_that_names_no_version() {
+    let hub = Running::start().await;
+    let _agent = hub.attach("echo");
+    for (method, is_new) in [
+        ("SendMessage", true),
+        ("SendMesage", true),
+        ("message/send", false),
+        ("message/sned", false),
+    ] {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}});
+        let (_, body) = hub.post(ECHO, &call.to_string()).await;
+        let data = &body["error"]["data"];
+        assert_eq!(data.is_array(), is_new, "{method}: {body}");
+        assert_eq!(data.is_object(), !is_new, "{method}: {body}");
+    }
+    let (_, body) = hub.post(&format!("{ECHO}/message:sned"), "{}").await;
+    let told = body["error"]["message"].as_str().unwrap();
+    assert!(told.contains("/message:send"), "{told}");
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 //! Adding and removing remotes.
 
-use jackfield_core::{event::End, principal::Principal};
-use jackfield_kit::testing::soon;
+use jackfield_a2a::{A2a, CardKey, Cards};
+use jackfield_core::{event::End, id::CallId, principal::Principal};
+use jackfield_kit::{auth::Gatekeeper, testing::soon};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::harness::{Far, Near, id, nobody};
 
@@ -150,6 +152,17 @@ async fn a_secret_is_read_from_its_file_each_time_and_never_shown() {
     assert!(!stored.contains("-secret"), "{stored}");
 }
 
+/// So that what it calls in turn has a parent.
+#[tokio::test]
+async fn a_server_is_told_for_which_call_it_works() {
+    let (near, far) = (Near::start().await, Far::start().await);
+    near.add(json!({"url": far.url(), "id": "far"})).await;
+    assert_eq!(far.was_shown("jackfield-call"), None, "a card is no call");
+    near.call("far").await.unwrap();
+    let call = far.was_shown("jackfield-call").unwrap();
+    assert!(CallId::parse(&call).is_some(), "{call}");
+}
+
 #[tokio::test]
 async fn a_card_that_points_elsewhere_does_not_get_at_the_credentials() {
     let near = Near::that_trusts().await;
@@ -208,4 +221,74 @@ async fn a_remote_goes_when_its_agent_is_forgotten_also_while_it_is_offline() {
         }
     };
     soon(nothing_tries).await;
+}
+
+#[tokio::test]
+async fn a_hub_does_not_dial_itself() {
+    let near = Near::that_trusts().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let key = CardKey::from_hex(&"11".repeat(32)).unwrap();
+    let gatekeeper = Gatekeeper::new(near.hub.clone(), true);
+    let door = A2a::new(near.hub.clone(), gatekeeper).with_cards(Cards::at(&url).signed_by(key));
+    near.remotes.belong_to(&door);
+    let router = jackfield_a2a::router(door);
+    let mut server = JoinSet::new();
+    server.spawn(async move { axum::serve(listener, router).await.unwrap() });
+    for keep in [false, true] {
+        let body = json!({"url": url, "id": "myself", "keep": keep});
+        let (status, refused) = near.ask(Method::POST, "/v1/remotes", body).await;
+        assert_eq!(status, 400, "{refused}");
+        let why = refused["message"].as_str().unwrap();
+        assert!(why.contains("this hub's own"), "{why}");
+    }
+    assert!(near.agent("myself").is_none());
+}
+
+#[tokio::test]
+async fn what_of_a_card_is_ignored_or_will_be_missed_is_told() {
+    let (near, far) = (Near::start().await, Far::start().await);
+    let card = json!({
+        "name": "Odd",
+        "capabilities": {"streaming": "yes"},
+        "skills": ["s", {"description": "no id"}],
+        "securitySchemes": {"b": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
+        "securityRequirements": [{"schemes": {"b": {"list": []}}}],
+        "supportedInterfaces": [{"url": format!("{}/rpc", far.url())}]
+    });
+    far.shows(&card.to_string());
+    let added = near.add(json!({"url": far.url(), "id": "far"})).await;
+    let warnings = added["card"]["warnings"].to_string();
+    for warning in [
+        "capabilities.streaming must be true or false",
+        "skills[0] must be an object",
+        "skills[1].id is required",
+        "--bearer-env",
+    ] {
+        assert!(warnings.contains(warning), "{warning}: {warnings}");
+    }
+    let auth = json!({"bearer": {"env": "PATH"}});
+    let added = near
+        .add(json!({"url": far.url(), "id": "let-in", "auth": auth}))
+        .await;
+    let warnings = added["card"]["warnings"].to_string();
+    assert!(!warnings.contains("--bearer-env"), "{warnings}");
+    let mut nowhere = card;
+    nowhere["supportedInterfaces"] = json!([{"protocolBinding": "JSONRPC"}]);
+    far.shows(&nowhere.to_string());
+    let body = json!({"url": far.url(), "id": "nowhere"});
+    let (_, refused) = near.ask(Method::POST, "/v1/remotes", body).await;
+    let why = refused["message"].as_str().unwrap();
+    assert!(
+        why.contains("supportedInterfaces[0].url is required"),
+        "{why}"
+    );
+    let auth = json!({"bearer": {"env": "JACKFIELD_NO_SUCH_VARIABLE"}});
+    let body = json!({"url": far.url(), "id": "unset", "auth": auth});
+    let (_, refused) = near.ask(Method::POST, "/v1/remotes", body).await;
+    let why = refused["message"].as_str().unwrap();
+    assert!(
+        why.contains("set JACKFIELD_NO_SUCH_VARIABLE in the hub's environment"),
+        "{why}"
+    );
 }

@@ -20,6 +20,7 @@ use jackfield_core::{
     principal::Principal,
     store::{Store, memory::MemoryStore},
     tap::{Sight, TapFilter, Watching},
+    task::Task,
 };
 use jackfield_kit::{
     auth::Gatekeeper,
@@ -78,6 +79,8 @@ struct Says {
     shown: http::HeaderMap,
     /// Whether it thinks about its answers until it is told to go on.
     is_slow: bool,
+    /// What those must show who send it a message.
+    wants: Option<String>,
 }
 
 /// A server somewhere else.
@@ -89,7 +92,7 @@ pub(crate) struct Far {
     /// A message came, and may be answered.
     came: Arc<Semaphore>,
     go_on: Arc<Semaphore>,
-    _server: JoinSet<()>,
+    server: JoinSet<()>,
 }
 
 #[derive(Clone)]
@@ -113,6 +116,7 @@ impl Far {
             answer: Some("hello from afar".to_owned()),
             shown: http::HeaderMap::new(),
             is_slow: false,
+            wants: None,
         }));
         let looks = watch::Sender::new(0);
         let (came, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
@@ -134,7 +138,7 @@ impl Far {
             looks,
             came,
             go_on,
-            _server: server,
+            server,
         }
     }
 
@@ -180,6 +184,17 @@ impl Far {
     /// It answers one message that it thinks about.
     pub(crate) fn answers(&self) {
         self.go_on.add_permits(1);
+    }
+
+    /// It is gone, and leaves its address.
+    pub(crate) async fn dies(mut self) -> SocketAddr {
+        self.server.shutdown().await;
+        self.addr
+    }
+
+    /// It lets in only those who show this.
+    pub(crate) fn wants(&self, secret: Option<&str>) {
+        self.says.lock().wants = secret.map(|secret| format!("Bearer {secret}"));
     }
 
     /// The header of the last request.
@@ -241,6 +256,11 @@ async fn answer(
     }
     let mut says = shared.says.lock();
     says.shown = headers;
+    let shown = says.shown.get("authorization");
+    let shown = shown.and_then(|shown| shown.to_str().ok());
+    if says.wants.is_some() && says.wants.as_deref() != shown {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
     match &says.answer {
         Some(answer) => Json(json!({
             "jsonrpc": "2.0",
@@ -264,6 +284,7 @@ pub(crate) struct Near {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) tasks: Tasks,
     pub(crate) watching: Watching,
+    pub(crate) remotes: Remotes,
     url: String,
     spec: Value,
     client: reqwest::Client,
@@ -310,7 +331,7 @@ impl Near {
         );
         let remotes = remotes.await.unwrap();
         let gatekeeper = Gatekeeper::new(hub.clone(), true);
-        let (router, api) = remotes_router(hub.clone(), gatekeeper, remotes);
+        let (router, api) = remotes_router(hub.clone(), gatekeeper, remotes.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = Server::new(vec![listener], router, Tasks::new());
@@ -323,6 +344,7 @@ impl Near {
             store,
             tasks,
             watching,
+            remotes,
             url,
             spec: described(&api),
             // The hub hangs up on those who are silent for long, and the clock runs fast here.
@@ -397,9 +419,29 @@ impl Near {
 
     /// Says something to an agent.
     pub(crate) fn start_call(&self, agent: &str) -> Result<Asking, Failure> {
+        self.hub.call(self.request(agent))
+    }
+
+    /// Says something to an agent, whenever that comes.
+    pub(crate) fn start_waiting_call(&self, agent: &str) -> Result<Asking, Failure> {
+        self.hub.call(self.waiting(agent))
+    }
+
+    /// The same as a task.
+    pub(crate) async fn start_task(&self, agent: &str) -> Arc<Task> {
+        self.hub.start_task(self.waiting(agent)).await.unwrap()
+    }
+
+    fn waiting(&self, agent: &str) -> Request {
+        Request {
+            wait_online: Some(Duration::from_secs(3600)),
+            ..self.request(agent)
+        }
+    }
+
+    fn request(&self, agent: &str) -> Request {
         let message = Message::text("hello");
-        let request = Request::new(Principal::local(), "own", id(agent), message);
-        self.hub.call(request)
+        Request::new(Principal::local(), "own", id(agent), message)
     }
 
     /// Waits until an agent is online.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jackfield_a2a::RemoteSpec;
-use jackfield_core::{agent::Profile, principal::Principal};
+use jackfield_core::{
+    agent::Profile, event::End, failure::Reason, principal::Principal, store::TaskState,
+};
 use jackfield_kit::testing::{Manner, Scripted, soon};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -102,13 +104,116 @@ async fn a_call_under_way_goes_on_though_the_card_cannot_be_had() {
     far.has_a_message().await;
     far.breaks();
     clock.pass(FIVE_MINUTES).await;
-    while near.remote("far").await["state"] != "offline" {}
-    assert!(near.agent("far").unwrap().online);
+    near.offline().await;
+    assert_eq!(near.remote("far").await["state"], "offline");
+    assert!(!near.agent("far").unwrap().online);
+    let refused = near.start_call("far").unwrap_err();
+    assert_eq!(refused.reason, Reason::Offline);
     far.answers();
     let (text, _) = soon(asking.replies().finish()).await;
     assert_eq!(text, "hello from afar");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_away_for_a_while_is_sent_what_waited_while_its_calls_went_on() {
+    let clock = StillClock::new();
+    let (mut near, far) = (Near::start().await, Far::start().await);
+    near.add(json!({"url": far.url(), "id": "far"})).await;
+    near.online().await;
+    far.takes_its_time();
+    let first = near.start_call("far").unwrap();
+    far.has_a_message().await;
+    far.breaks();
+    clock.pass(FIVE_MINUTES).await;
     near.offline().await;
-    assert!(!near.agent("far").unwrap().online);
+    let second = near.start_waiting_call("far").unwrap();
+    far.is_called("Back Again");
+    clock.pass(A_WHILE).await;
+    near.online().await;
+    far.has_a_message().await;
+    far.answers();
+    far.answers();
+    for asking in [first, second] {
+        let (text, _) = soon(asking.replies().finish()).await;
+        assert_eq!(text, "hello from afar");
+    }
+}
+
+/// Nobody took the connection, so that nothing was said: it is as if the agent had been known to be offline.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_its_agent_waits_also_if_nobody_had_noticed_that_it_is_gone() {
+    let clock = StillClock::new();
+    let (mut near, far) = (Near::start().await, Far::start().await);
+    near.add(json!({"url": far.url(), "id": "far"})).await;
+    near.online().await;
+    let addr = far.dies().await;
+    assert!(near.agent("far").unwrap().online, "nobody has noticed");
+    let impatient = near.start_call("far").unwrap();
+    let asking = near.start_waiting_call("far").unwrap();
+    let (_, end) = soon(impatient.replies().finish()).await;
+    assert!(format!("{end:?}").contains("Offline"), "{end:?}");
+    clock.pass(Duration::from_secs(1)).await;
+    near.offline().await;
+    let _far = Far::start_at(addr).await;
+    clock.pass(A_WHILE).await;
+    near.online().await;
+    let (text, end) = soon(asking.replies().finish()).await;
+    assert_eq!(text, "hello from afar");
+    assert!(matches!(end, End::Done(_)), "{end:?}");
+}
+
+/// The same for one that is kept, which was written down as sent.
+#[tokio::test(start_paused = true)]
+async fn a_kept_call_that_waits_for_its_agent_is_submitted_again() {
+    let clock = StillClock::new();
+    let (mut near, far) = (Near::start().await, Far::start().await);
+    near.add(json!({"url": far.url(), "id": "far"})).await;
+    near.online().await;
+    let addr = far.dies().await;
+    let task = near.start_task("far").await;
+    clock.pass(Duration::from_secs(1)).await;
+    near.offline().await;
+    let state = || task.record().state;
+    let waits = async {
+        while state() != TaskState::Submitted {
+            // In which everybody else gets on too.
+            near.remote("far").await;
+        }
+    };
+    soon(waits).await;
+    assert!(!task.record().sent, "the next start of the hub sends it");
+    let _far = Far::start_at(addr).await;
+    clock.pass(A_WHILE).await;
+    near.online().await;
+    let is_over = async {
+        while !state().is_final() {
+            near.remote("far").await;
+        }
+    };
+    soon(is_over).await;
+    assert_eq!(state(), TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_let_its_callers_in_is_refused_until_it_does() {
+    let clock = StillClock::new();
+    let (mut near, far) = (Near::start().await, Far::start().await);
+    near.add(json!({"url": far.url(), "id": "far"})).await;
+    near.online().await;
+    far.wants(Some("sesame"));
+    let (_, end) = near.call("far").await.unwrap();
+    assert!(format!("{end:?}").contains("--bearer-env"), "{end:?}");
+    let mut looks = far.looks();
+    looks.mark_unchanged();
+    clock.pass(FIVE_MINUTES).await;
+    soon(looks.changed()).await.unwrap();
+    let remote = near.remote("far").await;
+    assert_eq!(remote["state"], "refused", "though its card is to be had");
+    let why = remote["error"]["message"].as_str().unwrap();
+    assert!(why.contains("401"), "{why}");
+    far.wants(None);
+    near.call("far").await.unwrap();
+    assert_eq!(near.remote("far").await["state"], "online");
 }
 
 #[tokio::test]

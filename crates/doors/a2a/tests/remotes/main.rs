@@ -7,3 +7,4 @@ mod adding;
 mod harness;
 mod lives;
 mod routes;
+mod streams;

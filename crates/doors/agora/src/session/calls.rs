@@ -1,6 +1,7 @@
 //! Frames for agents of other doors: they open calls, go on with them and cancel them.
 
 use std::{
+    borrow::Cow,
     pin::pin,
     sync::Arc,
     task::{Context, Poll, Waker},
@@ -13,7 +14,11 @@ use jackfield_core::{
     hub::{Parent, Request},
     id::{RequestId, SessionId},
 };
-use jackfield_wire::agora::{Query, Relay, RelayKind, query_of};
+use jackfield_wire::{
+    agora::{Query, Relay, RelayKind, query_of},
+    json::{self, Members},
+};
+use serde_json::value::RawValue;
 
 use super::{
     Flow, Session,
@@ -33,19 +38,18 @@ impl Session {
         relay: &Relay<'_>,
         entry: &Arc<Entry>,
     ) -> Result<(), Refused> {
-        let stream_id = relay.stream_id.as_deref();
         match relay.kind {
             RelayKind::Send => self.start_call(relay, entry),
             RelayKind::SendChunk => {
-                let key = self.open_call(entry, stream_id)?;
+                let key = self.open_call(entry, relay)?;
                 self.go_on(key, &relay.chunk_text().unwrap_or_default())
             }
             RelayKind::SendEnd => {
-                let key = self.open_call(entry, stream_id)?;
+                let key = self.open_call(entry, relay)?;
                 self.complete(key)
             }
             RelayKind::Cancel => {
-                let key = self.open_call(entry, stream_id.or(relay.request_id.as_deref()))?;
+                let key = self.open_call(entry, relay)?;
                 self.cancel_call(key);
                 Ok(())
             }
@@ -61,6 +65,10 @@ impl Session {
     }
 
     fn start_call(&mut self, relay: &Relay<'_>, entry: &Arc<Entry>) -> Result<(), Refused> {
+        // Who is offline may be an Agora agent, whose payloads are none of the hub's business.
+        if entry.link().is_some() {
+            check_ids(relay.payload)?;
+        }
         if self.is_answer_to_ask(relay, entry)? {
             return Ok(());
         }
@@ -82,9 +90,8 @@ impl Session {
         if names.is_empty() {
             return self.send_and_forget(request, thread).map_err(Into::into);
         }
-        if names.iter().any(|name| self.outgoing.contains_key(name)) {
-            let text = "a call with this stream_id or request_id is open already; use a new id";
-            return Err(Failure::new(Reason::Conflict, text).into());
+        if let Some(key) = names.iter().find_map(|name| self.outgoing.get(name)) {
+            return Err(self.open_already(*key));
         }
         let joins = relay.stream && !entry.link().is_some_and(|link| link.takes_streamed_input());
         let key = self.line.new_key();
@@ -105,6 +112,28 @@ impl Session {
         self.outgoing
             .extend(names.into_iter().map(|name| (name, key)));
         Ok(())
+    }
+
+    /// Why a `send` opens no call under an id that is taken. Whoever was asked something probably means to answer it.
+    fn open_already(&self, key: u32) -> Refused {
+        let conflict = |text: String| Failure::new(Reason::Conflict, text);
+        let asked = match (self.flows.get(&key), &self.registered) {
+            (Some(Flow::Reply(outgoing)), Some(registered)) => {
+                outgoing.open_ask(&registered.principal)
+            }
+            _ => None,
+        };
+        match asked {
+            Some(id) => {
+                let text =
+                    format!("this call waits for an answer: add \"ask_id\": {id:?} to \"payload\"");
+                Refused::field("payload.ask_id", conflict(text))
+            }
+            None => {
+                let text = "a call with this stream_id or request_id is open already; use a new id";
+                conflict(text.to_owned()).into()
+            }
+        }
     }
 
     /// The call that a `send` asks for.
@@ -133,7 +162,12 @@ impl Session {
         let session = thread.session_id.clone().unwrap_or_else(pair);
         request.session =
             Some(SessionId::parse(&session).map_err(|_| invalid("payload.session_id"))?);
-        request.request = request_id("request_id", &thread.request_id)?;
+        let field = if query.request_id == thread.request_id {
+            "payload.request_id"
+        } else {
+            "request_id"
+        };
+        request.request = request_id(field, &thread.request_id)?;
         if let Some(parent) = request_id("payload.parent_request_id", &query.parent_request_id)? {
             request.parent = Parent::Request(parent);
         }
@@ -146,17 +180,24 @@ impl Session {
         let Some((ask_id, answer)) = relay.payload.and_then(answer_from_payload) else {
             return Ok(false);
         };
-        let request_id = relay.any_request_id();
-        let id = relay.stream_id.as_deref().or(request_id.as_deref());
-        let key = self.open_call(entry, id)?;
+        let key = self.open_call(entry, relay)?;
         if let (Some(Flow::Reply(outgoing)), Some(registered)) =
             (self.flows.get(&key), &self.registered)
         {
             let State::Open(asking, _) = &outgoing.state else {
-                return Err(unknown_stream());
+                return Err(unknown(named(relay).0));
             };
             let (principal, call) = (&registered.principal, asking.call().id);
-            self.agora.hub.answer(principal, call, &ask_id, answer)?;
+            let answered = self.agora.hub.answer(principal, call, &ask_id, answer);
+            answered.map_err(|failure| {
+                let is_body = failure.reason == Reason::Invalid;
+                let field = if is_body {
+                    "payload.body"
+                } else {
+                    "payload.ask_id"
+                };
+                Refused::field(field, failure)
+            })?;
         }
         Ok(true)
     }
@@ -236,13 +277,18 @@ impl Session {
         Err(Failure::new(Reason::Busy, text).into())
     }
 
-    /// The flow of an open call, by its stream or request.
-    fn open_call(&self, entry: &Arc<Entry>, id: Option<&str>) -> Result<u32, Refused> {
-        let name = id.map(|id| (entry.id.clone(), Box::from(id)));
-        match name.and_then(|name| self.outgoing.get(&name)) {
+    /// The flow of the open call that a frame goes on with.
+    fn open_call(&self, entry: &Arc<Entry>, relay: &Relay<'_>) -> Result<u32, Refused> {
+        let (field, id) = named(relay);
+        let name = id.as_deref().map(|id| (entry.id.clone(), Box::from(id)));
+        match name.as_ref().and_then(|name| self.outgoing.get(name)) {
             Some(key) => Ok(*key),
             None if entry.link().is_none() => Err(offline()),
-            None => Err(unknown_stream()),
+            None if name.is_none() => {
+                let text = format!("field {field:?} is missing: which call is answered?");
+                Err(Refused::field(field, Failure::new(Reason::Invalid, text)))
+            }
+            None => Err(unknown(field)),
         }
     }
 
@@ -278,8 +324,38 @@ impl Session {
     }
 }
 
-fn unknown_stream() -> Refused {
-    in_stream(ended())
+/// The id by which a frame names an open call, and the field that it stands in.
+fn named<'r>(relay: &'r Relay<'_>) -> (&'static str, Option<Cow<'r, str>>) {
+    match (&relay.stream_id, &relay.request_id) {
+        (Some(id), _) => ("stream_id", Some(Cow::Borrowed(id))),
+        (None, Some(id)) => ("request_id", Some(Cow::Borrowed(id))),
+        (None, None) => ("payload.request_id", relay.payload_request_id()),
+    }
+}
+
+/// The ids that a payload may have, and how they are named to whoever got one wrong.
+const PAYLOAD_IDS: [(&str, &str); 4] = [
+    ("request_id", "payload.request_id"),
+    ("session_id", "payload.session_id"),
+    ("parent_request_id", "payload.parent_request_id"),
+    ("ask_id", "payload.ask_id"),
+];
+
+/// An id that is no text would be overlooked, and its sender wait for an answer that has no name.
+fn check_ids(payload: Option<&RawValue>) -> Result<(), Refused> {
+    let members = payload.and_then(Members::of).unwrap_or_default();
+    let is_wrong = |name| members.get(name).is_some_and(|raw| !json::is_string(raw));
+    match PAYLOAD_IDS.into_iter().find(|(name, _)| is_wrong(name)) {
+        Some((_, field)) => {
+            let text = format!("field {field:?} must be a string");
+            Err(Refused::field(field, Failure::new(Reason::Invalid, text)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn unknown(field: &'static str) -> Refused {
+    Refused::field(field, ended(field))
 }
 
 fn in_stream(failure: Failure) -> Refused {

@@ -5,22 +5,26 @@ use std::{pin::Pin, sync::Arc};
 
 use jackfield_core::{
     entry::Entry,
+    event::End,
     failure::{Failure, Reason},
     id::{AgentId, CallId},
     tap::Direction,
 };
-use jackfield_wire::agora::{Relay, Uplink, downlink, parse_with};
+use jackfield_wire::agora::{CALL_PREFIX, Relay, Uplink, downlink, parse_with};
 
 use super::{Flow, Session};
 use crate::{
     DOOR,
     lane::{Lane, LaneEnd, NOT_READ, NoWay, is_answer},
     link::AgoraLink,
-    translate::{CALL_PREFIX, malformed_frame, refusal, words_of},
+    served::cancel_frame,
+    translate::{malformed_frame, refusal, unreadable, words_of},
 };
 
 /// The longest stream id: it is kept while the stream is open, and comes back whole in errors.
 const MAX_STREAM_ID: usize = 128;
+/// What whoever replies to nobody has probably done: answered the `caller`.
+const REPLY_TO_FROM: &str = "; reply to the `from` of a message";
 /// From so many ways on, those that lead nowhere any more are looked for whenever their number has doubled.
 const MANY_LANES: usize = 64;
 
@@ -65,6 +69,9 @@ impl Session {
                 self.agora.hub.metrics().refused(DOOR);
                 let frame = malformed_frame(&malformed);
                 self.queue(&frame);
+                if let Some(to) = &malformed.to {
+                    self.fail_answer(to, &malformed.to_string());
+                }
             }
         }
         None
@@ -74,6 +81,21 @@ impl Session {
         if let Err(Refused { failure, field }) = self.route(relay) {
             let frame = refusal(relay, &failure, field);
             self.queue(&frame);
+            self.fail_answer(
+                &relay.to,
+                &format!("{}: {}", relay.kind.name(), failure.text),
+            );
+        }
+    }
+
+    /// A frame about a call was refused. Without it the answer would look whole, or never end: so the call fails, and the
+    /// agent is told to stop.
+    fn fail_answer(&mut self, address: &str, why: &str) {
+        if let Some((served, key)) = self.served.remove(address) {
+            self.flows.remove(&key);
+            let cancel = cancel_frame(served.serving().call());
+            served.finish(End::Failed(unreadable(why)));
+            self.queue(&cancel);
         }
     }
 
@@ -117,7 +139,13 @@ impl Session {
         if let Some(stale) = &stale {
             stale.sender_left();
         }
-        let nobody = || Refused::field("to", Failure::no_such_agent(&relay.to));
+        let nobody = || {
+            let mut failure = Failure::no_such_agent(&relay.to);
+            if relay.kind.is_reply() {
+                failure.text.to_mut().push_str(REPLY_TO_FROM);
+            }
+            Refused::field("to", failure)
+        };
         // UUIDs are one id in either case; anything that is no id is nobody's.
         let to = AgentId::parse(&relay.to).map_err(|_| nobody())?;
         let found = self.agora.hub.find(&registered.principal, to.as_str());
@@ -226,7 +254,8 @@ impl Session {
                 )),
             };
         };
-        if let Some(end) = served.take(relay)? {
+        let taken = served.take(relay);
+        if let Some(end) = taken.map_err(|(field, failure)| Refused::field(field, failure))? {
             let key = *key;
             self.flows.remove(&key);
             if let Some((served, _)) = self.served.remove(&*relay.to) {

@@ -9,10 +9,10 @@ use jackfield_core::{
     principal::Principal,
 };
 use jackfield_kit::mailbox::MAILBOX;
-use jackfield_wire::agora::{AgentEntry, ErrorFrame, List, Register, downlink};
+use jackfield_wire::agora::{AgentEntry, CALL_PREFIX, ErrorFrame, List, Register, downlink};
 
 use super::{Registered, Session};
-use crate::{link::AgoraLink, translate::CALL_PREFIX};
+use crate::link::AgoraLink;
 
 /// The longest name, description or endpoint that is kept.
 const MAX_WORDS: usize = 4096;
@@ -72,7 +72,7 @@ impl Session {
         );
         let mut attached = hub
             .attach(&principal, &id, profile, link.clone(), false)
-            .map_err(|failure| ("id", failure))?;
+            .map_err(|failure| ("id", self.with_token(failure, token)))?;
         let saved = attached.saved.take();
         self.registered = Some(Box::new(Registered {
             attached,
@@ -89,6 +89,16 @@ impl Session {
         self.line.known(principal.grant.revoked.clone());
         self.queue(&downlink::registered(id.as_str()));
         Ok(())
+    }
+
+    /// Whoever shows a token means to be its owner: if the hub does not know it, that is why an id is somebody else's.
+    fn with_token(&self, mut failure: Failure, token: Option<&str>) -> Failure {
+        let is_unknown = token.is_some_and(|token| !self.agora.gatekeeper.knows(token));
+        if failure.reason == Reason::Unauthorized && is_unknown {
+            let text = failure.text.to_mut();
+            text.push_str(" (this hub does not know the token, so you are \"local\" to it)");
+        }
+        failure
     }
 
     /// Answers who is there, to whoever may know.

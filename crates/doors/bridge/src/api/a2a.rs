@@ -24,8 +24,6 @@ use super::{
 };
 use crate::{DOOR, bridge::Bridge, relay};
 
-const AWAY: &str = "Target agent is not connected";
-
 /// Lets one agent call another.
 #[utoipa::path(
     post,
@@ -47,6 +45,7 @@ pub(crate) async fn call(
     let target = body.target_agent_id.required()?;
     let text = body.task_description.required()?;
     let (caller, target) = (agent_id(caller)?, agent_id(target)?);
+    let away = format!("Target agent is not connected: {target}");
     let principal = principal_of(&bridge, caller);
     let message = Message::text(text.as_ref());
     let mut request = hub::Request::new(principal, DOOR, target, message);
@@ -57,7 +56,7 @@ pub(crate) async fn call(
         .hub
         .call(request)
         .map_err(|failure| match failure.reason {
-            Reason::NotFound | Reason::Offline => Problem::offline(AWAY),
+            Reason::NotFound | Reason::Offline => Problem::offline(away),
             _ => failure.into(),
         })?;
     Ok(relay::respond_live(&bridge, asking))

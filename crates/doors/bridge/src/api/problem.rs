@@ -11,7 +11,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     id::{AgentId, BadPeerId},
 };
-use jackfield_wire::bridge::{ErrorCode, Malformed, relay::response::ErrorBody};
+use jackfield_wire::bridge::{ErrorCode, Malformed, SAFE_CLIENT_ID, relay::response::ErrorBody};
 
 use crate::{failure, relay::words};
 
@@ -56,16 +56,14 @@ impl Problem {
     }
 
     /// The agent cannot be called, in the words of the original hub.
-    pub(crate) fn offline(text: &'static str) -> Self {
+    pub(crate) fn offline(text: impl Into<Cow<'static, str>>) -> Self {
         let code = ErrorCode::AgentOffline.name();
         Self::new(StatusCode::NOT_FOUND, code, text)
     }
 
     /// Agents make a folder of that name.
     pub(crate) fn unsafe_client_id() -> Self {
-        Self::invalid(
-            "field \"client_id\" must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot",
-        )
+        Self::invalid(format!("field \"client_id\" {SAFE_CLIENT_ID}"))
     }
 
     /// The same in more words, the first of which the original hub has.

@@ -11,9 +11,7 @@ use axum::{
 use http::StatusCode;
 use jackfield_core::failure::{Failure, Reason};
 use jackfield_wire::bridge::{
-    ErrorCode,
-    downlink::{self, HTTP_CALLER, RtcRelay},
-    is_safe_client_id,
+    ErrorCode, is_safe_client_id,
     relay::{
         RtcSignalRequest,
         response::{ErrorBody, Signal, Signals},
@@ -27,10 +25,11 @@ use super::{
     problem::{Problem, agent_id},
     read_body,
 };
-use crate::{bridge::Bridge, signals};
-
-/// The signal that says nothing and only fetches.
-const POLL: &str = "poll";
+use crate::{
+    bridge::Bridge,
+    parties::for_platform,
+    signals::{self, POLL, PREPARE_UPLOAD, Word, announced_offer, check_type},
+};
 
 /// Says something to an agent about a file transfer, and fetches what it said meanwhile.
 #[utoipa::path(
@@ -43,6 +42,7 @@ const POLL: &str = "poll";
     responses(
         (status = 200, description = "What the agent said", body = Signals<'static>),
         BodyRefused,
+        (status = 403, description = "Another caller's transfer: auth_failed", body = ErrorBody<'static>),
         (status = 404, description = "The agent is not connected by this protocol: agent_offline", body = ErrorBody<'static>),
         (status = 429, description = "The agent does not read what it is sent: agent_busy", body = ErrorBody<'static>),
         (status = 502, description = "The agent has just left: agent_offline", body = ErrorBody<'static>),
@@ -57,25 +57,40 @@ pub(crate) async fn exchange(
     let body = read_body(&bridge, request).await?;
     let body = RtcSignalRequest::parse(&body, &bridge.wire_limits)?;
     let transfer = body.transfer_id.required()?;
-    let signal_type = body.signal_type.required()?;
+    let signal_type = body.signal_type.required()?.as_ref();
+    let now = Instant::now();
+    let refused = |failure: Failure| {
+        let code = ErrorCode::AuthFailed.name();
+        Problem::new(StatusCode::FORBIDDEN, code, failure.text)
+    };
+    let id = for_platform(&bridge, id, transfer).map_err(refused)?;
     if signal_type != POLL {
+        check_type(signal_type, true).map_err(Problem::invalid)?;
         let client_id = body.client_id.optional()?;
         if client_id.is_some_and(|id| !is_safe_client_id(id)) {
             return Err(Problem::unsafe_client_id());
         }
-        let frame = downlink::rtc_signal_relay(&RtcRelay {
-            transfer_id: transfer.clone(),
-            from_agent_id: HTTP_CALLER.into(),
-            signal_type: signal_type.clone(),
+        let word = Word {
+            signal_type,
             payload: body.payload.optional()?.copied(),
-            client_id: client_id.cloned(),
+            client_id: client_id.map(AsRef::as_ref),
             ice_servers: body.ice_servers.optional()?.copied(),
-            extra: Vec::new(),
-        });
-        signals::post(&bridge.hub, &bridge.platform, id.as_str(), frame)
-            .map_err(|failure| not_sent(&failure))?;
+        };
+        // What cannot be meant is passed on as it is, as the original does, and is nobody's.
+        let offer = (signal_type == PREPARE_UPLOAD)
+            .then(|| announced_offer(transfer, word.payload))
+            .flatten();
+        let book = bridge.hub.transfers();
+        let announced = offer.map(|offer| book.announced(&id, &bridge.platform, offer, now));
+        let announced = announced.transpose().map_err(refused)?;
+        if let Err(failure) = signals::say(&bridge, &id, transfer, &word) {
+            if let Some(announced) = announced {
+                book.withdraw(&announced);
+            }
+            return Err(not_sent(&failure));
+        }
     }
-    let taken = bridge.signals.take(&id, transfer, Instant::now());
+    let taken = bridge.signals.take(&id, transfer, now);
     let signals = taken.iter().map(|waiting| Signal {
         signal_type: &waiting.signal_type,
         payload: waiting.payload.as_deref(),

@@ -8,11 +8,11 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use jackfield_core::{
-    failure::{Failure, Reason},
     id::RequestId,
     store::{TaskRecord, TaskState},
     task::Task,
 };
+use jackfield_kit::api::store_failure;
 use jackfield_wire::bridge::relay::response::{ErrorBody, TaskStatus};
 
 use super::{
@@ -61,10 +61,7 @@ pub(crate) async fn show(
         return Ok(Json(status).into_response());
     }
     let gathered = Gathered::of(&task, bridge.hub.limits().message.0).await;
-    let gathered = gathered.map_err(|error| {
-        tracing::error!(%error, "the log of a task could not be read");
-        Failure::new(Reason::Internal, "the hub's store failed")
-    })?;
+    let gathered = gathered.map_err(|error| store_failure(&error))?;
     let outcome = Outcome::of(&record, gathered);
     let completed_at = time(record.updated_at);
     let duration_ms = outcome.duration_ms;

@@ -11,7 +11,10 @@ use jackfield_core::{
     store::{LogItem, TaskState},
     task::{Cursor, Subscription, Task, TaskItem},
 };
-use jackfield_kit::sse::{SseBody, SseFrame};
+use jackfield_kit::{
+    api::store_failure,
+    sse::{SseBody, SseFrame},
+};
 use jackfield_wire::bridge::relay::sse;
 use tokio_util::sync::CancellationToken;
 
@@ -27,9 +30,8 @@ pub(super) fn respond(
     let task = subscription.task().clone();
     let record = task.record();
     tracing::debug!(task = %record.id, to = %record.agent, ?after, "kept relay");
-    let is_bridge = bridge.is_agent_of_ours(&record.agent);
     let kept = Kept {
-        teller: Teller::new(Life::Kept, is_bridge, bridge.hub.files().clone()),
+        teller: Teller::new(Life::Kept, bridge.hub.files().clone()),
         subscription,
         task: after.is_some().then_some(task),
         message_max: bridge.hub.limits().message.0,
@@ -83,11 +85,7 @@ impl Kept {
                 }
                 Ok(None) if self.is_unfinished() => return Some(self.fail(&stopping())),
                 Ok(None) => self.is_over = true,
-                Err(error) => {
-                    tracing::error!(%error, "the log of a task could not be read");
-                    let failure = Failure::new(Reason::Internal, "the hub's store failed");
-                    return Some(self.fail(&failure));
-                }
+                Err(error) => return Some(self.fail(&store_failure(&error))),
             }
         }
     }

@@ -53,11 +53,10 @@ impl Live {
     fn new(bridge: &Bridge, asking: Asking) -> Self {
         let bell = Bell::new();
         asking.listen(bell.rope(0));
-        let is_bridge = bridge.is_agent_of_ours(&asking.call().target);
         Self {
             asking,
             bell,
-            teller: Teller::new(Life::Live, is_bridge, bridge.hub.files().clone()),
+            teller: Teller::new(Life::Live, bridge.hub.files().clone()),
             keepalive: bridge.hub.limits().keepalive.0,
             ready: Vec::new().into_iter(),
             end: None,

@@ -67,7 +67,7 @@ impl Order {
         let is_away =
             entry.is_err() || (order.is_err() && entry.is_ok_and(|it| it.link().is_none()));
         if is_away && !waits {
-            return Err(Problem::offline("Agent is not connected"));
+            return Err(Problem::offline(format!("Agent is not connected: {agent}")));
         }
         order
     }
@@ -88,7 +88,11 @@ impl Order {
         let request_id = peer_id("request_id", request_id, RequestId::parse)?;
         let wait_online = wait_online(body)?;
         // What is wrong is told, even where it would not be needed.
-        body.mode.optional()?;
+        let mode = body.mode.optional()?.map(AsRef::as_ref);
+        if !matches!(mode, None | Some("stream" | "async")) {
+            let text = "field \"mode\" must be \"stream\" or \"async\"";
+            return Err(Problem::invalid(text));
+        }
         body.callback_url.optional()?;
         let mode = if body.is_async() {
             Mode::Async

@@ -26,8 +26,7 @@ pub(crate) const MAX_FILES: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Teller {
     life: Life,
-    /// Agents of the bridge repeat at the end what they streamed. Others may give it only there.
-    is_bridge: bool,
+    /// Whether there was any text. Agents may repeat at the end what they streamed, or give it only there.
     has_text: bool,
     /// The files of artifacts so far.
     files: Vec<File>,
@@ -35,10 +34,9 @@ pub(super) struct Teller {
 }
 
 impl Teller {
-    pub(super) fn new(life: Life, is_bridge: bool, links: Arc<Files>) -> Self {
+    pub(super) fn new(life: Life, links: Arc<Files>) -> Self {
         Self {
             life,
-            is_bridge,
             has_text: false,
             files: Vec::new(),
             links,
@@ -94,7 +92,7 @@ impl Teller {
             .map(|file| attachment_from_file(file, &self.links))
             .collect();
         let result = done.result.as_deref().filter(|result| !result.is_empty());
-        let unsaid = result.filter(|_| !self.is_bridge && !self.has_text);
+        let unsaid = result.filter(|_| !self.has_text);
         let last = sse::done(&DoneEvent {
             attachments: &attachments,
             file_transfer_offer: offer(done),
@@ -150,10 +148,10 @@ mod tests {
 
     use super::*;
 
-    fn teller(life: Life, is_bridge: bool) -> Teller {
+    fn teller(life: Life) -> Teller {
         let files = Files::new(&Limits::default());
         files.serve_at("https://hub.example", FileKey::new("key"));
-        Teller::new(life, is_bridge, Arc::new(files))
+        Teller::new(life, Arc::new(files))
     }
 
     fn file(name: &str, source: FileSource) -> File {
@@ -173,7 +171,7 @@ mod tests {
 
     #[test]
     fn chunks_say_their_kind_unless_it_is_text() {
-        let mut teller = teller(Life::Live, true);
+        let mut teller = teller(Life::Live);
         let tool = Chunk {
             kind: ChunkKind::ToolStart,
             tool_name: Some("Bash".into()),
@@ -199,11 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn the_result_is_told_to_readers_of_kept_streams_only() {
+    fn the_end_repeats_the_result_to_readers_of_kept_streams_only() {
         let end = End::Done(Box::new(done("all")));
-        let mut live = teller(Life::Live, true);
+        let mut live = teller(Life::Live);
+        live.event(Event::text("al"));
         assert_eq!(live.end(&end), (None, r#"{"type":"done"}"#.to_owned()));
-        let mut kept = teller(Life::Kept, true);
+        let mut kept = teller(Life::Kept);
+        kept.event(Event::text("al"));
         assert_eq!(
             kept.end(&end),
             (None, r#"{"type":"done","result":"all"}"#.to_owned())
@@ -211,19 +211,19 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_of_another_door_that_answers_only_at_the_end_is_heard() {
+    fn an_agent_that_answers_only_at_the_end_is_heard() {
         let end = End::Done(Box::new(done("all")));
-        let mut silent = teller(Life::Live, false);
+        let mut silent = teller(Life::Live);
         let chunk = r#"{"type":"chunk","delta":"all"}"#.to_owned();
         assert_eq!(silent.end(&end).0, Some(chunk));
-        let mut spoken = teller(Life::Live, false);
+        let mut spoken = teller(Life::Live);
         spoken.event(Event::text("al"));
         assert_eq!(spoken.end(&end).0, None);
     }
 
     #[test]
     fn artifacts_and_questions_are_folded() {
-        let mut teller = teller(Life::Live, false);
+        let mut teller = teller(Life::Live);
         let artifact = Artifact {
             id: "a".into(),
             name: None,
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn ends_that_are_none_become_errors_with_the_codes_of_the_protocol() {
-        let mut teller = teller(Life::Live, true);
+        let mut teller = teller(Life::Live);
         let refused = Done {
             state: DoneState::Rejected,
             ..done("not today")

@@ -9,27 +9,28 @@ use jackfield_core::{
     id::{AgentId, CallId, RequestId, SessionId},
 };
 use jackfield_wire::bridge::{
-    Fault, Malformed, Uplink,
-    downlink::{self, HTTP_CALLER, HubError},
+    ErrorCode, Fault, Malformed, Uplink,
+    downlink::{self, HubError},
     parse,
-    uplink::{CallAgent, DiscoverAgents, Heartbeat, RtcSignal},
+    uplink::{CallAgent, DiscoverAgents, Heartbeat, RtcSignal, TYPES},
 };
 
-use tokio::time::Instant;
-
-use super::{Flow, Session, malformed_end};
+use super::{Flow, Session, unreadable};
 use crate::{
     DOOR,
     calling::error_frame,
     failure::{code, failure_of_agent},
     lineage::Answered,
+    parties::{self, Refused},
     served::{BadNumber, Ended, Served, cancel_frame},
-    signals,
-    translate::{end_from_done, entry_from_view},
+    translate::{end_from_done, entry_from_view, event_from_artifact},
 };
 
 /// How many agents `discover_agents` lists if it does not say, and at most.
 const DISCOVERED: (usize, usize) = (20, 200);
+
+/// How many characters of an unknown frame's type are said back.
+const MAX_ECHO: usize = 128;
 
 impl Session {
     pub(super) fn on_frame(&mut self, text: &str) {
@@ -48,7 +49,10 @@ impl Session {
             }
             Uplink::Artifact(artifact) => {
                 let piece = Piece::new("artifact", &artifact.request_id, artifact.seq, size);
-                self.on_piece(&piece, |served| served.artifact(&artifact));
+                match event_from_artifact(&artifact) {
+                    Ok(event) => self.on_piece(&piece, |served| served.event(event, artifact.seq)),
+                    Err(wrong) => self.on_malformed(&piece.malformed(&wrong.field, wrong.problem)),
+                }
             }
             Uplink::Ask(ask) => {
                 let piece = Piece::new("ask", &ask.request_id, ask.seq, size);
@@ -67,9 +71,29 @@ impl Session {
             Uplink::DiscoverAgents(discover) => self.on_discover(&discover),
             Uplink::CallAgent(call) => self.on_call(&call),
             Uplink::RtcSignal(signal) => self.on_signal(&signal),
-            // As the original does, so that older and newer agents keep working.
-            Uplink::Register(_) | Uplink::Unknown(_) => self.bridge.hub.metrics().refused(DOOR),
+            Uplink::Register(_) => {
+                let text = "register: this connection has registered already";
+                self.on_no_frame("register", text.to_owned());
+            }
+            Uplink::Unknown(kind) => {
+                let text = format!("unknown type; agents send {}", TYPES.join(", "));
+                self.on_no_frame(&kind, text);
+            }
         }
+    }
+
+    /// A frame that means nothing here. The original ignores it, and so does the hub, but it says so: whoever mistyped one
+    /// would wait for ever.
+    fn on_no_frame(&mut self, frame_type: &str, text: String) {
+        self.bridge.hub.metrics().refused(DOOR);
+        let echo: String = frame_type.chars().take(MAX_ECHO).collect();
+        self.queue(&downlink::error(&HubError {
+            code: ErrorCode::InvalidMessage.name().into(),
+            message: text.into(),
+            field: Some("type".into()),
+            frame_type: Some(echo.into()),
+            ..HubError::default()
+        }));
     }
 
     /// A piece of an answer.
@@ -163,14 +187,7 @@ impl Session {
     /// So the call fails, and the agent is told why and to stop.
     fn on_bad_number(&mut self, piece: &Piece<'_>, wrong: &BadNumber) {
         self.bridge.hub.metrics().refused(DOOR);
-        let malformed = Malformed {
-            fault: Fault::Invalid,
-            frame_type: Some(piece.frame_type.into()),
-            field: Some("seq".into()),
-            problem: wrong.to_string(),
-            request_id: Some(piece.request.into()),
-            call_id: None,
-        };
+        let malformed = piece.malformed("seq", wrong.to_string());
         self.queue(&malformed.to_frame());
         if let Some(served) = self.release(piece.request) {
             self.queue(&cancel_frame(served.call()));
@@ -180,15 +197,20 @@ impl Session {
         }
     }
 
-    /// Says what was wrong. An end that cannot be read is an end all the same, and a call that cannot be read fails.
+    /// Says what was wrong. An end that cannot be read is an end all the same, and a call that cannot be read fails. So does
+    /// a call whose answer misses a piece: nobody could tell it from a whole one, and an agent would wait for ever for the
+    /// answer to a question that nobody was asked.
     fn on_malformed(&mut self, malformed: &Malformed) {
         self.bridge.hub.metrics().refused(DOOR);
         let kind = malformed.frame_type.as_deref();
-        if matches!(kind, Some("done" | "error"))
+        if let Some(kind @ ("chunk" | "artifact" | "ask" | "done" | "error")) = kind
             && let Some(request) = malformed.request_id.as_deref()
             && let Some(served) = self.release(request)
         {
-            served.fail(malformed_end(&malformed.problem));
+            if !matches!(kind, "done" | "error") {
+                self.queue(&cancel_frame(served.call()));
+            }
+            served.fail(unreadable(malformed));
         }
         if kind == Some("call_agent")
             && let Some(call_id) = malformed.call_id.as_deref()
@@ -304,21 +326,13 @@ impl Session {
         let Some(registered) = &self.registered else {
             return;
         };
-        let from = &registered.link.id;
-        let passed_on = if signal.target_agent_id == HTTP_CALLER {
-            let is_in = self.bridge.signals.push(from, signal, Instant::now());
-            let text = "too many signals wait to be fetched";
-            is_in
-                .then_some(())
-                .ok_or_else(|| Failure::new(Reason::Busy, text))
-        } else {
-            signals::relay(&self.bridge.hub, &registered.principal, from, signal)
-        };
-        if let Err(failure) = passed_on {
+        let (principal, from) = (&registered.principal, &registered.link.id);
+        let passed_on = parties::pass_on(&self.bridge, principal, from, signal);
+        if let Err(Refused { failure, field }) = passed_on {
             let error = downlink::error(&HubError {
                 code: code(&failure.reason).name().into(),
                 message: failure.text.as_ref().into(),
-                field: Some("target_agent_id".into()),
+                field: Some(field.into()),
                 frame_type: Some("rtc_signal".into()),
                 ..HubError::default()
             });
@@ -337,6 +351,18 @@ struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
+    /// Something in the frame is wrong.
+    fn malformed(&self, field: &str, problem: String) -> Malformed {
+        Malformed {
+            fault: Fault::Invalid,
+            frame_type: Some(self.frame_type.into()),
+            field: Some(field.into()),
+            problem,
+            request_id: Some(self.request.into()),
+            call_id: None,
+        }
+    }
+
     fn new(frame_type: &'static str, request: &'a str, seq: Option<u64>, size: usize) -> Self {
         Self {
             frame_type,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jackfield_core::{entry::Entry, id::AgentId};
-use jackfield_kit::line::Leave;
+use jackfield_kit::line::{Leave, REPLACED};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +16,7 @@ pub(super) fn may_come_back(leave: Leave) -> bool {
     match leave {
         Leave::Gone => true,
         Leave::Left => false,
-        Leave::Close(code, _) => matches!(code, 1001 | 1011 | 4001),
+        Leave::Close(code, _) => matches!(code, 1001 | 1011 | REPLACED),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jackfield_core::{agent::Closing, call::Call, failure::Reason, id::AgentId};
-use jackfield_kit::{line::Leave, mailbox::MAILBOX};
+use jackfield_core::{
+    agent::Closing, call::Call, failure::Reason, id::AgentId, principal::Principal,
+};
+use jackfield_kit::{api::store_failure, line::Leave, mailbox::MAILBOX};
 use jackfield_wire::bridge::{
     Fault, Uplink,
     downlink::{self, Registered as Accepted, Resumed as Back},
@@ -34,7 +36,12 @@ impl Session {
             _ => return Some(self.refuse("First message must be register", "Expected register")),
         };
         if !register.bridge_version.is_supported() {
-            return Some(self.refuse(&register.bridge_version.refusal(), "Version mismatch"));
+            let mut text = register.bridge_version.refusal();
+            // Nothing but this field says that the bridge was meant.
+            if register.bridge_version.is_missing() && self.url_id.is_none() {
+                text += " (Agora agents send \"id\", not \"agent_id\")";
+            }
+            return Some(self.refuse(&text, "Version mismatch"));
         }
         match self.register(&register).await {
             Ok(left) => left,
@@ -63,6 +70,9 @@ impl Session {
         let token = register.token.as_deref().filter(|token| !token.is_empty());
         let token = token.or(self.line.token());
         let principal = self.bridge.gatekeeper.admit(token).map_err(refused)?;
+        if !principal.may_register(&id) {
+            return Err((out_of_scope(&principal), "Auth failed"));
+        }
         // The line forgets its own when the agent is known.
         let owner_token = token.map(str::to_owned);
         let link = BridgeLink::new(
@@ -103,7 +113,7 @@ impl Session {
         if let Some(saved) = saved {
             saved
                 .await
-                .map_err(|error| (error.to_string(), "Not now"))?;
+                .map_err(|error| (store_failure(&error).text.into_owned(), "Not now"))?;
         }
         self.bridge
             .note_attached(&id, attachment(register, owner_token.as_deref()));
@@ -119,6 +129,8 @@ impl Session {
                 gone: resumed.gone.clone(),
             }),
         };
+        let owner = principal.owner.as_str();
+        tracing::info!(agent = %id, owner, "agent registered");
         self.queue(&downlink::registered(&accepted));
         self.go_on(resumed, found);
         Ok(None)
@@ -157,6 +169,19 @@ impl Session {
         if !self.first.is_empty() {
             // It is taken like mail, and with it.
             self.line.rope(MAILBOX).pull();
+        }
+    }
+}
+
+/// What a token is told that may not register this agent: its own scopes give nothing away.
+fn out_of_scope(principal: &Principal) -> String {
+    let mut scopes = principal.grant.scopes.to_texts();
+    scopes.retain(|scope| scope.starts_with("agent:"));
+    match scopes.as_slice() {
+        [] => "Authentication failed: this token may register no agent".to_owned(),
+        scopes => {
+            let scopes = scopes.join(", ");
+            format!("Authentication failed: this token may register {scopes} only")
         }
     }
 }

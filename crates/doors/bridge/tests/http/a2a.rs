@@ -73,7 +73,7 @@ async fn an_agent_reaches_only_what_its_owner_may_call() {
         (status.as_u16(), &answer["error"]),
         (404, &json!("agent_offline"))
     );
-    assert_eq!(answer["message"], "Target agent is not connected");
+    assert_eq!(answer["message"], "Target agent is not connected: amy");
     let id = AgentId::parse("amy").unwrap();
     let share = Some(Share::Everyone);
     hub.door.hub.change(&ann, &id, share, None).unwrap();

@@ -248,5 +248,11 @@ async fn a_stopping_hub_ends_kept_streams_and_the_next_one_goes_on() {
     assert_eq!(call.call().request.as_str(), "r1");
     call.finish(done("after all"));
     let last = stream.rest().await;
-    assert_eq!(last, [json!({"type": "done", "result": "after all"})]);
+    assert_eq!(
+        last,
+        [
+            chunk("after all"),
+            json!({"type": "done", "result": "after all"})
+        ]
+    );
 }

@@ -4,7 +4,7 @@ use jackfield_bridge::{Platform, Secret};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Running, SECRET, platform, relay_body, taken_apart};
+use crate::harness::{Running, SECRET, chunk, platform, relay_body, taken_apart};
 
 /// The body of a relay with some fields changed; `null` takes one away.
 fn relay(changes: &Value) -> Value {
@@ -33,6 +33,25 @@ async fn check(hub: &Running, method: Method, path: &str, body: &Value, expected
     let fields = answer.as_object().unwrap();
     assert_eq!(fields.len(), 2, "only error and message: {answer}");
     assert!(!fields["message"].as_str().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_relay_is_named() {
+    let hub = Running::start().await;
+    let _amy = hub.attach("amy");
+    for (changes, text) in [
+        (
+            json!({"mode": "asinc"}),
+            "field \"mode\" must be \"stream\" or \"async\"",
+        ),
+        (
+            json!({"agent_id": "zorro"}),
+            "Agent is not connected: zorro",
+        ),
+    ] {
+        let (_, answer) = hub.post("/api/relay", relay(&changes)).await;
+        assert_eq!(answer["message"], text);
+    }
 }
 
 #[tokio::test]
@@ -266,10 +285,11 @@ async fn a_busy_agent_is_429_and_an_open_id_409() {
     .await;
     // The first one is untouched: in the original hub it hung for ever.
     call.finish(crate::harness::done("x"));
-    assert_eq!(first.rest().await, [json!({"type": "done"})]);
+    let told = [chunk("x"), json!({"type": "done"})];
+    assert_eq!(first.rest().await, told);
     let mut again = hub.relay("amy", "r1").await;
     amy.next_call().await.finish(crate::harness::done("x"));
-    assert_eq!(again.rest().await, [json!({"type": "done"})]);
+    assert_eq!(again.rest().await, told);
 }
 
 #[tokio::test]

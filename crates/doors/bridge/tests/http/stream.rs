@@ -88,6 +88,24 @@ async fn the_bytes_are_those_of_the_original_hub() {
 }
 
 #[tokio::test]
+async fn an_answer_that_comes_only_with_the_end_is_told_before_it() {
+    let hub = Running::start().await;
+    let mut amy = hub.attach("amy");
+    for (said, heard) in [
+        (None, vec![chunk("all"), json!({"type": "done"})]),
+        (Some("al"), vec![chunk("al"), json!({"type": "done"})]),
+    ] {
+        let mut stream = hub.stream("/api/relay", relay_body("amy", "r1")).await;
+        let call = amy.next_call().await;
+        if let Some(said) = said {
+            call.push(Event::text(said));
+        }
+        call.finish(done("all"));
+        assert_eq!(stream.rest().await, heard);
+    }
+}
+
+#[tokio::test]
 async fn what_the_platform_says_reaches_the_agent() {
     let hub = Running::start().await;
     let mut amy = hub.attach("amy");

@@ -10,7 +10,10 @@ use jackfield_core::{
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::harness::*;
+use crate::{
+    files::{offer, offers},
+    harness::*,
+};
 
 #[tokio::test]
 async fn both_versions_are_welcome_as_text_and_as_number() {
@@ -207,6 +210,8 @@ async fn a_newer_connection_takes_over_and_the_calls_of_the_old_one_fail() {
 async fn signals_reach_the_other_agent_with_the_sender_stamped() {
     let door = Door::open().await;
     let (mut one, mut two) = (door.agent("one").await, door.agent("two").await);
+    let caller = Principal::local().as_agent("one".parse().unwrap());
+    offers(&door, &mut two, "two", &caller, &offer("t", 5)).await;
     let signal = json!({"type": "rtc_signal", "transfer_id": "t", "target_agent_id": "two", "from_agent_id": "liar", "signal_type": "offer", "payload": "v=0"});
     one.send(signal).await;
     assert_eq!(

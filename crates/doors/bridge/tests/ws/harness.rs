@@ -4,7 +4,7 @@ use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, extract::Query, routing::get};
 use futures_util::{SinkExt as _, StreamExt as _};
-use jackfield_bridge::{Bridge, DOOR, Platform, Secret};
+use jackfield_bridge::{Bridge, DOOR, FileRules, Platform, Secret};
 use jackfield_core::{
     call::{Replies, Reply},
     event::{End, Event, Message as Said},
@@ -72,16 +72,28 @@ impl Door {
         limits: Limits,
         trusts_everyone: bool,
     ) -> Self {
+        Self::open_ruled(store, limits, trusts_everyone, FileRules::default()).await
+    }
+
+    /// With rules for transfers of files.
+    pub(crate) async fn open_ruled(
+        store: Arc<dyn Store>,
+        limits: Limits,
+        trusts_everyone: bool,
+        files: FileRules,
+    ) -> Self {
         let hub = Hub::open(store, limits).await.unwrap();
         let tasks = Tasks::new();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
         let platform = Platform {
             secrets: Secret::new(SECRET).into_iter().collect(),
-            ..Platform::default()
+            callbacks: None,
+            files,
         };
         let bridge = Bridge::with_platform(hub.clone(), gatekeeper, tasks.clone(), platform);
         let bridge = bridge.unwrap();
         let (api, _) = jackfield_bridge::router(bridge.clone());
+        let (files, _) = jackfield_bridge::files_router(bridge.clone());
         let (below, ours) = (hub.clone(), tasks.clone());
         let take = move |Query(query): Query<HashMap<String, String>>, upgrade: Upgrade| async move {
             let parts = LineParts {
@@ -96,7 +108,10 @@ impl Door {
                 bridge.run(line, agent_id)
             })
         };
-        let app = Router::new().route("/ws", get(take)).merge(api);
+        let app = Router::new()
+            .route("/ws", get(take))
+            .merge(api)
+            .merge(files);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut running = JoinSet::new();

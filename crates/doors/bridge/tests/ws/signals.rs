@@ -1,13 +1,19 @@
 //! Signals for an agent that does not read what it is sent.
 
+use jackfield_core::principal::Principal;
 use serde_json::json;
 
-use crate::harness::*;
+use crate::{
+    files::{offer, offers},
+    harness::*,
+};
 
 #[tokio::test]
 async fn signals_for_an_agent_that_does_not_read_are_refused_before_they_pile_up() {
     let door = Door::open().await;
     let (mut one, mut two) = (door.agent("one").await, door.agent("two").await);
+    let caller = Principal::local().as_agent("one".parse().unwrap());
+    offers(&door, &mut two, "two", &caller, &offer("t", 5)).await;
     let payload = "x".repeat(60_000);
     let signal = json!({"type": "rtc_signal", "transfer_id": "t", "target_agent_id": "two", "signal_type": "offer", "payload": payload});
     let mut sent = 0;

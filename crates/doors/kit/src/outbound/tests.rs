@@ -311,6 +311,33 @@ async fn a_url_that_is_to_be_kept_is_judged_by_what_its_name_leads_to_now() {
     assert_eq!(names.asked.load(Ordering::Relaxed), 0);
 }
 
+#[tokio::test]
+async fn who_types_another_scheme_than_is_meant_is_told_the_right_one() {
+    let target = Target::start().await;
+    let outbound = Outbound::new(&private()).unwrap();
+    let url = target.url("127.0.0.1", "/card").replace("http:", "https:");
+    let refused = outbound.fetch(&url, HeaderMap::new(), 1).await.unwrap_err();
+    let right = format!(
+        "it does not speak TLS; did you mean {}?",
+        target.url("127.0.0.1", "")
+    );
+    assert!(refused.to_string().contains(&right), "{refused}");
+    for (typed, meant) in [
+        ("127.0.0.1:7560", "http://127.0.0.1:7560?"),
+        ("localhost:7560/a?key=hunter2", "http://localhost:7560/a?"),
+        ("agents.example.com", "http://agents.example.com?"),
+    ] {
+        let refused = outbound.check(typed).unwrap_err().to_string();
+        let hint = format!("did you mean {meant}");
+        assert!(refused.ends_with(&hint), "{refused}");
+        assert!(!refused.contains("hunter2"), "{refused}");
+    }
+    for typed in ["/relative", "", "mailto:a", "u:p@host", "ftp://a"] {
+        let refused = outbound.check(typed).unwrap_err().to_string();
+        assert!(!refused.contains("did you mean"), "{refused}");
+    }
+}
+
 /// How a look-up goes when there is no network.
 struct Silent(Option<io::ErrorKind>);
 

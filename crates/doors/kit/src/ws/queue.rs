@@ -21,11 +21,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         self.queue(OpCode::Data(Data::Text), &[text.as_bytes()])
     }
 
-    /// Queues one text message given in parts, as when a payload is passed on in a new envelope.
-    pub fn queue_text_parts<const N: usize>(&mut self, parts: [&str; N]) -> Result<(), WsError> {
-        self.queue(OpCode::Data(Data::Text), &parts.map(str::as_bytes))
-    }
-
     /// Queues a binary message.
     pub fn queue_binary(&mut self, bytes: &[u8]) -> Result<(), WsError> {
         self.queue(OpCode::Data(Data::Binary), &[bytes])

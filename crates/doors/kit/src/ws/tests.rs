@@ -321,9 +321,8 @@ async fn a_client_and_a_server_of_ours_understand_each_other() {
         let body = "aé€😀".repeat(size / 10);
         let sides = tokio::join!(
             async {
-                client
-                    .queue_text_parts(["{\"d\":\"", &body, "\"}"])
-                    .unwrap();
+                let text = format!("{{\"d\":\"{body}\"}}");
+                client.queue_text(&text).unwrap();
                 client.queue_binary(&vec![7; size]).unwrap();
                 client.queue_ping(b"now").unwrap();
                 client.flush().await.unwrap();

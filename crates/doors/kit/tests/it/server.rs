@@ -203,11 +203,9 @@ async fn what_does_not_end_in_time_is_dropped() {
     while running.tasks.is_empty() {
         tokio::task::yield_now().await;
     }
-    let begun = tokio::time::Instant::now();
     running.tasks.stop_token().cancel();
     // Depending on whether the request was read before the stop.
     assert!(timeout(SOON, running.join()).await.unwrap() <= 1);
-    assert!(begun.elapsed() < SOON / 2);
     let mut rest = Vec::new();
     timeout(SOON, stream.read_to_end(&mut rest))
         .await

@@ -1,6 +1,8 @@
 //! What callers send: request bodies, read strictly (a field that we do not know is refused), and what the core makes
 //! of them.
 
+use std::collections::BTreeMap;
+
 use base64::{
     Engine as _,
     alphabet::STANDARD,
@@ -15,6 +17,7 @@ use jackfield_core::{
     units::Span,
 };
 use jackfield_kit::{api::invalid, json::Object};
+use jackfield_wire::bridge::{SAFE_CLIENT_ID, is_safe_client_id};
 use serde::{Deserialize, Deserializer};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -135,6 +138,16 @@ pub struct CallBody {
     /// The caller's own id of the message: 1 to 256 bytes.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     pub message_id: Option<RequestId>,
+    /// Asks for the files that come of it: an agent that can offers them at the end, as `file_transfer_offer`.
+    #[serde(default)]
+    pub with_files: bool,
+    /// Whose files an agent with a folder keeps apart: 1 to 128 of `A-Z a-z 0-9 . _ -`, not beginning with a dot.
+    #[schema(
+        min_length = 1,
+        max_length = 128,
+        pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"
+    )]
+    pub client_id: Option<String>,
 }
 
 fn yes() -> bool {
@@ -161,9 +174,37 @@ impl CallBody {
         Ok(Message {
             id: self.message_id.take().map(|id| id.to_string()),
             parts,
-            metadata: self.metadata.take(),
+            metadata: self.metadata()?,
             extra: None,
         })
+    }
+
+    /// What else the agent is told: the caller's own words, and what it says of files in the words of the bridge.
+    fn metadata(&mut self) -> Result<Option<Json>, Failure> {
+        let client_id = self.client_id.take();
+        if client_id
+            .as_deref()
+            .is_some_and(|id| !is_safe_client_id(id))
+        {
+            return Err(invalid(format!("field \"client_id\" {SAFE_CLIENT_ID}")));
+        }
+        let metadata = self.metadata.take();
+        if client_id.is_none() && !self.with_files {
+            return Ok(metadata);
+        }
+        let unreadable = |_| invalid("field \"metadata\" must be an object");
+        let metadata = metadata.as_ref().map_or("{}", Json::get);
+        let mut members: BTreeMap<String, Json> =
+            serde_json::from_str(metadata).map_err(unreadable)?;
+        if let Some(client_id) = client_id {
+            let client_id = Json::of(&client_id).map_err(unreadable)?;
+            members.insert("client_id".to_owned(), client_id);
+        }
+        if self.with_files {
+            let with_files = Json::of(&true).map_err(unreadable)?;
+            members.insert("with_files".to_owned(), with_files);
+        }
+        Json::of(&members).map(Some).map_err(unreadable)
     }
 
     /// Whether the call is to go on when its caller leaves.
@@ -219,9 +260,11 @@ fn file_from_body(file: FileBody, index: usize) -> Result<File, Failure> {
 #[serde(deny_unknown_fields)]
 #[schema(as = Answer)]
 pub struct AnswerBody {
-    /// The question's id.
+    /// The question's id; `id`, as the question itself has it, will do.
+    #[serde(alias = "id")]
     pub ask_id: String,
-    /// The words.
+    /// The words; `text`, as the question itself has it, will do.
+    #[serde(alias = "text")]
     pub content: Option<String>,
     /// Files and data.
     pub parts: Option<Vec<PartBody>>,

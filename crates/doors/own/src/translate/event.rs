@@ -211,6 +211,10 @@ pub struct DoneView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) stop_reason: Option<String>,
+    /// Files that the agent offers besides, as it wrote it: see `/v1/agents/{id}/transfers`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) file_transfer_offer: Option<Json>,
 }
 
 /// One event of a call's stream.

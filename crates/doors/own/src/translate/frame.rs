@@ -156,6 +156,7 @@ impl From<Done> for DoneView {
             attachments: done.attachments,
             usage: done.usage,
             stop_reason: done.stop_reason,
+            file_transfer_offer: done.file_transfer_offer,
         }
     }
 }
@@ -224,6 +225,14 @@ mod tests {
             End::done(),
             "done",
             r#"{"type":"done","state":"completed"}"#,
+        );
+        golden(
+            End::Done(Box::new(Done {
+                file_transfer_offer: Some(Json::parse(r#"{"transfer_id":"t"}"#).unwrap()),
+                ..Done::default()
+            })),
+            "done",
+            r#"{"type":"done","state":"completed","file_transfer_offer":{"transfer_id":"t"}}"#,
         );
         golden(End::Cancelled, "cancelled", r#"{"type":"cancelled"}"#);
         golden(

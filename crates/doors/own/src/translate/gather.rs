@@ -3,13 +3,13 @@
 use jackfield_core::{
     event::{Ask, Chunk, ChunkKind, Done, DoneState, End, Event, Part},
     pipe::Item as _,
-    store::{LogItem, TaskRecord, TaskState},
+    store::{LogItem, TaskState},
     task::Cursor,
 };
 
 use super::{
     event::{ArtifactView, OpenedView},
-    task::{CallResult, HistoryItem, Role, TaskView, asks_view},
+    task::{CallResult, HistoryItem, Role, TaskSummary, TaskView, asks_view},
 };
 
 /// What the events of a call or task add up to.
@@ -160,13 +160,14 @@ impl Gathered {
     }
 
     /// The task as it stands.
-    pub fn into_task(mut self, record: TaskRecord, asks: Vec<Ask>, cursor: Cursor) -> TaskView {
+    pub fn into_task(mut self, record: TaskSummary, asks: Vec<Ask>, cursor: Cursor) -> TaskView {
         self.tell();
         TaskView {
-            record: record.into(),
+            record,
             text: self.text,
             artifacts: self.artifacts,
             attachments: self.done.attachments,
+            file_transfer_offer: self.done.file_transfer_offer,
             history: self.history,
             asks: asks_view(asks),
             truncated: self.truncated,
@@ -190,6 +191,7 @@ impl Gathered {
             attachments: self.done.attachments,
             usage: self.done.usage,
             stop_reason: self.done.stop_reason,
+            file_transfer_offer: self.done.file_transfer_offer,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Calls and tasks as JSON: what stands in their record, and the shape of what is gathered from their events.
 
 use jackfield_core::{
-    call::Call,
+    call::{Approval, Call},
     event::{Ask, File, Json, Part},
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
     principal::Principal,
@@ -81,6 +81,34 @@ pub struct TaskSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     failure: Option<ErrorView>,
+    /// The approvals that it waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    approvals: Vec<ApprovalView>,
+}
+
+/// An approval that a call waits for. Its state stays `working`: the caller has nothing to say.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Approval)]
+pub struct ApprovalView {
+    /// The id of the question: the `ask_id` of the answer.
+    ask_id: String,
+    /// Whose it is to give: the owner of the asking agent.
+    owner: String,
+    /// The tool that needs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    tool_name: Option<String>,
+}
+
+impl From<Approval> for ApprovalView {
+    fn from(approval: Approval) -> Self {
+        Self {
+            ask_id: approval.ask,
+            owner: approval.owner.as_str().to_owned(),
+            tool_name: approval.tool,
+        }
+    }
 }
 
 /// Tasks, newest first.
@@ -140,6 +168,10 @@ pub struct TaskView {
     /// Files that came with the end of the last turn.
     #[schema(value_type = Vec<FileBody>)]
     pub(super) attachments: Vec<File>,
+    /// Files that the agent offered with the end of the last turn, as it wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) file_transfer_offer: Option<Json>,
     /// What was said, in order.
     pub(super) history: Vec<HistoryItem>,
     /// Questions that the one who asks may answer now.
@@ -179,6 +211,10 @@ pub struct LiveView {
     parent: Option<TaskId>,
     /// Questions that the one who asks may answer now.
     asks: Vec<AskView>,
+    /// The approvals that it waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    approvals: Vec<ApprovalView>,
 }
 
 /// A task, or a call that is open and not kept.
@@ -231,6 +267,10 @@ pub struct CallResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) stop_reason: Option<String>,
+    /// Files that the agent offers besides, as it wrote it: see `/v1/agents/{id}/transfers`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) file_transfer_offer: Option<Json>,
 }
 
 impl From<TaskRecord> for TaskSummary {
@@ -249,6 +289,17 @@ impl From<TaskRecord> for TaskSummary {
             updated_at: record.updated_at,
             wait_until: record.wait_until,
             failure: record.failure.as_ref().map(ErrorView::from),
+            approvals: Vec::new(),
+        }
+    }
+}
+
+impl TaskSummary {
+    /// A task with what its open call waits for.
+    pub fn new(record: TaskRecord, call: Option<&Call>) -> Self {
+        Self {
+            approvals: call.map(approvals_view).unwrap_or_default(),
+            ..record.into()
         }
     }
 }
@@ -292,7 +343,12 @@ pub fn live_view(call: &Call, principal: &Principal) -> LiveView {
         request_id: call.request.clone(),
         parent: call.parent().map(|parent| parent.task_id()),
         asks,
+        approvals: approvals_view(call),
     }
+}
+
+fn approvals_view(call: &Call) -> Vec<ApprovalView> {
+    call.approvals().into_iter().map(Into::into).collect()
 }
 
 pub(super) fn asks_view(asks: Vec<Ask>) -> Vec<AskView> {

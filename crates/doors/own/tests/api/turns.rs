@@ -43,7 +43,12 @@ async fn an_ask_is_answered_by_its_caller_once() {
             StatusCode::NOT_FOUND,
         ),
         (
-            json!({"ask_id": "q1", "content": "red", "parts": [{"text": "dark"}]}),
+            json!({"ask_id": "q1", "approved": true}),
+            StatusCode::BAD_REQUEST,
+        ),
+        (
+            // As the question says it: `id` and `text`.
+            json!({"id": "q1", "text": "red", "parts": [{"text": "dark"}]}),
             StatusCode::NO_CONTENT,
         ),
         (
@@ -87,6 +92,16 @@ async fn an_approval_is_the_owners_to_give_and_the_callers_only_to_wait_for() {
         schema: None,
     });
     assert_eq!(stream.expect("chunk").await.data["kind"], "status");
+    let call = format!("/v1/calls/{id}");
+    let (_, open) = hub.json_as(Some(&ann), Method::GET, &call, None).await;
+    assert_eq!(
+        (&open["state"], &open["asks"], &open["approvals"]),
+        (
+            &json!("working"),
+            &json!([]),
+            &json!([{"ask_id": "q", "owner": "local", "tool_name": "rm"}])
+        )
+    );
     let path = format!("/v1/calls/{id}/answer");
     let yes = json!({"ask_id": "q", "approved": true, "reason": "fine"});
     let (status, _) = hub

@@ -237,7 +237,7 @@ async fn remove(
     Named(peer): Named,
 ) -> Result<StatusCode, Problem> {
     door.contacts.forget(peer).await?;
-    door.peers.part(peer);
+    door.peers.part(peer, "it is kept no longer");
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -255,7 +255,7 @@ async fn block(
     Named(peer): Named,
 ) -> Result<Json<PeerView>, Problem> {
     door.contacts.block(peer, true).await?;
-    door.peers.part(peer);
+    door.peers.part(peer, "it is blocked");
     Ok(Json(PeerView::known(&door, peer)))
 }
 

@@ -1,7 +1,7 @@
 //! A handoff to a skill of a peer's card: which one is meant, and what goes into its path. Pure.
 
 use jackfield_core::failure::{Failure, Reason};
-use jackfield_wire::p2p::{Data, HandOff, Method, Param, Params, Skill, path};
+use jackfield_wire::p2p::{Data, Fault, HandOff, Method, Param, Params, Skill, path};
 
 /// The skill that is wanted, by id or by name, else the first: a card begins with what a peer is for.
 pub fn choose<'a>(skills: &'a [Skill], wanted: Option<&str>) -> Result<&'a Skill, Failure> {
@@ -35,7 +35,7 @@ pub fn to_skill(
     remedy: &str,
 ) -> Result<HandOff, Failure> {
     let method = Method::from_name(&skill.method)
-        .map_err(|fault| Failure::new(Reason::Unsupported, fault.to_string()))?;
+        .map_err(|fault| Failure::new(Reason::Unsupported, no_method(skill, &fault)))?;
     let mut hand_off = HandOff::new(method, skill.path.as_str());
     hand_off.params = match placeholders(&skill.path).as_slice() {
         [only] => {
@@ -56,6 +56,14 @@ pub fn to_skill(
         hand_off.input = Some(input);
     }
     Ok(hand_off)
+}
+
+fn no_method(skill: &Skill, fault: &Fault) -> String {
+    let (id, method) = (&skill.id, &skill.method);
+    format!(
+        "the peer's card gives its skill {id:?} the method {method:?}, which {}",
+        fault.problem
+    )
 }
 
 fn missing(skill: &Skill, name: &str, remedy: &str) -> Failure {

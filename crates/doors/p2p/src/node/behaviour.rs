@@ -14,7 +14,7 @@ use libp2p::{
 use parking_lot::RwLock;
 use rustc_hash::FxHashSet;
 
-use super::{NodeConfig, NodeError, RelayLimits, Role};
+use super::{NodeConfig, NodeError, RelayLimits, Role, pong};
 use crate::{
     limits,
     streams::{self, Desk},
@@ -37,6 +37,8 @@ pub(super) struct Behaviour {
     limits: connection_limits::Behaviour,
     pub(super) blocked: allow_block_list::Behaviour<allow_block_list::BlockedPeers>,
     identify: identify::Behaviour,
+    /// Before `ping`, which offers to answer too: the first that offers a protocol gets the stream.
+    pong: pong::Behaviour,
     ping: ping::Behaviour,
     relay_client: relay::client::Behaviour,
     relay: Toggle<relay::Behaviour>,
@@ -76,6 +78,7 @@ pub(super) fn build(
                         // Where a peer says it listens is not where we dial: only addresses that we were given are.
                         .with_cache_size(0),
                 ),
+                pong: pong::Behaviour::default(),
                 ping: ping::Behaviour::new(
                     ping::Config::new()
                         .with_interval(limits::PING_EVERY)

@@ -55,6 +55,8 @@ pub enum PeerEvent {
     Disconnected {
         /// Who.
         peer: PeerId,
+        /// Why, as far as that is known; it was closed here if nothing is.
+        why: Option<String>,
     },
 }
 
@@ -168,7 +170,7 @@ impl Board {
         }
     }
 
-    pub(super) fn connection_ended(&self, peer: PeerId, id: ConnectionId) {
+    pub(super) fn connection_ended(&self, peer: PeerId, id: ConnectionId, why: Option<String>) {
         let mut state = self.state.write();
         let Some(known) = state.peers.get_mut(&peer) else {
             return;
@@ -177,7 +179,7 @@ impl Board {
         if known.lines.is_empty() {
             state.peers.remove(&peer);
             drop(state);
-            self.tell(PeerEvent::Disconnected { peer });
+            self.tell(PeerEvent::Disconnected { peer, why });
         }
     }
 

@@ -13,6 +13,8 @@ pub(super) enum Command {
     Dial {
         peer: PeerId,
         addresses: Vec<Multiaddr>,
+        /// Whether the addresses are to be tried even if it is; then the connection by them is not kept.
+        is_trial: bool,
         reply: oneshot::Sender<Result<(), OpenError>>,
     },
     /// Open a stream to a connected peer.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use libp2p::{Multiaddr, PeerId};
+use libp2p::{Multiaddr, PeerId, relay::HOP_PROTOCOL_NAME};
 use tokio::{
     sync::{
         broadcast::{self, error::TryRecvError},
@@ -28,6 +28,10 @@ pub enum ReservationState {
     Held,
     /// It was refused or lost, for this reason, and is asked for again soon.
     Lost(Arc<str>),
+    /// No connection leads to the relay, for this reason; it is dialled again soon.
+    Unreached(Arc<str>),
+    /// There is a connection, but the peer is no relay; it is asked again later.
+    NoRelay,
 }
 
 /// A place at a relay; given up when this is dropped.
@@ -96,16 +100,15 @@ impl Holder {
         let mut was_away = false;
         loop {
             self.tell.send_replace(ReservationState::Asking);
-            let why = self.hold_once(&mut waits).await?;
+            let state = self.hold_once(&mut waits).await?;
             // A relay that is back may not know us yet, but will in a moment: however long it was away counts no more.
             let has_come = self.has_come(&mut news);
             if has_come && was_away {
                 waits.start_over();
             }
             was_away = !has_come;
-            tracing::debug!(relay = %self.relay, %why, "no place at the relay");
-            self.tell
-                .send_replace(ReservationState::Lost(why.as_str().into()));
+            tracing::debug!(relay = %self.relay, ?state, "no place at the relay");
+            self.tell.send_replace(state);
             sleep(waits.next()).await;
         }
     }
@@ -122,8 +125,30 @@ impl Holder {
         }
     }
 
-    /// Asks for the place and holds it until it is lost; why it was.
-    async fn hold_once(&self, waits: &mut Waits) -> Result<String, OpenError> {
+    /// Asks for the place and holds it until it is lost; how it stands then.
+    async fn hold_once(&self, waits: &mut Waits) -> Result<ReservationState, OpenError> {
+        let address = std::slice::from_ref(&self.address);
+        match self.node.reach(self.relay, address).await {
+            Ok(()) => {}
+            Err(OpenError::Stopped) => return Err(OpenError::Stopped),
+            Err(error) => return Ok(ReservationState::Unreached(error.to_string().into())),
+        }
+        let why = self.hold_there(waits).await?;
+        Ok(if self.is_no_relay() {
+            ReservationState::NoRelay
+        } else {
+            ReservationState::Lost(why.into())
+        })
+    }
+
+    /// Whether the peer is there and has said that it knows something else.
+    fn is_no_relay(&self) -> bool {
+        let peer = self.node.peer(self.relay);
+        peer.is_some_and(|it| it.agent.is_some() && !it.protocols.contains(&HOP_PROTOCOL_NAME))
+    }
+
+    /// Asks whoever is connected for the place and holds it until it is lost; why it was.
+    async fn hold_there(&self, waits: &mut Waits) -> Result<String, OpenError> {
         let (place, mut watch) = watch::channel(Place::Asked);
         let (reply, asked) = oneshot::channel();
         let command = Command::Reserve {

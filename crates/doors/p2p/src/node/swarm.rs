@@ -10,7 +10,7 @@ use libp2p::{
     multiaddr::Protocol,
     ping, relay,
     swarm::{
-        ConnectionId, SwarmEvent,
+        ConnectionError, ConnectionId, SwarmEvent,
         dial_opts::{DialOpts, PeerCondition},
     },
 };
@@ -26,6 +26,8 @@ use super::{
     behaviour::{Behaviour, BehaviourEvent},
     board::Board,
     command::{Command, Place},
+    pong::Pinged,
+    unreached::{self, one_line},
 };
 use crate::{
     address::{ip_of, is_relayed},
@@ -39,6 +41,8 @@ pub(super) struct SwarmTask {
     desk: Arc<Desk>,
     board: Arc<Board>,
     dials: FxHashMap<ConnectionId, Dial>,
+    /// Connections that are being closed because their peers gave no sign of life, and how that showed.
+    given_up: FxHashMap<ConnectionId, String>,
     /// Those of the configuration.
     listeners: Vec<ListenerId>,
     /// Those at relays.
@@ -51,6 +55,8 @@ pub(super) struct SwarmTask {
 struct Dial {
     peer: PeerId,
     addresses: Vec<Multiaddr>,
+    /// Whether only a connection by these addresses counts.
+    is_trial: bool,
     replies: Vec<oneshot::Sender<Result<(), OpenError>>>,
 }
 
@@ -73,6 +79,7 @@ impl SwarmTask {
             desk,
             board,
             dials: FxHashMap::default(),
+            given_up: FxHashMap::default(),
             listeners: Vec::new(),
             places: FxHashMap::default(),
             is_relay_by_listening: false,
@@ -185,8 +192,9 @@ impl SwarmTask {
             Command::Dial {
                 peer,
                 addresses,
+                is_trial,
                 reply,
-            } => self.dial(peer, addresses, reply),
+            } => self.dial(peer, addresses, is_trial, reply),
             Command::Open {
                 peer,
                 protocols,
@@ -232,9 +240,10 @@ impl SwarmTask {
         &mut self,
         peer: PeerId,
         addresses: Vec<Multiaddr>,
+        is_trial: bool,
         reply: oneshot::Sender<Result<(), OpenError>>,
     ) {
-        if self.swarm.is_connected(&peer) {
+        if self.swarm.is_connected(&peer) && !is_trial {
             drop(reply.send(Ok(())));
             return;
         }
@@ -243,7 +252,9 @@ impl SwarmTask {
             return;
         }
         let mut dials = self.dials.values_mut();
-        let same = dials.find(|dial| dial.peer == peer && dial.addresses == addresses);
+        let same = dials.find(|dial| {
+            dial.peer == peer && dial.addresses == addresses && dial.is_trial == is_trial
+        });
         if let Some(dial) = same {
             dial.replies.push(reply);
             return;
@@ -261,11 +272,15 @@ impl SwarmTask {
                     Dial {
                         peer,
                         addresses,
+                        is_trial,
                         replies,
                     },
                 );
             }
-            Err(error) => drop(reply.send(Err(OpenError::Unreachable(error.to_string())))),
+            Err(error) => {
+                let failed = OpenError::Unreachable(unreached::told(&error));
+                drop(reply.send(Err(failed)));
+            }
         }
     }
 
@@ -276,24 +291,37 @@ impl SwarmTask {
                 peer_id,
                 connection_id,
                 endpoint,
+                num_established,
                 ..
             } => {
                 self.board
                     .connection_made(peer_id, connection_id, &endpoint);
-                for (_, dial) in self.dials.extract_if(|_, dial| dial.peer == peer_id) {
+                let is_over = |id: &ConnectionId, dial: &mut Dial| {
+                    dial.peer == peer_id && (!dial.is_trial || *id == connection_id)
+                };
+                let mut was_trial = false;
+                for (_, dial) in self.dials.extract_if(is_over) {
+                    was_trial |= dial.is_trial;
                     for reply in dial.replies {
                         // Who asked may have gone.
                         drop(reply.send(Ok(())));
                     }
+                }
+                if was_trial && num_established.get() > 1 {
+                    // The peer was connected, and goes on to be.
+                    self.swarm.close_connection(connection_id);
                 }
             }
             SwarmEvent::ConnectionClosed {
                 peer_id,
                 connection_id,
                 num_established,
+                cause,
                 ..
             } => {
-                self.board.connection_ended(peer_id, connection_id);
+                let given_up = self.given_up.remove(&connection_id);
+                let why = given_up.or_else(|| cause.map(|error| told(&error)));
+                self.board.connection_ended(peer_id, connection_id, why);
                 if num_established == 0 {
                     self.lose_places("the connection with the relay ended", |held| {
                         held.relay == peer_id
@@ -307,7 +335,7 @@ impl SwarmTask {
             } => {
                 if let Some(dial) = self.dials.remove(&connection_id) {
                     for reply in dial.replies {
-                        let failed = OpenError::Unreachable(error.to_string());
+                        let failed = OpenError::Unreachable(unreached::told(&error));
                         drop(reply.send(Err(failed)));
                     }
                 }
@@ -368,9 +396,13 @@ impl SwarmTask {
                 Err(ping::Failure::Unsupported) => {}
                 Err(error) => {
                     tracing::debug!(%peer, %error, "a peer gives no sign of life");
+                    let why = format!("it gives no sign of life: {error}");
+                    self.given_up.insert(connection, why);
                     self.swarm.close_connection(connection);
                 }
             },
+            // Whoever pings us lives.
+            BehaviourEvent::Pong(Pinged(peer)) => self.board.peer_alive(peer),
             BehaviourEvent::Identify(identify::Event::Received { peer_id, info, .. }) => {
                 self.board.peer_identified(
                     peer_id,
@@ -419,6 +451,16 @@ impl SwarmTask {
             .listeners()
             .chain(self.swarm.external_addresses());
         self.board.set_addresses(all.cloned());
+    }
+}
+
+/// Why a connection ended that nobody here closed.
+fn told(error: &ConnectionError) -> String {
+    match error {
+        ConnectionError::KeepAliveTimeout => "nothing used the connection".to_owned(),
+        ConnectionError::IO(error) => {
+            format!("the connection ended: {}", one_line(&error.to_string()))
+        }
     }
 }
 

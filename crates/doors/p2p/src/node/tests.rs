@@ -14,7 +14,9 @@ use crate::{
     streams::Inbound,
 };
 
+mod pings;
 mod relay;
+mod unreached;
 
 const ECHO: StreamProtocol = StreamProtocol::new("/test/echo/1.0.0");
 const NEWER: StreamProtocol = StreamProtocol::new("/test/echo/1.1.0");
@@ -317,7 +319,7 @@ async fn a_peer_that_restarts_is_reached_again_and_both_are_told() {
         );
         server.stop().await;
         let event = next_event(&mut news).await;
-        assert!(matches!(event, PeerEvent::Disconnected { peer: it } if it == peer));
+        assert!(matches!(event, PeerEvent::Disconnected { peer: it, .. } if it == peer));
         assert!(client.node.connected().is_empty());
 
         let again = Rig::with(config(&at[0].to_string()), key).await;

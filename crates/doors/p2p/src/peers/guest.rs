@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     list::{Listed, Way},
+    visit::Visit,
     work,
 };
 use crate::{DOOR, node::Node};
@@ -47,14 +48,15 @@ impl Guest {
         node: &Node,
         peer: PeerId,
         listed: Listed,
-        visit: &CancellationToken,
+        visit: &Visit,
     ) -> Result<(Self, impl Future<Output = ()> + Send + 'static), Failure> {
         let principal = Principal::admin(owner.clone());
         let Listed { id, profile, way } = listed;
         let (entry, _) = hub.reserve(&principal, &id, &profile, DOOR)?;
         let pending = hub.limits().pending_per_agent.clamp(1, 1 << 12);
         let (calls, mut mail) = mpsc::channel(4 * pending);
-        let over = visit.child_token();
+        let over = visit.over.child_token();
+        let again = visit.again.clone();
         let link = Arc::new(Mailbox {
             calls,
             over: over.clone(),
@@ -70,7 +72,8 @@ impl Guest {
                     call = mail.recv() => match call {
                         Some(call) => {
                             let way = ways.read().clone();
-                            working.spawn(work::carry_out(node.clone(), peer, way, call));
+                            let (node, again) = (node.clone(), again.clone());
+                            working.spawn(work::carry_out(node, peer, way, call, again));
                         }
                         None => return,
                     },

@@ -60,7 +60,7 @@ impl Listed {
             description: Some(skill.description.clone()).filter(|text| !text.is_empty()),
         });
         Some(Self {
-            id: local_id(&card.name, peer)?,
+            id: agent_id(&card.name, peer)?,
             profile: profile(peer, &card.name, &card.description, skills.collect()),
             way: Way::Skills(card.skills),
         })
@@ -94,7 +94,7 @@ pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<Listed>, Stri
 }
 
 /// The id of a peer by its name: what fits into an id, and whose it is.
-fn local_id(name: &str, peer: PeerId) -> Option<AgentId> {
+pub(crate) fn agent_id(name: &str, peer: PeerId) -> Option<AgentId> {
     let fits = |it: char| {
         if it.is_ascii_alphanumeric() || it == '_' {
             it.to_ascii_lowercase()

@@ -1,7 +1,10 @@
 //! The visit of a peer: what ends it, and what it has shown so far.
 
+use std::sync::Arc;
+
 use jackfield_core::id::AgentId;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::contacts::Setback;
@@ -11,6 +14,8 @@ use crate::contacts::Setback;
 pub(super) struct Visit {
     /// Ends it.
     pub(super) over: CancellationToken,
+    /// Has it looked at again at once.
+    pub(super) again: Arc<Notify>,
     /// What is known of it.
     pub(super) shown: Mutex<Shown>,
 }
@@ -32,6 +37,7 @@ impl Visit {
     pub(super) fn new(over: CancellationToken) -> Self {
         Self {
             over,
+            again: Arc::default(),
             shown: Mutex::default(),
         }
     }

@@ -7,29 +7,42 @@ use jackfield_core::{
     bell::Bell,
     call::Serving,
     event::{Chunk, Done, End, Event},
-    failure::Failure,
+    failure::{Failure, Reason},
     gate::Gate,
 };
 use jackfield_wire::p2p::Data;
 use libp2p::PeerId;
-use tokio::time::{Duration, timeout};
+use tokio::{
+    sync::Notify,
+    time::{Duration, sleep, timeout},
+};
 
 use super::{ask, list::Way};
 use crate::{
-    delegate::{Delegation, Heard, unreachable},
+    delegate::{Delegation, Heard, is_broken_off, unreachable},
+    inquire::fetch_card,
     node::Node,
 };
 
 /// How often an open exchange is noted as a sign of life; a peer of the seed says nothing before it is done.
 const SIGN: Duration = Duration::from_secs(5);
 
-/// Carries a call out, to its end.
-pub(super) async fn carry_out(node: Node, peer: PeerId, way: Way, serving: Serving) {
+/// How long after its streams it shows that a peer is gone.
+const GONE: Duration = Duration::from_millis(500);
+
+/// Carries a call out, to its end. `look_again` has what the peer says of itself read anew.
+pub(super) async fn carry_out(
+    node: Node,
+    peer: PeerId,
+    way: Way,
+    serving: Serving,
+    look_again: Arc<Notify>,
+) {
     let bell = Bell::new();
     serving.input().listen(bell.rope(0));
     let mut delegation = None;
     let outcome = {
-        let work = work(&node, peer, &way, &serving, &mut delegation);
+        let work = work(&node, peer, &way, &serving, &mut delegation, &look_again);
         tokio::select! {
             outcome = work => Some(outcome),
             () = until_over(&serving, &bell) => None,
@@ -37,7 +50,13 @@ pub(super) async fn carry_out(node: Node, peer: PeerId, way: Way, serving: Servi
     };
     match outcome {
         Some(Ok(done)) => serving.finish(End::Done(Box::new(done))),
-        Some(Err(failure)) => serving.finish(End::Failed(failure)),
+        Some(Err(failure)) => {
+            if is_broken_off(&failure) {
+                // Where all of the peer is gone, its agents leave the hub, which ends the call with that.
+                sleep(GONE).await;
+            }
+            serving.finish(End::Failed(failure))
+        }
         // Dropping the stream resets it.
         None => return,
     };
@@ -62,9 +81,19 @@ async fn work(
     way: &Way,
     serving: &Serving,
     opened: &mut Option<Delegation>,
+    look_again: &Notify,
 ) -> Result<Done, Failure> {
     let call = serving.call();
-    let mut hand_off = ask::hand_off(way, &call.message, call.files())?;
+    let asked = ask::hand_off(way, &call.message, call.files());
+    let mut hand_off = match (asked, way) {
+        // The peer may have learnt it since it was last looked at.
+        (Err(failure), Way::Skills(_)) if failure.reason == Reason::Unsupported => {
+            let card = fetch_card(node, peer, &[]).await.map_err(|_| failure)?;
+            look_again.notify_one();
+            ask::hand_off(&Way::Skills(card.skills), &call.message, call.files())?
+        }
+        (asked, _) => asked?,
+    };
     hand_off.hops = u32::try_from(call.chain.hops()).unwrap_or(u32::MAX);
     hand_off.trace.clone_from(&call.traceparent);
     let delegation = Delegation::open(node, peer, &[], true).await;

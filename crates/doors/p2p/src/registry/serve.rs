@@ -190,6 +190,8 @@ async fn register(
     let registered = speaker.and_then(|speaker| door.registry.register(&new, speaker.claim()));
     let registered = registered.map_err(|failure| door.refused(failure, &peer))?;
     tracing::info!(%peer, name = registered.name, "peer registered");
+    // Without a reader there is nobody to tell.
+    drop(door.registry.0.registered.send(peer));
     Ok(told(&registered))
 }
 

@@ -10,7 +10,7 @@ use jackfield_kit::outbound::{Outbound, OutboundError, Url, origin_of};
 use jackfield_wire::p2p::{Card, Data, FIT_CARD, MAX_CARD, Method, NoCard, path, read_card};
 use tokio::{
     sync::{Mutex, watch},
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 
 use super::{
@@ -150,14 +150,19 @@ impl Endpoint {
         self.sight()
     }
 
-    /// The card for a peer that waits for it: who is not there may have come since the last look.
-    pub(crate) async fn card(&self) -> Result<Arc<Shown>, Trouble> {
-        let mut sight = self.sight();
-        if !sight.is_here() {
-            let looked = timeout(limits::CARD_WAIT, self.look()).await;
-            sight = looked.unwrap_or(sight);
+    /// Looks at its card for somebody who misses something there; a moment later, if somebody just looked.
+    pub(crate) async fn look_anew(&self) -> Sight {
+        let looked = *self.0.looked.lock().await;
+        if let Some(at) = looked {
+            sleep_until(at + limits::CARD_APART).await;
         }
-        match sight {
+        self.look().await
+    }
+
+    /// The card for a peer that waits for it: the agent may have come since the last look, or learnt something.
+    pub(crate) async fn card(&self) -> Result<Arc<Shown>, Trouble> {
+        let looked = timeout(limits::CARD_WAIT, self.look()).await;
+        match looked.unwrap_or_else(|_| self.sight()) {
             Sight::Here(shown) => Ok(shown),
             Sight::Unseen | Sight::Gone(..) => Err(not_there()),
         }
@@ -183,11 +188,11 @@ impl Endpoint {
                     tracing::warn!(%why, "an agent behind HTTP shows no card; it is asked again");
                 }
                 Sight::Here(shown) => {
-                    tracing::info!(
-                        name = shown.card.name,
-                        url = self.0.base,
-                        "card of an agent behind HTTP"
-                    );
+                    let (name, url) = (&shown.card.name, &self.0.base);
+                    tracing::info!(name, url, "card of an agent behind HTTP");
+                    for remark in shown.card.remarks() {
+                        tracing::warn!(name, url, remark, "its card is not as it should be");
+                    }
                 }
                 Sight::Unseen => {}
             }

@@ -1,22 +1,26 @@
 //! One request to an agent behind HTTP and its answer: whole, or as it comes where the agent streams text. Either way a
 //! peer gets the bytes that the agent wrote.
 
-use std::{fmt, mem, pin::Pin, time::Duration};
+use std::{fmt, mem, pin::Pin};
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
 };
-use jackfield_kit::outbound::{self, BodyError, Opened, Outbound, OutboundError, Url};
+use jackfield_kit::outbound::{BodyError, Opened, Outbound, OutboundError, Url};
 use jackfield_wire::p2p::{Data, Method};
+use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Trouble;
 use crate::limits;
 
-/// How long such an agent may take to answer, or to begin to (the seed's own limit).
-const TIMEOUT: Duration = outbound::TIMEOUT;
+/// How much of what an agent says of its failure is passed on, in characters.
+const MAX_SAID: usize = 500;
+
+/// How much of it is read to find that.
+const MAX_READ: usize = 64 * 1024;
 
 /// A request that is to be made.
 #[derive(Debug)]
@@ -80,14 +84,13 @@ impl From<Plan> for Fetch {
 }
 
 impl Fetch {
-    /// Waits for the whole answer, streamed or not.
+    /// Waits for the whole answer, streamed or not; whoever waits has a clock.
     pub(super) async fn whole(self) -> Result<Vec<u8>, Trouble> {
         let State::New(plan) = self.state else {
             return Err(broken_off());
         };
         let max = plan.max;
-        let asked = async { whole(plan.open().await?, max).await };
-        timeout(TIMEOUT, asked).await.unwrap_or(Err(late()))
+        whole(plan.open().await?, max).await
     }
 
     /// What comes next. Cancel-safe; nothing comes after [`Bit::Whole`], [`Bit::End`] or trouble.
@@ -96,7 +99,8 @@ impl Fetch {
             match &mut self.state {
                 State::New(_) => {
                     if let State::New(plan) = mem::replace(&mut self.state, State::Over) {
-                        let begun = timeout(TIMEOUT, plan.begin());
+                        // The peer is told meanwhile that the work goes on, and cancels it when it likes.
+                        let begun = timeout(limits::STREAM_MOST, plan.begin());
                         let begun = async { begun.await.unwrap_or(Err(late())) };
                         self.state = State::Asking(Box::pin(begun));
                     }
@@ -141,7 +145,10 @@ impl Plan {
         } else {
             status.as_u16()
         };
-        let text = format!("HTTP error: {}", status.as_u16());
+        let mut text = format!("HTTP error: {}", status.as_u16());
+        if let Some(said) = said(opened).await {
+            text = format!("{text}: {said}");
+        }
         Err(Trouble::coded(code, text))
     }
 
@@ -210,6 +217,32 @@ fn is_streamed(headers: &HeaderMap) -> bool {
         "application/x-ndjson" | "application/ndjson" | "application/jsonl"
     );
     !headers.contains_key(CONTENT_LENGTH) && (is_lines || kind.starts_with("text/"))
+}
+
+/// What an agent says of its failure: the words that programs put there, or else the beginning of its body.
+async fn said(opened: Opened) -> Option<String> {
+    let body = opened.whole(MAX_READ).await.ok()?;
+    let text = match serde_json::from_slice::<Value>(&body) {
+        Ok(value) => words_of(&value).map(ToOwned::to_owned),
+        Err(_) => None,
+    };
+    let text = match text {
+        Some(text) => text,
+        None => String::from_utf8(body.into()).ok()?,
+    };
+    let words: Vec<_> = text.split_whitespace().collect();
+    let said: String = words.join(" ").chars().take(MAX_SAID).collect();
+    Some(said).filter(|said| !said.is_empty())
+}
+
+/// The words of an error in JSON, by the names that programs give them.
+fn words_of(value: &Value) -> Option<&str> {
+    let mut names = ["error", "message", "detail"].iter();
+    names.find_map(|name| match value.get(name)? {
+        Value::String(text) => Some(text.as_str()),
+        inner @ Value::Object(_) => words_of(inner),
+        _ => None,
+    })
 }
 
 async fn whole(opened: Opened, max: usize) -> Result<Vec<u8>, Trouble> {

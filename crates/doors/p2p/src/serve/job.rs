@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jackfield_core::files::Files;
+use jackfield_wire::p2p::PROTOCOL_HANDOFF_STREAM;
 
 use super::{Answer, Frames, Trouble, fetch::Fetch, listen::Listening};
 use crate::translate::data_from_parts;
@@ -56,7 +57,7 @@ impl Job {
             Ok(outcome) => outcome,
             Err(_) => {
                 let text = format!(
-                    "the agent did not answer within {} s; ask with \"stream\": true for work that takes longer",
+                    "the agent did not answer within {} s; ask with \"stream\": true, or by the protocol {PROTOCOL_HANDOFF_STREAM}, for work that takes longer",
                     deadline.as_secs_f32()
                 );
                 Err(Trouble::coded(504, text))

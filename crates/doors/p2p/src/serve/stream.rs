@@ -9,7 +9,7 @@ use std::{
 };
 
 use jackfield_kit::tasks::Tasks;
-use jackfield_wire::p2p::ErrorBody;
+use jackfield_wire::p2p::{ErrorBody, frame::FrameWriter};
 use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 
@@ -54,7 +54,7 @@ async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits,
         let host = host.clone();
         tasks.spawn(async move {
             let outcome = match permit {
-                Err(why) => refuse(&mut stream, why).await,
+                Err(why) => refuse(&mut stream, why, Way::Plain).await,
                 // What a peer writes here, and some do, is nothing to wait for.
                 Ok(_permit) => {
                     let card = host.card(&peer.to_string()).await;
@@ -87,7 +87,7 @@ async fn serve_handoffs<H: Host>(
             let outcome = match permit {
                 Err(why) => {
                     begun(&mut stream).await;
-                    refuse(&mut stream, why).await
+                    refuse(&mut stream, why, way).await
                 }
                 Ok(_permit) => hand_off(&mut stream, &host, &peer.to_string(), way).await,
             };
@@ -109,9 +109,9 @@ where
 {
     let request = match exchange::read_json(stream, host.limits()).await {
         Ok(request) => request,
-        Err(ReadTrouble::Refused(fault)) => return tell(stream, &fault.to_body()).await,
+        Err(ReadTrouble::Refused(fault)) => return tell(stream, &fault.to_body(), way).await,
         Err(trouble @ ReadTrouble::TooSlow) => {
-            return tell(stream, &ErrorBody::new(trouble.to_string(), 504)).await;
+            return tell(stream, &ErrorBody::new(trouble.to_string(), 504), way).await;
         }
         Err(ReadTrouble::Broken(error)) => return Err(WriteTrouble::Broken(error)),
     };
@@ -163,22 +163,25 @@ where
 }
 
 /// Too much at once: said, not dropped.
-async fn refuse<S>(stream: &mut S, why: TooMany) -> Result<(), WriteTrouble>
+async fn refuse<S>(stream: &mut S, why: TooMany, way: Way) -> Result<(), WriteTrouble>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    tell(
-        stream,
-        &ErrorBody::new(format!("{why}; try again later"), 429),
-    )
-    .await
+    let error = ErrorBody::new(format!("{why}; try again later"), 429);
+    tell(stream, &error, way).await
 }
 
-async fn tell<S>(stream: &mut S, error: &ErrorBody) -> Result<(), WriteTrouble>
+/// An error before there is a job, in the shape of all others.
+async fn tell<S>(stream: &mut S, error: &ErrorBody, way: Way) -> Result<(), WriteTrouble>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    exchange::answer(stream, error.to_json().as_bytes()).await
+    let mut told = String::new();
+    match way {
+        Way::Plain => told = error.to_json(),
+        Way::Framed => FrameWriter::default().error(error, &mut told),
+    }
+    exchange::answer(stream, told.as_bytes()).await
 }
 
 fn note(outcome: Result<(), WriteTrouble>) {

@@ -1,17 +1,18 @@
 //! What peers get from a sidecar: the agent's card with its own paths, and answers to handoffs for them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jackfield_core::{
     failure::{Failure, Reason},
     limits::Limits as CoreLimits,
 };
 use jackfield_wire::p2p::{HandOff, Limits, path};
+use tokio::time::timeout;
 
 use crate::{
     card,
-    limits::MAX_ANSWER,
-    serve::{Allowed, Answer, DEADLINE, Endpoint, Host, Job, Trouble, Way, check_hops},
+    limits::{CARD_WAIT, MAX_ANSWER},
+    serve::{Allowed, Answer, Endpoint, Host, Job, Trouble, Way, check_hops},
 };
 
 /// The one agent beside which a sidecar stands.
@@ -22,14 +23,17 @@ pub(super) struct Beside(Arc<Inner>);
 struct Inner {
     endpoint: Endpoint,
     allowed: Allowed,
+    /// How long the agent has for a plain answer.
+    deadline: Duration,
     max_hops: usize,
 }
 
 impl Beside {
-    pub(super) fn new(endpoint: Endpoint, allowed: Allowed) -> Self {
+    pub(super) fn new(endpoint: Endpoint, allowed: Allowed, deadline: Duration) -> Self {
         Self(Arc::new(Inner {
             endpoint,
             allowed,
+            deadline,
             // As many as a hub takes, so that a loop ends in the same place.
             max_hops: CoreLimits::default().hops,
         }))
@@ -57,8 +61,13 @@ impl Beside {
             // It may be there since a moment.
             endpoint.card().await?;
         }
-        let fetch = endpoint.plan(hand_off.method, &path, hand_off.input, MAX_ANSWER)?;
-        Ok(Job::Fetch(fetch))
+        let plan = |input| endpoint.plan(hand_off.method, &path, input, MAX_ANSWER);
+        if let Ok(fetch) = plan(hand_off.input.clone()) {
+            return Ok(Job::Fetch(fetch));
+        }
+        // The agent may have learnt it since its card was last looked at.
+        drop(timeout(CARD_WAIT, endpoint.look_anew()).await);
+        Ok(Job::Fetch(plan(hand_off.input)?))
     }
 }
 
@@ -88,6 +97,6 @@ impl Host for Beside {
             }
             Err(trouble) => (way == Way::Framed, Err(trouble)),
         };
-        Job::answer(job, is_framed, DEADLINE).await
+        Job::answer(job, is_framed, self.0.deadline).await
     }
 }

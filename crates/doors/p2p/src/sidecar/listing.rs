@@ -1,25 +1,24 @@
 //! The entry in a registry: made once the agent was seen, with the peer's signature; renewed, and said anew with every
 //! change of card or addresses; taken away at the end. Registries of the original, which know no signatures, take it too.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use http::{
-    HeaderMap, HeaderValue, Method, StatusCode,
-    header::{AUTHORIZATION, CONTENT_TYPE},
-};
-use jackfield_kit::outbound::{MAX_ANSWER, Outbound, OutboundError};
+use http::Method;
 use jackfield_wire::p2p::{
-    Answer, MAX_ADDRESSES, read_answer, read_card,
+    MAX_ADDRESSES, read_card,
     registry::{DEFAULT_TTL, Heartbeat, Proof, Registration},
 };
 use libp2p::{Multiaddr, identity::Keypair, multiaddr::Protocol};
 use serde::Deserialize;
 use tokio::{
-    sync::watch,
-    time::{sleep, timeout},
+    sync::{Mutex, watch},
+    time::sleep,
 };
 
-use super::standing::{Listing, Standing, until_seen};
+use super::{
+    site::{Site, SiteError},
+    standing::{Listing, Standing, until_seen},
+};
 use crate::{
     node::Node,
     registry::{Statement, sign},
@@ -27,73 +26,33 @@ use crate::{
     waits::Waits,
 };
 
-/// How long a registry may take for one request (the original's own limit).
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// How often the entry is renewed: two renewals may be lost.
 const RENEW: Duration = Duration::from_secs(DEFAULT_TTL / 3);
 
 /// How long changes are waited for that come together, as the addresses at several relays do.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// A registry, and what to show there.
-#[derive(Clone)]
-pub struct RegistryAt {
-    /// Its URL.
-    pub url: String,
-    /// The token, where the peer's signature is not enough.
-    pub token: Option<String>,
-}
-
-impl fmt::Debug for RegistryAt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RegistryAt")
-            .field("url", &self.url)
-            .finish_non_exhaustive()
-    }
-}
-
-impl RegistryAt {
-    /// The same, if its URL can be used.
-    pub(super) fn checked(self, outbound: &Outbound) -> Result<Self, OutboundError> {
-        outbound.trusting([&*self.url])?;
-        Ok(Self {
-            url: self.url.trim_end_matches('/').to_owned(),
-            ..self
-        })
-    }
-}
-
 /// Whoever keeps the entry.
 #[derive(Debug)]
 pub(super) struct Lister {
-    pub(super) at: RegistryAt,
-    pub(super) outbound: Outbound,
+    pub(super) site: Site,
     pub(super) key: Keypair,
     pub(super) node: Node,
     pub(super) relays: Vec<Multiaddr>,
     pub(super) sight: watch::Receiver<Sight>,
     pub(super) tell: Arc<watch::Sender<Standing>>,
+    /// Held by whoever speaks with the registry; true once leave was taken. A registration that is under way and overtaken
+    /// by the leave would stay for good.
+    pub(super) has_left: Mutex<bool>,
 }
 
 /// Why there is no entry.
 #[derive(Debug, thiserror::Error)]
 enum ListError {
     #[error(transparent)]
-    Unreachable(#[from] OutboundError),
-    #[error("it does not answer within {} s", PATIENCE.as_secs())]
-    Late,
-    #[error("it answers {status}: {text}")]
-    Refused { status: StatusCode, text: String },
+    Site(#[from] SiteError),
     #[error("the registration cannot be signed: {0}")]
     Unsigned(#[from] libp2p::identity::SigningError),
-}
-
-impl ListError {
-    fn is_refused(&self) -> bool {
-        let codes = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
-        matches!(self, Self::Refused { status, .. } if codes.contains(status))
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -113,18 +72,23 @@ impl Lister {
             addresses.mark_unchanged();
             let shown = sight.borrow_and_update().last().cloned();
             let Some(shown) = shown else { return };
+            let has_left = self.has_left.lock().await;
+            if *has_left {
+                return;
+            }
             let (listing, pause) = match self.list(&shown).await {
                 Ok(()) => {
                     waits.start_over();
                     (Listing::Listed, RENEW)
                 }
                 Err(error) => {
-                    let is_refused = error.is_refused();
+                    let is_refused = matches!(&error, ListError::Site(it) if it.is_refused());
                     let why = error.to_string().into();
                     (Listing::Failed { why, is_refused }, waits.next())
                 }
             };
             self.tell(listing);
+            drop(has_left);
             tokio::select! {
                 () = sleep(pause) => {}
                 () = until_new(&mut sight, &shown) => sleep(SETTLE).await,
@@ -140,6 +104,8 @@ impl Lister {
 
     /// Takes the entry away, if there is one.
     pub(super) async fn leave(&self) {
+        let mut has_left = self.has_left.lock().await;
+        *has_left = true;
         if self.tell.borrow().listing != Listing::Listed {
             return;
         }
@@ -149,8 +115,10 @@ impl Lister {
                 ttl: None,
                 proof: self.proof(&Statement::Remove).await?,
             };
-            self.ask(Method::DELETE, &self.own_path(), word.to_json())
-                .await
+            let body = word.to_json();
+            let path = self.own_path();
+            let left = self.site.ask(Method::DELETE, &path, body).await;
+            left.map_err(ListError::from)
         };
         match left.await {
             Ok(_) => self.tell(Listing::None),
@@ -177,7 +145,7 @@ impl Lister {
             proof,
         };
         let body = registration.to_json();
-        self.ask(Method::POST, "/register", body).await?;
+        self.site.ask(Method::POST, "/register", body).await?;
         Ok(())
     }
 
@@ -199,11 +167,11 @@ impl Lister {
 
     /// What proves that the peer itself says so; nothing where the registry gives no challenge.
     async fn proof(&self, statement: &Statement<'_>) -> Result<Option<Proof>, ListError> {
-        let asked = self.ask(Method::GET, &self.own_path(), String::new()).await;
-        let body = match asked {
+        let path = self.own_path();
+        let body = match self.site.ask(Method::GET, &path, String::new()).await {
             Ok(body) => body,
-            Err(ListError::Refused { .. }) => return Ok(None),
-            Err(error) => return Err(error),
+            Err(SiteError::Refused { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
         let Ok(Challenge { challenge }) = serde_json::from_slice(&body) else {
             return Ok(None);
@@ -215,35 +183,6 @@ impl Lister {
         format!("/register/{}", self.node.peer_id())
     }
 
-    async fn ask(&self, method: Method, path: &str, body: String) -> Result<Vec<u8>, ListError> {
-        let url = format!("{}{path}", self.at.url);
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(token) = &self.at.token
-            && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}"))
-        {
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
-        let outbound = self.outbound.trusting([&*self.at.url])?;
-        let asked = async {
-            let opened = outbound.open(method, &url, headers, body, None).await?;
-            let status = opened.status();
-            // A word of refusal that breaks off is none.
-            let body = opened.whole(MAX_ANSWER).await.unwrap_or_default();
-            if status.is_success() {
-                return Ok(body.to_vec());
-            }
-            let text = match read_answer(&body) {
-                Answer::Error(error) => error.text,
-                Answer::Body(_) => error_in(&body).unwrap_or_default(),
-            };
-            Err(ListError::Refused { status, text })
-        };
-        let asked = timeout(PATIENCE, asked).await;
-        asked.map_err(|_| ListError::Late)?
-    }
-
     fn tell(&self, listing: Listing) {
         self.tell.send_if_modified(|standing| {
             let is_new = standing.listing != listing;
@@ -251,16 +190,6 @@ impl Lister {
             is_new
         });
     }
-}
-
-/// The text in `{"error": text}`, as registries say it.
-fn error_in(body: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Told {
-        error: String,
-    }
-    let told: Told = serde_json::from_slice(body).ok()?;
-    Some(told.error)
 }
 
 /// Waits until the agent shows another card than this one.

@@ -39,6 +39,8 @@ pub(super) async fn hold(
             ReservationState::Lost(_) => losses += 1,
             // The next loss is news.
             ReservationState::Held => losses = 1,
+            // What is clear at once is told at once.
+            ReservationState::Unreached(_) | ReservationState::NoRelay => losses = 2,
             ReservationState::Asking => {}
         }
         let is_first_try = losses == 1 && state != ReservationState::Held;

@@ -18,6 +18,8 @@ pub struct Standing {
     pub relays: Vec<(Multiaddr, ReservationState)>,
     /// With its entry in the registry.
     pub listing: Listing,
+    /// With its hub.
+    pub hub: HubStanding,
 }
 
 /// How it stands with the agent.
@@ -32,6 +34,8 @@ pub enum AgentStanding {
         name: String,
         /// The ids of its skills.
         skills: Vec<String>,
+        /// What is wrong with its card.
+        remarks: Vec<String>,
     },
     /// It shows none, for this reason.
     Gone(Arc<str>),
@@ -54,6 +58,22 @@ pub enum Listing {
     },
 }
 
+/// How it stands with the hub.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum HubStanding {
+    /// There is none, or nobody has asked yet.
+    #[default]
+    None,
+    /// It is an agent there, by this id.
+    Callable(Arc<str>),
+    /// It is connected, and is no agent there, or is not told whether it is.
+    Connected,
+    /// The hub does not answer over HTTP, for this reason, so that nobody knows where it is among peers.
+    Unanswered(Arc<str>),
+    /// No connection leads to it, for this reason.
+    Unreached(Arc<str>),
+}
+
 impl From<&Sight> for AgentStanding {
     fn from(sight: &Sight) -> Self {
         match sight {
@@ -61,6 +81,7 @@ impl From<&Sight> for AgentStanding {
             Sight::Here(shown) => Self::Here {
                 name: shown.card.name.clone(),
                 skills: shown.card.skills.iter().map(|it| it.id.clone()).collect(),
+                remarks: shown.card.remarks(),
             },
             Sight::Gone(why, _) => Self::Gone(why.clone()),
         }

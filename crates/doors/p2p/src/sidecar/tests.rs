@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet};
 
 use super::*;
-use crate::{exchange, limits::MAX_ANSWER, streams::Stream};
+use crate::{exchange, limits::MAX_ANSWER, serve::DEADLINE, streams::Stream};
 
 const LISTEN: &str = "/ip4/127.0.0.1/tcp/0";
 
@@ -69,6 +69,12 @@ async fn respond(State(script): State<Script>, method: Method, uri: Uri, body: B
     script.got.send(got).await.unwrap();
     match path {
         "/base/move" => (StatusCode::FOUND, [(header::LOCATION, "/base/items")]).into_response(),
+        "/base/tell/trouble" => {
+            let said = axum::Json(json!({"error": "the moon is in the way"}));
+            (StatusCode::INTERNAL_SERVER_ERROR, said).into_response()
+        }
+        "/base/tell/never" => std::future::pending().await,
+        "/base/tell/page" => (StatusCode::NOT_FOUND, "no\n such ".repeat(200)).into_response(),
         "/base/tell/lines" => streamed(&script, "application/x-ndjson"),
         "/base/tell/json" => streamed(&script, "application/json"),
         _ => "{\"ok\": true}".into_response(),
@@ -121,7 +127,9 @@ fn setting(agent_url: &str) -> Setting {
         name: None,
         allowed: Allowed::Everyone,
         relays: Vec::new(),
+        deadline: DEADLINE,
         registry: None,
+        hub: None,
     }
 }
 

@@ -1,5 +1,5 @@
 //! What a viewer says: messages, stops, decisions. They are carried out one after another beside the socket, which goes on
-//! meanwhile; a refusal comes back as mail.
+//! meanwhile; a refusal comes back as mail, and so does that a message is kept whose viewer gave it a name.
 
 #[cfg(test)]
 mod tests;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jackfield_core::{
     failure::{Failure, Reason},
     hub::teams::{Decision, Undecided},
+    id::TaskId,
     principal::Principal,
 };
 use jackfield_kit::mailbox::Mailbox;
@@ -21,14 +22,27 @@ use tokio::sync::{
 use super::Subject;
 use crate::{TeamDoor, translate};
 
-/// How many of its messages may be on their way, or refused without its having read so.
+/// How many of its messages may be on their way, or answered without its having read so.
 const UNANSWERED: usize = 64;
+
+/// What became of something that a viewer said, as far as it is told.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// What the viewer called so is kept as this task, or was the answer that a member waited for.
+    Accepted {
+        message_id: String,
+        task: Option<TaskId>,
+    },
+    Refused(Refusal),
+}
 
 /// What could not be done.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) code: String,
     pub(super) message: String,
+    /// What the viewer called it.
+    pub(super) message_id: Option<String>,
 }
 
 impl Refusal {
@@ -36,32 +50,33 @@ impl Refusal {
         Self {
             code: code.into(),
             message: message.into(),
+            message_id: None,
         }
     }
 }
 
-/// What is not answered yet. A message has it until it is done, its refusal until that is told: whoever does not read
+/// What is not answered yet. A message has it until it is done, its answer until that is told: whoever does not read
 /// cannot go on asking.
 type Unanswered = OwnedSemaphorePermit;
 
-/// What could not be done, on its way to the viewer.
-pub(super) type Refusals = Mailbox<(Refusal, Unanswered)>;
+/// What became of it, on its way to the viewer.
+pub(super) type Outcomes = Mailbox<(Outcome, Unanswered)>;
 
 /// What a viewer wants done.
 pub(super) struct Orders {
     /// Made with the first of them: most viewers only watch.
     queue: Option<Sender<(ClientMessage, Unanswered)>>,
     unanswered: Arc<Semaphore>,
-    /// Where refusals go.
-    pub(super) refused: Arc<Refusals>,
+    /// Where the viewer hears of them.
+    pub(super) outcomes: Arc<Outcomes>,
 }
 
 impl Orders {
-    pub(super) fn new(refused: Refusals) -> Self {
+    pub(super) fn new(outcomes: Outcomes) -> Self {
         Self {
             queue: None,
             unanswered: Arc::new(Semaphore::new(UNANSWERED)),
-            refused: Arc::new(refused),
+            outcomes: Arc::new(outcomes),
         }
     }
 
@@ -75,7 +90,10 @@ impl Orders {
     ) -> Result<(), Refusal> {
         let Ok(unanswered) = self.unanswered.clone().try_acquire_owned() else {
             let text = format!("{UNANSWERED} of your messages are on their way; wait for them");
-            return Err(Refusal::new("BUSY", text));
+            return Err(Refusal {
+                message_id: name_of(&message),
+                ..Refusal::new("BUSY", text)
+            });
         };
         let queue = self.queue.get_or_insert_with(|| {
             let (queue, orders) = channel(UNANSWERED);
@@ -83,7 +101,7 @@ impl Orders {
                 door: door.clone(),
                 principal: principal.clone(),
                 subject: subject.clone(),
-                refused: self.refused.clone(),
+                outcomes: self.outcomes.clone(),
             };
             door.tasks.spawn(worker.run(orders));
             queue
@@ -99,26 +117,35 @@ struct Worker {
     door: TeamDoor,
     principal: Principal,
     subject: Subject,
-    refused: Arc<Refusals>,
+    outcomes: Arc<Outcomes>,
 }
 
 impl Worker {
     async fn run(self, mut orders: Receiver<(ClientMessage, Unanswered)>) {
         while let Some((message, unanswered)) = orders.recv().await {
-            if let Err(refusal) = self.carry_out(message).await {
-                // A viewer that has left hears nothing.
-                self.refused.post((refusal, unanswered)).ok();
-            }
+            let message_id = name_of(&message);
+            let outcome = match (self.carry_out(message).await, message_id) {
+                (Ok(_), None) => continue,
+                (Ok(task), Some(message_id)) => Outcome::Accepted { message_id, task },
+                (Err(refusal), message_id) => Outcome::Refused(Refusal {
+                    message_id,
+                    ..refusal
+                }),
+            };
+            // A viewer that has left hears nothing.
+            self.outcomes.post((outcome, unanswered)).ok();
         }
     }
 
-    async fn carry_out(&self, message: ClientMessage) -> Result<(), Refusal> {
+    /// Does it; says which task was begun, if one was.
+    async fn carry_out(&self, message: ClientMessage) -> Result<Option<TaskId>, Refusal> {
         match message {
             ClientMessage::SendMessage {
                 content,
                 target,
                 context_file_paths,
                 image_urls,
+                message_id: _,
             } => {
                 let is_blank = content.trim().is_empty();
                 if is_blank && context_file_paths.is_empty() && image_urls.is_empty() {
@@ -135,7 +162,7 @@ impl Worker {
                     Subject::Agent(id) => hub.say_to_viewed(principal, id, message).await,
                 };
                 let is_of_member = target.is_some();
-                said.map(|_| ())
+                said.map(|task| task.map(|task| task.record().id))
                     .map_err(|failure| refusal(&failure, is_of_member))
             }
             ClientMessage::StopGeneration { target } => {
@@ -148,7 +175,7 @@ impl Worker {
                 };
                 let is_of_member = target.is_some();
                 stopped
-                    .map(|_| ())
+                    .map(|_| None)
                     .map_err(|failure| refusal(&failure, is_of_member))
             }
             ClientMessage::Decide { approve, decision } => {
@@ -166,9 +193,19 @@ impl Worker {
                         hub.decide_viewed(&self.principal, id, &decision)
                     }
                 };
-                decided.map_err(|undecided| undone(&undecided, &decision))
+                decided
+                    .map(|()| None)
+                    .map_err(|undecided| undone(&undecided, &decision))
             }
         }
+    }
+}
+
+/// What the viewer called a message, to hear what becomes of it.
+fn name_of(message: &ClientMessage) -> Option<String> {
+    match message {
+        ClientMessage::SendMessage { message_id, .. } => message_id.clone(),
+        ClientMessage::StopGeneration { .. } | ClientMessage::Decide { .. } => None,
     }
 }
 

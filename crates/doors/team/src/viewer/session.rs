@@ -18,7 +18,11 @@ use jackfield_kit::{
 use jackfield_wire::team as wire;
 use uuid::Uuid;
 
-use super::{Subject, orders::Orders, snapshot};
+use super::{
+    Subject,
+    orders::{Orders, Outcome},
+    snapshot,
+};
 use crate::{
     DOOR, TeamDoor,
     translate::{self, BoardForm},
@@ -132,7 +136,7 @@ impl Session {
                     None
                 }
                 Step::Rang(MAILBOX) => {
-                    self.tell_refusals();
+                    self.tell_outcomes();
                     None
                 }
                 Step::Rang(_) => self.show(viewing),
@@ -247,17 +251,32 @@ impl Session {
             .orders
             .give(message, &self.door, &self.principal, &self.subject);
         if let Err(refusal) = given {
-            self.say_error(&refusal.code, &refusal.message);
+            self.say_outcome(&Outcome::Refused(refusal));
         }
     }
 
-    /// Tells what could not be done, as long as the socket takes it.
-    fn tell_refusals(&mut self) {
+    /// Tells what became of what the viewer said, as long as the socket takes it.
+    fn tell_outcomes(&mut self) {
         while !self.line.is_busy()
-            && let Some((refusal, _)) = self.orders.refused.take()
+            && let Some((outcome, _)) = self.orders.outcomes.take()
         {
-            self.say_error(&refusal.code, &refusal.message);
+            self.say_outcome(&outcome);
         }
+    }
+
+    fn say_outcome(&mut self, outcome: &Outcome) {
+        let mut frame = String::new();
+        match outcome {
+            Outcome::Accepted { message_id, task } => {
+                let task = task.map(|task| task.to_string());
+                wire::accepted(message_id, task.as_deref(), &mut frame);
+            }
+            Outcome::Refused(refusal) => {
+                let id = refusal.message_id.as_deref();
+                wire::error(&refusal.code, &refusal.message, id, &mut frame);
+            }
+        }
+        self.line.queue(&frame);
     }
 
     fn on_error(&mut self, error: &WsError) -> Leave {
@@ -277,14 +296,14 @@ impl Session {
 
     fn say_error(&mut self, code: &str, text: &str) {
         let mut frame = String::new();
-        wire::error(code, text, &mut frame);
+        wire::error(code, text, None, &mut frame);
         self.line.queue(&frame);
     }
 }
 
 impl Drop for Session {
-    /// Refusals have nobody to hear them any more.
+    /// What became of what it said has nobody to hear it any more.
     fn drop(&mut self) {
-        self.orders.refused.shut();
+        self.orders.outcomes.shut();
     }
 }

@@ -132,7 +132,7 @@ impl Tail {
 
     fn asks(&self, pending: &Pending) -> bool {
         let mut asked = self.asked.iter();
-        asked.any(|(route, of)| *of == pending.of && *route == pending.route)
+        asked.any(|(route, of)| *of == pending.asked.of && *route == pending.route)
     }
 }
 

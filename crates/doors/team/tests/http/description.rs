@@ -63,7 +63,14 @@ async fn everything_needs_a_token_and_says_so_before_anything_else() {
 async fn the_description_of_teams_is_part_of_the_hubs_own() {
     let hub = Running::start().await;
     spec::references_lead_somewhere(&hub.spec);
-    for name in ["Team", "TeamMember", "TeamTask", "NewTeam", "Error"] {
+    for name in [
+        "Team",
+        "TeamMember",
+        "TeamTask",
+        "NewTeam",
+        "TeamEnvelope",
+        "Error",
+    ] {
         assert!(
             hub.spec["components"]["schemas"][name].is_object(),
             "{name}"

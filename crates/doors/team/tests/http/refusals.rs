@@ -70,7 +70,7 @@ async fn a_team_that_contradicts_itself_is_refused_by_field() {
         ),
         (with("descripton", json!("x")), "descripton"),
         (json!([]), "the body"),
-        (json!({}), "the body"),
+        (json!({}), "field \"id\" is required"),
     ] {
         is_refused(&hub.post("/v1/teams", body).await, 400, "invalid", word);
     }

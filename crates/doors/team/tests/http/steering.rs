@@ -75,7 +75,8 @@ async fn bad_messages_are_refused_and_reach_nobody() {
     let hub = Running::start().await;
     let [mut a, ..] = hub.nested().await;
     for (body, word) in [
-        (json!({}), "content"),
+        (json!({}), "field \"content\" is required"),
+        (json!({"target": "lead"}), "field \"content\" is required"),
         (json!({"content": " "}), "\"content\""),
         (json!({"content": 5}), "\"content\""),
         (json!({"content": "hi", "to": "lead"}), "\"to\""),
@@ -96,7 +97,7 @@ async fn bad_messages_are_refused_and_reach_nobody() {
         &hub.post(MESSAGES, json!({"content": "hi"})).await,
         502,
         "offline",
-        "not connected",
+        "member lead of team all is not connected",
     );
 }
 
@@ -189,8 +190,18 @@ async fn decisions_reach_who_asks_at_any_depth() {
             "conflict",
             "\"team_run_id\"",
         ),
-        (json!({"invocation_id": "own"}), 400, "invalid", "approve"),
-        (json!({"approve": true}), 400, "invalid", "invocation_id"),
+        (
+            json!({"invocation_id": "own"}),
+            400,
+            "invalid",
+            "field \"approve\" is required",
+        ),
+        (
+            json!({"approve": true}),
+            400,
+            "invalid",
+            "field \"invocation_id\" is required",
+        ),
         (
             json!({"invocation_id": "own", "approve": "yes"}),
             400,
@@ -223,6 +234,38 @@ async fn decisions_reach_who_asks_at_any_depth() {
     assert_eq!(answers(&lead), []);
     let body = json!({"invocation_id": "same", "approve": true});
     assert_eq!(decide(body).await, ok, "now only one is left under this id");
+}
+
+#[tokio::test]
+async fn the_names_of_the_client_messages_are_read_too() {
+    let hub = Running::start().await;
+    let [_a, _b, mut c] = hub.nested().await;
+    let body = json!({"content": "go", "target_member_name": "dba", "context_file_paths": ["/a.rs"],
+                      "image_urls": ["https://x.test/p.png"]});
+    assert_eq!(hub.post(MESSAGES, body).await.0, 202);
+    let dba = c.next_call().await;
+    let message = &dba.call().message;
+    assert!(message.words().ends_with("- /a.rs"), "{message:?}");
+    assert_eq!(message.parts.len(), 2, "{message:?}");
+    for (field, id) in [("target_member_name", "one"), ("agent_name", "two")] {
+        dba.ask(asking(AskKind::Approval, id));
+        let mut body = json!({"invocation_id": id, "approved": true});
+        body[field] = json!("lead");
+        is_refused(
+            &hub.post(DECISIONS, body.clone()).await,
+            409,
+            "conflict",
+            "\"target\"",
+        );
+        body[field] = json!("dba");
+        assert_eq!(hub.post(DECISIONS, body).await, (200, json!({})));
+        assert_eq!(answers(&dba), [(Some(true), None)]);
+    }
+    let stopped = hub.post(STOP, json!({"target_member_name": "lead"})).await;
+    assert_eq!(stopped, (202, json!({"stopped": 0})));
+    let stopped = hub.post(STOP, json!({"target_member_name": "dba"})).await;
+    assert_eq!(stopped, (202, json!({"stopped": 1})));
+    assert_eq!(c.next_cancel().await, dba.call().id);
 }
 
 #[tokio::test]

@@ -55,7 +55,8 @@ async fn whoever_cannot_prove_who_they_are_is_refused_before_the_upgrade() {
 async fn a_query_that_makes_no_sense_is_refused_before_the_upgrade() {
     let hub = Running::start().await;
     for (query, word) in [
-        ("after_sequence=x", "after_sequence"),
+        ("after_sequence=x", "after_sequence must be a whole number"),
+        ("team_run_id=run_1", "give both"),
         ("after_sequence=-1", "after_sequence"),
         ("replay=maybe", "replay"),
         ("replay=false&after_sequence=3", "after_sequence"),

@@ -30,6 +30,7 @@ async fn a_member_waits_until_a_viewer_decides() {
             let asked = viewer.until("TOOL_APPROVAL_REQUESTED").await;
             let run = &asked["team_stream_event_envelope"]["team_run_id"];
             assert_eq!(asked["arguments"], json!({"path": "/tmp/x"}));
+            assert_eq!(asked["message"], "May I?");
             assert_eq!(
                 asked["approval_token"],
                 json!({

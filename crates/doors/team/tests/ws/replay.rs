@@ -49,6 +49,41 @@ async fn whoever_comes_back_gets_the_tail_with_its_own_numbers() {
 }
 
 #[tokio::test]
+async fn whoever_comes_back_after_a_restart_misses_nothing_of_the_new_run() {
+    let hub = Running::start().await;
+    let mut boss = hub.attach("a-boss");
+    hub.team("web", &["boss=a-boss"]);
+    let mut viewer = hub.viewer("web").await;
+    let live = talk(&mut viewer, &mut boss, 3).await;
+    let stamp = &live[0]["payload"]["team_stream_event_envelope"];
+    let run = stamp["team_run_id"].as_str().unwrap();
+
+    // The numbers of another run are not those of this one, whether it has come to them or not.
+    for number in [2, live.len() as u64, 396] {
+        let cursor = format!("after_sequence={number}&team_run_id=run_of_yesterday");
+        let mut back = hub.view(&format!("/ws/agent-team/web?{cursor}")).await;
+        assert_eq!(back.until_idle().await, live, "{cursor}");
+    }
+    // Nor is one that this run has not come to, when the viewer does not say of which it is.
+    let mut back = hub.view("/ws/agent-team/web?after_sequence=396").await;
+    assert_eq!(back.until_idle().await, live);
+
+    let cursor = format!("after_sequence=4&team_run_id={run}");
+    let mut back = hub.view(&format!("/ws/agent-team/web?{cursor}")).await;
+    assert_eq!(back.until_idle().await, live[4..]);
+    // Whoever has all of it is shown nothing again, with the run or without.
+    let mut last = live.len();
+    for of_run in [String::new(), format!("&team_run_id={run}")] {
+        let cursor = format!("after_sequence={last}{of_run}");
+        let mut back = hub.view(&format!("/ws/agent-team/web?{cursor}")).await;
+        back.until("TEAM_STATUS").await;
+        let next = talk(&mut viewer, &mut boss, 1).await;
+        assert_eq!(back.until_idle().await, next, "{cursor}");
+        last += next.len();
+    }
+}
+
+#[tokio::test]
 async fn what_is_gone_is_said() {
     let limits = Limits {
         team_ring: Size::kib(8),

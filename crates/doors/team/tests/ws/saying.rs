@@ -39,11 +39,48 @@ async fn a_message_to_nobody_is_refused_and_the_team_is_not_disturbed() {
         .await;
     assert_eq!(viewer.error().await, "TARGET_MEMBER_NOT_PLACED");
     agents[0].leave();
+    let mut other = hub.viewer("web").await;
     viewer.say("hello", None).await;
-    assert_eq!(viewer.error().await, "OFFLINE");
+    let refused = viewer.until("ERROR").await;
+    assert_eq!(refused["code"], "OFFLINE");
+    assert_eq!(
+        refused["message"],
+        "member boss of team web is not connected"
+    );
     for agent in &agents[1..] {
         assert!(agent.has_nothing_to_do());
     }
+    // Only who said it is told, and the team is as it was: the first that others see is what comes next.
+    viewer.say("hello", Some("lead")).await;
+    agents[1].next_call().await.finish(done());
+    let seen = other.until_idle().await;
+    assert_eq!(seen[0]["type"], "TEAM_STATUS");
+    assert_eq!(seen[0]["payload"]["new_status"], "processing");
+    assert_eq!(sequences(&seen)[0], 1);
+}
+
+#[tokio::test]
+async fn whoever_names_a_message_hears_what_became_of_it() {
+    let hub = Running::start().await;
+    let mut boss = hub.attach("a-boss");
+    hub.team("web", &["boss=a-boss"]);
+    let mut viewer = hub.viewer("web").await;
+    let say = |id: &str, target: &str| {
+        let payload = json!({"content": "go", "target": target, "message_id": id});
+        json!({"type": "SEND_MESSAGE", "payload": payload})
+    };
+    viewer.send(say("m-1", "boss")).await;
+    let working = boss.next_call().await;
+    let accepted = viewer.until("MESSAGE_ACCEPTED").await;
+    let task = working.call().task.expect("it is kept");
+    assert_eq!(
+        accepted,
+        json!({"message_id": "m-1", "task_id": task.to_string()})
+    );
+    viewer.send(say("m-2", "nobody")).await;
+    let refused = viewer.until("ERROR").await;
+    assert_eq!(refused["code"], "TARGET_MEMBER_NOT_PLACED");
+    assert_eq!(refused["message_id"], "m-2");
 }
 
 #[tokio::test]

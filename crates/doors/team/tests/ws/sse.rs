@@ -104,10 +104,13 @@ async fn a_reader_that_comes_back_goes_on_where_it_was() {
     let all = until_idle(&mut reader).await;
     let third = all[2].id.clone().unwrap();
     let back = [("Last-Event-ID", third.as_str())];
+    let run = third.strip_suffix(":3").unwrap();
+    let with_run = format!("web/events?after_sequence=3&team_run_id={run}");
     for (path, headers) in [
         ("web/events", &back[..]),
         ("web/events?replay=false", &back[..]),
         ("web/events?after_sequence=3", &[][..]),
+        (&*with_run, &[][..]),
     ] {
         let (mut reader, _) = stream(&hub, path, headers).await;
         assert_eq!(until_idle(&mut reader).await, all[3..], "{path}");
@@ -115,6 +118,9 @@ async fn a_reader_that_comes_back_goes_on_where_it_was() {
     // A run that is not known any more: all that is retained.
     let other = [("Last-Event-ID", "run_of_yesterday:3")];
     let (mut reader, _) = stream(&hub, "web/events", &other).await;
+    assert_eq!(until_idle(&mut reader).await, all);
+    let other = "web/events?after_sequence=3&team_run_id=run_of_yesterday";
+    let (mut reader, _) = stream(&hub, other, &[]).await;
     assert_eq!(until_idle(&mut reader).await, all);
     // Nothing of the past.
     let (mut reader, _) = stream(&hub, "web/events?replay=false", &[]).await;
@@ -138,7 +144,7 @@ async fn the_snapshot_has_the_open_questions() {
         snapshot["approvals"],
         json!([{
             "route_key": "backend/db/head", "invocation_id": "call_1",
-            "tool_name": "rm", "arguments": {"path": "/tmp/x"},
+            "tool_name": "rm", "arguments": {"path": "/tmp/x"}, "message": "May I?",
         }])
     );
 }

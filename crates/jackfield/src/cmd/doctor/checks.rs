@@ -1,6 +1,12 @@
 //! What is looked at of a hub: its configuration, its data directory, its database, its secrets, its address.
 
-use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, time::Duration};
+use std::{
+    fs,
+    net::{IpAddr, TcpListener},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    time::Duration,
+};
 
 use http::Method;
 use jackfield_sdk::{Error, Hub};
@@ -164,21 +170,56 @@ pub(super) fn secrets(data_dir: &Path) -> Finding {
     }
 }
 
-/// A hub answers, or could be started.
-pub(super) async fn hub(client: &Client, config: &Config) -> Finding {
-    let check = "hub";
+/// A hub that runs on this machine has its data in this directory, or somebody looks at the wrong one.
+pub(super) fn elsewhere(data_dir: &Path, is_here: bool) -> Option<Finding> {
+    let is_empty = matches!(
+        jackfield_store::check(data_dir),
+        Err(CheckError::NoDatabase(_))
+    );
+    (is_here && is_empty).then(|| {
+        let found = format!(
+            "a hub runs on this machine, and {} has no database: its data is elsewhere",
+            data_dir.display()
+        );
+        let remedy =
+            "name the directory that the hub was started with: jackfield doctor --data-dir DIR";
+        Finding::warn("data directory", found, remedy)
+    })
+}
+
+/// Whether a hub at this URL is on this machine.
+fn is_here(url: &str) -> bool {
+    let host = url.parse::<http::Uri>().ok();
+    let host = host.as_ref().and_then(http::Uri::host).unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// A hub answers, or could be started; and whether one is ready on this machine.
+pub(super) async fn hub(client: &Client, config: &Config) -> (Finding, bool) {
     let hub = match client.connect_or_local(config) {
         Ok(hub) => hub,
         Err(error) => {
-            return Finding::fail(check, format!("{error:#}"), "see jackfield help doctor");
+            let finding = Finding::fail("hub", format!("{error:#}"), "see jackfield help doctor");
+            return (finding, false);
         }
     };
+    let is_here = is_here(hub.address().base());
+    match probe(&hub, client, config).await {
+        Ok(finding) => (finding, is_here),
+        Err(finding) => (finding, false),
+    }
+}
+
+/// Asks a hub whether it is ready; the error is what stands in the way.
+async fn probe(hub: &Hub, client: &Client, config: &Config) -> Result<Finding, Finding> {
+    let check = "hub";
     let url = hub.address().base().to_owned();
-    let probe = client::ask(&hub, Method::GET, "/readyz", None);
+    let probe = client::ask(hub, Method::GET, "/readyz", None);
     let Ok(answer) = tokio::time::timeout(PROBE, probe).await else {
         let found = format!("{url} takes connections and does not answer");
         let remedy = "is it a Jackfield hub? If so, its log says what holds it up";
-        return Finding::fail(check, found, remedy);
+        return Err(Finding::fail(check, found, remedy));
     };
     match answer {
         Ok(ready) => {
@@ -186,15 +227,16 @@ pub(super) async fn hub(client: &Client, config: &Config) -> Finding {
             let found = format!("{url} is ready, version {version}");
             let ours = env!("CARGO_PKG_VERSION");
             if version == ours {
-                return Finding::ok(check, found);
+                return Ok(Finding::ok(check, found));
             }
             let found = format!("{found}, and this program is {ours}");
-            Finding::warn(check, found, "use the same version for both")
+            Ok(Finding::warn(check, found, "use the same version for both"))
         }
         Err(error @ Error::Unreachable { .. }) if client.named().is_none() => {
-            free(config, &Stop::from_hub(&error, About::Agent).text)
+            let why = Stop::from_hub(&error, About::Agent).text;
+            Err(free(config, &why))
         }
-        Err(error) => refused(&hub, &error).await,
+        Err(error) => Err(refused(hub, &error).await),
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
     after_long_help = "Examples:\n  jackfield p2p card weather\n  jackfield p2p card /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW… --json"
 )]
 pub(crate) struct Card {
-    /// An address that ends in /p2p/ID, or the id or name of a peer that the hub's registry knows
+    /// An address that ends in /p2p/ID, the id or name of a peer that the hub's registry knows, or hub for the hub itself
     peer: String,
     #[command(flatten)]
     identified: Identified,

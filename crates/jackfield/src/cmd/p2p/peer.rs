@@ -13,6 +13,9 @@ use crate::{
     output,
 };
 
+/// The word for the hub itself, however it is called.
+const HUB: &str = "hub";
+
 /// A peer and the ways to it.
 #[derive(Debug)]
 pub(super) struct Peer {
@@ -40,6 +43,12 @@ impl Peer {
         }
         match text.parse() {
             Ok(id) => Self::by_id(id, client).await,
+            Err(_) if text == HUB => {
+                let own = registry::find_own(&client.connect()?).await?;
+                let next = "start it with enabled = true in [p2p], or name another with --hub URL";
+                let none = || Stop::new(Code::Missing, "the hub is reached by no peer", next);
+                Self::of(&own.ok_or_else(none)?)
+            }
             Err(_) => Self::by_name(text, client).await,
         }
     }

@@ -64,6 +64,13 @@ pub(super) async fn find_id(hub: &Hub, id: &str) -> Result<Option<Listed>> {
     Ok(None)
 }
 
+/// The hub itself: the one that nobody had to register.
+pub(super) async fn find_own(hub: &Hub) -> Result<Option<Listed>> {
+    let listed = page(hub, &Sought::default(), 0).await?;
+    let mut listed = listed.into_iter();
+    Ok(listed.find(|listed| listed.0["registered_at"].is_null()))
+}
+
 /// The agents for a goal, the best first: the name of each, and its peer.
 pub(super) async fn find_for(hub: &Hub, goal: &str) -> Result<Vec<Value>> {
     let goal = json!({ "goal": goal });

@@ -2,10 +2,18 @@
 
 mod tell;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    fs::{DirBuilder, File, TryLockError},
+    io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use anyhow::Result;
 use clap::Args;
+use jackfield_core::units::Span;
 use jackfield_kit::{
     outbound::{Outbound, OutboundRules},
     tasks::Tasks,
@@ -14,13 +22,13 @@ use jackfield_p2p::{
     address,
     identity::Identity,
     node::NodeConfig,
-    serve::Allowed,
+    serve::{Allowed, DEADLINE},
     sidecar::{self, RegistryAt, Setting, SidecarError},
 };
 use jackfield_sdk::encode;
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::tell::Teller;
+use self::tell::{Places, Teller};
 use crate::{
     client::{self, Client},
     config::LogFormat,
@@ -38,10 +46,10 @@ const GRACE: Duration = Duration::from_secs(10);
 ///
 /// The agent shows its card at /card below its URL, and gets requests for the paths that the card declares, and for no
 /// others. It may start later. The first line on standard output says who the sidecar is among peers, those after it
-/// where peers reach it.
+/// where peers reach it; under which id the hub has it is told on standard error.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Examples:\n  jackfield p2p sidecar --agent-url http://localhost:8000 --relay /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW…\n  jackfield p2p sidecar --agent-url http://localhost:8000 --hub http://192.0.2.7:7411 --listen /ip4/0.0.0.0/tcp/9001\n\nP2P_RELAY_ADDR, P2P_KEYSTORE_PATH and AI_REGISTRY_URL are understood as the original programs do."
+    after_long_help = "Examples:\n  jackfield p2p sidecar --agent-url http://localhost:8000 --relay /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW…\n  jackfield p2p sidecar --agent-url http://localhost:8000 --hub http://192.0.2.7:7411 --listen /ip4/0.0.0.0/tcp/9001\n\nThe key of each agent URL, by which its peer id and its agent id stay the same, is kept in sidecars/ in the data\ndirectory: $JACKFIELD_DATA_DIR, else $XDG_DATA_HOME/jackfield, else ~/.local/share/jackfield. One sidecar runs per key.\n\nP2P_RELAY_ADDR, P2P_KEYSTORE_PATH and AI_REGISTRY_URL are understood as the original programs do."
 )]
 pub(crate) struct Sidecar {
     /// Where the agent is
@@ -85,6 +93,9 @@ pub(crate) struct Sidecar {
         hide_env_values = true
     )]
     registry: Option<String>,
+    /// How long the agent has for an answer in one piece, such as 30s [default: 10s]; one in frames has an hour
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<Span>,
     /// Say in no registry where it is
     #[arg(long, conflicts_with = "registry")]
     no_register: bool,
@@ -103,16 +114,23 @@ impl Sidecar {
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
         );
-        let registry = self.registry()?;
-        let at = registry.as_ref().map(|at| at.url.clone());
-        let setting = self.setting(registry)?;
+        let (registry, hub) = (self.registry()?, self.hub()?);
+        let url = |at: &Option<RegistryAt>| at.as_ref().map(|at| at.url.clone());
+        let places = Places {
+            registry: url(&registry),
+            hub: url(&hub),
+        };
+        let key_dir = self.key_dir();
+        // Held until the end: two sidecars of one key would take each other's entries away.
+        let _lock = lock(&key_dir)?;
+        let setting = self.setting(&key_dir, registry, hub)?;
         let opening = sidecar::Sidecar::open(setting);
         let opened = tokio::select! {
             opened = opening => opened.map_err(|error| explain(&error))?,
             _ = interrupt.recv() => return Ok(Code::Interrupted.into()),
             _ = terminate.recv() => return Ok(Code::Ok.into()),
         };
-        let mut teller = Teller::new(self.client.json, opened.peer_id().to_string(), at);
+        let mut teller = Teller::new(self.client.json, opened.peer_id().to_string(), places);
         teller.begin();
         let mut standing = opened.standing();
         loop {
@@ -145,6 +163,17 @@ impl Sidecar {
         if self.client.named().is_none() && !self.relay.is_empty() {
             return Ok(None);
         }
+        self.hub()
+    }
+
+    /// The hub among whose agents it is: the one that was named, else that of this machine, unless something else was.
+    fn hub(&self) -> Result<Option<RegistryAt>> {
+        let has_another = self.no_register
+            || !self.relay.is_empty()
+            || self.registry.as_ref().is_some_and(|url| !url.is_empty());
+        if self.client.named().is_none() && has_another {
+            return Ok(None);
+        }
         let hub = self.client.connect()?;
         let address = hub.address();
         Ok(Some(RegistryAt {
@@ -153,7 +182,12 @@ impl Sidecar {
         }))
     }
 
-    fn setting(&self, registry: Option<RegistryAt>) -> Result<Setting> {
+    fn setting(
+        &self,
+        key_dir: &Path,
+        registry: Option<RegistryAt>,
+        hub: Option<RegistryAt>,
+    ) -> Result<Setting> {
         let mut relays = Vec::new();
         for text in self.relay.iter().map(|text| text.trim()) {
             let way = address::way_to_peer(text);
@@ -184,7 +218,7 @@ impl Sidecar {
                 Stop::new(Code::Usage, format!("--allow {text:?} is no peer id"), next)
             })?
         };
-        let key = Identity::load_or_create(&self.key_dir()).map_err(|error| {
+        let key = Identity::load_or_create(key_dir).map_err(|error| {
             let next = "--key-dir DIR keeps the key elsewhere";
             Stop::new(
                 Code::Failed,
@@ -205,7 +239,9 @@ impl Sidecar {
             name: self.name.clone(),
             allowed,
             relays,
+            deadline: self.deadline.map_or(DEADLINE, |span| span.0),
             registry,
+            hub,
         })
     }
 
@@ -219,6 +255,30 @@ impl Sidecar {
         client::data_dir(named.as_ref())
             .join("sidecars")
             .join(folder)
+    }
+}
+
+/// Takes a key for this process; the system gives it back, however the process ends.
+fn lock(key_dir: &Path) -> Result<File> {
+    let failed = |error: io::Error| {
+        let text = format!("cannot lock {}: {error}", key_dir.display());
+        Stop::new(Code::Failed, text, "--key-dir DIR keeps the key elsewhere")
+    };
+    let mut folder = DirBuilder::new();
+    folder.recursive(true).mode(0o700);
+    folder.create(key_dir).map_err(failed)?;
+    let mut options = File::options();
+    options.create(true).append(true).mode(0o600);
+    let file = options.open(key_dir.join("lock")).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Stop::new(
+            Code::Failed,
+            "a sidecar for this URL runs already",
+            "stop it first; --key-dir DIR lets another one run as another peer",
+        )
+        .into()),
+        Err(TryLockError::Error(error)) => Err(failed(error).into()),
     }
 }
 

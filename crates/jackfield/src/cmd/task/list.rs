@@ -11,6 +11,7 @@ use crate::{
     client::{self, Client},
     exit::{About, Code},
     output::{self, Table, clean_lines, text, time},
+    reply::asks,
 };
 
 /// How many tasks the hub gives at once.
@@ -99,12 +100,21 @@ fn table(tasks: &[Value]) -> Table {
         table.row([
             of("id"),
             of("agent"),
-            of("state"),
+            state(task),
             of("caller"),
             time(task, "updated_at"),
         ]);
     }
     table
+}
+
+/// Where a task stands. That it waits for an approval is no state of its own, but what a person wants to know.
+fn state(task: &Value) -> String {
+    let state = text(task, "state");
+    match output::items(task, "approvals") {
+        [] => state.to_owned(),
+        [approval, ..] => format!("{state}, waits for {} to approve", text(approval, "owner")),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -134,23 +144,23 @@ pub(crate) async fn show(hub: &Hub, client: &Client, id: &str) -> Result<Code> {
     let mut facts = facts(&task);
     facts.extend(parents(hub, &task).await);
     output::facts(&facts)?;
-    let open = task["asks"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let open = output::items(&task, "asks");
     for ask in open {
-        let how = if text(ask, "kind") == "approval" {
-            "--approve"
-        } else {
-            "TEXT"
-        };
         output::chat(&format!(
-            "it asks: {}\nanswer with: jackfield task answer {} {} {how}{}",
+            "it asks: {}\n{}",
             clean_lines(text(ask, "text")),
-            id,
-            output::clean(text(ask, "id")),
-            client.flags()
+            asks::command(id, ask, &client.flags())
         ));
+    }
+    for approval in output::items(&task, "approvals") {
+        let ask = json!({"id": approval["ask_id"], "kind": "approval"});
+        if open.iter().all(|open| open["id"] != ask["id"]) {
+            output::chat(&format!(
+                "{} must approve this before it goes on\n{}",
+                clean_lines(text(approval, "owner")),
+                asks::command(id, &ask, &client.flags())
+            ));
+        }
     }
     history(&task)?;
     Ok(Code::Ok)
@@ -167,7 +177,7 @@ fn facts(task: &Value) -> Vec<(&'static str, String)> {
     vec![
         ("id", of("id")),
         ("agent", of("agent")),
-        ("state", of("state")),
+        ("state", state(task)),
         ("failure", why),
         ("caller", of("caller")),
         ("door", of("door")),
@@ -212,7 +222,13 @@ fn history(task: &Value) -> Result<()> {
             .unwrap_or_default();
         let words: Vec<_> = parts.iter().map(part).collect();
         let words = clean_lines(&words.join("\n"));
-        output::line(&format!("{}: {words}", text(item, "role")))?;
+        // An approval is its owner's, whoever called, and has words only against it.
+        output::line(&match item["approved"].as_bool() {
+            Some(true) => "(approved)".to_owned(),
+            Some(false) if words.is_empty() => "(denied)".to_owned(),
+            Some(false) => format!("(denied: {words})"),
+            None => format!("{}: {words}", text(item, "role")),
+        })?;
     }
     if task["truncated"] == true {
         output::chat("(some of it is left out: too large, or no longer kept)");

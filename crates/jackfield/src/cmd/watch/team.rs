@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use jackfield_sdk::Hub;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::{
     feed::{Feed, Told},
@@ -55,7 +55,7 @@ pub(super) async fn watch(
         }
         match &mut lines {
             Some(lines) => print(&lines.of(&told))?,
-            None => json(told)?,
+            None => as_json(told)?,
         }
     }
 }
@@ -68,7 +68,7 @@ fn print(lines: &[String]) -> Result<()> {
 }
 
 /// One object per line: envelopes as they are, what else the hub says under its name.
-fn json(told: Told) -> Result<()> {
+fn as_json(told: Told) -> Result<()> {
     let named = |name: &str, mut data: Value| {
         if let Some(data) = data.as_object_mut() {
             data.insert("event".to_owned(), name.into());
@@ -79,7 +79,8 @@ fn json(told: Told) -> Result<()> {
         Told::Snapshot(data) => output::json(&named("snapshot", data))?,
         Told::Gap(data) => output::json(&named("gap", data))?,
         Told::Envelope { envelope, .. } => output::json(&envelope)?,
-        Told::Lost | Told::Back => {}
+        Told::Now => output::json(&json!({"event": "now"}))?,
+        Told::Earlier | Told::Lost | Told::Back => {}
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use jackfield_kit::tasks::Tasks;
 use jackfield_p2p::{
     CARD, HANDOFF, HANDOFF_STREAM, exchange,
     identity::Identity,
-    node::{Node, NodeConfig},
+    node::{Node, NodeConfig, Role},
     streams::{Incoming, Stream},
 };
 use jackfield_testkit::{SOON, TestHub};
@@ -21,7 +21,7 @@ pub(super) struct RawPeer {
 /// Work that came to it.
 pub(super) struct Work {
     pub(super) request: Value,
-    stream: Stream,
+    pub(super) stream: Stream,
     tasks: Tasks,
 }
 
@@ -47,6 +47,7 @@ impl RawPeer {
         let tasks = Tasks::new();
         let config = NodeConfig {
             listen: vec!["/ip4/127.0.0.1/tcp/0".parse().expect("an address")],
+            role: Role::Sidecar,
             ..NodeConfig::default()
         };
         let node = Node::start(config, Identity::fresh(), &tasks).await;

@@ -108,7 +108,8 @@ async fn one_reply_may_have_many_shapes() {
             r#"{"weather":{"rain":true}}"#,
         ),
         (json!([1, 2]), "[1,2]"),
-        (json!(null), ""),
+        (json!({"answer": 42}), r#"{"answer":42}"#),
+        (json!({"answer": ""}), ""),
         (json!({"request_id": "r"}), ""),
     ] {
         let call = hub.hub().call(fake_request("agent", "?")).unwrap();
@@ -129,7 +130,8 @@ async fn a_streamed_reply_keeps_its_kinds() {
         json!({"type": "reply_chunk", "to": to, "stream_id": "x", "chunk": "hm", "kind": "thinking"}),
         json!({"type": "reply_chunk", "to": to, "stream_id": "x", "chunk": "", "kind": "tool_start", "tool_name": "calc", "tool_call_id": "t"}),
         json!({"type": "reply_chunk", "to": to, "stream_id": "x", "chunk": "it \u{e9}"}),
-        json!({"type": "reply_chunk", "to": to, "stream_id": "x", "chunk": " is", "kind": "text"}),
+        json!({"type": "reply_chunk", "to": to, "stream_id": "x", "chunk": " i", "kind": "text"}),
+        json!({"type": "reply_chunk", "to": to, "stream_id": "x", "chunk": "s", "kind": "unheard-of"}),
         json!({"type": "reply_end", "to": to, "stream_id": "x", "payload": {"answer": "it é is"}}),
     ] {
         agent.send(frame).await;

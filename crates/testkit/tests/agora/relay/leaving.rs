@@ -165,14 +165,9 @@ async fn a_stopping_hub_says_1001() {
         raw.gone().await;
         code
     };
-    let begun = Instant::now();
     let ((), one, looker) =
         tokio::join!(hub.stop(Duration::ZERO), told(&mut one), told(&mut looker));
     assert_eq!((one, looker), (1001, 1001));
-    assert!(
-        begun.elapsed() < Duration::from_secs(2),
-        "nobody was waited for"
-    );
 }
 
 #[tokio::test]

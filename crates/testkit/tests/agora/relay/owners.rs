@@ -43,6 +43,22 @@ async fn listed(raw: &mut Raw) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn whoever_shows_a_token_that_is_not_known_here_is_told_why_an_id_is_somebody_elses() {
+    let owners = Owners::meet().await;
+    for (token, is_told) in [(Some("jf_of_another_hub"), true), (None, false)] {
+        let mut raw = owners.hub.connect().await;
+        raw.send(json!({"type": "register", "id": "anns", "token": token}))
+            .await;
+        let text = raw
+            .expect_error(json!({"code": "unauthorized", "frame_type": "register", "field": "id"}))
+            .await;
+        assert!(text.contains("belongs to another owner"), "{text}");
+        let says_why = text.contains("this hub does not know the token");
+        assert_eq!(says_why, is_told, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn agents_of_others_are_invisible_until_shared() {
     let mut owners = Owners::meet().await;
     let mut local = owners.hub.agora("local-1").await;

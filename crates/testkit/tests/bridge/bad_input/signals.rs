@@ -16,6 +16,18 @@ fn signal(target: &str, transfer: &str, number: usize, payload: &str) -> String 
         .to_string()
 }
 
+/// The signal that begins a transfer: whoever sends it is one of its two parties from then on.
+fn announced(target: &str, transfer: &str) -> Value {
+    let offer = json!({"transfer_id": transfer, "zip_size": 9, "zip_sha256": "0".repeat(64), "file_count": 1});
+    json!({"type": "rtc_signal", "transfer_id": transfer, "target_agent_id": target, "signal_type": "prepare-upload", "payload": offer.to_string()})
+}
+
+/// Begins a transfer with an agent, which hears of it.
+async fn begin(from: &mut Raw, to: &mut Raw, target: &str, transfer: &str) {
+    from.send(announced(target, transfer)).await;
+    assert_eq!(to.frame().await["signal_type"], "prepare-upload");
+}
+
 /// Sends signals, reading what is said about them; how many were refused.
 async fn send_all(agent: &mut Raw, signals: impl Iterator<Item = String>) -> usize {
     let signals: Vec<_> = signals.collect();
@@ -66,9 +78,15 @@ async fn a_transfer_that_nobody_began_is_empty_and_a_signal_to_nobody_is_refused
         .post(&format!("/api/rtc-signal/{NOBODY}"), signal)
         .await;
     assert_eq!((status, &refused["error"]), (404, &json!("agent_offline")));
-    amy.send_text(self::signal(NOBODY, "t", 0, "x")).await;
+    amy.send(announced(NOBODY, "t")).await;
     amy.expect_error(
         json!({"code": "agent_offline", "frame_type": "rtc_signal", "field": "target_agent_id"}),
+    )
+    .await;
+    // Without it there is no transfer, and nobody is told who is there.
+    amy.send_text(self::signal(NOBODY, "t", 0, "x")).await;
+    amy.expect_error(
+        json!({"code": "auth_failed", "frame_type": "rtc_signal", "field": "transfer_id"}),
     )
     .await;
 }
@@ -102,6 +120,7 @@ async fn ten_thousand_signals_reach_an_agent_that_reads_them_in_order() {
     let hub = TestHub::start().await;
     let mut bystander = Bystander::join(&hub).await;
     let (mut amy, mut bob) = (hub.bridge(AMY).await, hub.bridge(BOB).await);
+    begin(&mut amy, &mut bob, BOB, "t").await;
     for first in (0..MANY).step_by(BATCH) {
         let numbers = first..first + BATCH;
         let signals = numbers.clone().map(|number| signal(BOB, "t", number, "x"));
@@ -122,6 +141,7 @@ async fn an_agent_that_does_not_read_is_sent_no_more_signals_than_fit() {
     bob.send(jackfield_testkit::bridge_register(BOB)).await;
     bob.expect(json!({"type": "registered", "status": "ok"}))
         .await;
+    begin(&mut amy, &mut bob, BOB, "t").await;
     // Far more than sockets and the hub hold: some 10 MB.
     let payload = "x".repeat(1000);
     let signals = (0..MANY).map(|number| signal(BOB, "t", number, &payload));

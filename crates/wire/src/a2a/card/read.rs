@@ -101,6 +101,10 @@ pub struct ForeignCard {
     pub skills: Vec<ForeignSkill>,
     /// Who vouches for it. What a signature lacks is empty.
     pub signatures: Vec<Signature>,
+    /// Whether it says that callers must show who they are.
+    pub wants_credentials: bool,
+    /// What of it was not understood and counts as absent, by the names of the fields.
+    pub dropped: Vec<String>,
 }
 
 /// Why a text is no card.
@@ -141,8 +145,70 @@ impl ForeignCard {
             output_modes: card.words("defaultOutputModes"),
             skills: card.list("skills", skill),
             signatures: card.list("signatures", signature),
+            wants_credentials: wants_credentials(&card),
+            dropped: dropped(&card, &capabilities),
         })
     }
+}
+
+/// Whether none of the ways in that a card names is open to everybody.
+fn wants_credentials(card: &Object<'_>) -> bool {
+    fn names_scheme(raw: &RawValue) -> Option<bool> {
+        let way = Object::of(raw)?;
+        // In 1.0 the schemes stand in an object of their own.
+        let schemes = way.object("schemes").unwrap_or(way);
+        Some(schemes.0.iter().next().is_some())
+    }
+    let ways = ["securityRequirements", "security"].map(|name| card.list(name, names_scheme));
+    let mut ways = ways.into_iter().flatten().peekable();
+    ways.peek().is_some() && ways.all(|names_one| names_one)
+}
+
+/// What in a card is not of the type that it should be, with what it should be.
+fn dropped(card: &Object<'_>, capabilities: &Object<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let flag = capabilities.get("streaming");
+    if flag.is_some_and(|raw| !matches!(raw.get(), "true" | "false")) {
+        found.push("capabilities.streaming must be true or false".to_owned());
+    }
+    let object = card.get("capabilities");
+    if object.is_some_and(|raw| Object::of(raw).is_none()) {
+        found.push("capabilities must be an object".to_owned());
+    }
+    for name in ["defaultInputModes", "defaultOutputModes"] {
+        let list = card.get(name);
+        let elements = list.and_then(json::elements);
+        let is_good = elements.is_some_and(|all| all.into_iter().all(json::is_string));
+        if list.is_some() && !is_good {
+            found.push(format!("{name} must be a list of strings"));
+        }
+    }
+    let has_id = |raw: &RawValue| skill(raw).is_some();
+    found.extend(wrong_elements(card, "skills", "id", has_id));
+    let has_url = |raw: &RawValue| Object::of(raw).is_some_and(|it| it.word("url").is_some());
+    found.extend(wrong_elements(card, "supportedInterfaces", "url", has_url));
+    found
+}
+
+/// What is wrong with a list of objects, each of which needs a field.
+fn wrong_elements(
+    card: &Object<'_>,
+    name: &str,
+    needed: &str,
+    has_it: impl Fn(&RawValue) -> bool,
+) -> Vec<String> {
+    let Some(list) = card.get(name) else {
+        return Vec::new();
+    };
+    let Some(elements) = json::elements(list) else {
+        return vec![format!("{name} must be a list")];
+    };
+    let wrong = |(at, element)| match Object::of(element) {
+        None => Some(format!("{name}[{at}] must be an object")),
+        Some(_) if !has_it(element) => Some(format!("{name}[{at}].{needed} is required")),
+        Some(_) => None,
+    };
+    elements.into_iter().enumerate().filter_map(wrong).collect()
 }
 
 /// All places of a card, those of the new generation first.

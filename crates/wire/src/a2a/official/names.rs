@@ -40,6 +40,13 @@ impl State {
         })
     }
 
+    /// The names of all states in a version, but for the one that says nothing.
+    pub(super) fn names(version: Version) -> String {
+        let known = STATES.iter().skip(1);
+        let names: Vec<_> = known.map(|(state, ..)| state.name(version)).collect();
+        names.join(", ")
+    }
+
     /// The state of this name, in whatever version.
     pub fn from_name(name: &str) -> Option<Self> {
         if name == OLD_CANCELED {

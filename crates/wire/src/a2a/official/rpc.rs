@@ -114,12 +114,17 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Reads a body; the error says why it is no response.
+    /// Reads a body; the error says why it is no response, without a word of it.
     pub fn read(body: &'a [u8]) -> Result<Self, String> {
         let members = serde_json::from_slice::<Members<'a>>(body);
-        let members = members.map_err(|error| format!("it is no JSON object: {error}"))?;
+        let members = members.map_err(|_| no_object(body))?;
         if members.text("jsonrpc").as_deref() != Some(VERSION) {
-            return Err("it is no response of JSON-RPC 2.0".to_owned());
+            let is_naked = members.get("result").is_none() && members.get("error").is_none();
+            return Err(if is_naked {
+                "it has no envelope: each answer, and each data: of a stream, must be a whole JSON-RPC response".to_owned()
+            } else {
+                "jsonrpc must be \"2.0\"".to_owned()
+            });
         }
         let id = match members.get("id") {
             None => Id::Null,
@@ -139,6 +144,15 @@ impl<'a> Response<'a> {
             Id::Null => self.outcome.is_err(),
             Id::Given(raw) => json::str_of(raw).is_some_and(|given| given == id),
         }
+    }
+}
+
+/// Why a body is no object. The parser's own words for another kind of value would repeat it.
+#[cold]
+fn no_object(body: &[u8]) -> String {
+    match serde_json::from_slice::<&RawValue>(body) {
+        Ok(_) => "it is no JSON object".to_owned(),
+        Err(error) => format!("it is no JSON: {error}"),
     }
 }
 

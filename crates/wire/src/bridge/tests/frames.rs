@@ -113,7 +113,7 @@ fn both_versions_are_accepted_as_text_and_as_number() {
     };
     assert_eq!(
         register.bridge_version.refusal(),
-        "Unsupported protocol version undefined, expected 2"
+        "register: field \"bridge_version\" is missing; write 1 or 2"
     );
     assert!(register.token.is_none());
 }

@@ -200,6 +200,10 @@ fn each_mistake_names_the_frame_and_the_field() {
             r#"ask: field "kind" is missing"#,
         ),
         (
+            r#"{"type":"ask","request_id":"r","ask_id":"q","kind":"aproval","text":"?"}"#,
+            r#"ask: field "kind" must be "input" or "approval""#,
+        ),
+        (
             r#"{"type":"ask","request_id":"r","kind":"input","text":"?"}"#,
             r#"ask: field "ask_id" is missing"#,
         ),

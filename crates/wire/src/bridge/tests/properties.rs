@@ -226,7 +226,7 @@ proptest! {
                 seq: number,
             }),
             Uplink::Ask(Ask {
-                request_id: text(0), ask_id: text(1), kind: text(2), text: text(0), tool_name: some(0),
+                request_id: text(0), ask_id: text(1), kind: if flag { "input" } else { "approval" }.into(), text: text(0), tool_name: some(0),
                 tool_call_id: some(1), arguments: Some(json), schema: Some(json), seq: number,
             }),
         ];

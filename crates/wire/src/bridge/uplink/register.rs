@@ -67,7 +67,8 @@ pub struct Got<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version<'a> {
     number: Option<u32>,
-    text: Cow<'a, str>,
+    /// As the agent wrote it; nothing if it wrote none.
+    text: Option<Cow<'a, str>>,
 }
 
 impl<'a> Version<'a> {
@@ -78,7 +79,12 @@ impl<'a> Version<'a> {
 
     /// The version as the agent wrote it, for people.
     pub fn text(&self) -> &str {
-        &self.text
+        self.text.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the agent named none.
+    pub fn is_missing(&self) -> bool {
+        self.text.is_none()
     }
 
     /// Whether the agent is one of the published ones.
@@ -86,12 +92,12 @@ impl<'a> Version<'a> {
         matches!(self.number, Some(1..=VERSION))
     }
 
-    /// What an agent of another version is told.
+    /// What an agent of another version is told, in the words of the original hub; who named none learns what to write.
     pub fn refusal(&self) -> String {
-        format!(
-            "Unsupported protocol version {}, expected {VERSION}",
-            self.text
-        )
+        match &self.text {
+            Some(text) => format!("Unsupported protocol version {text}, expected {VERSION}"),
+            None => "register: field \"bridge_version\" is missing; write 1 or 2".to_owned(),
+        }
     }
 
     /// Clients send a string or a number; the original hub takes the digits it starts with.
@@ -99,7 +105,7 @@ impl<'a> Version<'a> {
         let Some(raw) = raw else {
             return Version {
                 number: None,
-                text: "undefined".into(),
+                text: None,
             };
         };
         let (number, text) = match json::str_of(raw) {
@@ -111,7 +117,10 @@ impl<'a> Version<'a> {
             short if short.len() < text.len() => String::from(short).into(),
             _ => text,
         };
-        Version { number, text }
+        Version {
+            number,
+            text: Some(text),
+        }
     }
 }
 
@@ -135,7 +144,7 @@ impl From<u32> for Version<'_> {
     fn from(number: u32) -> Self {
         Version {
             number: Some(number),
-            text: number.to_string().into(),
+            text: Some(number.to_string().into()),
         }
     }
 }

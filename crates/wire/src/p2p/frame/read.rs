@@ -117,6 +117,8 @@ impl FrameReader {
         }
         let frame = Frame::read(line, self.max);
         match (self.kind, frame) {
+            // One that lacks something is no body: whoever wrote it learns what.
+            (Kind::Unknown, Err(fault)) if Frame::is_meant(line, self.max) => return Err(fault),
             // A body that says some type of its own is no frame.
             (Kind::Unknown, Err(_) | Ok(Frame::Unknown)) => self.kind = Kind::Plain,
             (_, Err(fault)) => return Err(fault),

@@ -97,7 +97,7 @@ fn cards_that_are_none_are_refused_by_field() {
         (&with("7"), r#"field "skills[0]" must be an object"#),
         (
             &with(r#"{"path":"/a"}"#),
-            r#"field "skills[0].id" is required"#,
+            r#"field "skills[0].id" is required, or "name" instead of it"#,
         ),
         (
             &with(r#"{"id":"a"}"#),
@@ -247,4 +247,25 @@ proptest! {
         prop_assert!(serde_json::from_str::<Value>(&fitted).is_ok());
         prop_assert_eq!(&card.fit(max, HINT), &fitted);
     }
+}
+
+#[test]
+fn what_nobody_could_call_is_remarked_on() {
+    let skill = |path: &str, method: &str| {
+        let card = format!(
+            r#"{{"name":"x","skills":[{{"id":"a","path":"/ok/{{x}}"}},{{"id":"b","path":"{path}","method":"{method}"}}]}}"#
+        );
+        read_card(card.as_bytes()).unwrap().remarks()
+    };
+    assert!(skill("/time/12:30", "get").is_empty());
+    assert_eq!(
+        skill("/a", "FETCH"),
+        [r#"field "skills[1].method" must be GET, POST, PUT, PATCH or DELETE"#]
+    );
+    assert_eq!(
+        skill("/a/:city", "POST"),
+        [r#"field "skills[1].path" has ":city", which is taken as it is written: a gap is {city}"#]
+    );
+    let none = read_card(br#"{"name":"x","skills":[]}"#).unwrap();
+    assert!(none.remarks()[0].contains("no agent"));
 }

@@ -49,8 +49,8 @@ fn a_second_value_is_refused() {
     for text in ["{}{}", "{} x", "[]]", "\"a\"\"b\"", "1 2"] {
         let fault = end().feed(text.as_bytes()).unwrap_err();
         assert_eq!(fault.code, 400);
-        let sentence = "the body has something behind its JSON value";
-        assert_eq!(fault.to_string(), sentence, "{text}");
+        let sentence = "the body has something behind its JSON value at line 1 column ";
+        assert!(fault.to_string().starts_with(sentence), "{text}");
     }
 }
 
@@ -58,7 +58,23 @@ fn a_second_value_is_refused() {
 fn what_cannot_become_json_is_refused_at_its_first_byte() {
     for text in ["GET_CARD", "}", "]", "hello", "\u{feff}{}", "\0", ","] {
         let fault = end().feed(&text.as_bytes()[..1]).unwrap_err();
-        assert_eq!(fault.to_string(), "the body is not valid JSON");
+        let sentence = "the body is not valid JSON: expected value at line 1 column 1";
+        assert_eq!(fault.to_string(), sentence);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line_and_column() {
+    for (text, place) in [
+        ("\n\n hello", "line 3 column 2"),
+        ("{\n}\n ]", "line 3 column 2"),
+    ] {
+        let mut end = end();
+        let fed = text
+            .bytes()
+            .try_for_each(|byte| end.feed(&[byte]).map(drop));
+        let fault = fed.unwrap_err();
+        assert!(fault.to_string().ends_with(place), "{fault}");
     }
 }
 
@@ -69,10 +85,9 @@ fn nothing_at_all_and_half_a_value_are_told_apart() {
         let mut end = end();
         assert_eq!(end.feed(text.as_bytes()), Ok(false));
         let fault = end.finish().unwrap_err();
-        assert_eq!(
-            (fault.code, &*fault.problem),
-            (400, "is not valid JSON: it ends in the middle")
-        );
+        let column = text.len();
+        let problem = format!("is not valid JSON: it ends in the middle at line 1 column {column}");
+        assert_eq!((fault.code, &*fault.problem), (400, &*problem));
     }
 }
 

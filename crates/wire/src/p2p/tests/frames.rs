@@ -185,6 +185,28 @@ fn a_plain_body_is_known_by_its_first_line() {
 }
 
 #[test]
+fn a_frame_that_lacks_a_member_names_it_be_it_the_first_or_not() {
+    for (line, sentence) in [
+        (r#"{"type":"status"}"#, r#"field "text" is required"#),
+        (
+            r#"{"type":"chunk","data":"x"}"#,
+            r#"field "seq" is required"#,
+        ),
+        (r#"{"type":"chunk","seq":0}"#, r#"field "data" is required"#),
+        (
+            r#"{"type":"error"}"#,
+            r#"field "error" must be a string with a number `code` beside it"#,
+        ),
+    ] {
+        for before in ["", "{\"type\":\"accepted\"}\n"] {
+            let text = format!("{before}{line}\n");
+            let fault = FrameReader::new(MAX_LINE).feed(text.as_bytes());
+            assert_eq!(fault.unwrap_err().to_string(), sentence, "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_plain_body_may_not_be_larger_than_allowed() {
     for max in [10, 2 * MAX_LINE] {
         let mut reader = FrameReader::new(max);

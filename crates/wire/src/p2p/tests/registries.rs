@@ -95,7 +95,7 @@ fn registrations_that_are_none_are_refused_by_field() {
         ),
         (
             &with(r#""card":{"name":"n","skills":[{}]}"#),
-            r#"field "card.skills[0].id" is required"#,
+            r#"field "card.skills[0].id" is required, or "name" instead of it"#,
         ),
         (
             &with(r#""ttl":0"#),

@@ -255,6 +255,28 @@ fn a_refusal_repeats_little_and_no_line_of_its_own() {
     );
 }
 
+#[test]
+fn json_goes_to_peers_of_the_seed_as_a_string_and_to_those_that_answer_in_frames_as_it_is() {
+    let mut request = HandOff::new(Method::Post, "/x");
+    for (input, seed, framed) in [
+        (
+            Data::from_text(r#"{"a":1}"#),
+            r#""{\"a\":1}""#,
+            r#"{"a":1}"#,
+        ),
+        (Data::from_text("[1]"), r#""[1]""#, "[1]"),
+        (Data::from_text("42"), r#""42""#, r#""42""#),
+        (Data::from_text("hello"), r#""hello""#, r#""hello""#),
+    ] {
+        request.input = Some(input);
+        let told = |input: &str| {
+            format!(r#"{{"method":"POST","path":"/x","params":{{}},"input_data":{input}}}"#)
+        };
+        assert_eq!(request.to_json(), told(seed));
+        assert_eq!(request.to_framed_json(), told(framed));
+    }
+}
+
 proptest! {
     #[test]
     fn every_request_is_read_as_it_was_written(
@@ -274,8 +296,10 @@ proptest! {
             hops,
             trace: None,
         };
-        let read = HandOff::read(request.to_json().as_bytes(), &Limits::default());
-        prop_assert_eq!(read, Ok(request));
+        for json in [request.to_json(), request.to_framed_json()] {
+            let read = HandOff::read(json.as_bytes(), &Limits::default());
+            prop_assert_eq!(read, Ok(request.clone()));
+        }
     }
 
     #[test]

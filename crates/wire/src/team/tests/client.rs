@@ -22,10 +22,12 @@ fn a_message_goes_to_the_coordinator_unless_it_names_a_member() {
             target: None,
             context_file_paths: vec![],
             image_urls: vec![],
+            message_id: None,
         }
     );
     for (field, expected) in [
         (r#""target_member_name":"dev""#, Some("dev")),
+        (r#""target":"dev""#, Some("dev")),
         (r#""agent_name":"dev""#, Some("dev")),
         (
             r#""agent_name":"dba","member_route_key":"backend/dba""#,
@@ -56,6 +58,7 @@ fn files_and_images_are_read_in_either_spelling() {
                 target: None,
                 context_file_paths: vec!["a".into(), "b".into()],
                 image_urls: vec!["c".into()],
+                message_id: None,
             }
         );
     }
@@ -150,6 +153,7 @@ fn the_token_that_we_write_is_the_token_that_we_read() {
             tool_name: "rm",
             arguments: raw("{}"),
             turn_id: None,
+            message: None,
         })
     };
     let asked = value(&flat(&event));

@@ -100,6 +100,7 @@ fn every_event_that_the_hub_makes_can_be_published_elsewhere() {
             tool_name,
             arguments,
             turn_id: Some("t"),
+            message: Some("m"),
         },
         MemberEvent::Approved {
             invocation_id,

@@ -42,10 +42,23 @@ fn connections_begin_and_fail_as_at_the_published_server() {
         r#"{"type":"CONNECTED","payload":{"agent_id":"a","session_id":"s"}}"#
     );
     out.clear();
-    error("TEAM_NOT_FOUND", "Team 'x' not found", &mut out);
+    error("TEAM_NOT_FOUND", "Team 'x' not found", None, &mut out);
     assert_eq!(
         out,
         r#"{"type":"ERROR","payload":{"code":"TEAM_NOT_FOUND","message":"Team 'x' not found"}}"#
+    );
+    out.clear();
+    error("OFFLINE", "it is away", Some("m-1"), &mut out);
+    assert_eq!(
+        out,
+        r#"{"type":"ERROR","payload":{"code":"OFFLINE","message":"it is away","message_id":"m-1"}}"#
+    );
+    out.clear();
+    accepted("m-1", Some("t"), &mut out);
+    accepted("m-2", None, &mut out);
+    assert_eq!(
+        out,
+        r#"{"type":"MESSAGE_ACCEPTED","payload":{"message_id":"m-1","task_id":"t"}}{"type":"MESSAGE_ACCEPTED","payload":{"message_id":"m-2"}}"#
     );
     out.clear();
     snapshot_agent_status(AgentStatus::AwaitingToolApproval, &mut out);
@@ -197,9 +210,10 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
                 tool_name,
                 arguments,
                 turn_id: None,
+                message: Some("May I?"),
             },
             "AGENT:TOOL_APPROVAL_REQUESTED",
-            r#"{"type":"TOOL_APPROVAL_REQUESTED","payload":{"invocation_id":"call_1","tool_name":"grep","arguments":{"q":"x"},"approval_token":{"teamRunId":"run_1","runVersion":1,"invocationId":"call_1","invocationVersion":1,"targetMemberName":"lead"},M}}"#,
+            r#"{"type":"TOOL_APPROVAL_REQUESTED","payload":{"invocation_id":"call_1","tool_name":"grep","arguments":{"q":"x"},"message":"May I?","approval_token":{"teamRunId":"run_1","runVersion":1,"invocationId":"call_1","invocationVersion":1,"targetMemberName":"lead"},M}}"#,
         ),
         (
             MemberEvent::Approved {
@@ -433,6 +447,7 @@ fn a_token_leads_to_a_member_at_any_depth() {
             tool_name: "rm",
             arguments: raw("null"),
             turn_id: Some("turn_1"),
+            message: None,
         })
     };
     assert_holds(

@@ -82,12 +82,12 @@ fn each_mistake_of_a_viewer_names_the_field_and_has_a_code() {
         (
             "{\"type\":\"PING\\nx\"}",
             code::UNKNOWN_MESSAGE_TYPE,
-            r#"field "type" is no type that viewers send: "PING\nx""#,
+            r#"field "type" is no type that viewers send: "PING\nx"; use SEND_MESSAGE, STOP_GENERATION, APPROVE_TOOL or DENY_TOOL"#,
         ),
         (
             r#"{"type":"send_message","payload":{"content":"x"}}"#,
             code::UNKNOWN_MESSAGE_TYPE,
-            r#"field "type" is no type that viewers send: "send_message""#,
+            r#"field "type" is no type that viewers send: "send_message"; use SEND_MESSAGE, STOP_GENERATION, APPROVE_TOOL or DENY_TOOL"#,
         ),
         (
             r#"{"type":"SEND_MESSAGE"}"#,
@@ -266,7 +266,7 @@ fn each_mistake_of_an_envelope_names_the_field() {
         ),
         (
             r#"{"event_source_type":"TEAM","data":{"new_status":"BUSY"}}"#,
-            r#"field "data.new_status" is no known state of a team: "BUSY""#,
+            r#"field "data.new_status" is no known state of a team: "BUSY"; use one of STARTING, IDLE, RUNNING, PAUSED, ERROR, SHUTTING_DOWN"#,
         ),
         (
             r#"{"event_source_type":"TEAM","data":{"new_status":"IDLE","old_status":1}}"#,
@@ -314,7 +314,7 @@ fn each_mistake_of_an_envelope_names_the_field() {
         ),
         (
             r#"{"event_source_type":"AGENT","data":{"agent_name":"a","agent_event":{"event_type":"dream","data":{}}}}"#,
-            r#"field "data.agent_event.event_type" is no known type of event: "dream""#,
+            r#"field "data.agent_event.event_type" is no known type of event: "dream"; use one of segment_event, agent_status_updated, assistant_chunk, assistant_complete_response, tool_approval_requested, tool_approved, tool_denied, tool_execution_started, tool_execution_succeeded, tool_execution_failed, tool_interaction_log_entry, system_task_notification, inter_agent_message, agent_todo_list_updated, artifact_persisted, artifact_updated, error_event"#,
         ),
         (
             r#"{"event_source_type":"AGENT","data":{"agent_name":"a","agent_event":{"event_type":"error_event"}}}"#,
@@ -358,12 +358,12 @@ fn each_type_of_event_must_have_its_fields() {
         (
             "segment_event",
             r#"{"type":"SEGMENT_PAUSE"}"#,
-            r#"type" is no known kind of segment event: "SEGMENT_PAUSE""#,
+            r#"type" is no known kind of segment event: "SEGMENT_PAUSE"; use one of SEGMENT_START, SEGMENT_CONTENT, SEGMENT_END"#,
         ),
         (
             "segment_event",
             r#"{"event_type":"segment_start"}"#,
-            r#"event_type" is no known kind of segment event: "segment_start""#,
+            r#"event_type" is no known kind of segment event: "segment_start"; use one of SEGMENT_START, SEGMENT_CONTENT, SEGMENT_END"#,
         ),
         (
             "segment_event",
@@ -530,9 +530,9 @@ fn a_refusal_repeats_only_the_start_of_what_was_said() {
 fn a_refusal_can_be_told_as_an_error() {
     let fault = refused(r#"{"type":"HELLO"}"#);
     let mut out = String::new();
-    error(fault.code, &fault.to_string(), &mut out);
+    error(fault.code, &fault.to_string(), None, &mut out);
     assert_eq!(
         out,
-        r#"{"type":"ERROR","payload":{"code":"UNKNOWN_MESSAGE_TYPE","message":"field \"type\" is no type that viewers send: \"HELLO\""}}"#
+        r#"{"type":"ERROR","payload":{"code":"UNKNOWN_MESSAGE_TYPE","message":"field \"type\" is no type that viewers send: \"HELLO\"; use SEND_MESSAGE, STOP_GENERATION, APPROVE_TOOL or DENY_TOOL"}}"#
     );
 }

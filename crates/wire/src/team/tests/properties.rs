@@ -321,7 +321,7 @@ proptest! {
         let text = json!({"type":"SEND_MESSAGE","payload":{"content":content,"contextFilePaths":paths}}).to_string();
         prop_assert_eq!(
             read_client_message(&text, &Limits::default()),
-            Ok(ClientMessage::SendMessage { content, target: None, context_file_paths: paths, image_urls: vec![] })
+            Ok(ClientMessage::SendMessage { content, target: None, context_file_paths: paths, image_urls: vec![], message_id: None })
         );
     }
 }

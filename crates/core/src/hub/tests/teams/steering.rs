@@ -94,13 +94,18 @@ async fn messages_of_one_run_are_one_conversation() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_delivered_is_a_status_of_the_team() {
+async fn a_message_that_cannot_be_delivered_is_told_to_its_sender_alone() {
     let (hub, agents) = nested().await;
     drop(agents);
     let mut viewing = view(&hub, "all");
-    let failure = tell(&hub, &ann(), None, "x").await.unwrap_err();
-    assert_eq!(failure.reason, Reason::Offline);
-    assert!(seen(&mut viewing)[0].starts_with("[] Error: "));
+    for (target, member) in [(None, "member lead "), (Some("dba"), "member backend/")] {
+        let failure = tell(&hub, &ann(), target, "x").await.unwrap_err();
+        assert_eq!(failure.reason, Reason::Offline);
+        assert!(failure.text.starts_with(member), "{failure:?}");
+    }
+    assert!(seen(&mut viewing).is_empty(), "nothing ran");
+    let status = hub.team(&ann(), "all").unwrap().status;
+    assert_eq!(status, crate::team::event::TeamStatus::Idle);
 }
 
 #[tokio::test]

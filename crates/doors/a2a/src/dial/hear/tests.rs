@@ -92,7 +92,7 @@ fn after_a_cut_only_what_is_new_is_passed_on() {
 }
 
 #[test]
-fn what_was_rewritten_meanwhile_is_told_whole() {
+fn words_that_take_the_place_of_others_follow_them_on_a_line_of_their_own() {
     let mut hearing = Hearing::default();
     heard(&mut hearing, Version::V10, &[said("a", "one", false)]);
     let other = json!([{"artifactId": "a", "parts": [{"text": "two and more"}]}]);
@@ -100,6 +100,23 @@ fn what_was_rewritten_meanwhile_is_told_whole() {
         &mut hearing,
         Version::V10,
         &[task("TASK_STATE_WORKING", &other)],
+    );
+    assert_eq!(reply(&told), "\ntwo and more");
+    // From now on these are what the artifact is.
+    let more = [
+        said("a", " still", true),
+        said("a", "two and more still", false),
+        said("a", "two and more still growing", false),
+    ];
+    assert_eq!(
+        reply(&heard(&mut hearing, Version::V10, &more)),
+        " still growing"
+    );
+    let data = json!([{"artifactId": "a", "parts": [{"data": {"no": "words"}}]}]);
+    let told = heard(
+        &mut hearing,
+        Version::V10,
+        &[task("TASK_STATE_WORKING", &data)],
     );
     let [Heard::Say(Event::Artifact(artifact))] = told.as_slice() else {
         panic!("{told:?}");

@@ -8,7 +8,7 @@ use jackfield_wire::{
         Version,
         error::{Fault, Kind},
         model::Item,
-        rpc::Response,
+        rpc::{Id, Response},
         v03_proto,
     },
     json::{self, MAX_DEPTH},
@@ -81,15 +81,20 @@ impl Reading {
     fn result(&self, id: &str, body: &[u8]) -> Result<Item, Trouble> {
         let response = Response::read(body);
         let response = response.map_err(|why| {
-            let what = kind_of(body);
-            Trouble::Garbled(format!("the answer is {what}: {why}"))
+            Trouble::Garbled(match body.trim_ascii_start().first() {
+                None | Some(b'<') => format!("it is {}", kind_of(body)),
+                Some(_) => why,
+            })
         })?;
         if !response.answers(id) {
-            let why = "the answer bears the id of another request";
+            let why = match response.id {
+                Id::Null => "its id is missing: it must be that of the request",
+                Id::Given(_) => "it bears the id of another request",
+            };
             return Err(Trouble::Garbled(why.to_owned()));
         }
         let result = response.outcome.map_err(Trouble::Refused)?;
-        self.read(result).map_err(nonsense)
+        self.read(result).map_err(|fault| nonsense("result", fault))
     }
 
     /// What a body of REST holds.
@@ -99,7 +104,7 @@ impl Reading {
         self.read(raw).map_err(|fault| {
             // A stream that has begun can tell of an error only in an event.
             let said = self.fault(status, raw);
-            said.map_or_else(|| nonsense(fault), Trouble::Refused)
+            said.map_or_else(|| nonsense("the body", fault), Trouble::Refused)
         })
     }
 
@@ -127,8 +132,10 @@ impl Reading {
 }
 
 /// An answer in the right envelope that holds something else.
-fn nonsense(fault: Fault) -> Trouble {
+fn nonsense(whole: &str, fault: Fault) -> Trouble {
     let why = match fault.violations.first() {
+        // What callers have in their params is the whole of it here.
+        Some((field, why)) if field == "params" => format!("{whole} {why}"),
         Some((field, why)) => format!("{field} {why}"),
         None => fault.message,
     };
@@ -140,7 +147,7 @@ fn kind_of(body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
         None => "nothing at all",
         Some(b'<') => "a web page",
-        Some(b'{' | b'[') => "JSON of some other kind",
-        Some(_) => "no JSON",
+        Some(_) if serde_json::from_slice::<&RawValue>(body).is_err() => "no JSON",
+        Some(_) => "JSON of some other kind",
     }
 }

@@ -1,12 +1,14 @@
 //! A stream of answers.
 
 use http::StatusCode;
+use jackfield_core::tap::Direction;
 use jackfield_kit::outbound::Opened;
 use jackfield_wire::a2a::official::model::Item;
 
 use super::{
     answer::Reading,
     events::{Event, Events},
+    eyes::Eyes,
     trouble::Trouble,
 };
 
@@ -43,14 +45,19 @@ struct Open {
     opened: Opened,
     events: Events,
     reading: Reading,
+    eyes: Eyes,
+    /// Whether anything was said.
+    has_begun: bool,
 }
 
 impl Incoming {
-    pub(super) fn new(opened: Opened, reading: Reading, max: usize) -> Self {
+    pub(super) fn new(opened: Opened, reading: Reading, max: usize, eyes: Eyes) -> Self {
         Self(Stage::Open(Box::new(Open {
             opened,
             events: Events::new(max),
             reading,
+            eyes,
+            has_begun: false,
         })))
     }
 
@@ -84,7 +91,7 @@ impl Open {
             match self.events.next()? {
                 Some(Event::Comment) => return Ok(Some(Arrived::Pulse)),
                 Some(Event::Data { id, data }) => {
-                    let item = self.reading.item(StatusCode::OK, &data)?;
+                    let item = self.item(&data)?;
                     return Ok(Some(Arrived::Item { id, item }));
                 }
                 None => {}
@@ -96,12 +103,23 @@ impl Open {
         }
     }
 
+    /// What an event says. An error before all else is the answer to the request; after that it is the end of the work.
+    fn item(&mut self, data: &[u8]) -> Result<Item, Trouble> {
+        self.eyes.see(Direction::In, data);
+        let item = self.reading.item(StatusCode::OK, data);
+        let has_begun = std::mem::replace(&mut self.has_begun, true);
+        item.map_err(|trouble| match trouble {
+            Trouble::Refused(fault) if has_begun => Trouble::GaveUp(fault),
+            trouble => trouble,
+        })
+    }
+
     /// What is left when the server has closed the stream. Some do not end their last event; but half of one is a cut.
     fn last(&mut self) -> Result<Option<Arrived>, Trouble> {
         let Some(Event::Data { id, data }) = self.events.rest() else {
             return Ok(None);
         };
-        match self.reading.item(StatusCode::OK, &data) {
+        match self.item(&data) {
             Ok(item) => Ok(Some(Arrived::Item { id, item })),
             Err(Trouble::Garbled(_)) => {
                 let why = "the stream ended in the middle of an event";

@@ -4,7 +4,11 @@
 use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
-use jackfield_wire::a2a::official::model::{Item, SendParams, Task};
+use jackfield_wire::a2a::official::{
+    error::Kind,
+    method::Operation,
+    model::{Item, SendParams, Task},
+};
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -24,6 +28,12 @@ const GATHER: Duration = Duration::from_millis(100);
 
 /// The longest pause between two looks.
 const LOOK_MAX: Duration = Duration::from_secs(10);
+
+/// Why a task is looked at that was followed.
+const NO_END: &str = "the stream ended without a final statusUpdate";
+
+/// Why one is that was the whole answer.
+const NOT_OVER: &str = "it answered with a task that is not over";
 
 type Outcome = Result<Arrived, Trouble>;
 
@@ -65,7 +75,7 @@ impl Source {
                 Ok(Item::Task(task)) => {
                     let id = task.id.clone();
                     if give_task(*task, &out).await {
-                        look(&line, &id, LOOK, &out).await;
+                        look(&line, &id, LOOK, NOT_OVER, &out).await;
                     }
                 }
                 Ok(item) => drop(out.send(Ok(Arrived::Item { id: None, item })).await),
@@ -91,7 +101,7 @@ impl Source {
     /// Looks at a task until it is over or waits for its caller, after a pause.
     pub(super) fn look(line: Arc<Line>, task: String, pause: Duration) -> Self {
         Self::new(true, move |out| async move {
-            look(&line, &task, pause, &out).await;
+            look(&line, &task, pause, NO_END, &out).await;
         })
     }
 
@@ -173,9 +183,11 @@ async fn follow(
                 item: Item::Status(update),
                 ..
             })) if update.status.state.is_terminal() || update.status.state.is_interrupted() => {
-                return look(line, task, Duration::ZERO, out).await;
+                return look(line, task, Duration::ZERO, NO_END, out).await;
             }
-            Ok(None) if due.is_some() => return look(line, task, Duration::ZERO, out).await,
+            Ok(None) if due.is_some() => {
+                return look(line, task, Duration::ZERO, NO_END, out).await;
+            }
             Ok(None) => return,
             Ok(Some(arrived)) => Ok(arrived),
             Err(trouble) => Err(trouble),
@@ -187,6 +199,19 @@ async fn follow(
     }
 }
 
+/// What went wrong with a look. A server that has no such method will not have one later: nobody can tell how the task ends.
+fn seen(line: &Line, trouble: Trouble, why: &str) -> Trouble {
+    match trouble {
+        Trouble::Refused(fault)
+            if matches!(fault.kind, Kind::MethodNotFound | Kind::Unsupported) =>
+        {
+            let method = Operation::Get.name(line.place().version);
+            Trouble::Garbled(format!("{why}, and the server has no {method}"))
+        }
+        trouble => trouble,
+    }
+}
+
 /// Passes on a task; whether it goes on by itself.
 async fn give_task(task: Task, out: &mpsc::Sender<Outcome>) -> bool {
     let state = task.status.state;
@@ -195,14 +220,21 @@ async fn give_task(task: Task, out: &mpsc::Sender<Outcome>) -> bool {
     given.is_ok() && !state.is_terminal() && !state.is_interrupted()
 }
 
-async fn look(line: &Line, task: &str, mut pause: Duration, out: &mpsc::Sender<Outcome>) {
+/// Looks at a task until it is over or waits for its caller. `why` says what makes it necessary.
+async fn look(
+    line: &Line,
+    task: &str,
+    mut pause: Duration,
+    why: &str,
+    out: &mpsc::Sender<Outcome>,
+) {
     let begun = Instant::now();
     loop {
         sleep(pause).await;
         let goes_on = match line.get(task).await {
             Ok(task) => give_task(task, out).await,
             Err(trouble) => {
-                drop(out.send(Err(trouble)).await);
+                drop(out.send(Err(seen(line, trouble, why))).await);
                 false
             }
         };

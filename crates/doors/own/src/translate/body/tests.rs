@@ -42,3 +42,25 @@ fn null_takes_a_setting_back_and_nothing_leaves_it() {
     };
     assert_eq!(after, wanted);
 }
+
+#[test]
+fn what_is_said_of_files_goes_along_with_the_callers_own_words() {
+    let message = |body: &str| {
+        let mut body: CallBody = serde_json::from_str(body).unwrap();
+        body.message()
+    };
+    let said = message(
+        r#"{"text": "a", "with_files": true, "client_id": "c-1", "metadata": {"x": 2.50, "client_id": "other"}}"#,
+    );
+    assert_eq!(
+        said.unwrap().metadata.unwrap().get(),
+        r#"{"client_id":"c-1","with_files":true,"x":2.50}"#
+    );
+    let said = message(r#"{"text": "a", "with_files": false, "metadata": {"b": 1, "a": 2}}"#);
+    assert_eq!(said.unwrap().metadata.unwrap().get(), r#"{"b": 1, "a": 2}"#);
+    assert_eq!(message(r#"{"text": "a"}"#).unwrap().metadata, None);
+    for bad in ["", ".hidden", "../up", "a b"] {
+        let refused = message(&format!(r#"{{"text": "a", "client_id": "{bad}"}}"#));
+        assert!(refused.unwrap_err().text.contains("client_id"), "{bad}");
+    }
+}

@@ -201,3 +201,29 @@ async fn what_is_too_large_too_deep_or_never_comes_is_told_so() {
     }
     assert!(writer.has_nothing_to_do());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_cannot_be_read_is_refused_in_the_shape_of_its_protocol() {
+    let hub = hub().await;
+    let reception = reception(&hub);
+    let text = "the body is not valid JSON: expected value at line 2 column 1";
+    for (way, wanted) in [
+        (Way::Plain, format!(r#"{{"error":"{text}","code":400}}"#)),
+        (
+            Way::Framed,
+            format!("{{\"type\":\"error\",\"error\":\"{text}\",\"code\":400}}\n"),
+        ),
+    ] {
+        let (mut peer, mut ours) = pair();
+        let ask = async {
+            peer.write_all(b"\nhello").await.unwrap();
+            answer_of(&mut peer).await
+        };
+        let serve = async {
+            hand_off(&mut ours, &reception, PEER, way).await.unwrap();
+            drop(ours);
+        };
+        let (answer, ()) = tokio::join!(ask, serve);
+        assert_eq!(answer, wanted);
+    }
+}

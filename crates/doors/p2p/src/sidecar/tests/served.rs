@@ -211,3 +211,65 @@ async fn an_agent_is_asked_for_its_card_once_a_second_at_most_and_its_last_one_i
     assert!(!sight.is_here(), "{sight:?}");
     assert_eq!(name(&sight), "Store");
 }
+
+#[tokio::test]
+async fn what_an_agent_says_of_its_failure_is_passed_on() {
+    let agent = Agent::start().await;
+    let sidecar = Sidecar::open(setting(&agent.url)).await.unwrap();
+    let caller = Caller::start().await;
+    let tell = |kind: &str| json!({"method": "POST", "path": format!("/tell/{kind}")});
+    assert_eq!(
+        caller.refused(&sidecar, &tell("trouble"), 500).await,
+        "HTTP error: 500: the moon is in the way"
+    );
+    let page = caller.refused(&sidecar, &tell("page"), 404).await;
+    let said = page.strip_prefix("HTTP error: 404: ").unwrap();
+    assert!(said.starts_with("no such no such"), "{said}");
+    assert_eq!(said.len(), 500);
+}
+
+#[tokio::test]
+async fn a_plain_answer_has_a_deadline_and_one_in_frames_has_none() {
+    let mut agent = Agent::start().await;
+    let setting = Setting {
+        deadline: Duration::from_millis(50),
+        ..setting(&agent.url)
+    };
+    let sidecar = Sidecar::open(setting).await.unwrap();
+    let caller = Caller::start().await;
+    let request = json!({"method": "POST", "path": "/tell/json"});
+    let at = sidecar.node().addresses();
+    let mut stream = caller
+        .open(sidecar.peer_id(), &at, PROTOCOL_HANDOFF_STREAM)
+        .await;
+    let asked = exchange::write(&mut stream, request.to_string().as_bytes()).await;
+    asked.unwrap();
+    assert_eq!(line(&mut stream).await["type"], "accepted");
+    agent.got.recv().await.unwrap();
+    // A plain one that never ends has its deadline meanwhile.
+    let slow = json!({"method": "POST", "path": "/tell/never"});
+    let late = caller.refused(&sidecar, &slow, 504).await;
+    assert!(
+        late.contains("within 0.05 s") && late.contains("stream"),
+        "{late}"
+    );
+    agent
+        .say
+        .send(Ok(Bytes::from_static(b"[1]")))
+        .await
+        .unwrap();
+    agent.say.close_channel();
+    let result = json!({"type": "result", "data": [1]});
+    assert_eq!(line(&mut stream).await, result);
+}
+
+#[tokio::test]
+async fn what_an_agent_has_learnt_since_is_there_for_whoever_asks_for_it() {
+    let agent = Agent::start().await;
+    let sidecar = Sidecar::open(setting(&agent.url)).await.unwrap();
+    let caller = Caller::start().await;
+    assert_eq!(caller.card(&sidecar).await, CARD);
+    *agent.card.lock() = CARD.replace("/items/{item}/buy", "/sell");
+    let request = json!({"method": "POST", "path": "/sell", "input_data": "hat"});
+    assert_eq!(caller.hand_off(&sidecar, &request).await, "{\"ok\": true}");
+}

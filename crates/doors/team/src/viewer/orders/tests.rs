@@ -33,8 +33,8 @@ async fn a_viewer_may_have_64_messages_unanswered_and_no_more_until_it_is_told()
     // Refused, all of them, since there is no such team; but the viewer has not heard so.
     bell.wait(&mut Vec::new()).await;
     assert_eq!(give(&mut orders).unwrap_err().code, "BUSY");
-    let (refusal, unanswered) = orders.refused.take().unwrap();
-    assert_eq!(refusal.code, "NOT_FOUND");
+    let (outcome, unanswered) = orders.outcomes.take().unwrap();
+    assert!(matches!(outcome, Outcome::Refused(refusal) if refusal.code == "NOT_FOUND"));
     drop(unanswered);
     give(&mut orders).unwrap();
     assert_eq!(give(&mut orders).unwrap_err().code, "BUSY");

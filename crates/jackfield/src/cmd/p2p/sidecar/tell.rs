@@ -3,7 +3,7 @@
 
 use jackfield_p2p::{
     node::ReservationState,
-    sidecar::{AgentStanding, Listing, Standing},
+    sidecar::{AgentStanding, HubStanding, Listing, Standing},
 };
 use serde_json::{Value, json};
 
@@ -14,18 +14,24 @@ use crate::output;
 pub(super) struct Teller {
     is_json: bool,
     peer: String,
-    /// The URL of the registry, if there is one.
-    registry: Option<String>,
+    places: Places,
     /// What was told before.
     told: Standing,
 }
 
+/// Where it is known besides among peers, by URL.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) registry: Option<String>,
+    pub(super) hub: Option<String>,
+}
+
 impl Teller {
-    pub(super) fn new(is_json: bool, peer: String, registry: Option<String>) -> Self {
+    pub(super) fn new(is_json: bool, peer: String, places: Places) -> Self {
         Self {
             is_json,
             peer,
-            registry,
+            places,
             told: Standing::default(),
         }
     }
@@ -54,6 +60,9 @@ impl Teller {
         if now.listing != self.told.listing {
             self.listing(&now.listing);
         }
+        if now.hub != self.told.hub {
+            self.hub(&now.hub);
+        }
         self.told = now;
     }
 
@@ -79,10 +88,21 @@ impl Teller {
     fn agent(&self, agent: &AgentStanding) {
         match agent {
             AgentStanding::Unseen => {}
-            AgentStanding::Here { name, skills } => self.say(
-                &json!({"event": "agent", "state": "here", "name": name, "skills": skills}),
-                &format!("the agent {name} is there: {}", skills.join(", ")),
-            ),
+            AgentStanding::Here {
+                name,
+                skills,
+                remarks,
+            } => {
+                self.say(
+                    &json!({"event": "agent", "state": "here", "name": name, "skills": skills, "remarks": remarks}),
+                    &format!("the agent {name} is there: {}", skills.join(", ")),
+                );
+                if !self.is_json {
+                    for remark in remarks {
+                        output::chat(&output::clean_lines(&format!("in its card, {remark}")));
+                    }
+                }
+            }
             AgentStanding::Gone(why) => self.say(
                 &json!({"event": "agent", "state": "gone", "reason": **why}),
                 &format!(
@@ -99,6 +119,18 @@ impl Teller {
                 &json!({"event": "relay", "state": "held", "relay": relay}),
                 &format!("reached through the relay {relay}"),
             ),
+            ReservationState::NoRelay => self.say(
+                &json!({"event": "relay", "state": "no_relay", "relay": relay}),
+                &format!(
+                    "connected with {relay}; it is no relay, so that peers that cannot dial you do not reach you through it\na hub is a relay with p2p.relay = true"
+                ),
+            ),
+            ReservationState::Unreached(why) => self.say(
+                &json!({"event": "relay", "state": "unreached", "relay": relay, "reason": **why}),
+                &format!(
+                    "no way to the relay: {why}\nit is tried again and again; a hub says its addresses at URL/peers"
+                ),
+            ),
             ReservationState::Lost(why) => self.say(
                 &json!({"event": "relay", "state": "lost", "relay": relay, "reason": **why}),
                 &format!(
@@ -109,7 +141,9 @@ impl Teller {
     }
 
     fn listing(&self, listing: &Listing) {
-        let Some(url) = &self.registry else { return };
+        let Some(url) = &self.places.registry else {
+            return;
+        };
         match listing {
             Listing::None => {}
             Listing::Listed => self.say(
@@ -131,6 +165,33 @@ impl Teller {
                     &format!("not listed in the registry at {url}: {why}\n{next}"),
                 );
             }
+        }
+    }
+
+    fn hub(&self, hub: &HubStanding) {
+        let Some(url) = &self.places.hub else { return };
+        let failed = |why: &str| {
+            self.say(
+                &json!({"event": "hub", "state": "failed", "url": url, "reason": why}),
+                &format!("not connected with the hub at {url}: {why}\nit is tried again and again"),
+            );
+        };
+        match hub {
+            HubStanding::None => {}
+            HubStanding::Callable(agent) => self.say(
+                &json!({"event": "hub", "state": "callable", "url": url, "agent": **agent}),
+                &format!("callable as {agent} at the hub {url}"),
+            ),
+            HubStanding::Connected => self.say(
+                &json!({"event": "hub", "state": "connected", "url": url}),
+                &format!(
+                    "connected with the hub at {url}, which has not taken it for an agent\nits operator must add {} to p2p.allowed; its card must have a skill",
+                    self.peer
+                ),
+            ),
+            // Whoever keeps the registry there says the same.
+            HubStanding::Unanswered(_) if self.places.registry.as_ref() == Some(url) => {}
+            HubStanding::Unanswered(why) | HubStanding::Unreached(why) => failed(why),
         }
     }
 

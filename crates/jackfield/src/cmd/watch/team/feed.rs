@@ -26,6 +26,10 @@ pub(super) enum Told {
     Envelope { envelope: Value, is_past: bool },
     /// Something that nobody has any more.
     Gap(Value),
+    /// What follows happened before we came.
+    Earlier,
+    /// And what follows did not.
+    Now,
     /// The hub is gone and looked for.
     Lost,
     /// It is back.
@@ -44,6 +48,19 @@ pub(super) struct Feed {
     gate: Gate,
     /// The run and its last event when the last snapshot was made.
     snapshot: Option<(String, u64)>,
+    replay: Replay,
+    /// What was read and not told yet.
+    ready: VecDeque<Told>,
+}
+
+/// How far the events are told that were there before us. What is caught up with after a cut is no such thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replay {
+    /// None of them was told.
+    Ahead,
+    /// Some were.
+    Going,
+    Over,
 }
 
 impl Feed {
@@ -58,12 +75,17 @@ impl Feed {
             backoff: Backoff::new(WAITS.0, WAITS.1),
             gate: Gate::default(),
             snapshot: None,
+            replay: Replay::Ahead,
+            ready: VecDeque::new(),
         })
     }
 
     /// What comes next. Only what does not pass by itself is an error.
     pub(super) async fn next(&mut self) -> Result<Told, Stop> {
         loop {
+            if let Some(told) = self.ready.pop_front() {
+                return Ok(told);
+            }
             let Some(stream) = &mut self.stream else {
                 tokio::time::sleep(self.backoff.next_wait()).await;
                 let last = self.last.as_deref();
@@ -88,6 +110,7 @@ impl Feed {
                 Ok(event) => event,
                 Err(error) if is_passing(&error) => {
                     self.stream = None;
+                    self.replay = Replay::Over;
                     return Ok(Told::Lost);
                 }
                 Err(error) => return Err(Stop::from_hub(&error, About::Team)),
@@ -105,9 +128,7 @@ impl Feed {
                 }
                 "gap" => return Ok(Told::Gap(event.data)),
                 "envelope" if self.gate.lets(&event.data) => {
-                    let is_past = self.is_past(&event.data);
-                    let envelope = event.data;
-                    return Ok(Told::Envelope { envelope, is_past });
+                    self.take(event.data);
                 }
                 // Seen already, or something that a newer hub may say.
                 _ => {}
@@ -115,11 +136,33 @@ impl Feed {
         }
     }
 
-    fn is_past(&self, envelope: &Value) -> bool {
-        let run = text(envelope, "team_run_id");
-        let sequence = envelope["sequence"].as_u64();
-        let snapshot = self.snapshot.as_ref();
-        snapshot.is_some_and(|(id, last)| id == run && sequence.is_some_and(|it| it <= *last))
+    /// Takes an envelope in, with a mark where the past begins and where it ends.
+    fn take(&mut self, envelope: Value) {
+        let run = text(&envelope, "team_run_id");
+        let sequence = envelope["sequence"].as_u64().unwrap_or(u64::MAX);
+        let same = self.snapshot.as_ref().filter(|(id, _)| id == run);
+        let (is_past, is_last) = match same {
+            Some((_, last)) => (sequence <= *last, sequence == *last),
+            None => (false, false),
+        };
+        match self.replay {
+            Replay::Ahead if is_past => {
+                self.replay = Replay::Going;
+                self.ready.push_back(Told::Earlier);
+            }
+            // The last of them may be one that is not for us.
+            Replay::Going if !is_past => self.end_replay(),
+            Replay::Ahead | Replay::Going | Replay::Over => {}
+        }
+        self.ready.push_back(Told::Envelope { envelope, is_past });
+        if is_last && self.replay == Replay::Going {
+            self.end_replay();
+        }
+    }
+
+    fn end_replay(&mut self) {
+        self.replay = Replay::Over;
+        self.ready.push_back(Told::Now);
     }
 }
 

@@ -1,12 +1,12 @@
 //! A team in lines: who, and what. Text comes in whole lines, a tool in one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
 use super::{
     feed::Told,
-    story::{self, Deed, Kind, News, Step, What},
+    story::{self, Ask, Deed, Kind, News, Step, What},
     words::{self, Tone},
 };
 use crate::output::{Style, clean, items, text};
@@ -27,8 +27,12 @@ pub(super) struct Lines {
     width: usize,
     status: String,
     members: HashMap<String, Member>,
-    /// The approvals that were shown and wait for an answer.
-    asked: HashSet<(String, String)>,
+    /// What was asked and waits for an answer, by place and id: the lines that say so.
+    asked: BTreeMap<(String, String), [String; 2]>,
+    /// Whether what is told happened before we came.
+    is_earlier: bool,
+    /// Whether that was said, which it is with the first line of it.
+    is_marked: bool,
     /// Name and status of the tasks, by team and id.
     tasks: HashMap<(String, String), (String, String)>,
     lines: Vec<String>,
@@ -58,7 +62,9 @@ impl Lines {
             width: 8,
             status: String::new(),
             members: HashMap::new(),
-            asked: HashSet::new(),
+            asked: BTreeMap::new(),
+            is_earlier: false,
+            is_marked: false,
             tasks: HashMap::new(),
             lines: Vec::new(),
         }
@@ -72,9 +78,12 @@ impl Lines {
                 if let Some(news) = story::read(envelope)
                     && !(*is_past && news.is_standing())
                 {
-                    self.news(&news);
+                    self.news(&news, *is_past);
+                    self.mark_earlier();
                 }
             }
+            Told::Earlier => self.is_earlier = true,
+            Told::Now => self.now(),
             Told::Gap(gap) => {
                 self.flush_all();
                 let (from, to) = (&gap["from_sequence"], &gap["to_sequence"]);
@@ -96,18 +105,42 @@ impl Lines {
     fn snapshot(&mut self, snapshot: &Value) {
         self.team_status("", text(&snapshot["team"], "status"), "");
         self.board("", items(snapshot, "tasks"));
-        for approval in items(snapshot, "approvals") {
+        let open = items(snapshot, "approvals");
+        self.asked.retain(|(place, id), _| {
+            let mut open = open.iter();
+            open.any(|it| text(it, "route_key") == place && text(it, "invocation_id") == id)
+        });
+        for approval in open {
             let (id, tool) = (text(approval, "invocation_id"), text(approval, "tool_name"));
-            self.asks(
-                text(approval, "route_key"),
-                id,
-                tool,
-                &approval["arguments"],
-            );
+            self.asks(text(approval, "route_key"), id, tool, Ask::of(approval));
         }
     }
 
-    fn news(&mut self, news: &News<'_>) {
+    /// All that was is told: what comes is new. What waits for an answer would be far above by now.
+    fn now(&mut self) {
+        self.flush_all();
+        self.mark_earlier();
+        self.is_earlier = false;
+        if !std::mem::take(&mut self.is_marked) {
+            return;
+        }
+        self.lines.push(self.style.dim("— now —"));
+        for ((place, _), lines) in self.asked.clone() {
+            for line in lines {
+                self.line(&place, Tone::Loud, &line);
+            }
+        }
+    }
+
+    /// Says above the first line of what was that it was.
+    fn mark_earlier(&mut self) {
+        if self.is_earlier && !self.is_marked && !self.lines.is_empty() {
+            self.lines.insert(0, self.style.dim("— earlier —"));
+            self.is_marked = true;
+        }
+    }
+
+    fn news(&mut self, news: &News<'_>, is_past: bool) {
         let place = news.place();
         match &news.what {
             What::Team { status, error } => self.team_status(&place, status, error),
@@ -118,7 +151,7 @@ impl Lines {
                 by,
                 gave,
             } => self.task(&place, id, status, by, gave),
-            What::Member { deed, .. } => self.deed(&place, deed),
+            What::Member { deed, .. } => self.deed(&place, deed, is_past),
         }
     }
 
@@ -172,13 +205,13 @@ impl Lines {
         self.line(place, Tone::Plain, &line);
     }
 
-    fn deed(&mut self, place: &str, deed: &Deed<'_>) {
+    fn deed(&mut self, place: &str, deed: &Deed<'_>, is_past: bool) {
         match deed {
             Deed::Begins { id, kind, .. } => self.begin(place, id, *kind),
             Deed::Says { id, kind, delta } => self.say(place, id, *kind, delta),
             Deed::Ends { id, .. } => self.end(place, id),
             Deed::Answers(content) => self.answer(place, content),
-            Deed::Tool { id, tool, step } => self.tool(place, id, tool, step),
+            Deed::Tool { id, tool, step } => self.tool(place, id, tool, step, is_past),
             Deed::Status { status, .. } => {
                 if *status == "idle" {
                     self.flush(place);
@@ -262,13 +295,16 @@ impl Lines {
         }
     }
 
-    fn tool(&mut self, place: &str, id: &str, tool: &str, step: &Step<'_>) {
+    fn tool(&mut self, place: &str, id: &str, tool: &str, step: &Step<'_>, is_past: bool) {
         let tool_name = clean(tool);
-        if !matches!(step, Step::Asks(_) | Step::Logs(_)) {
+        // What was asked before and still waits stands in the snapshot, whatever became of it earlier.
+        if !is_past && !matches!(step, Step::Asks(_) | Step::Logs(_)) {
             self.asked.remove(&(place.to_owned(), id.to_owned()));
         }
         match step {
-            Step::Asks(arguments) => self.asks(place, id, tool, arguments),
+            Step::Asks(ask) if !is_past => self.asks(place, id, tool, *ask),
+            Step::Asks(_) if self.is_asked(place, id) => {}
+            Step::Asks(ask) => self.line(place, Tone::Quiet, &words::asked(tool, *ask)),
             Step::Approved | Step::Runs(_) => {}
             Step::Denied(why) => {
                 let line = format!("▸ {tool_name} ✗ denied: {}", clean(why));
@@ -283,15 +319,28 @@ impl Lines {
         }
     }
 
-    fn asks(&mut self, place: &str, id: &str, tool: &str, arguments: &Value) {
-        if !self.asked.insert((place.to_owned(), id.to_owned())) {
+    fn is_asked(&self, place: &str, id: &str) -> bool {
+        let key = (place.to_owned(), id.to_owned());
+        self.asked.contains_key(&key)
+    }
+
+    fn asks(&mut self, place: &str, id: &str, tool: &str, ask: Ask<'_>) {
+        if self.is_asked(place, id) {
             return;
         }
         self.flush(place);
-        let line = format!("? {} {}", clean(tool), words::short(arguments));
-        self.line(place, Tone::Loud, line.trim_end());
-        let how = words::how_to_answer(&self.team, place, id, &self.flags);
-        self.line(place, Tone::Loud, &format!("  {how} (or deny)"));
+        let how = words::how_to_answer(&self.team, place, tool, id, &self.flags);
+        let or = if words::is_question(tool) {
+            ""
+        } else {
+            " (or deny)"
+        };
+        let lines = [words::asked(tool, ask), format!("  {how}{or}")];
+        for line in &lines {
+            self.line(place, Tone::Loud, line);
+        }
+        let key = (place.to_owned(), id.to_owned());
+        self.asked.insert(key, lines);
     }
 
     fn said(&mut self, place: &str, kind: Kind, line: &str) {

@@ -93,13 +93,31 @@ pub(super) enum Kind {
 /// Where the use of a tool has come to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Step<'a> {
-    Asks(&'a Value),
+    Asks(Ask<'a>),
     Approved,
     Denied(&'a str),
     Runs(&'a Value),
     Succeeded(&'a Value),
     Failed(&'a str),
     Logs(&'a str),
+}
+
+/// What a member asks of whoever decides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ask<'a> {
+    /// In its own words; older hubs do not tell them.
+    pub(super) message: &'a str,
+    pub(super) arguments: &'a Value,
+}
+
+impl<'a> Ask<'a> {
+    /// Reads it, from an event or from a snapshot.
+    pub(super) fn of(data: &'a Value) -> Self {
+        Self {
+            message: text(data, "message"),
+            arguments: &data["arguments"],
+        }
+    }
 }
 
 impl News<'_> {
@@ -185,7 +203,7 @@ fn deed(event: &Value) -> Option<Deed<'_>> {
             error: of("error_message"),
         },
         "assistant_complete_response" => Deed::Answers(of("content")),
-        "tool_approval_requested" => tool(Step::Asks(&data["arguments"])),
+        "tool_approval_requested" => tool(Step::Asks(Ask::of(data))),
         "tool_approved" => tool(Step::Approved),
         "tool_denied" => tool(Step::Denied(either(of("reason"), of("error")))),
         "tool_execution_started" => tool(Step::Runs(&data["arguments"])),
@@ -361,9 +379,13 @@ mod tests {
     #[test]
     fn each_step_of_a_tool_is_read() {
         let data = json!({"invocation_id": "c", "tool_invocation_id": "c", "tool_name": "grep", "arguments": {"q": 1},
-                          "result": [1], "error": "no", "log_entry": "at it"});
+                          "result": [1], "error": "no", "log_entry": "at it", "message": "may I?"});
+        let ask = Ask {
+            message: "may I?",
+            arguments: &data["arguments"],
+        };
         for (event_type, step) in [
-            ("tool_approval_requested", Step::Asks(&data["arguments"])),
+            ("tool_approval_requested", Step::Asks(ask)),
             ("tool_approved", Step::Approved),
             ("tool_denied", Step::Denied("no")),
             ("tool_execution_started", Step::Runs(&data["arguments"])),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::story::Deed;
+use super::story::{Ask, Deed};
 use crate::output::{clean, text};
 
 /// How something is meant.
@@ -112,13 +112,42 @@ pub(super) fn short(value: &Value) -> String {
     }
 }
 
-/// The command that answers an approval. What members say must not become a command of its own.
-pub(super) fn how_to_answer(team: &str, key: &str, invocation: &str, flags: &str) -> String {
-    format!(
-        "jackfield team approve {team} {} --member {}{flags}",
-        word(invocation),
-        word(key)
-    )
+/// The name under which the hub shows a question for words.
+const QUESTION: &str = "ask_user";
+
+/// Whether what is asked for under this tool's name is words, and not leave.
+pub(super) fn is_question(tool: &str) -> bool {
+    tool == QUESTION
+}
+
+/// What a member asks, in a line. A question stands among the arguments too, and is told once.
+pub(super) fn asked(tool: &str, ask: Ask<'_>) -> String {
+    let (tool, message) = (clean(tool), clean(ask.message));
+    let arguments = match ask.arguments["question"].as_str() {
+        Some(question) if question == ask.message => String::new(),
+        _ => short(ask.arguments),
+    };
+    let what = format!("? {tool} {arguments}");
+    match (what.trim_end(), &*message) {
+        (what, "") => what.to_owned(),
+        (what, message) => format!("{what}: {message}"),
+    }
+}
+
+/// The command that answers a member. What members say must not become a command of its own.
+pub(super) fn how_to_answer(
+    team: &str,
+    key: &str,
+    tool: &str,
+    invocation: &str,
+    flags: &str,
+) -> String {
+    let key = word(key);
+    if is_question(tool) {
+        return format!("jackfield team say {team} --to {key} \"…\"{flags}");
+    }
+    let invocation = word(invocation);
+    format!("jackfield team approve {team} {invocation} --member {key}{flags}")
 }
 
 /// A word for a shell.
@@ -141,8 +170,12 @@ mod tests {
     #[test]
     fn what_members_say_does_not_become_a_command() {
         assert_eq!(
-            how_to_answer("shop", "backend/dba", "call_1", " --hub http://h"),
+            how_to_answer("shop", "backend/dba", "rm", "call_1", " --hub http://h"),
             "jackfield team approve shop call_1 --member backend/dba --hub http://h"
+        );
+        assert_eq!(
+            how_to_answer("shop", "a b", "ask_user", "call_1", " --hub http://h"),
+            "jackfield team say shop --to 'a b' \"…\" --hub http://h"
         );
         assert_eq!(word("x; rm -rf ~"), "'x; rm -rf ~'");
         assert_eq!(word("it's"), r"'it'\''s'");
@@ -162,6 +195,19 @@ mod tests {
         );
         assert_eq!(task_id(&json!({"id": "t1"})), "t1");
         assert_eq!(task_status(&json!({})), "not_started");
+    }
+
+    #[test]
+    fn what_is_asked_is_told_with_its_words_and_once() {
+        let asks = |tool: &str, data: &Value| asked(tool, Ask::of(data));
+        let leave = json!({"message": "delete\nit?", "arguments": {"path": "x"}});
+        assert_eq!(asks("rm", &leave), r#"? rm {"path":"x"}: delete it?"#);
+        let question = json!({"message": "which?", "arguments": {"question": "which?"}});
+        assert_eq!(asks("ask_user", &question), "? ask_user: which?");
+        // A hub that does not tell the words.
+        let older = json!({"arguments": {"path": "x"}});
+        assert_eq!(asks("rm", &older), r#"? rm {"path":"x"}"#);
+        assert_eq!(asks("rm", &json!({})), "? rm");
     }
 
     #[test]

@@ -225,6 +225,44 @@ fn what_is_of_the_wrong_type_counts_as_absent() {
 }
 
 #[test]
+fn what_counts_as_absent_is_named() {
+    let card = r#"{"name":"a","capabilities":{"streaming":"yes"},"defaultInputModes":"text/plain",
+        "skills":["s",{"id":1},{"name":"good"}],"supportedInterfaces":[{"url":"/rpc"},{"name":"x"}]}"#;
+    assert_eq!(
+        ForeignCard::read(card).unwrap().dropped,
+        [
+            "capabilities.streaming must be true or false",
+            "defaultInputModes must be a list of strings",
+            "skills[0] must be an object",
+            "skills[1].id is required",
+            "supportedInterfaces[1].url is required",
+        ]
+    );
+    let good = r#"{"name":"a","capabilities":null,"skills":[],"defaultInputModes":["text/plain"]}"#;
+    assert!(ForeignCard::read(good).unwrap().dropped.is_empty());
+}
+
+#[test]
+fn a_card_wants_credentials_if_no_way_in_is_open_to_everybody() {
+    for (fields, wants) in [
+        ("", false),
+        (r#","securityRequirements":[]"#, false),
+        (r#","securitySchemes":{"b":{}}"#, false),
+        (
+            r#","securityRequirements":[{"schemes":{"b":{"list":[]}}}]"#,
+            true,
+        ),
+        (r#","security":[{"b":[]}]"#, true),
+        (r#","security":[{"b":[]},{}]"#, false),
+        (r#","securityRequirements":[{"schemes":{}}]"#, false),
+    ] {
+        let card = format!(r#"{{"name":"a"{fields}}}"#);
+        let card = ForeignCard::read(&card).unwrap();
+        assert_eq!(card.wants_credentials, wants, "{fields}");
+    }
+}
+
+#[test]
 fn what_is_no_card_is_refused_by_the_name_of_its_fault() {
     for (text, expected) in [
         (

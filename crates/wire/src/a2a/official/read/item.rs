@@ -12,6 +12,9 @@ use super::super::{
 };
 use crate::json;
 
+/// How much is shown of what should be a state and is none.
+const SHOWN: usize = 40;
+
 impl Version {
     /// Reads what a stream carries, or what answers a plain send. In 0.3 its kind tells what it is, in 1.0 and in REST of
     /// 0.3 the name of the only member; where neither does, its fields do.
@@ -24,7 +27,7 @@ impl Item {
     pub(in crate::a2a::official) fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
         let fields = Fields::of(raw)?;
         let task = |raw| Task::read(shape, raw).map(|task| Item::Task(task.into()));
-        let message = |raw| Message::read_said(shape, raw).map(|said| Item::Message(said.into()));
+        let message = |raw| Message::read_answer(shape, raw).map(|said| Item::Message(said.into()));
         let status = |raw| StatusUpdate::read(shape, raw).map(|it| Item::Status(it.into()));
         let artifact = |raw| ArtifactUpdate::read(shape, raw).map(|it| Item::Artifact(it.into()));
 
@@ -95,7 +98,7 @@ impl Status {
         const KNOWN: [&str; 4] = ["state", "message", "update", "timestamp"];
         if json::is_string(raw) {
             // The dialect of Agno Go says no more than the state.
-            return state(raw).map(Self::new);
+            return state(shape.version(), raw).map(Self::new);
         }
         let fields = Fields::of(raw)?;
         let said = |raw| Message::read_said(shape, raw);
@@ -106,7 +109,9 @@ impl Status {
         }
         let timestamp = fields.word("timestamp")?;
         Ok(Self {
-            state: fields.read("state", state)?.unwrap_or(State::Unknown),
+            state: fields
+                .read("state", |raw| state(shape.version(), raw))?
+                .unwrap_or(State::Unknown),
             message,
             // A time that nobody can read says nothing.
             timestamp: timestamp.and_then(|text| time::to_utc(&text)),
@@ -116,12 +121,16 @@ impl Status {
 }
 
 /// The state of a name or number.
-pub(super) fn state(raw: &RawValue) -> Result<State, Wrong> {
+pub(super) fn state(version: Version, raw: &RawValue) -> Result<State, Wrong> {
     let state = match json::str_of(raw) {
         Some(name) => State::from_name(&name),
         None => number(raw).and_then(State::from_number),
     };
-    state.ok_or_else(|| Wrong::here("must be the name of a state"))
+    state.ok_or_else(|| {
+        let given: String = raw.get().chars().take(SHOWN).collect();
+        let names = State::names(version);
+        Wrong::here(format!("must be one of {names}, not {given}"))
+    })
 }
 
 impl Artifact {

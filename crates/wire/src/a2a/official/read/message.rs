@@ -54,9 +54,20 @@ impl Message {
         Self::of_fields(shape, &Fields::of(raw)?, Some(Role::Agent))
     }
 
+    /// Reads what a server answers with. What it says may be nothing, but it has to say so.
+    pub(super) fn read_answer(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
+        let fields = Fields::of(raw)?;
+        let name = parts_name(shape, &fields)?;
+        if fields.raw(name)?.is_none() {
+            return Err(Wrong::at(name, REQUIRED));
+        }
+        Self::of_fields(shape, &fields, Some(Role::Agent))
+    }
+
     fn of_fields(shape: Shape, fields: &Fields<'_>, usual: Option<Role>) -> Result<Self, Wrong> {
         let id = fields.require_word("messageId")?;
-        let role = fields.read("role", role)?.or(usual);
+        let role = fields.read("role", |raw| role(shape.version(), raw))?;
+        let role = role.or(usual);
         let role = role.ok_or_else(|| Wrong::at("role", REQUIRED))?;
         let name = parts_name(shape, fields)?;
         let count = fields.read(name, |raw| {
@@ -90,10 +101,13 @@ fn parts_name(shape: Shape, fields: &Fields<'_>) -> Result<&'static str, Wrong> 
     Ok("parts")
 }
 
-fn role(raw: &RawValue) -> Result<Role, Wrong> {
+fn role(version: Version, raw: &RawValue) -> Result<Role, Wrong> {
     let role = match json::str_of(raw) {
         Some(name) => Role::from_name(&name),
         None => number(raw).and_then(Role::from_number),
     };
-    role.ok_or_else(|| Wrong::here("must be user or agent"))
+    role.ok_or_else(|| {
+        let [user, agent] = [Role::User, Role::Agent].map(|role| role.name(version));
+        Wrong::here(format!("must be {user} or {agent}"))
+    })
 }

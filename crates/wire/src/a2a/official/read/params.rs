@@ -50,7 +50,7 @@ impl Version {
         let state = match fields.raw("status")? {
             // Nothing is said.
             Some(raw) if raw.get() == "\"\"" => None,
-            _ => fields.read("status", state)?,
+            _ => fields.read("status", |raw| state(self, raw))?,
         };
         let after = fields.read("statusTimestampAfter", |raw| since(&text(raw)?))?;
         // What the conformance kit of 0.3 calls it.

@@ -109,7 +109,8 @@ async fn an_error_is_refused_whether_it_comes_as_json_or_as_an_event() {
         let text = format!("data: {WORKING}\n\nevent: error\ndata: {body}\n\n");
         let (arrived, end) = over_rest(vec![stream_head(), Step::Say(text)]).await;
         assert_eq!(arrived, ["task t working"]);
-        let Err(Trouble::Refused(fault)) = end else {
+        // It had begun: that is more than a refusal.
+        let Err(Trouble::GaveUp(fault)) = end else {
             panic!("{end:?}");
         };
         assert_eq!(fault.message, "no");

@@ -152,17 +152,16 @@ fn approval_lines(
     let style = Style::new()
         .fg(Color::Yellow)
         .add_modifier(Modifier::REVERSED);
-    let what = format!("? {} {}", approval.tool, approval.arguments);
     let how = if approval.is_answered {
         "  the hub is told".to_owned()
-    } else if is_selected {
+    } else if is_selected && !words::is_question(&approval.tool) {
         "  a approves, d denies".to_owned()
     } else {
-        let (key, invocation) = (&approval.key, &approval.invocation);
-        let how = words::how_to_answer(&state.team, key, invocation, &state.flags);
+        let (key, tool, invocation) = (&approval.key, &approval.tool, &approval.invocation);
+        let how = words::how_to_answer(&state.team, key, tool, invocation, &state.flags);
         format!("  {how}")
     };
-    let mut lines: Vec<_> = wrap(what.trim_end(), width)
+    let mut lines: Vec<_> = wrap(&approval.what, width)
         .into_iter()
         .map(|line| Line::styled(line, style))
         .collect();

@@ -226,7 +226,10 @@ impl Lane {
             return;
         };
         let (state, input, output) = match step {
-            Step::Asks(arguments) => (ToolState::Waits, words::whole(arguments), String::new()),
+            Step::Asks(ask) => {
+                let arguments = words::whole(ask.arguments);
+                (ToolState::Waits, arguments, String::new())
+            }
             Step::Runs(arguments) => (ToolState::Runs, words::whole(arguments), String::new()),
             Step::Approved | Step::Logs(_) => (ToolState::Runs, String::new(), String::new()),
             Step::Succeeded(result) => (ToolState::Succeeded, String::new(), words::whole(result)),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     super::{
         feed::Told,
-        story::{self, Deed, News, Step, What},
+        story::{self, Ask, Deed, News, Step, What},
         words,
     },
     lane::Lane,
@@ -62,7 +62,8 @@ pub(super) struct Approval {
     pub(super) key: String,
     pub(super) invocation: String,
     pub(super) tool: String,
-    pub(super) arguments: String,
+    /// What is asked, in a line.
+    pub(super) what: String,
     /// Whether the hub is being told already.
     pub(super) is_answered: bool,
 }
@@ -97,7 +98,7 @@ impl State {
                 if let Some(news) = story::read(envelope)
                     && !(*is_past && news.is_standing())
                 {
-                    self.news(&news);
+                    self.news(&news, *is_past);
                 }
             }
             Told::Gap(gap) => {
@@ -105,6 +106,8 @@ impl State {
                 self.notice = format!("the events {from} to {to} are no longer kept");
                 self.lanes.iter_mut().for_each(Lane::gap);
             }
+            // The lanes show what was and what is alike.
+            Told::Earlier | Told::Now => {}
             Told::Lost => {
                 self.is_lost = true;
                 "the hub is gone; looking for it again".clone_into(&mut self.notice);
@@ -135,14 +138,17 @@ impl State {
         // The boards of sub-teams are not in it.
         self.tasks.retain(|task| !task.team.is_empty());
         self.put("", items(snapshot, "tasks"));
-        for approval in items(snapshot, "approvals") {
+        let open = items(snapshot, "approvals");
+        let is_open = |known: &Approval| {
+            let mut open = open.iter();
+            open.any(|it| {
+                text(it, "route_key") == known.key && text(it, "invocation_id") == known.invocation
+            })
+        };
+        self.approvals.retain(is_open);
+        for approval in open {
             let (id, tool) = (text(approval, "invocation_id"), text(approval, "tool_name"));
-            self.ask(
-                text(approval, "route_key"),
-                id,
-                tool,
-                &approval["arguments"],
-            );
+            self.ask(text(approval, "route_key"), id, tool, Ask::of(approval));
         }
     }
 
@@ -157,7 +163,7 @@ impl State {
         }
     }
 
-    fn news(&mut self, news: &News<'_>) {
+    fn news(&mut self, news: &News<'_>, is_past: bool) {
         let place = news.place();
         match &news.what {
             What::Team { status, error } => {
@@ -185,7 +191,10 @@ impl State {
                 self.forget_tasks();
             }
             What::Member { deed, .. } => {
-                self.approve(&place, deed);
+                // The snapshot has what of that is still open.
+                if !is_past {
+                    self.approve(&place, deed);
+                }
                 if let Some(lane) = self.lane(&place) {
                     lane.see(deed);
                 }
@@ -226,8 +235,8 @@ impl State {
             Deed::Tool {
                 id,
                 tool,
-                step: Step::Asks(arguments),
-            } => self.ask(place, id, tool, arguments),
+                step: Step::Asks(ask),
+            } => self.ask(place, id, tool, *ask),
             Deed::Tool { id, .. } => {
                 self.approvals
                     .retain(|it| it.key != place || it.invocation != *id);
@@ -238,7 +247,7 @@ impl State {
         }
     }
 
-    fn ask(&mut self, place: &str, id: &str, tool: &str, arguments: &Value) {
+    fn ask(&mut self, place: &str, id: &str, tool: &str, ask: Ask<'_>) {
         let is_known = |it: &Approval| it.key == place && it.invocation == id;
         if self.approvals.iter().any(is_known) || self.lane(place).is_none() {
             return;
@@ -246,8 +255,8 @@ impl State {
         self.approvals.push(Approval {
             key: place.to_owned(),
             invocation: id.to_owned(),
-            tool: clean(tool),
-            arguments: words::short(arguments),
+            tool: tool.to_owned(),
+            what: words::asked(tool, ask),
             is_answered: false,
         });
     }
@@ -317,6 +326,12 @@ impl State {
             self.notice = format!("{} asks for nothing", clean(&key));
             return None;
         };
+        if approve && words::is_question(&approval.tool) {
+            let (tool, invocation) = (&approval.tool, &approval.invocation);
+            let how = words::how_to_answer(&self.team, &key, tool, invocation, &self.flags);
+            self.notice = format!("words are wanted: {how}");
+            return None;
+        }
         approval.is_answered = true;
         Some(Wish::Decide {
             invocation: approval.invocation.clone(),

@@ -232,6 +232,41 @@ fn keys_answer_what_the_selected_member_asks_for_once() {
 }
 
 #[test]
+fn a_question_for_words_is_not_approved_but_may_be_refused() {
+    let mut state = watched();
+    let asked = json!({"invocation_id": "q", "tool_name": "ask_user", "arguments": {"question": "which?"}, "message": "which?"});
+    state.lead("tool_approval_requested", asked);
+    assert_eq!(
+        state.asked("lead").next().unwrap().what,
+        "? ask_user: which?"
+    );
+    assert_eq!(state.type_in(KeyCode::Char('a')), None);
+    assert!(state.notice.contains("jackfield team say shop --to lead"));
+    let refused = state.type_in(KeyCode::Char('d'));
+    assert!(matches!(refused, Some(Wish::Decide { approve: false, .. })));
+}
+
+#[test]
+fn what_was_asked_and_decided_before_is_not_open() {
+    let mut state = watched();
+    let asked = |id: &str| json!({"invocation_id": id, "tool_name": "rm", "arguments": {}});
+    let past = |event_type: &str, data: Value| told(9, "AGENT", agent(event_type, data), true);
+    state.see(&past("tool_approval_requested", asked("old")));
+    assert_eq!(state.asked("lead").count(), 0);
+    // Nor does what was before close what the snapshot has as open.
+    let mut idle = agent("agent_status_updated", json!({"new_status": "idle"}));
+    idle["agent_name"] = json!("dba");
+    let nested = json!({"sub_team_node_name": "backend", "sub_team_event": {"event_source_type": "AGENT", "data": idle}});
+    state.see(&told(10, "SUB_TEAM", nested, true));
+    assert_eq!(state.asked("backend/dba").count(), 1);
+    // A snapshot after a cut tells what is no longer open.
+    let mut later = snapshot();
+    later["approvals"] = json!([]);
+    state.see(&Told::Snapshot(later));
+    assert!(state.approvals.is_empty());
+}
+
+#[test]
 fn keys_move_and_quit() {
     let mut state = watched();
     state.type_in(KeyCode::Up);

@@ -1,0 +1,254 @@
+//! The book of transfers: which archive an agent offered to whom, or who announced one to it. Whoever wants to signal about
+//! a transfer, or fetch it, is looked up here: it belongs to its two parties and to nobody else.
+//!
+//! It is in memory only, pure but for its lock (the time is told to it), and bounded: per agent and caller, per agent, and in
+//! all. A call that ends without an offer never comes here.
+
+mod offer;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+pub use self::offer::{BadOffer, Offer};
+use crate::{
+    failure::{Failure, Reason},
+    id::AgentId,
+    principal::{Principal, Who},
+};
+
+/// How long a transfer is known: as long as the published client keeps its archive.
+pub const KNOWN_FOR: Duration = Duration::from_secs(3600);
+/// Transfers between an agent and one caller; the oldest make room.
+const PER_CALLER: usize = 32;
+/// Transfers of one agent; the oldest make room.
+const PER_AGENT: usize = 256;
+/// Transfers in all: some megabytes. The agent with the most makes room.
+const IN_ALL: usize = 16_384;
+
+/// Which way the archive goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the agent to its caller: a `done` offered it.
+    ToCaller,
+    /// From the caller to the agent: the caller announced it.
+    ToAgent,
+}
+
+/// A transfer and its two parties.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    /// The agent.
+    pub agent: AgentId,
+    /// The caller, where it is an agent too.
+    pub peer: Option<AgentId>,
+    /// The archive.
+    pub offer: Offer,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// [`Principal::key`] of the caller.
+    caller: String,
+    until: Instant,
+}
+
+impl Transfer {
+    fn new(
+        agent: &AgentId,
+        caller: &Principal,
+        offer: Offer,
+        direction: Direction,
+        now: Instant,
+    ) -> Self {
+        let peer = match &caller.who {
+            Who::Agent(id) => Some(id.clone()),
+            Who::Person | Who::Platform | Who::Peer(_) => None,
+        };
+        Self {
+            agent: agent.clone(),
+            peer,
+            offer,
+            direction,
+            caller: caller.key(),
+            until: now + KNOWN_FOR,
+        }
+    }
+
+    /// Whether this is the caller. Nobody acts for it, not even its owner or an admin: the files are the two parties'.
+    pub fn is_of(&self, principal: &Principal) -> bool {
+        self.caller == principal.key()
+    }
+}
+
+type Known = VecDeque<Arc<Transfer>>;
+
+/// The book of transfers.
+#[derive(Debug, Default)]
+pub struct Transfers(Mutex<Book>);
+
+#[derive(Debug, Default)]
+struct Book {
+    /// By the name under which the agent was called: its own, or that of a team which it leads. Oldest first.
+    agents: HashMap<AgentId, Known>,
+    count: usize,
+}
+
+impl Transfers {
+    /// An agent offered an archive to whoever called it, by its own name or by another.
+    pub fn offered(
+        &self,
+        agent: &AgentId,
+        called: &AgentId,
+        caller: &Principal,
+        offer: Offer,
+        now: Instant,
+    ) {
+        let transfer = Transfer::new(agent, caller, offer, Direction::ToCaller, now);
+        let transfer = Arc::new(transfer);
+        let mut book = self.0.lock();
+        if agent != called {
+            book.enter(called, transfer.clone(), now);
+        }
+        book.enter(agent, transfer, now);
+    }
+
+    /// A caller announces an archive to an agent. An id that somebody else has there, or that goes the other way, is not
+    /// theirs to announce.
+    pub fn announced(
+        &self,
+        agent: &AgentId,
+        caller: &Principal,
+        offer: Offer,
+        now: Instant,
+    ) -> Result<Arc<Transfer>, Failure> {
+        let mut book = self.0.lock();
+        if let Some(known) = book.find(agent, &offer.transfer_id, now)
+            && !(known.is_of(caller) && known.direction == Direction::ToAgent)
+        {
+            return Err(not_yours());
+        }
+        let transfer = Transfer::new(agent, caller, offer, Direction::ToAgent, now);
+        let transfer = Arc::new(transfer);
+        book.enter(agent, transfer.clone(), now);
+        Ok(transfer)
+    }
+
+    /// The agent never heard of what was announced.
+    pub fn withdraw(&self, transfer: &Transfer) {
+        let mut book = self.0.lock();
+        book.remove(&transfer.agent, |known| known.as_ref() == transfer);
+    }
+
+    /// A transfer with this agent, whoever the other party is.
+    pub fn find(&self, agent: &AgentId, id: &str, now: Instant) -> Option<Arc<Transfer>> {
+        self.0.lock().find(agent, id, now)
+    }
+
+    /// A transfer of this caller with this agent. One of somebody else and one that nobody knows look the same.
+    pub fn of_caller(
+        &self,
+        caller: &Principal,
+        agent: &AgentId,
+        id: &str,
+        now: Instant,
+    ) -> Result<Arc<Transfer>, Failure> {
+        let found = self.find(agent, id, now);
+        found
+            .filter(|transfer| transfer.is_of(caller))
+            .ok_or_else(not_yours)
+    }
+
+    /// The agent is forgotten, and its transfers with it.
+    pub fn forget(&self, agent: &AgentId) {
+        let mut book = self.0.lock();
+        if let Some(known) = book.agents.remove(agent) {
+            book.count -= known.len();
+        }
+    }
+}
+
+/// The one answer to whoever is not a party, so that unknown and foreign transfers look the same.
+pub fn not_yours() -> Failure {
+    Failure::new(
+        Reason::Unauthorized,
+        "no transfer of yours has this id, or the hub no longer knows it; call the agent again",
+    )
+}
+
+impl Book {
+    fn find(&mut self, agent: &AgentId, id: &str, now: Instant) -> Option<Arc<Transfer>> {
+        self.expire(agent, now);
+        let known = self.agents.get(agent)?;
+        let is_it = |transfer: &&Arc<Transfer>| transfer.offer.transfer_id == id;
+        known.iter().find(is_it).cloned()
+    }
+
+    fn enter(&mut self, agent: &AgentId, transfer: Arc<Transfer>, now: Instant) {
+        self.expire(agent, now);
+        let id = transfer.offer.transfer_id.clone();
+        self.remove(agent, |known| known.offer.transfer_id == id);
+        let known = self.agents.get(agent);
+        let is_same = |known: &&Arc<Transfer>| known.caller == transfer.caller;
+        if known.is_some_and(|known| known.iter().filter(is_same).count() >= PER_CALLER) {
+            self.remove(agent, |known| known.caller == transfer.caller);
+        } else if known.is_some_and(|known| known.len() >= PER_AGENT) {
+            self.remove(agent, |_| true);
+        }
+        if self.count >= IN_ALL {
+            self.make_room(now);
+        }
+        let known = self.agents.entry(agent.clone()).or_default();
+        known.push_back(transfer);
+        self.count += 1;
+    }
+
+    /// Removes the oldest that is so.
+    fn remove(&mut self, agent: &AgentId, is_it: impl Fn(&Arc<Transfer>) -> bool) {
+        let Some(known) = self.agents.get_mut(agent) else {
+            return;
+        };
+        if let Some(at) = known.iter().position(is_it) {
+            known.remove(at);
+            self.count -= 1;
+        }
+        if known.is_empty() {
+            self.agents.remove(agent);
+        }
+    }
+
+    /// Forgets what is over of one agent; the oldest are in front.
+    fn expire(&mut self, agent: &AgentId, now: Instant) {
+        let Some(known) = self.agents.get_mut(agent) else {
+            return;
+        };
+        while known.front().is_some_and(|oldest| oldest.until <= now) {
+            known.pop_front();
+            self.count -= 1;
+        }
+        if known.is_empty() {
+            self.agents.remove(agent);
+        }
+    }
+
+    fn make_room(&mut self, now: Instant) {
+        self.agents.retain(|_, known| {
+            let had = known.len();
+            known.retain(|transfer| now < transfer.until);
+            self.count -= had - known.len();
+            !known.is_empty()
+        });
+        let most = self.agents.iter().max_by_key(|(_, known)| known.len());
+        if self.count >= IN_ALL
+            && let Some(agent) = most.map(|(agent, _)| agent.clone())
+        {
+            self.remove(&agent, |_| true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

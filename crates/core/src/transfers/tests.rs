@@ -1,0 +1,136 @@
+use super::*;
+use crate::id::Owner;
+
+fn agent(id: &str) -> AgentId {
+    AgentId::parse(id).unwrap()
+}
+
+fn person(name: &str) -> Principal {
+    Principal::person(Owner::parse(name).unwrap())
+}
+
+fn offer(id: &str) -> Offer {
+    Offer {
+        transfer_id: id.to_owned(),
+        zip_size: 5,
+        zip_sha256: "0".repeat(64),
+        file_count: 1,
+    }
+}
+
+fn offered(book: &Transfers, to: &Principal, id: &str, now: Instant) {
+    book.offered(&agent("amy"), &agent("amy"), to, offer(id), now);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transfer_is_its_two_parties_and_strangers_learn_nothing() {
+    let (book, amy, now) = (Transfers::default(), agent("amy"), Instant::now());
+    let (ann, bob) = (person("ann"), person("bob"));
+    offered(&book, &ann, "t", now);
+    let found = book.of_caller(&ann, &amy, "t", now).unwrap();
+    assert_eq!((&found.agent, &found.peer), (&amy, &None));
+    let foreign = book.of_caller(&bob, &amy, "t", now).unwrap_err();
+    let unknown = book.of_caller(&bob, &amy, "u", now).unwrap_err();
+    assert_eq!(foreign, unknown);
+    let elsewhere = book.of_caller(&ann, &agent("zoe"), "t", now).unwrap_err();
+    assert_eq!(foreign, elsewhere);
+    for other in [
+        Principal::admin(Owner::parse("root").unwrap()),
+        Principal::platform(),
+        ann.as_agent(agent("annes")),
+    ] {
+        assert!(book.of_caller(&other, &amy, "t", now).is_err(), "{other:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_calls_is_the_other_party_and_its_owner_is_not() {
+    let (book, amy, now) = (Transfers::default(), agent("amy"), Instant::now());
+    let zoe = person("ann").as_agent(agent("zoe"));
+    offered(&book, &zoe, "t", now);
+    let found = book.of_caller(&zoe, &amy, "t", now).unwrap();
+    assert_eq!(found.peer, Some(agent("zoe")));
+    assert!(book.of_caller(&person("ann"), &amy, "t", now).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_was_called_as_a_team_is_found_by_both_names() {
+    let (book, now) = (Transfers::default(), Instant::now());
+    let ann = person("ann");
+    book.offered(&agent("amy"), &agent("crew"), &ann, offer("t"), now);
+    for name in ["amy", "crew"] {
+        let found = book.of_caller(&ann, &agent(name), "t", now).unwrap();
+        assert_eq!(found.agent, agent("amy"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_announces_under_an_id_that_is_somebody_elses_or_goes_the_other_way() {
+    let (book, amy, now) = (Transfers::default(), agent("amy"), Instant::now());
+    let (ann, bob) = (person("ann"), person("bob"));
+    let announced = book.announced(&amy, &ann, offer("up"), now).unwrap();
+    assert_eq!(announced.direction, Direction::ToAgent);
+    assert!(
+        book.announced(&amy, &ann, offer("up"), now).is_ok(),
+        "again"
+    );
+    assert_eq!(
+        book.announced(&amy, &bob, offer("up"), now),
+        Err(not_yours())
+    );
+    offered(&book, &ann, "down", now);
+    assert!(book.announced(&amy, &ann, offer("down"), now).is_err());
+    let again = book.of_caller(&ann, &amy, "up", now).unwrap();
+    book.withdraw(&again);
+    assert!(book.of_caller(&ann, &amy, "up", now).is_err());
+    assert!(book.announced(&amy, &bob, offer("up"), now).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transfer_is_known_for_an_hour_or_until_its_agent_is_forgotten() {
+    let (book, amy, now) = (Transfers::default(), agent("amy"), Instant::now());
+    let ann = person("ann");
+    offered(&book, &ann, "t", now);
+    let almost = now + KNOWN_FOR - Duration::from_secs(1);
+    assert!(book.find(&amy, "t", almost).is_some());
+    assert!(book.find(&amy, "t", now + KNOWN_FOR).is_none());
+    offered(&book, &ann, "t", now);
+    book.forget(&amy);
+    book.forget(&amy);
+    assert!(book.find(&amy, "t", now).is_none());
+    let book = book.0.lock();
+    assert!(book.count == 0 && book.agents.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_book_is_bounded_and_a_caller_crowds_out_only_itself() {
+    let (book, amy, now) = (Transfers::default(), agent("amy"), Instant::now());
+    let (ann, bob) = (person("ann"), person("bob"));
+    offered(&book, &bob, "bobs", now);
+    for number in 0..=PER_CALLER {
+        offered(&book, &ann, &format!("t{number}"), now);
+    }
+    assert!(book.find(&amy, "t0", now).is_none(), "the oldest of ann's");
+    assert!(book.find(&amy, "t1", now).is_some());
+    assert!(book.find(&amy, "bobs", now).is_some());
+    for number in 0..PER_AGENT {
+        offered(
+            &book,
+            &person(&format!("p{number}")),
+            &number.to_string(),
+            now,
+        );
+    }
+    assert_eq!(book.0.lock().agents[&amy].len(), PER_AGENT);
+    // In all: the one with the most makes room, and the others keep theirs.
+    for number in 0..IN_ALL - 1 {
+        let one = agent(&format!("a{number}"));
+        book.offered(&one, &one, &ann, offer("t"), now);
+    }
+    assert_eq!(book.0.lock().count, IN_ALL);
+    assert!(book.find(&agent("a0"), "t", now).is_some());
+    // What is over makes room by itself.
+    let (late, later) = (agent("late"), now + KNOWN_FOR);
+    book.offered(&late, &late, &ann, offer("t"), later);
+    assert_eq!(book.0.lock().count, 1);
+}

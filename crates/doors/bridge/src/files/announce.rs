@@ -1,0 +1,137 @@
+//! `POST /v1/agents/{id}/transfers`: a caller tells an agent that it will send an archive ahead of a message.
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+use jackfield_core::{
+    failure::{Failure, Reason},
+    id::AgentId,
+    transfers::Offer,
+    units::Size,
+};
+use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, ErrorView, Id, Problem, invalid};
+use jackfield_wire::bridge::{SAFE_CLIENT_ID, is_safe_client_id};
+use serde::{Deserialize, Serialize};
+use serde_json::value::to_raw_value;
+use tokio::time::Instant;
+use utoipa::ToSchema;
+
+use super::{FilesApi, forbidden, rules::IceServer};
+use crate::signals::{self, PREPARE_UPLOAD, Word};
+
+/// An archive that the caller will send.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewTransfer {
+    /// The caller's own id of it, which nobody should be able to guess: a new UUID.
+    #[schema(
+        min_length = 1,
+        max_length = 128,
+        pattern = "^[A-Za-z0-9._:@-]{1,128}$"
+    )]
+    transfer_id: String,
+    /// The archive's size in bytes.
+    #[schema(minimum = 1, maximum = 9007199254740992u64)]
+    zip_size: u64,
+    /// Its SHA-256, in hexadecimal.
+    #[schema(pattern = "^[0-9A-Fa-f]{64}$")]
+    zip_sha256: String,
+    /// How many files are in it.
+    #[schema(maximum = 9007199254740992u64)]
+    file_count: u64,
+    /// Whose files they are, for an agent that keeps a folder for each of its callers.
+    #[schema(
+        min_length = 1,
+        max_length = 128,
+        pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"
+    )]
+    client_id: Option<String>,
+}
+
+/// The agent was told.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TransferAnnounced {
+    /// The transfer.
+    transfer_id: String,
+    /// Servers for a direct way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    ice_servers: Option<Vec<IceServer>>,
+}
+
+/// Announces an archive to an agent, which gets the signal `prepare-upload`.
+#[utoipa::path(
+    post,
+    path = "/v1/agents/{id}/transfers",
+    tag = "files",
+    params(("id" = String, Path, description = "The agent"), ActsAs),
+    request_body = NewTransfer,
+    responses(
+        (status = 201, description = "The agent was told", body = TransferAnnounced),
+        CallRefused,
+        (status = 403, description = "The id is another transfer's: unauthorized", body = ErrorView),
+    ),
+)]
+pub(crate) async fn announce(
+    State(api): State<FilesApi>,
+    Actor(principal): Actor,
+    Id(id): Id,
+    Body(body): Body<NewTransfer>,
+) -> Result<(StatusCode, Json<TransferAnnounced>), Problem> {
+    let bridge = &api.0;
+    // As everywhere, a UUID is the same in either case.
+    let agent = AgentId::parse(&id).map_err(|_| Failure::no_such_agent(&id))?;
+    let agent = bridge.hub.find(&principal, agent.as_str())?.id.clone();
+    let NewTransfer {
+        transfer_id,
+        zip_size,
+        zip_sha256,
+        file_count,
+        client_id,
+    } = body;
+    if client_id
+        .as_deref()
+        .is_some_and(|id| !is_safe_client_id(id))
+    {
+        return Err(invalid(format!("field \"client_id\" {SAFE_CLIENT_ID}")).into());
+    }
+    let offer = Offer {
+        transfer_id,
+        zip_size,
+        zip_sha256,
+        file_count,
+    };
+    let offer = offer.checked().map_err(|bad| invalid(bad.to_string()))?;
+    check_size(offer.zip_size, bridge.files.max_size)?;
+    let book = bridge.hub.transfers();
+    let announced = book.announced(&agent, &principal, offer, Instant::now());
+    let transfer = announced.map_err(forbidden)?;
+    // What was said under this id before was not said to this caller.
+    bridge.signals.forget(&agent, &transfer.offer.transfer_id);
+    let payload = serde_json::to_string(&transfer.offer).ok();
+    let payload = payload.and_then(|text| to_raw_value(&text).ok());
+    let servers = bridge.files.raw_servers();
+    let word = Word {
+        signal_type: PREPARE_UPLOAD,
+        payload: payload.as_deref(),
+        client_id: client_id.as_deref(),
+        ice_servers: servers.as_deref(),
+    };
+    if let Err(failure) = signals::tell(bridge, &transfer, &word) {
+        book.withdraw(&transfer);
+        return Err(failure.into());
+    }
+    let announced = TransferAnnounced {
+        transfer_id: transfer.offer.transfer_id.clone(),
+        ice_servers: bridge.files.servers(),
+    };
+    Ok((StatusCode::CREATED, Json(announced)))
+}
+
+/// Whether an archive of this size may go through the hub.
+pub(super) fn check_size(size: u64, max: Size) -> Result<(), Failure> {
+    if size <= max.0 as u64 {
+        return Ok(());
+    }
+    let text = format!("the archive has {size} bytes, and files.max_size of this hub is {max}");
+    Err(Failure::new(Reason::TooLarge, text))
+}

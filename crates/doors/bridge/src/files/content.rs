@@ -1,0 +1,245 @@
+//! `GET` and `PUT /v1/agents/{id}/transfers/{transfer}/content`: the archive through the hub, where the parties find no direct
+//! way. The agent is told by the signal `relay`, and comes with its ticket (`meet.rs`).
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    response::Response,
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    principal::Principal,
+    transfers::{Direction, Transfer},
+};
+use jackfield_kit::{
+    api::{Actor, ActsAs, CallRefused, ErrorView, Ids, Params, Problem, invalid, leash::Leash},
+    body::discard,
+};
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+
+use super::{
+    FilesApi,
+    announce::check_size,
+    pipe::pipe,
+    relays::{Half, Meeting},
+};
+use crate::signals::{self, RELAY, Word};
+
+/// What the agent is told.
+#[derive(Debug, Serialize)]
+struct Ticket<'a> {
+    ticket: &'a str,
+    offset: u64,
+    /// `send` or `receive`.
+    direction: &'static str,
+}
+
+/// Fetches the archive that the agent offered, through the hub. `Range: bytes=N-` goes on after a cut.
+#[utoipa::path(
+    get,
+    path = "/v1/agents/{id}/transfers/{transfer}/content",
+    tag = "files",
+    params(
+        ("id" = String, Path, description = "The agent"),
+        ("transfer" = String, Path, description = "The transfer"),
+        ("Range" = Option<String>, Header, description = "From where on, as `bytes=N-`; any other range is not looked at"),
+        ActsAs,
+    ),
+    responses(
+        (status = 200, description = "The archive", body = String, content_type = "application/zip"),
+        (status = 206, description = "The archive from there on", body = String, content_type = "application/zip"),
+        CallRefused,
+        (status = 403, description = "No transfer of yours, or none that the hub knows: unauthorized", body = ErrorView),
+        (status = 416, description = "The archive ends before that: invalid", body = ErrorView),
+    ),
+)]
+pub(crate) async fn download(
+    State(api): State<FilesApi>,
+    Actor(principal): Actor,
+    Ids(id, transfer): Ids,
+    params: Params,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let transfer = api.transfer(&principal, &id, &transfer)?;
+    check(&api, &transfer, Direction::ToCaller)?;
+    let size = transfer.offer.zip_size;
+    let range = range(&headers, &transfer);
+    let offset = range.unwrap_or(0);
+    if offset >= size {
+        let text = format!("the archive has {size} bytes; there is nothing from {offset} on");
+        return Err(Problem::from(invalid(text)).with_status(StatusCode::RANGE_NOT_SATISFIABLE));
+    }
+    if method == Method::HEAD {
+        return Ok(response(&transfer, range, Body::empty()));
+    }
+    let (inlet, outlet) = pipe(size - offset, api.0.relays.permit()?);
+    let stop = api.0.tasks.stop_token();
+    let half = Half::Send(inlet, Leash::until_stop(&principal, stop));
+    let meeting = invite(&api, &transfer, half, offset, "send")?;
+    met(&api, &principal, meeting).await?;
+    Ok(response(&transfer, range, Body::from_stream(outlet)))
+}
+
+/// Sends the archive that was announced to the agent, through the hub; from `offset` on after a cut.
+#[utoipa::path(
+    put,
+    path = "/v1/agents/{id}/transfers/{transfer}/content",
+    tag = "files",
+    params(
+        ("id" = String, Path, description = "The agent"),
+        ("transfer" = String, Path, description = "The transfer"),
+        ("offset" = Option<u64>, Query, description = "How many bytes the agent has already"),
+        ActsAs,
+    ),
+    request_body(content = String, content_type = "application/octet-stream", description = "The rest of the archive"),
+    responses(
+        (status = 204, description = "The agent took all of it"),
+        CallRefused,
+        (status = 403, description = "No transfer of yours, or none that the hub knows: unauthorized", body = ErrorView),
+    ),
+)]
+pub(crate) async fn upload(
+    State(api): State<FilesApi>,
+    Actor(principal): Actor,
+    Ids(id, transfer): Ids,
+    params: Params,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    let body = request.into_body();
+    let (inlet, meeting) = match begin_upload(&api, &principal, &id, &transfer, params) {
+        Ok(begun) => begun,
+        Err(problem) => {
+            discard(body).await;
+            return Err(problem);
+        }
+    };
+    if let Err(failure) = met(&api, &principal, meeting).await {
+        discard(body).await;
+        return Err(failure.into());
+    }
+    let leash = Leash::until_stop(&principal, api.0.tasks.stop_token());
+    match inlet.carry(body.into_data_stream(), leash).await {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(failure) if failure.reason == Reason::Cancelled => Err(Failure::agent_left().into()),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+fn begin_upload(
+    api: &FilesApi,
+    principal: &Principal,
+    id: &str,
+    transfer: &str,
+    mut params: Params,
+) -> Result<(super::pipe::Inlet, Meeting), Problem> {
+    let offset = params.one::<u64>("offset")?.unwrap_or(0);
+    params.finish()?;
+    let transfer = api.transfer(principal, id, transfer)?;
+    check(api, &transfer, Direction::ToAgent)?;
+    let size = transfer.offer.zip_size;
+    let Some(rest) = size.checked_sub(offset).filter(|rest| *rest > 0) else {
+        let text = format!("query parameter offset must be less than the archive's {size} bytes");
+        return Err(invalid(text).into());
+    };
+    let (inlet, outlet) = pipe(rest, api.0.relays.permit()?);
+    let meeting = invite(api, &transfer, Half::Receive(outlet), offset, "receive")?;
+    Ok((inlet, meeting))
+}
+
+/// Whether the archive goes this way, and may go through the hub.
+fn check(api: &FilesApi, transfer: &Transfer, direction: Direction) -> Result<(), Failure> {
+    if transfer.direction != direction {
+        let text = match transfer.direction {
+            Direction::ToCaller => "the agent sends this archive: fetch it with GET",
+            Direction::ToAgent => "you announced this archive: send it with PUT",
+        };
+        return Err(Failure::new(Reason::Conflict, text));
+    }
+    check_size(transfer.offer.zip_size, api.0.files.max_size)
+}
+
+/// Tells the agent to come.
+fn invite(
+    api: &FilesApi,
+    transfer: &Arc<Transfer>,
+    half: Half,
+    offset: u64,
+    direction: &'static str,
+) -> Result<Meeting, Failure> {
+    let (ticket, meeting) = api.0.relays.issue(half)?;
+    let ticket = Ticket {
+        ticket: &ticket,
+        offset,
+        direction,
+    };
+    let payload = serde_json::to_string(&ticket).ok();
+    let payload = payload.and_then(|text| to_raw_value(&text).ok());
+    let word = Word {
+        signal_type: RELAY,
+        payload: payload.as_deref(),
+        ..Word::default()
+    };
+    signals::tell(&api.0, transfer, &word)?;
+    Ok(meeting)
+}
+
+/// Waits for the agent.
+async fn met(api: &FilesApi, principal: &Principal, meeting: Meeting) -> Result<(), Failure> {
+    let leash = Leash::until_stop(principal, api.0.tasks.stop_token());
+    tokio::select! {
+        met = meeting.met() => met,
+        failure = leash.broken() => Err(failure),
+    }
+}
+
+/// From where on the caller wants the archive, if it says so and means this very one.
+fn range(headers: &HeaderMap, transfer: &Transfer) -> Option<u64> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    if headers.contains_key(header::IF_RANGE) && text(header::IF_RANGE) != Some(&etag(transfer)) {
+        return None;
+    }
+    let digits = text(header::RANGE)?
+        .strip_prefix("bytes=")?
+        .strip_suffix('-')?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    // More than a number holds is past the end of anything.
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+fn etag(transfer: &Transfer) -> String {
+    format!("\"{}\"", transfer.offer.zip_sha256)
+}
+
+/// The archive as a download: a stranger made it.
+fn response(transfer: &Transfer, range: Option<u64>, body: Body) -> Response {
+    let size = transfer.offer.zip_size;
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    let length = size - range.unwrap_or(0);
+    headers.insert(header::CONTENT_LENGTH, length.into());
+    for (name, value) in [
+        (header::CONTENT_TYPE, "application/zip"),
+        (header::CONTENT_DISPOSITION, "attachment"),
+        (header::ACCEPT_RANGES, "bytes"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "private, no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // Hexadecimal digits can stand in any header.
+    if let Ok(etag) = HeaderValue::try_from(etag(transfer)) {
+        headers.insert(header::ETAG, etag);
+    }
+    if let Some(from) = range {
+        let value = HeaderValue::try_from(format!("bytes {from}-{}/{size}", size - 1));
+        headers.extend(value.ok().map(|value| (header::CONTENT_RANGE, value)));
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    }
+    response
+}

@@ -1,0 +1,83 @@
+//! `PUT` and `GET /v1/transfers/{ticket}`: the agent's end of an archive that goes through the hub. The ticket came over the
+//! agent's own line, and is all the right that is needed.
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    response::{IntoResponse as _, Response},
+};
+use http::{HeaderValue, Method, StatusCode, Uri, header};
+use jackfield_kit::{
+    api::{CallRefused, Id, Params, Problem, wrong_method},
+    body::discard,
+};
+
+use super::FilesApi;
+
+/// Sends the archive to whoever waits for it. Needs no token: the ticket is the right.
+#[utoipa::path(
+    put,
+    path = "/v1/transfers/{ticket}",
+    tag = "files",
+    security(()),
+    params(("ticket" = String, Path, description = "The ticket of the signal `relay`")),
+    request_body(content = String, content_type = "application/octet-stream", description = "The archive, from the offset of the signal on"),
+    responses((status = 204, description = "All of it arrived"), CallRefused),
+)]
+pub(crate) async fn send(
+    State(api): State<FilesApi>,
+    Id(ticket): Id,
+    params: Params,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    params.finish()?;
+    let body = request.into_body();
+    match api.0.relays.take_inlet(&ticket) {
+        Ok((inlet, leash)) => {
+            inlet.carry(body.into_data_stream(), leash).await?;
+            Ok(StatusCode::NO_CONTENT)
+        }
+        Err(failure) => {
+            discard(body).await;
+            Err(failure.into())
+        }
+    }
+}
+
+/// Receives the archive from whoever sends it. Needs no token: the ticket is the right.
+#[utoipa::path(
+    get,
+    path = "/v1/transfers/{ticket}",
+    tag = "files",
+    security(()),
+    params(("ticket" = String, Path, description = "The ticket of the signal `relay`")),
+    responses(
+        (status = 200, description = "The archive, from the offset of the signal on", body = String, content_type = "application/zip"),
+        CallRefused,
+    ),
+)]
+pub(crate) async fn receive(
+    State(api): State<FilesApi>,
+    Id(ticket): Id,
+    params: Params,
+    method: Method,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    // A look would use the ticket up.
+    if method == Method::HEAD {
+        return Ok(wrong_method(method, uri).await.into_response());
+    }
+    let outlet = api.0.relays.take_outlet(&ticket)?;
+    let len = outlet.len();
+    let mut response = Response::new(Body::from_stream(outlet));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, len.into());
+    for (name, value) in [
+        (header::CONTENT_TYPE, "application/zip"),
+        (header::CACHE_CONTROL, "private, no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}

@@ -1,0 +1,158 @@
+//! Two bodies tied together: what one party sends goes to the other, a few pieces at a time. Nothing is stored, and how
+//! large the archive is makes no difference. The receiver's body ends cleanly after the last byte and not before: whatever else happens to
+//! the sender is an error there.
+
+use std::{
+    fmt::Display,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use jackfield_core::failure::{Failure, Reason};
+use jackfield_kit::api::{invalid, leash::Leash};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc, oneshot},
+    time::timeout,
+};
+
+/// How many pieces are on their way: each is as large as a read from a socket.
+pub(crate) const PIECES: usize = 4;
+/// How long a party may neither send nor take anything.
+pub(crate) const IDLE: Duration = Duration::from_secs(30);
+
+/// Where the sender's body goes in.
+#[derive(Debug)]
+pub(crate) struct Inlet {
+    pieces: mpsc::Sender<Bytes>,
+    /// How much the archive still has.
+    left: u64,
+    /// Resolves when all of it was taken; an error if the receiver left before.
+    taken: oneshot::Receiver<()>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// What the receiver's body is made of.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    pieces: mpsc::Receiver<Bytes>,
+    left: u64,
+    taken: Option<oneshot::Sender<()>>,
+}
+
+/// Two ends for this many bytes; the permit is held as long as they come in.
+pub(crate) fn pipe(len: u64, permit: OwnedSemaphorePermit) -> (Inlet, Outlet) {
+    let (sender, receiver) = mpsc::channel(PIECES);
+    let (took, taken) = oneshot::channel();
+    let inlet = Inlet {
+        pieces: sender,
+        left: len,
+        taken,
+        _permit: permit,
+    };
+    let outlet = Outlet {
+        pieces: receiver,
+        left: len,
+        taken: Some(took),
+    };
+    (inlet, outlet)
+}
+
+impl Inlet {
+    /// Carries a body over to the last byte of the archive, no more and no less, as long as the leash holds.
+    pub(crate) async fn carry<E: Display>(
+        mut self,
+        body: impl Stream<Item = Result<Bytes, E>>,
+        leash: Leash,
+    ) -> Result<(), Failure> {
+        let carrying = async {
+            tokio::pin!(body);
+            loop {
+                let next = tokio::select! {
+                    next = timeout(IDLE, body.next()) => next.map_err(|_| idle("came"))?,
+                    // Whoever has all of it may leave; then only the end of the body is waited for.
+                    () = self.pieces.closed(), if self.left > 0 => return Err(left()),
+                };
+                match next {
+                    Some(Ok(piece)) => self.pass(piece).await?,
+                    Some(Err(error)) => {
+                        return Err(invalid(format!("the body broke off: {error}")));
+                    }
+                    None => return self.end().await,
+                }
+            }
+        };
+        tokio::select! {
+            carried = carrying => carried,
+            failure = leash.broken() => Err(failure),
+        }
+    }
+
+    async fn pass(&mut self, piece: Bytes) -> Result<(), Failure> {
+        let Some(left) = self.left.checked_sub(piece.len() as u64) else {
+            let text = "the body has more bytes than the offer said; it was cut there";
+            return Err(Failure::new(Reason::TooLarge, text));
+        };
+        self.left = left;
+        match timeout(IDLE, self.pieces.send(piece)).await {
+            Ok(sent) => sent.map_err(|_| self::left()),
+            Err(_) => Err(idle("was taken")),
+        }
+    }
+
+    async fn end(self) -> Result<(), Failure> {
+        if self.left > 0 {
+            let text = format!("the body ended {} bytes before its time", self.left);
+            return Err(invalid(text));
+        }
+        match timeout(IDLE, self.taken).await {
+            Ok(taken) => taken.map_err(|_| left()),
+            Err(_) => Err(idle("was taken")),
+        }
+    }
+}
+
+impl Outlet {
+    /// How many bytes it has.
+    pub(crate) fn len(&self) -> u64 {
+        self.left
+    }
+}
+
+impl Stream for Outlet {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.left == 0 || self.taken.is_none() {
+            return Poll::Ready(None);
+        }
+        let Some(piece) = ready!(self.pieces.poll_recv(cx)) else {
+            self.taken = None;
+            return Poll::Ready(Some(Err(io::Error::other("the sender was cut off"))));
+        };
+        self.left = self.left.saturating_sub(piece.len() as u64);
+        if self.left == 0
+            && let Some(taken) = self.taken.take()
+        {
+            // The sender may be gone, and nobody wants to know.
+            taken.send(()).ok();
+        }
+        Poll::Ready(Some(Ok(piece)))
+    }
+}
+
+fn idle(what: &str) -> Failure {
+    let text = format!("nothing of the archive {what} for {} s", IDLE.as_secs());
+    Failure::new(Reason::Timeout, text)
+}
+
+/// The receiver is gone.
+fn left() -> Failure {
+    Failure::new(Reason::Cancelled, "the other party has left")
+}
+
+#[cfg(test)]
+mod tests;

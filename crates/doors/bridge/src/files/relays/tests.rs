@@ -1,0 +1,58 @@
+use jackfield_core::principal::Principal;
+use tokio::time::Instant;
+
+use super::{super::pipe::pipe, *};
+
+fn sends(relays: &Arc<Relays>) -> (String, Meeting, Outlet) {
+    let (inlet, outlet) = pipe(5, relays.permit().unwrap());
+    let half = Half::Send(inlet, Leash::of(&Principal::local()));
+    let (ticket, meeting) = relays.issue(half).unwrap();
+    (ticket, meeting, outlet)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ticket_works_once_and_for_its_own_direction() {
+    let relays = Arc::new(Relays::new(2));
+    let (ticket, meeting, _outlet) = sends(&relays);
+    assert_eq!(ticket.len(), 64);
+    let wrong = relays.take_outlet(&ticket).unwrap_err();
+    assert!(relays.take_inlet(&ticket).is_ok(), "still good");
+    meeting.met().await.unwrap();
+    let twice = relays.take_inlet(&ticket).unwrap_err();
+    let unknown = relays.take_inlet("0").unwrap_err();
+    assert!(wrong == twice && twice == unknown, "they look the same");
+    let (other, ..) = sends(&relays);
+    assert_ne!(ticket, other);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ticket_that_nobody_comes_with_is_over_after_a_while() {
+    let relays = Arc::new(Relays::new(1));
+    let (ticket, meeting, outlet) = sends(&relays);
+    let start = Instant::now();
+    let late = meeting.met().await.unwrap_err();
+    assert_eq!(
+        (start.elapsed(), &late.reason),
+        (MEET_WITHIN, &Reason::Timeout)
+    );
+    assert!(late.text.contains("may not know"), "{late}");
+    assert_eq!(
+        relays.take_inlet(&ticket).unwrap_err().reason,
+        Reason::NotFound
+    );
+    drop(outlet);
+    assert!(relays.permit().is_ok(), "its place is free again");
+    assert!(relays.waiting.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_leaves_takes_its_ticket_along() {
+    let relays = Arc::new(Relays::new(1));
+    let (ticket, meeting, _outlet) = sends(&relays);
+    let busy = relays.permit().unwrap_err();
+    assert_eq!(busy.reason, Reason::Busy);
+    assert!(busy.text.contains("files.max_relayed"), "{busy}");
+    drop(meeting);
+    assert!(relays.take_inlet(&ticket).is_err());
+    assert!(relays.permit().is_ok());
+}

@@ -1,0 +1,139 @@
+//! Who may signal whom about a transfer: its two parties each other, and nobody else. What the hub does not know (it was
+//! restarted, or an agent offered what cannot be meant) only the platform may signal about, as it always could; the agent
+//! judges it.
+
+use jackfield_core::{
+    failure::{Failure, Reason},
+    id::AgentId,
+    principal::Principal,
+    transfers::not_yours,
+};
+use jackfield_wire::bridge::{
+    downlink::{self, HTTP_CALLER, RtcRelay},
+    uplink::RtcSignal,
+};
+use tokio::time::Instant;
+
+use crate::{
+    bridge::Bridge,
+    signals::{self, PREPARE_UPLOAD, announced_offer, check_type},
+};
+
+/// Why a signal was not passed on, and which of its fields is to blame.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) failure: Failure,
+    pub(crate) field: &'static str,
+}
+
+impl Refused {
+    fn by(field: &'static str) -> impl FnOnce(Failure) -> Self {
+        move |failure| Self { failure, field }
+    }
+}
+
+/// Passes on what an agent says about a transfer. The sender is stamped, never believed.
+pub(crate) fn pass_on(
+    bridge: &Bridge,
+    principal: &Principal,
+    from: &AgentId,
+    signal: &RtcSignal<'_>,
+) -> Result<(), Refused> {
+    if let Err(why) = check_type(&signal.signal_type, true) {
+        let failure = Failure::new(Reason::Invalid, why);
+        return Err(Refused::by("signal_type")(failure));
+    }
+    if signal.target_agent_id == HTTP_CALLER {
+        // Whose it is, is judged when it is fetched.
+        let is_in = bridge.signals.push(from, signal, Instant::now());
+        let full = || Failure::new(Reason::Busy, "too many signals wait to be fetched");
+        let pushed = is_in.then_some(()).ok_or_else(full);
+        return pushed.map_err(Refused::by("target_agent_id"));
+    }
+    // As everywhere, a UUID is the same in either case.
+    let to = AgentId::parse(&signal.target_agent_id);
+    let to = to.map_err(|_| Failure::no_such_agent(&signal.target_agent_id));
+    let to = to.map_err(Refused::by("target_agent_id"))?;
+    if signal.signal_type == PREPARE_UPLOAD {
+        return announce(bridge, principal, from, &to, signal);
+    }
+    let to = other_party(bridge, principal, from, to, &signal.transfer_id);
+    let to = to.map_err(Refused::by("transfer_id"))?;
+    post(bridge, from, &to, signal)
+}
+
+/// The agent that is meant, if it and the sender are the two parties of a transfer.
+fn other_party(
+    bridge: &Bridge,
+    principal: &Principal,
+    from: &AgentId,
+    to: AgentId,
+    transfer: &str,
+) -> Result<AgentId, Failure> {
+    let (book, now) = (bridge.hub.transfers(), Instant::now());
+    let served = book.find(from, transfer, now);
+    if served.is_some_and(|it| it.agent == *from && it.peer.as_ref() == Some(&to)) {
+        return Ok(to);
+    }
+    let made = book.of_caller(principal, &to, transfer, now)?;
+    Ok(made.agent.clone())
+}
+
+/// An agent will send an archive to another one, which it may call.
+fn announce(
+    bridge: &Bridge,
+    principal: &Principal,
+    from: &AgentId,
+    to: &AgentId,
+    signal: &RtcSignal<'_>,
+) -> Result<(), Refused> {
+    let called = bridge.hub.find(principal, to.as_str());
+    called.map_err(Refused::by("target_agent_id"))?;
+    let Some(offer) = announced_offer(&signal.transfer_id, signal.payload) else {
+        let text = "field \"payload\" must be the text of an offer of this transfer";
+        return Err(Refused::by("payload")(Failure::new(Reason::Invalid, text)));
+    };
+    let book = bridge.hub.transfers();
+    let announced = book.announced(to, principal, offer, Instant::now());
+    let transfer = announced.map_err(Refused::by("transfer_id"))?;
+    let posted = post(bridge, from, to, signal);
+    if posted.is_err() {
+        book.withdraw(&transfer);
+    }
+    posted
+}
+
+fn post(
+    bridge: &Bridge,
+    from: &AgentId,
+    to: &AgentId,
+    signal: &RtcSignal<'_>,
+) -> Result<(), Refused> {
+    let frame = downlink::rtc_signal_relay(&RtcRelay {
+        transfer_id: signal.transfer_id.clone(),
+        from_agent_id: from.as_str().into(),
+        signal_type: signal.signal_type.clone(),
+        payload: signal.payload,
+        client_id: None,
+        ice_servers: None,
+        extra: signal.extra.clone(),
+    });
+    signals::post(bridge, to, frame).map_err(Refused::by("target_agent_id"))
+}
+
+/// Whom the platform signals when it names this agent and transfer: one that is its own, or that the hub does not know.
+pub(crate) fn for_platform(
+    bridge: &Bridge,
+    agent: AgentId,
+    transfer: &str,
+) -> Result<AgentId, Failure> {
+    match bridge
+        .hub
+        .transfers()
+        .find(&agent, transfer, Instant::now())
+    {
+        Some(known) if known.is_of(&bridge.platform) => Ok(known.agent.clone()),
+        Some(_) => Err(not_yours()),
+        None => Ok(agent),
+    }
+}

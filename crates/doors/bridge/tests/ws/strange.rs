@@ -1,0 +1,140 @@
+//! What an agent is told whose frames are none, and what its callers hear of it.
+
+use futures_util::SinkExt as _;
+use jackfield_core::{event::End, id::Owner, principal::Scopes};
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::harness::*;
+
+const BINARY: &str = "binary frame; send JSON as a text frame";
+
+async fn send_binary(agent: &mut Agent, frame: &Value) {
+    let bytes = frame.to_string().into_bytes();
+    agent.0.send(Message::binary(bytes)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_binary_frame_is_answered_before_and_after_register() {
+    let door = Door::open().await;
+    let mut agent = door.connect("a").await;
+    send_binary(&mut agent, &register("a", &json!(2))).await;
+    assert_eq!(
+        agent.frame().await,
+        json!({"type": "registered", "status": "error", "error": BINARY})
+    );
+    assert_eq!(agent.closed().await.0, 1008);
+    let mut agent = door.agent("a").await;
+    send_binary(&mut agent, &json!({"type": "heartbeat"})).await;
+    assert_eq!(
+        agent.frame().await,
+        json!({"type": "error", "code": "invalid_message", "message": BINARY})
+    );
+    assert!(agent.sync().await.is_empty(), "it is connected still");
+}
+
+#[tokio::test]
+async fn a_frame_of_an_unknown_type_is_answered_with_the_known_ones() {
+    let door = Door::open().await;
+    let mut agent = door.agent("a").await;
+    agent.send(json!({"type": "chunks", "delta": "x"})).await;
+    let told = agent.frame().await;
+    assert_eq!(
+        (&told["code"], &told["frame_type"], &told["field"]),
+        (&json!("invalid_message"), &json!("chunks"), &json!("type"))
+    );
+    let text = told["message"].as_str().unwrap();
+    assert!(text.contains("register, chunk, done"), "{text}");
+    agent.send(register("a", &json!(2))).await;
+    assert_eq!(agent.frame().await["frame_type"], "register");
+    assert!(agent.sync().await.is_empty(), "it is connected still");
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_cannot_be_read_fails_and_names_frame_and_field() {
+    let door = Door::open().await;
+    let mut agent = door.connect("a").await;
+    let mut frame = register("a", &json!(2));
+    frame["extensions"] = json!(["artifacts", "input"]);
+    agent.send(frame).await;
+    agent.frame().await;
+    for (frame, told, is_end) in [
+        (
+            json!({"type": "done", "result": {"a": 1}}),
+            r#"done: field "result" must be a string"#,
+            true,
+        ),
+        (
+            json!({"type": "error", "message": "boom"}),
+            r#"error: field "code" is missing"#,
+            true,
+        ),
+        (
+            json!({"type": "chunk", "text": "oops"}),
+            r#"chunk: field "delta" is missing"#,
+            false,
+        ),
+        (
+            json!({"type": "ask", "ask_id": "q", "kind": "aproval", "text": "may I?"}),
+            r#"ask: field "kind" must be "input" or "approval""#,
+            false,
+        ),
+        (
+            json!({"type": "artifact", "artifact_id": "f", "parts": [{"text": "x"}, {"type": "text", "value": "y"}]}),
+            r#"artifact: field "parts[1]" must be {"text": TEXT}"#,
+            false,
+        ),
+    ] {
+        let mut replies = door.call("a", "r-1", "go");
+        assert_eq!(agent.frame().await["type"], "message");
+        let mut frame = frame;
+        frame["request_id"] = json!("r-1");
+        agent.send(frame.clone()).await;
+        let End::Failed(failure) = end_of(&mut replies).await else {
+            panic!("{frame} did not fail the call")
+        };
+        assert!(failure.text.contains(told), "{frame}: {}", failure.text);
+        if !is_end {
+            assert_eq!(agent.frame().await["type"], "cancel", "{frame}");
+        }
+        let error = agent.frame().await;
+        assert_eq!(error["frame_type"], frame["type"]);
+        assert!(error["message"].as_str().unwrap().contains(told), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_names_no_version_learns_what_to_write() {
+    let door = Door::open().await;
+    let mut agent = door.connect("a").await;
+    agent
+        .send(json!({"type": "register", "agent_id": "a"}))
+        .await;
+    let text = "register: field \"bridge_version\" is missing; write 1 or 2";
+    assert_eq!(agent.frame().await["error"], text);
+}
+
+#[tokio::test]
+async fn a_token_that_does_not_cover_the_id_is_told_what_it_covers() {
+    let door = Door::open().await;
+    for (scopes, told) in [
+        (
+            &["agent:ann-*", "call:*"][..],
+            "Authentication failed: this token may register agent:ann-* only",
+        ),
+        (
+            &["call:*"][..],
+            "Authentication failed: this token may register no agent",
+        ),
+    ] {
+        let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
+        let owner = Owner::parse("ann").unwrap();
+        let made = door.hub.tokens().create("t".into(), owner, &scopes, None);
+        let mut frame = register("bob", &json!(2));
+        frame["token"] = json!(made.await.unwrap().secret);
+        let mut agent = door.connect("bob").await;
+        agent.send(frame).await;
+        assert_eq!(agent.frame().await["error"], told);
+        assert_eq!(agent.closed().await, (1008, "Auth failed".to_owned()));
+    }
+}

@@ -1,0 +1,129 @@
+//! The editor: an agent of the bridge, and the coordinator of the team. It calls the others and passes on what they say;
+//! it prints a front page, if its owner lets it use the press.
+
+use jackfield_sdk::{Agent, Error, Event, File, HandlerError, Reply};
+use serde_json::json;
+
+use super::pace;
+
+/// Its id.
+pub(super) const ID: &str = "editor";
+
+/// The tool that it needs permission for.
+const PRESS: &str = "printing_press";
+const COPIES: u32 = 500;
+
+/// Whom the editor asks: what they are called in the answer, and their ids. The first one finds the story, the others
+/// get it.
+#[derive(Debug, Clone)]
+pub(super) struct Desk {
+    pub(super) researcher: String,
+    pub(super) factchecker: String,
+    /// Only where the program is a peer among peers; it gets the headline.
+    pub(super) translator: Option<String>,
+}
+
+/// The editor of this desk.
+pub(super) fn agent(desk: Desk) -> Agent {
+    Agent::new(ID)
+        .name("Editor")
+        .description("Scripted. Asks the others, and prints a page if you let it.")
+        .skill("edit")
+        .skill("publish")
+        .on_message(move |message, reply| {
+            let desk = desk.clone();
+            async move { edit(&desk, &message.text, &reply).await }
+        })
+}
+
+async fn edit(desk: &Desk, question: &str, reply: &Reply) -> Result<(), HandlerError> {
+    let plan = "The researcher first, then somebody who checks it, then the wire.";
+    reply.thinking(plan).await?;
+    let story = pass_on(reply, "Researcher", &desk.researcher, question).await?;
+    let checked = pass_on(reply, "Fact-checker", &desk.factchecker, &story).await?;
+    let headline = story.split(':').next().unwrap_or_default();
+    if let Some(translator) = &desk.translator {
+        pass_on(reply, "By wire", translator, headline).await?;
+    }
+    if wants_press(question) {
+        print(reply, headline, &format!("{story}\n{checked}\n")).await?;
+    }
+    Ok(())
+}
+
+/// Calls another agent and says what it says, as it comes. One that does not answer is no reason to stop.
+async fn pass_on(
+    reply: &Reply,
+    label: &str,
+    agent: &str,
+    text: &str,
+) -> Result<String, HandlerError> {
+    reply.status(format!("asking {agent}")).await?;
+    reply.text(format!("{label}: ")).await?;
+    let mut said = String::new();
+    let mut call = reply.call_agent(agent, text).await?;
+    loop {
+        match call.next().await {
+            Ok(Some(Event::Chunk(chunk))) if chunk.kind == "text" => {
+                reply.text(&chunk.text).await?;
+                said += &chunk.text;
+            }
+            Ok(Some(Event::Done(done))) if said.is_empty() => {
+                said = done.result.unwrap_or_default();
+                reply.text(&said).await?;
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            Err(error) => {
+                reply.text(missing(&error)).await?;
+                break;
+            }
+        }
+    }
+    reply.text("\n").await?;
+    Ok(said)
+}
+
+fn missing(error: &Error) -> String {
+    format!("(no answer: {error})")
+}
+
+fn wants_press(question: &str) -> bool {
+    let question = question.to_lowercase();
+    question.contains("publish") || question.contains("print")
+}
+
+/// Prints a page, if the owner lets it.
+async fn print(reply: &Reply, headline: &str, page: &str) -> Result<(), HandlerError> {
+    let order = json!({"page": headline, "copies": COPIES});
+    let decided = reply.approve(PRESS, order.clone()).await?;
+    if !decided.approved {
+        let why = decided.reason.unwrap_or_else(|| "as you wish".to_owned());
+        pace::say(reply, &format!("Not printed: {why}.\n")).await?;
+        return Ok(());
+    }
+    let run = "press-run";
+    reply.tool_start(PRESS, run).await?;
+    reply.tool_input(run, order.to_string()).await?;
+    tokio::time::sleep(10 * pace::WORD).await;
+    reply.tool_result(run, format!("{COPIES} copies")).await?;
+    let file = File::bytes(page).name("front-page.txt").mime("text/plain");
+    reply.attach(file).await?;
+    pace::say(
+        reply,
+        &format!("Printed: {COPIES} copies of the front page.\n"),
+    )
+    .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_says_so_gets_a_page() {
+        assert!(wants_press("Publish it!") && wants_press("print that"));
+        assert!(!wants_press("who was it?"));
+    }
+}

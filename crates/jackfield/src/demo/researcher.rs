@@ -1,0 +1,223 @@
+//! The researcher: a plain client of the Agora protocol. It thinks, looks into its archive, and quotes what it finds, word
+//! by word. It knows nothing of the hub but its address.
+
+use std::{collections::HashMap, net::SocketAddr, time::Duration};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc,
+    task::{AbortHandle, JoinSet},
+    time::sleep,
+};
+use tokio_tungstenite::{
+    connect_async,
+    tungstenite::{self, Message, protocol::frame::coding::CloseCode},
+};
+
+use super::{facts, pace};
+
+/// Its id.
+pub(super) const ID: &str = "researcher";
+
+/// How many frames may wait for the socket; what says them waits too.
+const WAITING: usize = 16;
+/// How long it stays away after a cut.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Closes after which nobody is wanted back: replaced by another, removed.
+const FINAL: [u16; 2] = [4001, 4002];
+
+/// Whether it may come back.
+#[derive(Debug, PartialEq, Eq)]
+enum Parted {
+    ForNow,
+    ForGood,
+}
+
+/// Attaches it, again and again, until it is sent away.
+pub(super) async fn run(hub: SocketAddr) {
+    loop {
+        match visit(hub).await {
+            Ok(Parted::ForGood) => return,
+            Ok(Parted::ForNow) => {}
+            Err(error) => tracing::debug!(%error, "the researcher lost its connection"),
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// One connection, to its end.
+async fn visit(hub: SocketAddr) -> Result<Parted, tungstenite::Error> {
+    let (mut socket, _) = connect_async(format!("ws://{hub}/ws")).await?;
+    let register = json!({
+        "type": "register", "id": ID, "name": "Researcher",
+        "description": "Scripted. Quotes facts about telephone switchboards.", "capabilities": ["research"],
+    });
+    socket.send(text(&register)).await?;
+    let (say, mut said) = mpsc::channel::<Value>(WAITING);
+    let mut answers = Answers::default();
+    loop {
+        tokio::select! {
+            Some(frame) = said.recv() => socket.send(text(&frame)).await?,
+            heard = socket.next() => match heard.transpose()? {
+                Some(Message::Text(frame)) => {
+                    // What is no JSON never comes from a hub.
+                    let frame = serde_json::from_str(&frame).unwrap_or_default();
+                    answers.hear(&frame, &say);
+                }
+                Some(Message::Close(Some(close))) => {
+                    let code: u16 = match close.code { CloseCode::Library(code) => code, code => code.into() };
+                    let is_final = FINAL.contains(&code);
+                    return Ok(if is_final { Parted::ForGood } else { Parted::ForNow });
+                }
+                Some(_) => {}
+                None => return Ok(Parted::ForNow),
+            },
+        }
+    }
+}
+
+fn text(frame: &Value) -> Message {
+    Message::text(frame.to_string())
+}
+
+/// The answers that are being given, by what they are called.
+#[derive(Debug, Default)]
+struct Answers {
+    given: JoinSet<()>,
+    open: HashMap<String, AbortHandle>,
+}
+
+impl Answers {
+    fn hear(&mut self, frame: &Value, say: &mpsc::Sender<Value>) {
+        self.open.retain(|_, answer| !answer.is_finished());
+        while self.given.try_join_next().is_some() {}
+        match frame["type"].as_str() {
+            Some("message") => {
+                let name = name_of(frame);
+                let answer = answer(frame.clone(), name.clone(), say.clone());
+                self.open.insert(name, self.given.spawn(answer));
+            }
+            Some("cancel") => {
+                if let Some(answer) = self.open.remove(&name_of(frame)) {
+                    answer.abort();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What an answer is called: as its stream, or as the request.
+fn name_of(frame: &Value) -> String {
+    let names = [
+        &frame["stream_id"],
+        &frame["request_id"],
+        &frame["payload"]["request_id"],
+    ];
+    let name = names.into_iter().find_map(Value::as_str);
+    name.unwrap_or("answer").to_owned()
+}
+
+/// The question in a message.
+fn question(frame: &Value) -> &str {
+    let payload = &frame["payload"];
+    let places = [&payload["body"]["question"], &payload["text"], payload];
+    let question = places.into_iter().find_map(Value::as_str);
+    question.unwrap_or_default()
+}
+
+/// Answers a message. Ends early when nobody takes the frames any more.
+async fn answer(message: Value, stream: String, say: mpsc::Sender<Value>) {
+    for (frame, pause) in script(&message, &stream) {
+        if say.send(frame).await.is_err() {
+            return;
+        }
+        sleep(pause).await;
+    }
+}
+
+/// All frames of an answer, and the pause after each.
+fn script(message: &Value, stream: &str) -> Vec<(Value, Duration)> {
+    let question = question(message);
+    let fact = facts::about_or_any(question);
+    let frame = |kind: &str, rest: Value| {
+        let mut frame = json!({"type": kind, "to": message["from"], "stream_id": stream});
+        if let (Some(frame), Value::Object(rest)) = (frame.as_object_mut(), rest) {
+            frame.extend(rest);
+        }
+        frame
+    };
+    let request = &message["payload"]["request_id"];
+    let mut script = vec![(
+        frame(
+            "reply",
+            json!({"stream": true, "payload": {"request_id": request}}),
+        ),
+        Duration::ZERO,
+    )];
+    let thought = "Somebody wants to know about switchboards. The archive should have it.";
+    for word in pace::words(thought) {
+        script.push((
+            frame("reply_chunk", json!({"kind": "thinking", "chunk": word})),
+            pace::WORD / 2,
+        ));
+    }
+    for (kind, said) in [
+        ("tool_start", String::new()),
+        ("tool_input", json!({"query": question}).to_string()),
+        ("tool_result", fact.headline.to_owned()),
+    ] {
+        let chunk =
+            json!({"kind": kind, "chunk": said, "tool_name": "archive", "tool_call_id": "look-up"});
+        script.push((frame("reply_chunk", chunk), 4 * pace::WORD));
+    }
+    for word in pace::words(&format!("{}: {}", fact.headline, fact.story)) {
+        script.push((frame("reply_chunk", json!({"chunk": word})), pace::WORD));
+    }
+    script.push((
+        frame("reply_end", json!({"payload": {"request_id": request}})),
+        Duration::ZERO,
+    ));
+    script
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_stream_of_one_request_with_thinking_a_tool_and_text() {
+        let message = json!({"type": "message", "from": "call:1", "payload": {"request_id": "r1", "body": {"question": "who?"}}});
+        let script = script(&message, &name_of(&message));
+        assert!(
+            script
+                .iter()
+                .all(|(frame, _)| frame["to"] == "call:1" && frame["stream_id"] == "r1")
+        );
+        let types = |at: usize| script[at].0["type"].clone();
+        assert_eq!(
+            (types(0), types(script.len() - 1)),
+            (json!("reply"), json!("reply_end"))
+        );
+        let texts = script
+            .iter()
+            .filter(|(frame, _)| frame["type"] == "reply_chunk" && frame["kind"].is_null());
+        let words: Vec<_> = texts.filter_map(|(it, _)| it["chunk"].as_str()).collect();
+        assert_eq!(words[..3], ["Boston, ", "1878: ", "Emma "]);
+        let kinds = ["thinking", "tool_start", "tool_input", "tool_result"];
+        for kind in kinds {
+            assert!(
+                script.iter().any(|(frame, _)| frame["kind"] == kind),
+                "{kind}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_question_may_be_anywhere_and_anything() {
+        assert_eq!(question(&json!({"payload": "who?"})), "who?");
+        assert_eq!(question(&json!({"payload": {"text": "who?"}})), "who?");
+        assert_eq!(question(&json!({"payload": {"body": 3}})), "");
+    }
+}

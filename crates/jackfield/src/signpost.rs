@@ -1,0 +1,17 @@
+//! What is said at paths that lead nowhere: what is where.
+
+use http::Uri;
+use jackfield_core::failure::{Failure, Reason};
+use jackfield_kit::api::Problem;
+
+/// Answers a request for which there is no route.
+pub(crate) async fn nowhere(uri: Uri) -> Problem {
+    let path = uri.path();
+    let way = if path.starts_with("/ws") {
+        "agents connect at /ws; teams are watched at /ws/agent-team/TEAM, agents at /ws/agent/AGENT"
+    } else {
+        "this is a Jackfield hub: agents connect by WebSocket at /ws, its API is at /v1 and described by /openapi.json, \
+         A2A agents are at /a2a/agents/AGENT"
+    };
+    Failure::new(Reason::NotFound, format!("nothing is at {path:?}; {way}")).into()
+}

@@ -1,0 +1,65 @@
+//! The lines of the pages that cannot be run where the tests are, why, and what is checked of them instead.
+
+use std::fs;
+
+use super::page::root;
+
+/// How such a line begins, and why it is not run.
+const NOT_RUN: &[(&str, &str)] = &[
+    (
+        "cargo install",
+        "it would build the program for minutes, and put it into somebody's home",
+    ),
+    (
+        "cargo run",
+        "it would build an example, which the tests of the package run",
+    ),
+    ("cargo test", "it would run tests within a test"),
+    ("cargo xtask", "it would run these tests within themselves"),
+    (
+        "claude mcp add",
+        "it is somebody else's program; what it is told to open or to start is tried instead",
+    ),
+];
+
+/// Checks what can be checked of a line that is not run: that what it names is there.
+pub(super) fn check(place: &str, words: &[String]) {
+    let line = words.join(" ");
+    let known = NOT_RUN.iter().any(|(begin, _)| line.starts_with(begin));
+    assert!(known, "{place}: no test runs `{line}`");
+    let after = |flag: &str| {
+        let at = words.iter().position(|word| word == flag)?;
+        words.get(at + 1).map(String::as_str)
+    };
+    let is_there = |path: &str| {
+        assert!(root().join(path).exists(), "{place}: there is no {path}");
+    };
+    if let Some(folder) = after("--path") {
+        is_there(&format!("{folder}/Cargo.toml"));
+    }
+    if let Some(package) = after("-p") {
+        let name = package.trim_start_matches("jackfield-");
+        is_there(&format!("crates/{name}/Cargo.toml"));
+        if let Some(example) = after("--example") {
+            let folder = format!("crates/{name}/examples/{example}");
+            let is_file = root().join(format!("{folder}.rs")).exists();
+            assert!(is_file || root().join(&folder).exists(), "{place}: {line}");
+        }
+    }
+    if line.starts_with("cargo xtask") {
+        let read = |path: &str| fs::read_to_string(root().join(path)).expect("its source");
+        let (commands, steps) = (read("xtask/src/main.rs"), read("xtask/src/steps.rs"));
+        assert!(
+            read(".cargo/config.toml").contains("xtask ="),
+            "{place}: {line}"
+        );
+        let command = words.get(2).expect("a command");
+        assert!(
+            commands.contains(&format!("\"{command}\"")),
+            "{place}: {line}"
+        );
+        let step = after("--only").or_else(|| after("--skip"));
+        let is_step = step.is_none_or(|step| steps.contains(&format!("\"{step}\"")));
+        assert!(is_step, "{place}: {line}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Programs that the pages show in other languages. The first line of such a block is a comment with the name of its file;
+//! a console block of the page starts it. They need the judges' interpreters, with the packages that are pinned there.
+
+use std::{env, ffi::OsString, fs, path::Path};
+
+use super::page::{Fence, Page};
+
+/// A language: the name on its blocks, what begins a comment, and the variable that names the judge.
+const LANGUAGES: [(&str, &str, &str); 2] = [
+    ("python", "# ", "JACKFIELD_JUDGE_PYTHON"),
+    ("javascript", "// ", "JACKFIELD_JUDGE_NODE_PATH"),
+];
+
+/// Whether a block is a program.
+pub(super) fn is_program(fence: &Fence) -> bool {
+    LANGUAGES.iter().any(|(name, ..)| fence.language == *name)
+}
+
+/// The name of its file.
+pub(super) fn file_name<'f>(page: &Page, fence: &'f Fence) -> &'f str {
+    let language = LANGUAGES.iter().find(|(name, ..)| fence.language == *name);
+    let first = fence.text.lines().next().unwrap_or_default();
+    let name = language.and_then(|(_, comment, _)| first.strip_prefix(comment));
+    let name = name.filter(|name| !name.contains([' ', '/']));
+    name.unwrap_or_else(|| {
+        panic!(
+            "{}:{}: the first line of a program names its file",
+            page.path, fence.line
+        )
+    })
+}
+
+/// Checks that the page starts each of its programs.
+pub(super) fn are_started(page: &Page) {
+    let commands = page.commands();
+    for fence in page.fences().iter().filter(|fence| is_program(fence)) {
+        let name = file_name(page, fence);
+        let is_started = commands.iter().any(|shown| shown.command.contains(name));
+        assert!(is_started, "{}: no command starts {name}", page.path);
+    }
+}
+
+/// The variable of a judge that the page needs and that is not here.
+pub(super) fn missing(page: &Page) -> Option<&'static str> {
+    let fences = page.fences();
+    let needed = LANGUAGES
+        .iter()
+        .filter(|(name, ..)| fences.iter().any(|fence| fence.language == *name));
+    let mut variables = needed.map(|(.., variable)| *variable);
+    variables.find(|variable| env::var_os(variable).is_none())
+}
+
+/// Whether a program of the page has this word.
+pub(super) fn name(page: &Page, word: &str) -> bool {
+    let fences = page.fences();
+    let mut programs = fences.iter().filter(|fence| is_program(fence));
+    programs.any(|fence| fence.text.contains(word))
+}
+
+/// Writes the programs of a page into a folder, in the words of its scene.
+pub(super) fn write(page: &Page, folder: &Path, here: impl Fn(&str) -> String) {
+    for fence in page.fences().iter().filter(|fence| is_program(fence)) {
+        fs::write(folder.join(file_name(page, fence)), here(&fence.text)).expect("a file");
+    }
+}
+
+/// The folder of the judge's Python, and where the judge's packages for Node are.
+pub(super) fn interpreters() -> (Option<OsString>, Option<OsString>) {
+    let python = env::var_os("JACKFIELD_JUDGE_PYTHON");
+    let python =
+        python.and_then(|python| Some(Path::new(&python).parent()?.as_os_str().to_owned()));
+    (python, env::var_os("JACKFIELD_JUDGE_NODE_PATH"))
+}
