@@ -1,0 +1,112 @@
+//! A task of the server, and how it is told to whoever follows it.
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// A task as it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Task {
+    pub(super) id: String,
+    pub(super) state: String,
+    /// The words so far.
+    pub(super) said: String,
+    /// The task at the hub by which this one is done.
+    pub(super) asked: Option<String>,
+    /// Why it failed.
+    why: Option<String>,
+}
+
+impl Task {
+    pub(super) fn new(id: String) -> Self {
+        Self {
+            id,
+            state: "TASK_STATE_WORKING".to_owned(),
+            said: String::new(),
+            asked: None,
+            why: None,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.state != "TASK_STATE_WORKING"
+    }
+
+    /// Ends it, unless it has ended.
+    pub(super) fn end(&mut self, state: &str, why: Option<String>) {
+        if !self.is_over() {
+            self.state = state.to_owned();
+            self.why = why;
+        }
+    }
+
+    fn status(&self) -> Value {
+        let mut status = json!({"state": self.state});
+        if let Some(why) = &self.why {
+            status["message"] =
+                json!({"messageId": "m-end", "role": "ROLE_AGENT", "parts": [{"text": why}]});
+        }
+        status
+    }
+
+    pub(super) fn shown(&self) -> Value {
+        let mut task = json!({"id": self.id, "contextId": "c-1", "status": self.status()});
+        if !self.said.is_empty() {
+            task["artifacts"] = json!([{"artifactId": "a-1", "parts": [{"text": self.said}]}]);
+        }
+        task
+    }
+}
+
+/// What somebody is told who follows a task.
+pub(super) struct Telling {
+    /// The request's.
+    id: Value,
+    task: watch::Receiver<Task>,
+    /// How many bytes of the words they have; nothing if not even the task.
+    told: Option<usize>,
+    is_over: bool,
+}
+
+impl Telling {
+    pub(super) fn new(id: Value, task: watch::Receiver<Task>) -> Self {
+        Self {
+            id,
+            task,
+            told: None,
+            is_over: false,
+        }
+    }
+
+    /// The next event as it is written; nothing after the last one.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        let result = self.result().await?;
+        let event = json!({"jsonrpc": "2.0", "id": self.id, "result": result});
+        Some(format!("data: {event}\n\n"))
+    }
+
+    async fn result(&mut self) -> Option<Value> {
+        while !self.is_over {
+            let task = self.task.borrow_and_update().clone();
+            let about = json!({"taskId": task.id, "contextId": "c-1"});
+            let Some(told) = self.told.replace(task.said.len()) else {
+                self.is_over = task.is_over();
+                return Some(json!({"task": task.shown()}));
+            };
+            if task.said.len() > told {
+                let mut update = about;
+                let parts = json!([{"text": task.said[told..]}]);
+                update["artifact"] = json!({"artifactId": "a-1", "parts": parts});
+                update["append"] = json!(told > 0);
+                return Some(json!({"artifactUpdate": update}));
+            }
+            if task.is_over() {
+                self.is_over = true;
+                let mut update = about;
+                update["status"] = task.status();
+                return Some(json!({"statusUpdate": update}));
+            }
+            self.task.changed().await.ok()?;
+        }
+        None
+    }
+}
