@@ -6,6 +6,7 @@
 
 mod bare;
 mod client;
+mod files;
 mod frame;
 mod idle;
 mod patterns;

@@ -63,7 +63,7 @@ impl Report {
             "# Benchmarks\n\nWritten by `cargo xtask bench`; do not edit. It builds the hub and the load generator for \
              release and takes\nsome ten minutes; nothing else should run meanwhile. `cargo xtask bench --quick` shows in two \
              minutes whether everything\nworks, `--only ROW` measures one row (`relay`, `idle`, `pairs`, `stalled`, `pump`, \
-             `attached`,\n`team`); neither changes this page.\n\n",
+             `attached`,\n`team`, `files`); neither changes this page.\n\n",
         );
         page += &self.facts();
         page += &method();
@@ -268,6 +268,19 @@ impl Section {
                 "A/A",
                 "goal ≥ 50,000, aim ≥ 500,000",
             ],
+        )
+    }
+
+    pub(crate) fn files(bytes: u64) -> Self {
+        Self::new(
+            "Files between agents",
+            &format!(
+                "{} bytes that cannot be packed any smaller, from a connected agent to its caller, in MB/s: from the moment that the \
+                 caller looks for a way\nuntil it has the last byte. Packing before and verifying after are not in it. The yardstick copies \
+                 them from file to file over TCP.",
+                number(bytes as f64)
+            ),
+            &["way", "MB/s", "plain TCP", "ratio (min–max)", "A/A"],
         )
     }
 

@@ -7,6 +7,7 @@ use tokio::{
 };
 
 use crate::{
+    files::{BYTES, Station, Way},
     idle::{attached, idle_cost, raise_file_limit},
     patterns::{Pattern, Sample, Shape, measure, open, send},
     proc::Machine,
@@ -39,10 +40,12 @@ pub(crate) enum Row {
     Attached,
     /// A burst through nested teams to one viewer, and to ten
     Team,
+    /// Files between agents against a plain copy over TCP
+    Files,
 }
 
 impl Row {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Relay,
         Self::Idle,
         Self::Pairs,
@@ -50,6 +53,7 @@ impl Row {
         Self::Pump,
         Self::Attached,
         Self::Team,
+        Self::Files,
     ];
 }
 
@@ -91,6 +95,7 @@ impl Plan {
             Row::Pump => vec![self.pump().await?],
             Row::Attached => vec![self.attached(foreign).await?],
             Row::Team => vec![self.team(foreign).await?],
+            Row::Files => vec![self.files().await?],
         })
     }
 
@@ -389,6 +394,43 @@ impl Plan {
                 } else {
                     String::new()
                 },
+            ]);
+        }
+        Ok(section)
+    }
+
+    async fn files(&self) -> Result<Section> {
+        let ways = [Way::Tcp, Way::Direct, Way::Hub, Way::Tcp];
+        let (mut direct, mut hub) = (Comparison::default(), Comparison::default());
+        for round in 0..self.rounds {
+            let mut speeds = [0.0; 4];
+            for at in rotated(ways.len(), round) {
+                let sample = quiet::undisturbed(async || {
+                    // Nothing is open while others are waited for.
+                    let station = Station::open(&self.programs).await?;
+                    let sample = station.moved(ways[at]).await?;
+                    station.close().await?;
+                    Ok(sample)
+                });
+                speeds[at] = sample.await?.per_second / 1e6;
+            }
+            let [base, by_webrtc, through_hub, twin] = speeds;
+            let values = ways
+                .iter()
+                .zip(speeds)
+                .map(|(way, speed)| (way.name(), speed));
+            progress("files", round, &values.collect::<Vec<_>>());
+            direct.add(by_webrtc, base, twin);
+            hub.add(through_hub, base, twin);
+        }
+        let mut section = Section::files(BYTES);
+        for (way, speed) in [(Way::Direct, &direct), (Way::Hub, &hub)] {
+            section.line([
+                way.name().to_owned(),
+                plain(speed.ours()),
+                plain(speed.base()),
+                Section::ratio(speed),
+                Section::identical(speed),
             ]);
         }
         Ok(section)

@@ -9,6 +9,7 @@ pub mod attachments;
 mod driver;
 pub mod drivers;
 mod environment;
+mod files;
 mod inlet;
 mod lines;
 mod news;
@@ -27,6 +28,7 @@ pub mod workspace;
 
 pub use self::{
     driver::{Driver, Introduction, Working},
+    files::through_hub,
     lines::{LONGEST_LINE, Line, Lines, Pieces},
     news::{Ended, Listener, News},
     owner::{Asked, Desk, Request},

@@ -1,13 +1,16 @@
 //! A connected agent: attached to the hub, and at work on what comes. The walk of a message: its turn in the conversation,
-//! a place on this machine, a folder, its files, the driver.
+//! a place on this machine, a folder, its files, the driver; then the files that came of it, if the caller wants them.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc};
 
+use jackfield_files::sweep_parts;
 use jackfield_sdk::{Address, Agent, Error, Failure, Hub, Message, Reply};
+use tracing::warn;
 
 use crate::{
     Decision, Driver, McpServer, Reaper, Turn, Voice,
     attachments::Attachments,
+    files::Files,
     news::{Listener, News, Telling},
     owner::{Desk, Owner},
     queue::{Entry, Place, Queue},
@@ -31,6 +34,8 @@ pub struct Connect {
     pub workspaces: Workspaces,
     /// How it gets the files that come with messages.
     pub attachments: Attachments,
+    /// Where archives lie that callers are sending; whoever sends on after a cut finds them there.
+    pub parts: PathBuf,
     /// Its conversations.
     pub sessions: Sessions,
     /// Where its owner may sit.
@@ -70,16 +75,25 @@ impl Connect {
                 let why = told(error);
                 cut(News::Cut { why, wait });
             });
+        if let Err(error) = sweep_parts(&self.parts).await {
+            warn!(%error, "files that nobody sent to the end cannot be removed");
+        }
+        let files = Files::new(hub.clone(), self.workspaces.clone(), self.parts.clone());
         let worker = Arc::new(Worker {
             connect: self,
             hub,
             turns: Turns::default(),
+            files: files.clone(),
         });
-        let agent = agent.on_message(move |message, reply| {
-            let worker = worker.clone();
-            async move { Ok(worker.handle(message, reply).await?) }
-        });
+        let heard = files.clone();
+        let agent = agent
+            .on_message(move |message, reply| {
+                let worker = worker.clone();
+                async move { Ok(worker.handle(message, reply).await?) }
+            })
+            .on_signal(move |signal, signaller| heard.hear(signal, signaller));
         let ended = agent.run_until(stop, || listener(News::Attached)).await;
+        files.finish().await;
         reaper.finish().await;
         ended
     }
@@ -103,6 +117,7 @@ struct Worker {
     connect: Connect,
     hub: Hub,
     turns: Turns,
+    files: Files,
 }
 
 impl Worker {
@@ -139,8 +154,15 @@ impl Worker {
             mcp: self.mcp(&message),
             message,
         };
-        let voice = self.voice(&turn.message, reply);
-        connect.driver.work(turn, voice).await
+        let voice = self.voice(&turn.message, reply.clone());
+        let wanted = turn.message.with_files;
+        let (client, dir) = (turn.message.client_id.clone(), turn.dir.clone());
+        connect.driver.work(turn, voice).await?;
+        if wanted {
+            let offered = self.files.offer(client.as_deref(), &dir, &reply).await;
+            offered.map_err(|error| unheard(&error))?;
+        }
+        Ok(())
     }
 
     async fn turn(&self, message: &Message, reply: &Reply) -> Result<MyTurn, Failure> {

@@ -13,6 +13,7 @@ use std::{
         unix::ffi::{OsStrExt as _, OsStringExt as _},
     },
     path::Path,
+    time::SystemTime,
 };
 
 use rustix::{
@@ -207,6 +208,11 @@ impl Dir {
             }
             done => Ok(done?),
         }
+    }
+
+    /// When something was last made or removed in it.
+    pub(crate) fn changed(&self) -> io::Result<SystemTime> {
+        File::from(self.fd.try_clone()?).metadata()?.modified()
     }
 
     /// Removes a folder in it that is empty.

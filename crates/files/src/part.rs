@@ -89,8 +89,7 @@ impl Part {
         if offer.file_count > limits.files {
             return Err(PartError::TooManyFiles(limits.files));
         }
-        let hash = offer.zip_sha256.to_ascii_lowercase();
-        let name = format!("{PREFIX}{hash}-{}", offer.zip_size);
+        let name = name_of(offer);
         let path = folder.to_owned();
         let folder = blocking(move |_| {
             make(&path)?;
@@ -142,6 +141,22 @@ impl Part {
         self.file.rewind().await?;
         self.received = 0;
         Ok(())
+    }
+
+    /// Removes it: what came is of no use.
+    pub async fn discard(self) -> Result<(), PartError> {
+        Ok(self.remove().await?)
+    }
+
+    /// How much of the archive of this offer is in the folder; it may be being received.
+    pub async fn received_in(folder: &Path, offer: &Offer) -> Result<u64, PartError> {
+        offer.check()?;
+        let file = folder.join(name_of(offer));
+        match tokio::fs::symlink_metadata(file).await {
+            Ok(meta) => Ok(meta.len()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Waits until all that was taken is in the file.
@@ -201,6 +216,12 @@ fn sweep_in(folder: &Dir) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The name of the file; the offer was checked.
+fn name_of(offer: &Offer) -> String {
+    let hash = offer.zip_sha256.to_ascii_lowercase();
+    format!("{PREFIX}{hash}-{}", offer.zip_size)
 }
 
 fn make(folder: &Path) -> io::Result<()> {

@@ -37,6 +37,8 @@ enum Command {
     Show(cmd::show::Show),
     /// Say something to an agent; its answer is streamed
     Call(Box<cmd::call::Call>),
+    /// Go on with files of an agent that did not come whole, or list them
+    Fetch(Box<cmd::fetch::Fetch>),
     /// See what agents say and do, live
     Watch(cmd::watch::Watch),
     /// Calls that the hub keeps: ls, show, wait, cancel, answer, resend
@@ -77,6 +79,7 @@ impl Command {
             Self::Ls(ls) => ls.run().await,
             Self::Show(show) => show.run().await,
             Self::Call(call) => call.run().await,
+            Self::Fetch(fetch) => fetch.run().await,
             Self::Watch(watch) => watch.run().await,
             Self::Task(task) => task.run().await,
             Self::Team(team) => team.run().await,

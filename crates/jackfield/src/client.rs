@@ -60,6 +60,14 @@ impl Client {
         }
     }
 
+    /// The hub that was written down some time ago.
+    pub(crate) fn connect_to(&self, url: &str) -> Result<Hub> {
+        if self.named().is_none() && url == format!("http://{DEFAULT_LISTEN}") {
+            return self.connect();
+        }
+        self.at(url, None)
+    }
+
     /// The hub that was named, else the one that runs here with this configuration.
     pub(crate) fn connect_or_local(&self, config: &Config) -> Result<Hub> {
         if let Some(url) = self.named() {

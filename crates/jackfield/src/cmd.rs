@@ -8,6 +8,7 @@ pub(crate) mod config;
 pub(crate) mod connect;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod fetch;
 pub(crate) mod invite;
 pub(crate) mod ls;
 pub(crate) mod mcp;

@@ -170,7 +170,7 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
 const UNANSWERED: &str = "nobody answered";
 
 /// Whether somebody took the connection and then did not speak HTTP.
-fn answers(error: &(dyn std::error::Error + 'static)) -> bool {
+pub(crate) fn answers(error: &(dyn std::error::Error + 'static)) -> bool {
     let error = error.downcast_ref::<reqwest::Error>();
     error.is_some_and(|error| error.is_request() && !error.is_connect() && !error.is_timeout())
 }

@@ -21,6 +21,7 @@ mod reply;
 mod sessions;
 mod signpost;
 mod telemetry;
+mod transfers;
 mod ws;
 
 use std::process::ExitCode;

@@ -5,5 +5,6 @@
 
 mod claude;
 mod exec;
+mod files;
 mod owner;
 mod rig;

@@ -52,6 +52,11 @@ impl Rig {
         self.machine.path().join("project")
     }
 
+    /// Where archives are received.
+    pub(crate) fn parts(&self) -> PathBuf {
+        self.machine.path().join("parts")
+    }
+
     /// A shell script, connected as `bob`.
     pub(crate) async fn shell(&self, script: &str) -> Running {
         self.exec(script, Format::Text).await
@@ -88,6 +93,7 @@ impl Rig {
             queue: Queue::open(state.join("queue"), self.limits).unwrap(),
             workspaces: Workspaces::new(self.project()),
             attachments: Attachments::new(&address, false).unwrap(),
+            parts: self.parts(),
             sessions: Sessions::open(state, address.base(), "bob", driver.kind()).unwrap(),
             desk: Arc::new(Sat { questions }),
             is_trusted: self.is_trusted,

@@ -98,6 +98,7 @@ impl World {
             queue: Queue::open(state.join("queue"), Limits::default()).unwrap(),
             workspaces: Workspaces::new(project),
             attachments: Attachments::new(&address, true).unwrap(),
+            parts: state.join("parts"),
             sessions: Sessions::open(&state, address.base(), AGENT, driver.kind()).unwrap(),
             driver: Arc::new(driver),
             address,

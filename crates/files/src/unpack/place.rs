@@ -194,7 +194,9 @@ fn split(name: &str) -> (&str, &str) {
     name.rsplit_once('/').unwrap_or(("", name))
 }
 
-/// The name under which something waits that is replaced.
+/// How the names begin under which something waits that is replaced.
+pub(super) const OLD: &str = "old-";
+
 fn old(at: usize) -> String {
-    format!("old-{at}")
+    format!("{OLD}{at}")
 }

@@ -3,15 +3,20 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use tracing::warn;
 use uuid::Uuid;
 
-use crate::dir::Dir;
+use super::place::OLD;
+use crate::dir::{Dir, starts_with};
 
 /// How the names of the folders begin in which files wait.
 pub(crate) const PREFIX: &str = ".jackfield-unpack-";
+
+/// How long a folder stays that a killed process left.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A folder in the target where files wait. It is there, and not elsewhere, since only within one file system things can
 /// be moved and not copied. It is removed in any case.
@@ -24,6 +29,7 @@ pub(super) struct Staging<'a> {
 
 impl<'a> Staging<'a> {
     pub(super) fn new(root: &'a Dir) -> io::Result<Self> {
+        sweep(root);
         let name = format!("{PREFIX}{}", Uuid::new_v4().simple());
         root.make(&name)?;
         let dir = root.folder(&name)?;
@@ -40,6 +46,28 @@ impl Drop for Staging<'_> {
         if let Err(error) = self.root.remove_with_files(&self.name) {
             warn!(%error, name = self.name, "a folder that is no longer needed cannot be removed");
         }
+    }
+}
+
+/// Removes the folders that were left by processes that were killed. Where something waits that was to be replaced, it may be
+/// the only copy: that stays.
+fn sweep(root: &Dir) {
+    let swept = root.names().and_then(|names| {
+        for name in names.iter().filter(|name| starts_with(name, PREFIX)) {
+            let Some(name) = name.to_str() else { continue };
+            let Ok(folder) = root.folder(name) else {
+                continue;
+            };
+            let age = SystemTime::now().duration_since(folder.changed()?);
+            let is_kept = folder.names()?.iter().any(|name| starts_with(name, OLD));
+            if !is_kept && age.is_ok_and(|age| age > KEPT) {
+                root.remove_with_files(name)?;
+            }
+        }
+        Ok(())
+    });
+    if let Err(error) = swept {
+        warn!(%error, "a folder of an earlier unpacking cannot be removed");
     }
 }
 

@@ -199,3 +199,19 @@ async fn parts_that_nobody_goes_on_with_are_swept_after_a_day() {
     drop(part);
     sweep_parts(&path.join("none")).await.unwrap();
 }
+
+#[tokio::test]
+async fn one_can_see_how_much_has_come_and_throw_it_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = noise(1000);
+    let offer = offer(&bytes, 1);
+    let received = async || Part::received_in(folder.path(), &offer).await.unwrap();
+    assert_eq!(received().await, 0);
+    assert_eq!(names(folder.path()), [""; 0], "looking makes nothing");
+    let mut part = open(folder.path(), &offer).await.unwrap();
+    part.append(&bytes[..300]).await.unwrap();
+    part.flush().await.unwrap();
+    assert_eq!(received().await, 300);
+    part.discard().await.unwrap();
+    assert_eq!(names(folder.path()), [""; 0]);
+}

@@ -567,3 +567,28 @@ fn a_folder_that_is_swapped_for_a_link_while_we_unpack_leads_nowhere() {
     });
     assert_eq!(tree(outside.path()), BTreeMap::new());
 }
+
+#[tokio::test]
+async fn what_a_killed_process_left_is_removed_after_a_day_unless_it_may_be_the_only_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, file, days) in [("old", "0", 2), ("new", "0", 0), ("replacing", "old-0", 2)] {
+        write(
+            folder.path(),
+            &format!(".jackfield-unpack-{name}/{file}"),
+            "x",
+        );
+        let left = folder.path().join(format!(".jackfield-unpack-{name}"));
+        let time = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+        fs::File::open(left).unwrap().set_modified(time).unwrap();
+    }
+    let bytes = zip(&[Entry::new("a", b"a")]);
+    unpack_into(folder.path(), &bytes, 1, Clash::Refuse)
+        .await
+        .unwrap();
+    let mut names: Vec<_> = tree(folder.path()).into_keys().collect();
+    names.retain(|name| !name.contains('/'));
+    assert_eq!(
+        names,
+        [".jackfield-unpack-new", ".jackfield-unpack-replacing", "a"]
+    );
+}

@@ -1,5 +1,6 @@
 //! `jackfield call`: says something to an agent and prints its answer as it comes.
 
+pub(super) mod files;
 pub(super) mod message;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
@@ -11,6 +12,7 @@ use jackfield_sdk::{CallBuilder, CallStream, Hub, Started};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::files::Files;
 use crate::{
     client::{self, Client},
     exit::{About, Code, WhatAbout},
@@ -27,7 +29,8 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 #[command(
     after_long_help = "Ctrl-c cancels the call. Exit codes: 3 offline or not found, 4 no right to, 5 timeout, 6 the agent failed, \
                        7 cancelled.\n\nExamples:\n  jackfield call echo \"hello\"\n  git diff | jackfield call reviewer -f style.md\n  \
-                       jackfield call laptop \"run the tests\" --wait-online 8h --detach"
+                       jackfield call laptop \"run the tests\" --wait-online 8h --detach\n  \
+                       jackfield call laptop \"draw the plots\" --upload data --with-files --out plots"
 )]
 pub(crate) struct Call {
     /// The agent's id
@@ -57,13 +60,19 @@ pub(crate) struct Call {
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
+    with: Files,
+    #[command(flatten)]
     client: Client,
 }
 
 impl Call {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let hub = self.client.connect()?;
-        let call = self.builder(&hub)?;
+        let call = self.with.name(self.builder(&hub)?)?;
+        let sent = self.with.send(&hub, &self.agent, self.client.json).await?;
+        if sent != Code::Ok {
+            return Ok(sent.into());
+        }
         if self.detach {
             let started = call.detach().await.about(About::Agent);
             let started = started.map_err(|stop| stop.naming("AGENT", &self.agent))?;
@@ -98,7 +107,20 @@ impl Call {
             self.agent,
             self.client.flags()
         );
-        Ok(reply::code(outcome, &self.agent, &next)?.into())
+        let done = match &outcome {
+            Outcome::Done(done) => Some(done.clone()),
+            _ => None,
+        };
+        let code = reply::code(outcome, &self.agent, &next)?;
+        Ok(match done {
+            Some(done) => {
+                self.with
+                    .fetch(&hub, &self.agent, &done, &self.client)
+                    .await?
+            }
+            None => code,
+        }
+        .into())
     }
 
     fn builder(&self, hub: &Hub) -> Result<CallBuilder> {

@@ -137,6 +137,7 @@ impl Connect {
                 .context("cannot use the queue of this machine")?,
             workspaces: Workspaces::new(dir),
             attachments: Attachments::new(&address, self.allow_private)?,
+            parts: state.join("parts"),
             sessions: Sessions::open(&state.join("sessions"), address.base(), &id, driver.kind())
                 .context("cannot use the folder of the conversations")?,
             desk: desk::find(self.client.json, self.flags(&address)),

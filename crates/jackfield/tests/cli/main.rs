@@ -10,6 +10,7 @@ mod connected;
 mod demo;
 mod docs;
 mod fake;
+mod files;
 mod invite;
 mod local;
 mod mcp;

@@ -1,0 +1,176 @@
+//! Files between agents: how fast an archive moves by WebRTC and through the hub, from a connected agent to a caller, and
+//! the yardstick, a plain copy of as many bytes over TCP.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::{Child, Command},
+    task::spawn_blocking,
+    time::timeout,
+};
+
+use crate::{
+    patterns::Sample,
+    proc::Memory,
+    server::{Kind, Programs, Server},
+};
+
+/// How much moves.
+pub(crate) const BYTES: u64 = 50_000_000;
+/// How long one move may take.
+const LONGEST: Duration = Duration::from_secs(120);
+/// Whose folder the files are in.
+const CLIENT: &str = "bench";
+
+/// How an archive moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Tcp,
+    Direct,
+    Hub,
+}
+
+impl Way {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "plain TCP",
+            Self::Direct => "files by WebRTC",
+            Self::Hub => "files through the hub",
+        }
+    }
+}
+
+/// A hub, and an agent with files.
+#[derive(Debug)]
+pub(crate) struct Station {
+    server: Server,
+    jackfield: PathBuf,
+    home: TempDir,
+    _agent: Child,
+}
+
+impl Station {
+    pub(crate) async fn open(programs: &Programs) -> Result<Self> {
+        let server = Server::start(Kind::Jackfield, programs).await?;
+        let home = TempDir::new().context("cannot make a temporary folder")?;
+        let folder = home.path().join("project/.bridge-clients").join(CLIENT);
+        std::fs::create_dir_all(&folder)?;
+        // What cannot be packed any smaller.
+        let mut noise = Vec::new();
+        let source = File::open("/dev/urandom")?;
+        source.take(BYTES).read_to_end(&mut noise)?;
+        std::fs::write(folder.join("noise"), noise)?;
+        let args = [
+            "connect", "--as", "files", "--dir", "project", "exec", "true",
+        ];
+        let mut agent = command(&programs.jackfield, home.path(), &server)
+            .args(args)
+            .spawn()?;
+        let mut lines = BufReader::new(agent.stdout.take().context("no output")?).lines();
+        let line = timeout(LONGEST, lines.next_line()).await??;
+        ensure!(
+            line.as_deref() == Some("connected as files"),
+            "no agent: {line:?}"
+        );
+        Ok(Self {
+            server,
+            jackfield: programs.jackfield.clone(),
+            home,
+            _agent: agent,
+        })
+    }
+
+    /// Moves the files once; `per_second` of the sample are bytes.
+    pub(crate) async fn moved(&self, way: Way) -> Result<Sample> {
+        let took = match way {
+            Way::Tcp => timeout(LONGEST, self.copied()).await??,
+            Way::Direct => timeout(LONGEST, self.fetched("direct")).await??,
+            Way::Hub => timeout(LONGEST, self.fetched("hub")).await??,
+        };
+        Ok(Sample {
+            cpu_us: 0.0,
+            per_second: BYTES as f64 / took.as_secs_f64(),
+            memory: Memory::of(self.server.pid)?,
+            // The programs that move the files are not told from those of others.
+            foreign: 0.0,
+        })
+    }
+
+    /// From the moment that the caller begins to look for a way until it has the last byte.
+    async fn fetched(&self, via: &str) -> Result<Duration> {
+        let out = TempDir::new_in(self.home.path())?;
+        let into = out.path().join("got");
+        let mut call = command(&self.jackfield, self.home.path(), &self.server)
+            .args(["call", "files", "go", "--json", "--with-files"])
+            .args(["--client", CLIENT, "--via", via, "--out"])
+            .arg(&into)
+            .spawn()?;
+        let mut lines = BufReader::new(call.stdout.take().context("no output")?).lines();
+        let mut took = None;
+        while let Some(line) = lines.next_line().await? {
+            let told: Value = serde_json::from_str(&line)?;
+            if told["step"] == "progress" && told["received"] == told["size"] {
+                // Its own clock: this process may read the line late.
+                took = told["ms"].as_u64();
+            }
+        }
+        ensure!(call.wait().await?.success(), "the files did not come");
+        let took = took.context("it was not told when the files were there")?;
+        Ok(Duration::from_millis(took.max(1)))
+    }
+
+    /// The same bytes from a file to a file, with nothing between but a socket.
+    async fn copied(&self) -> Result<Duration> {
+        let source = self.home.path().join("project/.bridge-clients");
+        let mut source = File::open(source.join(CLIENT).join("noise"))?;
+        let folder = TempDir::new_in(self.home.path())?;
+        let mut target = File::create(folder.path().join("copy"))?;
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let addr = listener.local_addr()?;
+        let begun = Instant::now();
+        let sending = spawn_blocking(move || {
+            let mut socket = TcpStream::connect(addr)?;
+            io::copy(&mut source, &mut socket)
+        });
+        let receiving = spawn_blocking(move || {
+            let (mut socket, _) = listener.accept()?;
+            io::copy(&mut socket, &mut target)
+        });
+        let copied = receiving.await??;
+        let took = begun.elapsed();
+        ensure!(
+            sending.await?? == copied && copied == BYTES,
+            "{copied} bytes were copied"
+        );
+        Ok(took)
+    }
+
+    pub(crate) async fn close(self) -> Result<()> {
+        self.server.stop().await
+    }
+}
+
+fn command(program: &Path, home: &Path, server: &Server) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir(home)
+        .env("HOME", home)
+        .env_remove("XDG_STATE_HOME")
+        .env("JACKFIELD_HUB", format!("http://{}", server.target.addr))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
+    command
+}

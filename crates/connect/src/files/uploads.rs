@@ -1,0 +1,82 @@
+//! Archives that callers announced and have not sent yet.
+
+use std::{collections::VecDeque, time::Duration};
+
+use jackfield_files::Offer;
+use tokio::time::Instant;
+
+/// How long an archive is expected, as the published client of the bridge has it.
+const EXPECTED: Duration = Duration::from_secs(300);
+/// How many are expected; the oldest make room.
+const MOST: usize = 64;
+
+/// An archive that is expected, and whose files are in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Upload {
+    pub(super) offer: Offer,
+    pub(super) client_id: String,
+}
+
+/// Archives that are expected, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Uploads(VecDeque<(Instant, Upload)>);
+
+impl Uploads {
+    /// Expects an archive; one that was announced before is expected anew.
+    pub(super) fn expect(&mut self, upload: Upload) {
+        self.remove(&upload.offer.transfer_id);
+        self.0.push_back((Instant::now() + EXPECTED, upload));
+        if self.0.len() > MOST {
+            self.0.pop_front();
+        }
+    }
+
+    pub(super) fn find(&mut self, transfer: &str) -> Option<Upload> {
+        let now = Instant::now();
+        self.0.retain(|(until, _)| now < *until);
+        let mut expected = self.0.iter().map(|(_, upload)| upload);
+        expected
+            .find(|upload| upload.offer.transfer_id == transfer)
+            .cloned()
+    }
+
+    pub(super) fn remove(&mut self, transfer: &str) {
+        self.0
+            .retain(|(_, upload)| upload.offer.transfer_id != transfer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upload(id: &str) -> Upload {
+        let mut offer = Offer::new(1, "ab".repeat(32), 1);
+        id.clone_into(&mut offer.transfer_id);
+        Upload {
+            offer,
+            client_id: "c".to_owned(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_archive_is_expected_for_five_minutes_since_it_was_last_announced() {
+        let mut uploads = Uploads::default();
+        uploads.expect(upload("a"));
+        tokio::time::advance(EXPECTED / 2).await;
+        uploads.expect(upload("b"));
+        uploads.expect(upload("a"));
+        tokio::time::advance(EXPECTED - Duration::from_secs(1)).await;
+        assert_eq!(uploads.find("a"), Some(upload("a")));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!((uploads.find("a"), uploads.find("b")), (None, None));
+    }
+
+    #[tokio::test]
+    async fn no_more_are_expected_than_fit() {
+        let mut uploads = Uploads::default();
+        (0..=MOST).for_each(|at| uploads.expect(upload(&at.to_string())));
+        assert_eq!(uploads.find("0"), None);
+        assert!(uploads.find("1").is_some());
+    }
+}

@@ -1,0 +1,153 @@
+//! Files of an agent into a folder here: fetched, verified and unpacked, or left so that it can be gone on with.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use jackfield_files::{Archive, Clash, Limits, UnpackError, unpack};
+use jackfield_sdk::Hub;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{
+    Tell, Via,
+    fetch::Fetch,
+    trouble::{Trouble, no_way},
+    unfinished::{Order, Orders},
+};
+use crate::{
+    exit::{Code, Stop},
+    output,
+};
+
+/// How files are to be had.
+#[derive(Debug)]
+pub(crate) struct Delivery<'a> {
+    pub(crate) hub: &'a Hub,
+    pub(crate) order: Order,
+    pub(crate) via: Via,
+    pub(crate) tell: Tell,
+    /// The flags to repeat in a command that somebody is told to type.
+    pub(crate) flags: String,
+}
+
+impl Delivery<'_> {
+    /// Fetches them, until it is done or ctrl-c.
+    pub(crate) async fn run(&self) -> Result<Code> {
+        let orders = Orders::open()?;
+        self.tell.about(&self.order.offer.transfer_id);
+        // First, so that whatever happens can be gone on with.
+        orders
+            .keep(&self.order)
+            .context("cannot write down what is fetched")?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let done = tokio::select! {
+            done = self.fetch(&orders) => done,
+            _ = interrupt.recv() => {
+                self.tell.clear();
+                output::chat(&format!("interrupted; go on with: {}", self.command("")));
+                return Ok(Code::Interrupted);
+            }
+        };
+        self.tell.clear();
+        if done.is_forgotten() {
+            let forgotten = orders.remove(&self.order.offer.transfer_id);
+            forgotten.context("cannot remove the note of what is fetched")?;
+        }
+        match done {
+            Done::Unpacked => Ok(Code::Ok),
+            Done::Later(stop) | Done::Never(stop) => {
+                Err(stop.naming("AGENT", &self.order.agent).into())
+            }
+        }
+    }
+
+    async fn fetch(&self, orders: &Orders) -> Done {
+        let parts = orders.parts();
+        let fetch = Fetch {
+            hub: self.hub,
+            agent: &self.order.agent,
+            offer: &self.order.offer,
+            via: self.via,
+            parts: &parts,
+            tell: &self.tell,
+        };
+        match fetch.run().await {
+            Ok(archive) => self.unpack(archive).await,
+            Err(Trouble::Bad(stop)) => Done::Never(stop),
+            Err(Trouble::Refused(stop)) => Done::Later(stop),
+            Err(Trouble::Cut(stop)) => self.later(&stop),
+            Err(Trouble::NoWay(why)) => self.later(&no_way(&why)),
+        }
+    }
+
+    async fn unpack(&self, archive: Archive) -> Done {
+        let clash = match self.order.overwrite {
+            true => Clash::Replace,
+            false => Clash::Refuse,
+        };
+        let out = &self.order.out;
+        match unpack(&archive, out, clash, Limits::default()).await {
+            Ok(unpacked) => {
+                self.tell.done(&unpacked, out);
+                Done::Unpacked
+            }
+            Err(error @ (UnpackError::InTheWay { .. } | UnpackError::Folder(_))) => {
+                // It need not be fetched again.
+                archive.keep();
+                let other = match error {
+                    UnpackError::InTheWay { .. } => self.command(" --overwrite"),
+                    _ => self.command(" --out DIR"),
+                };
+                Done::Later(Stop::new(
+                    Code::Failed,
+                    format!("{}: {error}", out.display()),
+                    format!("the files are fetched; unpack them with: {other}"),
+                ))
+            }
+            Err(error) => Done::Never(Stop::new(
+                Code::Agent,
+                format!("the files are refused: {error}"),
+                "nothing was unpacked; call the agent again, or ask its owner",
+            )),
+        }
+    }
+
+    fn later(&self, stop: &Stop) -> Done {
+        Done::Later(Stop::new(
+            stop.code,
+            format!(
+                "the files of {} did not come: {}",
+                self.order.agent, stop.text
+            ),
+            format!("go on with: {}", self.command("")),
+        ))
+    }
+
+    /// The command that goes on.
+    fn command(&self, more: &str) -> String {
+        let transfer = &self.order.offer.transfer_id;
+        format!("jackfield fetch {transfer}{more}{}", self.flags)
+    }
+}
+
+/// How it ended.
+enum Done {
+    Unpacked,
+    /// It can be gone on with.
+    Later(Stop),
+    /// It cannot.
+    Never(Stop),
+}
+
+impl Done {
+    fn is_forgotten(&self) -> bool {
+        match self {
+            Self::Unpacked | Self::Never(_) => true,
+            Self::Later(_) => false,
+        }
+    }
+}
+
+/// Where the files of an agent go unless somebody says where. Its id is safe in a path.
+pub(crate) fn default_out(agent: &str) -> PathBuf {
+    format!("{agent}-files").into()
+}

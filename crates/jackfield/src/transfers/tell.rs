@@ -1,0 +1,250 @@
+//! What is told while an archive moves: a bar on a terminal, lines where somebody reads them later, objects with `--json`.
+
+use std::{
+    io::{self, IsTerminal as _},
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jackfield_files::{Offer, Unpacked};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::output::{self, Style};
+
+/// How often the bar is drawn.
+const REDRAW: Duration = Duration::from_millis(100);
+/// How wide it is.
+const BAR: u64 = 24;
+/// Programs are told each time another part of so many has moved.
+const PARTS: u64 = 10;
+
+/// Tells what happens to one archive. Clones are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Tell(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    transfer: Mutex<String>,
+    json: bool,
+    has_bar: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    drawn: Option<Instant>,
+    /// The parts that programs were told of.
+    parts: u64,
+    /// When this try began, and with which byte.
+    begun: Option<(Instant, u64)>,
+}
+
+impl Tell {
+    /// About no transfer yet.
+    pub(crate) fn new(json: bool) -> Self {
+        Self(Arc::new(Shared {
+            transfer: Mutex::default(),
+            json,
+            has_bar: !json && io::stderr().is_terminal(),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// About this one from here on.
+    pub(super) fn about(&self, transfer: &str) {
+        transfer.clone_into(&mut self.0.transfer.lock());
+    }
+
+    /// A try begins.
+    pub(super) fn begin(&self, via: &str, received: u64, size: u64) {
+        *self.0.state.lock() = State {
+            begun: Some((Instant::now(), received)),
+            ..State::default()
+        };
+        self.step(
+            "begin",
+            json!({"via": via, "received": received, "size": size}),
+        );
+        self.note_if(received > 0, || {
+            format!("going on after {} of {}", bytes(received), bytes(size))
+        });
+    }
+
+    /// Who is told how far it is.
+    pub(super) fn progress(&self) -> impl Fn(u64, u64) + Send + 'static {
+        let tell = self.clone();
+        move |done, size| tell.moved(done, size)
+    }
+
+    fn moved(&self, done: u64, size: u64) {
+        let mut state = self.0.state.lock();
+        if self.0.json {
+            let parts = done * PARTS / size.max(1);
+            if parts > state.parts {
+                state.parts = parts;
+                let ms = state.begun.map_or(0, |(at, _)| at.elapsed().as_millis());
+                drop(state);
+                let ms = u64::try_from(ms).unwrap_or(u64::MAX);
+                self.step(
+                    "progress",
+                    json!({"received": done, "size": size, "ms": ms}),
+                );
+            }
+            return;
+        }
+        let is_due = state.drawn.is_none_or(|at| at.elapsed() >= REDRAW) || done == size;
+        if self.0.has_bar && is_due {
+            state.drawn = Some(Instant::now());
+            let line = bar(done, size, state.begun);
+            output::murmur(&format!("\r\u{1b}[K{}", Style::stderr().dim(&line)));
+        }
+    }
+
+    /// There is no direct way; the other one is taken.
+    pub(super) fn no_way(&self, why: &str) {
+        self.step("no_direct_way", json!({ "why": why }));
+        self.note_if(true, || {
+            format!(
+                "no direct way to the agent ({}): through the hub",
+                output::clean(why)
+            )
+        });
+    }
+
+    /// A try was cut.
+    pub(super) fn cut(&self, why: &str, received: u64) {
+        self.step("cut", json!({"why": why, "received": received}));
+        self.note_if(true, || {
+            format!(
+                "cut after {}: {}; trying again",
+                bytes(received),
+                output::clean(why)
+            )
+        });
+    }
+
+    /// Some files could not be packed.
+    pub(super) fn left_out(&self, files: u64) {
+        self.note_if(true, || {
+            format!("{files} files cannot be read and are not sent")
+        });
+    }
+
+    /// An archive has arrived at the agent.
+    pub(super) fn sent(&self, offer: &Offer) {
+        self.step(
+            "sent",
+            json!({"files": offer.file_count, "size": offer.zip_size}),
+        );
+        self.note_if(true, || format!("sent {}", count(offer.file_count)));
+    }
+
+    /// An archive has arrived here.
+    pub(super) fn done(&self, unpacked: &Unpacked, out: &Path) {
+        let out = out.display();
+        self.step(
+            "done",
+            json!({"out": out.to_string(), "files": unpacked.files, "bytes": unpacked.bytes}),
+        );
+        self.note_if(true, || {
+            let files = count(unpacked.files.len() as u64);
+            format!("{files} ({}) in {out}", bytes(unpacked.bytes))
+        });
+    }
+
+    fn step(&self, step: &str, mut about: Value) {
+        if !self.0.json {
+            return;
+        }
+        about["type"] = "transfer".into();
+        about["transfer"] = self.0.transfer.lock().as_str().into();
+        about["step"] = step.into();
+        // Whoever does not read any more has no use for it.
+        output::json(&about).ok();
+    }
+
+    /// A line for people, in place of the bar.
+    fn note_if(&self, is_so: bool, text: impl FnOnce() -> String) {
+        if !is_so || self.0.json {
+            return;
+        }
+        self.clear();
+        output::chat(&text());
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        if self.0.state.lock().drawn.take().is_some() {
+            output::murmur("\r\u{1b}[K");
+        }
+    }
+}
+
+fn bar(done: u64, size: u64, begun: Option<(Instant, u64)>) -> String {
+    let size = size.max(1);
+    let full = usize::try_from(done * BAR / size).unwrap_or(0);
+    let width = usize::try_from(BAR).unwrap_or(0);
+    let mut line = format!(
+        "[{:.<width$}] {:3} % of {}",
+        "#".repeat(full),
+        done * 100 / size,
+        bytes(size)
+    );
+    if let Some((at, from)) = begun
+        && let Some(pace) = u128::from(done - from.min(done))
+            .saturating_mul(1000)
+            .checked_div(at.elapsed().as_millis())
+    {
+        line += &format!(", {}/s", bytes(u64::try_from(pace).unwrap_or(u64::MAX)));
+    }
+    line
+}
+
+/// A number of bytes as people say it.
+pub(crate) fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+    }
+}
+
+fn count(files: u64) -> String {
+    match files {
+        1 => "1 file".to_owned(),
+        files => format!("{files} files"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_shows_how_far_it_is() {
+        assert_eq!(
+            bar(5_000_000, 10_000_000, None),
+            "[############............]  50 % of 10.0 MB"
+        );
+        assert_eq!(
+            bar(0, 0, None),
+            "[........................]   0 % of 1 bytes"
+        );
+    }
+
+    #[test]
+    fn bytes_are_told_as_people_say_them() {
+        let told = [0, 999, 1_000, 999_999, 1_000_000, 52_428_800].map(bytes);
+        let said = [
+            "0 bytes",
+            "999 bytes",
+            "1 kB",
+            "999 kB",
+            "1.0 MB",
+            "52.4 MB",
+        ];
+        assert_eq!(told, said);
+    }
+}

@@ -1,0 +1,199 @@
+//! A folder that is sent to an agent ahead of a message, into the folder that it keeps for this client.
+
+use std::{path::Path, time::Duration};
+
+use jackfield_connect::through_hub;
+use jackfield_files::{
+    Bundle, Limits, PackError, pack,
+    rtc::{self, Options},
+    send,
+};
+use jackfield_sdk::{FileOffer, Hub};
+use tokio::time::timeout;
+
+use super::{
+    Tell, Via,
+    line::{Line, Word},
+    trouble::{Tries, Trouble, no_way},
+};
+use crate::exit::{About, Code, Stop};
+
+/// How long a direct way is looked for.
+pub(super) const DIRECT: Duration = Duration::from_secs(10);
+/// How long an agent may take to say that it expects the archive; those that are not ours never say so.
+const PREPARED: Duration = Duration::from_secs(3);
+/// How long an agent may take to verify and unpack what came.
+const UNPACKED: Duration = Duration::from_secs(120);
+/// How long an agent may take to say why it cut us off.
+const REASON: Duration = Duration::from_secs(1);
+
+/// A folder that is to be sent.
+#[derive(Debug)]
+pub(crate) struct Upload<'a> {
+    pub(crate) hub: &'a Hub,
+    pub(crate) agent: &'a str,
+    pub(crate) client_id: &'a str,
+    pub(crate) via: Via,
+    pub(crate) tell: &'a Tell,
+}
+
+impl Upload<'_> {
+    /// Sends it; what the agent has already is not sent again.
+    pub(crate) async fn run(&self, folder: &Path) -> Result<(), Stop> {
+        let bundle = packed(folder).await?;
+        self.tell.about(&bundle.offer().transfer_id);
+        if bundle.left_out() > 0 {
+            self.tell.left_out(bundle.left_out());
+        }
+        self.send(&bundle).await.map_err(|trouble| match trouble {
+            Trouble::Refused(stop) | Trouble::Bad(stop) => stop.naming("AGENT", self.agent),
+            Trouble::Cut(stop) => self.given_up(&stop),
+            Trouble::NoWay(why) => self.given_up(&no_way(&why)),
+        })?;
+        self.tell.sent(bundle.offer());
+        Ok(())
+    }
+
+    fn given_up(&self, stop: &Stop) -> Stop {
+        Stop::new(
+            stop.code,
+            format!("the files did not reach {}: {}", self.agent, stop.text),
+            "the same command goes on where it was",
+        )
+    }
+
+    async fn send(&self, bundle: &Bundle) -> Result<(), Trouble> {
+        let mut via = self.via;
+        let mut tries = Tries::default();
+        let (mut most, mut is_first) = (0, true);
+        loop {
+            let tried = self.attempt(bundle, via, is_first).await;
+            is_first = false;
+            let (trouble, had) = match tried {
+                Ok(()) => return Ok(()),
+                Err(failed) => failed,
+            };
+            let why = match trouble {
+                Trouble::NoWay(why) if via == Via::Auto => {
+                    self.tell.no_way(&why);
+                    via = Via::Hub;
+                    continue;
+                }
+                Trouble::Cut(stop) => stop,
+                // Where there was a way, there may be one again.
+                Trouble::NoWay(why) if had > 0 => no_way(&why),
+                trouble => return Err(trouble),
+            };
+            let Some(wait) = tries.next(had > most) else {
+                return Err(Trouble::Cut(why));
+            };
+            most = most.max(had);
+            self.tell.cut(&why.text, had);
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// One try; if it fails, with how much the agent had before it.
+    async fn attempt(
+        &self,
+        bundle: &Bundle,
+        via: Via,
+        is_first: bool,
+    ) -> Result<(), (Trouble, u64)> {
+        let offer = bundle.offer();
+        let told = FileOffer {
+            transfer_id: offer.transfer_id.clone(),
+            zip_size: offer.zip_size,
+            zip_sha256: offer.zip_sha256.clone(),
+            file_count: offer.file_count,
+        };
+        let announced = self.hub.announce(self.agent, &told, Some(self.client_id));
+        let announced = announced.await.map_err(|error| {
+            let trouble = match is_first {
+                // Nothing was cut yet: it is simply not there.
+                true => Trouble::Refused(Stop::from_hub(&error, About::Agent)),
+                false => error.into(),
+            };
+            (trouble, 0)
+        })?;
+        let transfer = self.hub.transfer(self.agent, &offer.transfer_id);
+        let mut line = Line::open(&transfer, announced.ice_servers.as_ref());
+        let (offset, answers) = match timeout(PREPARED, line.word()).await {
+            Ok(Word::Prepared(received)) => (received, true),
+            Ok(Word::Failed(why)) => return Err((why, 0)),
+            Ok(Word::Received | Word::Interrupted(_)) | Err(_) => (0, false),
+        };
+        self.tell.begin(via.tried(), offset, offer.zip_size);
+        let moved = match via {
+            Via::Hub => {
+                // All of it came, and then something happened: the hub passes no empty rest on.
+                let from = if offset < offer.zip_size { offset } else { 0 };
+                let body = through_hub::body(bundle, from, self.tell.progress());
+                transfer.upload(from, body).await.map_err(Trouble::from)
+            }
+            Via::Auto | Via::Direct => self.direct(&mut line, bundle, offset).await,
+        };
+        match moved {
+            Ok(()) if answers => self.unpacked(&mut line).await,
+            Ok(()) => Ok(()),
+            // It may have said why.
+            Err(Trouble::Cut(stop)) => match timeout(REASON, line.word()).await {
+                Ok(Word::Failed(reason)) => Err(reason),
+                _ => Err(Trouble::Cut(stop)),
+            },
+            Err(trouble) => Err(trouble),
+        }
+        .map_err(|trouble| (trouble, offset))
+    }
+
+    async fn direct(&self, line: &mut Line, bundle: &Bundle, offset: u64) -> Result<(), Trouble> {
+        let found = line.unless_refused(async |ways, servers| {
+            let options = Options {
+                ice_servers: servers.to_vec(),
+                patience: DIRECT,
+                ..Options::default()
+            };
+            Ok(rtc::call(ways, &options).await?)
+        });
+        let mut channel = found.await?;
+        Ok(send(&mut channel, bundle, offset, self.tell.progress()).await?)
+    }
+
+    /// Waits until the agent has verified and unpacked it.
+    async fn unpacked(&self, line: &mut Line) -> Result<(), Trouble> {
+        let answer = async {
+            loop {
+                match line.word().await {
+                    Word::Received => return Ok(()),
+                    Word::Failed(why) => return Err(why),
+                    Word::Interrupted(why) => return Err(Trouble::cut(why)),
+                    Word::Prepared(_) => {}
+                }
+            }
+        };
+        match timeout(UNPACKED, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Trouble::cut("the agent does not say that it has them")),
+        }
+    }
+}
+
+async fn packed(folder: &Path) -> Result<Bundle, Stop> {
+    let shown = folder.display();
+    match pack(folder, Limits::default()).await {
+        Ok(Some(bundle)) => Ok(bundle),
+        Ok(None) => Err(Stop::new(
+            Code::Usage,
+            format!("there are no files to send in {shown}"),
+            "name another folder with --upload DIR; what tools make, .git and .env are never sent",
+        )),
+        Err(error @ PackError::Folder(_)) => Err(Stop::usage(format!(
+            "{shown}: {error}; name one with --upload DIR"
+        ))),
+        Err(error) => Err(Stop {
+            code: Code::Failed,
+            text: format!("{shown}: {error}"),
+            next: None,
+        }),
+    }
+}
