@@ -34,7 +34,7 @@ use crate::{
     door::{CARD, HANDOFF, HANDOFF_STREAM},
     inquire::fetch_card,
     node::{Node, PeerEvent},
-    registry::{Claim, Registry},
+    registry::Registry,
     serve::Reception,
 };
 
@@ -331,7 +331,7 @@ impl Peers {
             ttl: 3 * REFRESH.as_secs(),
             proof: None,
         };
-        if let Err(failure) = self.0.registry.register(&registration, Claim::Peer) {
+        if let Err(failure) = self.0.registry.note(&registration) {
             tracing::debug!(%peer, %failure, "a connected peer cannot be registered");
         }
     }

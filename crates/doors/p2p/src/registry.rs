@@ -50,6 +50,9 @@ use crate::limits;
 /// How many peers are kept: some 100 MB of the largest entries, and more peers than anybody has seen.
 const MAX_PEERS: usize = 4096;
 
+/// How long the hub does not list a peer by itself that took its leave: it is on its way out, and may still be connected.
+const LEAVING: Duration = Duration::from_secs(30);
+
 /// What the operator decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RegistryRules {
@@ -77,6 +80,8 @@ struct Peers {
     by_id: HashMap<PeerId, Registered>,
     /// How many were ever registered: who came first keeps a name.
     count: u64,
+    /// Who took leave a moment ago; at most as many as are kept.
+    left: HashMap<PeerId, Instant>,
 }
 
 /// A peer that can be found.
@@ -192,6 +197,17 @@ impl Registry {
         found.filter(|registered| !registered.is_over(now))
     }
 
+    /// Lists a peer that is connected and showed its card, unless it has just taken leave.
+    pub fn note(&self, new: &Registration) -> Result<(), Failure> {
+        let peer = peer_id(&new.peer_id)?;
+        let now = Instant::now();
+        let left = self.0.peers.lock().left.get(&peer).copied();
+        if left.is_some_and(|left| now < left + LEAVING) {
+            return Ok(());
+        }
+        self.register(new, Claim::Peer).map(drop)
+    }
+
     /// Registers a peer, or renews what was said of it. Who holds a name keeps its place under it.
     pub fn register(&self, new: &Registration, claim: Claim<'_>) -> Result<Registered, Failure> {
         let peer = peer_id(&new.peer_id)?;
@@ -250,6 +266,7 @@ impl Registry {
             place,
         };
         peers.by_id.insert(peer, registered.clone());
+        peers.left.remove(&peer);
         drop(peers);
         self.changed();
         Ok(registered)
@@ -281,6 +298,10 @@ impl Registry {
         let had = had.ok_or_else(not_registered)?;
         claim.check(&had.holder)?;
         peers.by_id.remove(peer);
+        peers.left.retain(|_, left| now < *left + LEAVING);
+        if peers.left.len() < MAX_PEERS {
+            peers.left.insert(*peer, now);
+        }
         drop(peers);
         self.changed();
         Ok(())

@@ -33,6 +33,23 @@ async fn an_entry_lasts_as_long_as_it_says_and_a_heartbeat_makes_it_last_again()
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_took_leave_is_not_listed_again_by_the_hub_while_it_hangs_up() {
+    let (registry, peer) = (registry(), Peer::new());
+    let registration = peer.registration("a", &[]);
+    registry.register(&registration, Claim::Peer).unwrap();
+    registry.remove(&peer.id, Claim::Peer).unwrap();
+    registry.note(&registration).unwrap();
+    assert!(!registry.has(&peer.id), "it is on its way out");
+    advance(LEAVING).await;
+    registry.note(&registration).unwrap();
+    assert!(registry.has(&peer.id), "it stayed after all");
+    registry.remove(&peer.id, Claim::Peer).unwrap();
+    registry.register(&registration, Claim::Peer).unwrap();
+    registry.note(&registration).unwrap();
+    assert!(registry.has(&peer.id), "it came back by itself");
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_watches_is_told_of_those_that_come_go_and_expire() {
     let (registry, one, two) = (registry(), Peer::new(), Peer::new());
     let mut watch = registry.watch();
