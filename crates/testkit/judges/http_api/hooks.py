@@ -26,8 +26,8 @@ ADDED = []
 TEAMS = []
 # Peers that are kept or blocked for a test case, or by one.
 KEPT = []
-# The hub dials itself: an agent of its own is a server like any other, and nobody outside is ever called.
-SERVER = DATA["url"] + "/a2a/agents/echo"
+# A server that is there to be dialled; nobody outside is ever called.
+SERVER = DATA["server"]
 
 
 def ask(method, path, body=None):
@@ -123,7 +123,8 @@ def mend_team(operation, path, body):
         body |= {"event_source_type": "TEAM", "data": {"new_status": "IDLE"}}
     if operation == "POST /v1/teams/{id}/decisions":
         body.clear()
-        body |= {"invocation_id": "q", "approve": True}
+        # A question for words: they stand in the reason.
+        body |= {"invocation_id": "q", "approve": True, "reason": "blue"}
     if operation == "POST /v1/teams/{id}/messages":
         body.clear()
         body |= {"content": "hello"}

@@ -51,6 +51,7 @@ class Hub:
     """A hub as `jackfield serve` runs it."""
 
     def __init__(self, program, folder, receiver):
+        self.receiver = receiver
         config = folder / "jackfield.toml"
         config.write_text(f'callback_base = "{receiver.url}"\nlog = "error"\n')
         command = [program, "serve", "--listen", "127.0.0.1:0"]
@@ -104,6 +105,7 @@ def set_up(hub):
     token = hub.ask("POST", "/v1/tokens", token)
     return {
         "url": hub.url,
+        "server": hub.receiver.url,
         "secret": hub.secret,
         "done": done["task"],
         "waiting": waiting["task"],

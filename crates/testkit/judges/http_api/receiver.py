@@ -1,5 +1,6 @@
-"""Who is called back: takes everything, except what is posted to /gone."""
+"""Who is called back: takes everything, except what is posted to /gone. It has the card of an A2A server, too."""
 
+import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -9,6 +10,16 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(410 if self.path == "/gone" else 204)
         self.end_headers()
+
+    def do_GET(self):
+        way = {"protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+        way["url"] = f"http://127.0.0.1:{self.server.server_port}/"
+        card = json.dumps({"name": "elsewhere", "supportedInterfaces": [way]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(card)))
+        self.end_headers()
+        self.wfile.write(card)
 
     def log_message(self, *_):
         pass
