@@ -177,7 +177,7 @@ impl Call {
             .collect()
     }
 
-    /// Answers an ask; the first answer wins.
+    /// Answers an ask; the first answer wins. Who is asked for words says something.
     pub(crate) fn answer(
         self: &Arc<Self>,
         principal: &Principal,
@@ -185,6 +185,36 @@ impl Call {
         answer: Answer,
     ) -> Result<(), Failure> {
         let asks = self.asks.lock();
+        let kind = self.asked_of(principal, &asks, ask_id)?;
+        let has_words = answer.content.is_some() || !answer.parts.is_empty();
+        if kind == AskKind::Input && !has_words {
+            return Err(Failure::new(
+                Reason::Invalid,
+                "field \"content\" is needed: the agent asks for words, not for an approval",
+            ));
+        }
+        self.take_answer(asks, ask_id, answer)
+    }
+
+    /// Answers an ask with yes or no, which is all that viewers of a team can say to some questions for words.
+    pub(crate) fn decide(
+        self: &Arc<Self>,
+        principal: &Principal,
+        ask_id: &str,
+        answer: Answer,
+    ) -> Result<(), Failure> {
+        let asks = self.asks.lock();
+        self.asked_of(principal, &asks, ask_id)?;
+        self.take_answer(asks, ask_id, answer)
+    }
+
+    /// What kind of ask it is, if it is this principal's to answer.
+    fn asked_of(
+        &self,
+        principal: &Principal,
+        asks: &Asks,
+        ask_id: &str,
+    ) -> Result<AskKind, Failure> {
         let Some(open) = asks.open.get(ask_id) else {
             return Err(asks.not_open(ask_id));
         };
@@ -194,7 +224,7 @@ impl Call {
         if !as_caller && !as_owner {
             return Err(Failure::new(Reason::NotFound, "no such question is open"));
         }
-        self.take_answer(asks, ask_id, answer)
+        Ok(open.ask.kind)
     }
 
     /// Answers an approval for somebody of whom the hub knows that they may.
@@ -226,13 +256,6 @@ impl Call {
             return Err(Failure::new(
                 Reason::Invalid,
                 "field \"approved\" must be true or false for an approval",
-            ));
-        }
-        let has_words = answer.content.is_some() || !answer.parts.is_empty();
-        if open.ask.kind == AskKind::Input && !has_words {
-            return Err(Failure::new(
-                Reason::Invalid,
-                "field \"content\" is needed: the agent asks for words, not for an approval",
             ));
         }
         let answered = asks.open.remove(ask_id);

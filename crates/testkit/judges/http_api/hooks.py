@@ -123,8 +123,7 @@ def mend_team(operation, path, body):
         body |= {"event_source_type": "TEAM", "data": {"new_status": "IDLE"}}
     if operation == "POST /v1/teams/{id}/decisions":
         body.clear()
-        # A question for words: they stand in the reason.
-        body |= {"invocation_id": "q", "approve": True, "reason": "blue"}
+        body |= {"invocation_id": "q", "approve": True}
     if operation == "POST /v1/teams/{id}/messages":
         body.clear()
         body |= {"content": "hello"}

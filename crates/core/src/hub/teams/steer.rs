@@ -273,10 +273,10 @@ impl Hub {
         // Words are the caller's to give, whoever the team's owner is.
         let answered = if may && pending.kind == AskKind::Approval {
             call.answer_approval(&pending.ask, answer.clone())
-                .map(|()| self.0.tasks.answered(call, &pending.ask, answer))
         } else {
-            self.answer(principal, call.id, &pending.ask, answer)
+            call.decide(principal, &pending.ask, answer.clone())
         };
+        let answered = answered.map(|()| self.0.tasks.answered(call, &pending.ask, answer));
         answered.map_err(|failure| match failure.reason {
             Reason::NotFound => Undecided::NotAllowed,
             _ => Undecided::Failed(failure),

@@ -141,6 +141,27 @@ async fn what_is_said_to_somebody_who_waits_for_words_is_the_answer() {
 }
 
 #[tokio::test]
+async fn a_viewer_with_two_buttons_can_decide_a_question_for_words() {
+    for approved in [true, false] {
+        let (hub, agents) = nested().await;
+        tell(&hub, &ann(), None, "1").await.unwrap();
+        let serving = agents[0].1.next();
+        serving.ask(Ask {
+            kind: AskKind::Input,
+            ..approval("q", "x")
+        });
+        hub.decide(&ann(), "all", &decision("q", None, approved))
+            .unwrap();
+        let mut inputs = Vec::new();
+        serving.input().take(&mut inputs, usize::MAX);
+        let [Input::Answer(_, answer)] = &inputs[..] else {
+            panic!("{inputs:?}")
+        };
+        assert_eq!((answer.approved, &answer.content), (Some(approved), &None));
+    }
+}
+
+#[tokio::test]
 async fn a_question_for_words_can_be_decided_by_whoever_asked() {
     let (hub, agents) = nested().await;
     tell(&hub, &ann(), None, "1").await.unwrap();
