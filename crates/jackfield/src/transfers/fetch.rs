@@ -66,7 +66,7 @@ impl Fetch<'_> {
             let Some(wait) = tries.next(now > before) else {
                 return Err(Trouble::Cut(why));
             };
-            self.tell.cut(&why.text, now);
+            self.tell.cut(&why.text);
             tokio::time::sleep(wait).await;
         }
     }

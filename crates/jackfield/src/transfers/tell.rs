@@ -39,6 +39,8 @@ struct State {
     parts: u64,
     /// When this try began, and with which byte.
     begun: Option<(Instant, u64)>,
+    /// How many bytes have moved, with those of earlier tries.
+    moved: u64,
 }
 
 impl Tell {
@@ -61,6 +63,7 @@ impl Tell {
     pub(super) fn begin(&self, via: &str, received: u64, size: u64) {
         *self.0.state.lock() = State {
             begun: Some((Instant::now(), received)),
+            moved: received,
             ..State::default()
         };
         self.step(
@@ -80,6 +83,7 @@ impl Tell {
 
     fn moved(&self, done: u64, size: u64) {
         let mut state = self.0.state.lock();
+        state.moved = done;
         if self.0.json {
             let parts = done * PARTS / size.max(1);
             if parts > state.parts {
@@ -114,12 +118,13 @@ impl Tell {
     }
 
     /// A try was cut.
-    pub(super) fn cut(&self, why: &str, received: u64) {
-        self.step("cut", json!({"why": why, "received": received}));
+    pub(super) fn cut(&self, why: &str) {
+        let moved = self.0.state.lock().moved;
+        self.step("cut", json!({"why": why, "received": moved}));
         self.note_if(true, || {
             format!(
                 "cut after {}: {}; trying again",
-                bytes(received),
+                bytes(moved),
                 output::clean(why)
             )
         });

@@ -88,7 +88,7 @@ impl Upload<'_> {
                 return Err(Trouble::Cut(why));
             };
             most = most.max(had);
-            self.tell.cut(&why.text, had);
+            self.tell.cut(&why.text);
             tokio::time::sleep(wait).await;
         }
     }

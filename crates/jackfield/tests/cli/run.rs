@@ -1,6 +1,6 @@
 //! Running the binary: to its end, or line by line.
 
-use std::{ffi::OsStr, path::Path, process::Stdio, sync::Arc};
+use std::{ffi::OsStr, path::Path, process::Stdio, sync::Arc, time::Duration};
 
 use jackfield_testkit::{SOON, TestHub};
 use rustix::process::{Pid, Signal, kill_process};
@@ -135,6 +135,7 @@ impl Cli {
             child,
             out,
             err,
+            patience: SOON,
             _home: self.home.clone(),
         }
     }
@@ -163,6 +164,8 @@ pub(crate) struct Running {
     child: Child,
     out: Lines<BufReader<ChildStdout>>,
     err: Lines<BufReader<ChildStderr>>,
+    /// How long a line is waited for.
+    pub(crate) patience: Duration,
     /// Stays as long as the program runs.
     _home: Arc<TempDir>,
 }
@@ -170,7 +173,7 @@ pub(crate) struct Running {
 impl Running {
     /// The next line on standard output; nothing at its end.
     pub(crate) async fn line(&mut self) -> Option<String> {
-        let line = timeout(SOON, self.out.next_line()).await;
+        let line = timeout(self.patience, self.out.next_line()).await;
         line.expect("no line came in time").expect("text")
     }
 
@@ -193,7 +196,7 @@ impl Running {
 
     /// The next line on standard error; nothing at its end.
     pub(crate) async fn err_line(&mut self) -> Option<String> {
-        let line = timeout(SOON, self.err.next_line()).await;
+        let line = timeout(self.patience, self.err.next_line()).await;
         line.expect("no line came in time").expect("text")
     }
 

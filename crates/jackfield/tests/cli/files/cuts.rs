@@ -1,13 +1,13 @@
 //! What is cut in the middle goes on from there: by itself, or by `jackfield fetch` after the caller was killed.
 
-use std::{fs, io::Read as _};
+use std::{fs, io::Read as _, path::PathBuf};
 
-use jackfield_testkit::{FaultProxy, TestHub};
+use jackfield_testkit::{FaultProxy, SOON, TestHub};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{CLIENT, FIFTY, amy, assert_same, left_over, named, steps_to, workspace};
-use crate::run::Cli;
+use crate::run::{Cli, Running};
 
 fn number(step: &Value, field: &str) -> u64 {
     step[field].as_u64().unwrap_or_else(|| panic!("{step}"))
@@ -113,6 +113,98 @@ async fn what_is_cut_on_its_way_through_the_hub_goes_on_by_itself() {
     assert_eq!(left_over(&cli), Vec::<String>::new());
 }
 
+/// Stops an agent when a part of an archive has moved, and lets it go on when the caller believes that the channel is cut:
+/// as the caller sees it, a network that was away. The steps up to the last one.
+async fn stopped_in_the_middle(agent: &Running, called: &mut Running, last: &str) -> Vec<Value> {
+    let mut steps = Vec::new();
+    loop {
+        steps.extend(steps_to(called, "progress").await);
+        let step = steps.last().unwrap();
+        assert!(number(step, "received") < number(step, "size"), "too fast");
+        if number(step, "received") > 10_000_000 {
+            break;
+        }
+    }
+    agent.signal(Signal::STOP);
+    // A direct way counts as gone after some checks without an answer, which takes nearly as long.
+    called.patience = 3 * SOON;
+    steps.extend(steps_to(called, "cut").await);
+    agent.signal(Signal::CONT);
+    steps.extend(steps_to(called, last).await);
+    steps
+}
+
+/// Checks that there were two tries by WebRTC, and that the second one sent nothing again.
+fn assert_went_on(steps: &[Value]) {
+    let begins: Vec<_> = named(steps, "begin").collect();
+    assert_eq!(begins.len(), 2, "{steps:?}");
+    assert!(
+        begins.iter().all(|step| step["via"] == "direct"),
+        "{steps:?}"
+    );
+    let cut = named(steps, "cut").next().unwrap();
+    assert!(number(cut, "received") > 10_000_000, "{steps:?}");
+    let before = number(begins[1], "received");
+    // What a sender has given to the channel has not all arrived.
+    assert!(before > 5_000_000, "{steps:?}");
+    let second = steps.iter().skip_while(|step| *step != begins[1]);
+    let second: Vec<_> = second.cloned().collect();
+    let mut moved = named(&second, "progress").map(|step| number(step, "received"));
+    assert!(moved.all(|received| received >= before), "{steps:?}");
+}
+
+#[tokio::test]
+async fn a_webrtc_channel_that_is_cut_is_followed_by_another_that_goes_on() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let amy = amy(&cli, FIFTY).await;
+    let mut called = cli.start(&[
+        "call",
+        "amy",
+        "go",
+        "--with-files",
+        "--client",
+        CLIENT,
+        "--out",
+        "got",
+        "--via",
+        "direct",
+        "--json",
+    ]);
+    let steps = stopped_in_the_middle(&amy, &mut called, "done").await;
+    assert_went_on(&steps);
+    called.end().await.ok();
+    assert_same(&cli.home().join("got"), &workspace(&cli));
+    assert_eq!(left_over(&cli), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_folder_whose_webrtc_channel_is_cut_goes_on_over_another() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let amy = amy(&cli, "cat small.txt").await;
+    let given = folder_to_give(&cli, 50_000_000);
+    let mut called = cli.start(&[
+        "call", "amy", "go", "--client", CLIENT, "--upload", "given", "--via", "direct", "--json",
+    ]);
+    let steps = stopped_in_the_middle(&amy, &mut called, "sent").await;
+    assert_went_on(&steps);
+    called.end().await.ok();
+    assert_same(&given, &workspace(&cli));
+}
+
+/// A folder of two files, one of them of that many bytes that cannot be packed any smaller.
+fn folder_to_give(cli: &Cli, bytes: u64) -> PathBuf {
+    let given = cli.home().join("given");
+    fs::create_dir(&given).unwrap();
+    let mut noise = Vec::new();
+    let source = fs::File::open("/dev/urandom").unwrap();
+    source.take(bytes).read_to_end(&mut noise).unwrap();
+    fs::write(given.join("large.bin"), noise).unwrap();
+    fs::write(given.join("small.txt"), "small").unwrap();
+    given
+}
+
 #[tokio::test]
 async fn a_folder_that_is_sent_ahead_goes_on_where_it_was_cut() {
     let hub = TestHub::start().await;
@@ -120,13 +212,7 @@ async fn a_folder_that_is_sent_ahead_goes_on_where_it_was_cut() {
     let cli = Cli::new(&hub).at_hub(&format!("http://{}", proxy.addr()));
     let _amy = amy(&cli, "cat small.txt").await;
     let cli = cli.at_hub(&hub.url(""));
-    let given = cli.home().join("given");
-    fs::create_dir(&given).unwrap();
-    let mut noise = Vec::new();
-    let source = fs::File::open("/dev/urandom").unwrap();
-    source.take(3_000_000).read_to_end(&mut noise).unwrap();
-    fs::write(given.join("large.bin"), noise).unwrap();
-    fs::write(given.join("small.txt"), "small").unwrap();
+    let given = folder_to_give(&cli, 3_000_000);
     // The agent's end of the archive: its next connection.
     proxy.cut_next_after([1_000_000]);
     let mut called = cli.start(&[
