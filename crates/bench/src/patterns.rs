@@ -1,4 +1,4 @@
-//! How load comes: the three patterns of DESIGN §12 and whatever else a row makes of the same parts. A run has a fixed
+//! How load comes: the three patterns of docs/benchmarks.md and whatever else a row makes of the same parts. A run has a fixed
 //! number of messages, is held back by TCP alone, and fails unless every message arrives once and in order.
 
 use std::{

@@ -7,7 +7,7 @@ mod serving;
 
 use std::{
     sync::{
-        Arc, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
@@ -24,7 +24,7 @@ pub use self::{
 };
 use crate::{
     chain::Chain,
-    clock::{Clock, Stage},
+    clock::{Clock, Progress},
     entry::Entry,
     event::{Answer, Ask, End, Event, Input, Json, Message},
     failure::{Failure, Reason},
@@ -34,7 +34,7 @@ use crate::{
     principal::Principal,
     shared::Shared,
     tap::Sight,
-    team::seat::{Lineage, Seats},
+    team::seat::{Belonging, Seats},
     transfers::Offer,
 };
 
@@ -95,13 +95,14 @@ pub struct Call {
     /// The stages on which what the agent does is shown; most calls have none.
     pub(crate) seats: Option<Box<Seats>>,
     /// The runs of teams that it belongs to.
-    pub(crate) lineage: Arc<[Lineage]>,
+    pub(crate) runs: Arc<[Belonging]>,
     /// The calls that named this one as their parent; nothing once it was cancelled or has failed, and they with it.
     children: Mutex<Option<Vec<Weak<Call>>>>,
     turn: AtomicU64,
     /// It was sent by the hub's last process, and this one took it up.
     is_taken_up: bool,
-    written: AtomicBool,
+    /// By what the agent's door finds the work again after a restart of the hub.
+    handle: OnceLock<Json>,
     answered: AtomicBool,
     /// The agent's number of its last frame that is in the log.
     acked: AtomicU64,
@@ -114,6 +115,7 @@ pub(crate) struct TakenUp {
     pub(crate) has_reply: bool,
     /// The agent's number of its last frame that was kept.
     pub(crate) received: u64,
+    pub(crate) handle: Option<Json>,
     pub(crate) asks: Vec<Ask>,
     pub(crate) answers: Vec<(String, Answer)>,
 }
@@ -141,7 +143,7 @@ pub(crate) struct Draft {
     pub(crate) is_allowed: bool,
     pub(crate) taken_up: Option<TakenUp>,
     pub(crate) seats: Option<Box<Seats>>,
-    pub(crate) lineage: Arc<[Lineage]>,
+    pub(crate) runs: Arc<[Belonging]>,
 }
 
 impl Call {
@@ -177,18 +179,20 @@ impl Call {
             wanted: draft.wanted,
             parent: draft.parent.as_ref().map(Arc::downgrade),
             seats: draft.seats,
-            lineage: draft.lineage,
+            runs: draft.runs,
             children: Mutex::new(Some(Vec::new())),
             turn: AtomicU64::new(0),
             is_taken_up,
-            // It may have been: who was to write it cannot be asked any more.
-            written: AtomicBool::new(is_taken_up),
+            handle: OnceLock::new(),
             answered: AtomicBool::new(has_reply),
             acked: AtomicU64::new(acked),
             ended: AtomicBool::new(false),
         });
         if let Some(taken_up) = draft.taken_up {
             call.reply.go_on_after(taken_up.received);
+            if let Some(handle) = taken_up.handle {
+                call.handle.get_or_init(|| handle);
+            }
             call.restore_asks(taken_up.asks, taken_up.answers);
         }
         call
@@ -201,7 +205,7 @@ impl Call {
 
     /// Whether the agent has it.
     pub(crate) fn is_sent(&self) -> bool {
-        self.clock.lock().stage == Stage::Sent
+        self.clock.lock().progress == Progress::Sent
     }
 
     /// The agent's number of its last frame that was taken in, 0 if none was: what a resuming agent need not repeat. It
@@ -230,14 +234,15 @@ impl Call {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Whether a connection said that the message went out ([`Serving::written`]), or may have before a restart.
-    pub fn is_written(&self) -> bool {
-        self.written.load(Ordering::Relaxed)
+    /// By what the agent's door finds the work again after a restart of the hub, if it can: see [`Serving::note`].
+    pub fn handle(&self) -> Option<&Json> {
+        self.handle.get()
     }
 
-    /// Whether an agent that comes back, to this hub or to the next one, may go on with it.
+    /// Whether an agent that comes back, to this hub or to the next one, may go on with it, or its door finds it again.
     pub(crate) fn may_be_resumed(&self) -> bool {
-        self.life == Life::Kept && self.is_sent() && self.entry.may_be_resumed()
+        let is_found = self.handle().is_some();
+        self.life == Life::Kept && self.is_sent() && self.entry.may_be_resumed(is_found)
     }
 
     /// Why it fails if its agent does not come back to it.
@@ -292,14 +297,9 @@ impl Call {
             end.label(),
             self.made.elapsed(),
         );
-        if self.shared.taps.are_watched() {
-            self.shared.taps.see(
-                &self.target,
-                self.entry.owner(),
-                Some(self.id),
-                Sight::Ended(end.clone()),
-            );
-        }
+        let (taps, owner) = (&self.shared.taps, self.entry.owner());
+        let ended = || Sight::Ended(end.clone());
+        taps.see(&self.target, owner, Some(self.id), ended);
         self.close_asks();
         self.input.end((), true);
         if let End::Done(done) = &end
@@ -315,6 +315,7 @@ impl Call {
         }
         self.shared.calls.lock().remove(&self.id);
         self.entry.release(self, tell_agent);
+        self.shared.ended.notify_waiters();
         if spreads {
             let children = self.children.lock().take();
             for child in children.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Through which agents a call came, so that loops are cut (DESIGN 5.9).
+//! Through which agents a call came, so that loops are cut (docs/promises.md, Loops).
 
 use crate::{
     failure::{Failure, Reason},

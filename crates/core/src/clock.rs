@@ -1,5 +1,5 @@
-//! The clocks of a call, as a pure function of the time and of what happened (DESIGN 5.5). One sweeper a second looks
-//! at all of them, so that no chunk reads a clock and no call has a timer.
+//! The clocks of a call, as a pure function of the time and of what happened (docs/promises.md, Clocks). One sweeper a
+//! second looks at all of them, so that no chunk reads a clock and no call has a timer.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::failure::{Failure, Reason};
 
 /// Where a call stands on its way to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum Progress {
     /// It waits for its agent to come (back) online.
     Waiting,
     /// It waits behind another call of its session.
@@ -23,8 +23,8 @@ pub(crate) enum Stage {
 /// The clocks of one call.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
-    pub(crate) stage: Stage,
-    /// When it came to this stage.
+    pub(crate) progress: Progress,
+    /// When it came so far.
     pub(crate) since: Instant,
     /// The last sign of life of agent or line; counts from when the call was sent.
     pub(crate) last_sign: Instant,
@@ -54,8 +54,8 @@ pub(crate) struct Signs {
 }
 
 impl Clock {
-    pub(crate) fn enter(&mut self, stage: Stage, now: Instant) {
-        self.stage = stage;
+    pub(crate) fn enter(&mut self, progress: Progress, now: Instant) {
+        self.progress = progress;
         self.since = now;
         self.last_sign = now;
         self.last_look = now;
@@ -63,7 +63,7 @@ impl Clock {
 
     /// When it ends at the latest, for the calls made for it.
     pub(crate) fn latest_end(&self) -> Option<Instant> {
-        let own = (self.stage == Stage::Sent).then(|| self.since + self.absolute);
+        let own = (self.progress == Progress::Sent).then(|| self.since + self.absolute);
         match (own, self.deadline) {
             (Some(own), Some(deadline)) => Some(own.min(deadline)),
             (own, deadline) => own.or(deadline),
@@ -92,28 +92,28 @@ impl Clock {
         if self.deadline.is_some_and(|at| now >= at) {
             return Some(timeout("the deadline of the call has passed".to_owned()));
         }
-        let in_stage = now.saturating_duration_since(self.since);
-        match self.stage {
-            Stage::Waiting => match self.wait_until {
+        let so_far = now.saturating_duration_since(self.since);
+        match self.progress {
+            Progress::Waiting => match self.wait_until {
                 Some(until) if now >= until => Some(Failure::new(
                     Reason::Offline,
                     "the agent did not come online in the time given",
                 )),
                 Some(_) => None,
                 // In the grace of a resuming agent; the entry ends that wait.
-                None if in_stage >= self.queue => Some(timeout(format!(
+                None if so_far >= self.queue => Some(timeout(format!(
                     "the call waited {} to be sent",
                     seconds(self.queue)
                 ))),
                 None => None,
             },
-            Stage::Queued | Stage::Placed if in_stage >= self.queue => Some(timeout(format!(
+            Progress::Queued | Progress::Placed if so_far >= self.queue => Some(timeout(format!(
                 "the call waited {} in the agent's queue",
                 seconds(self.queue)
             ))),
-            Stage::Queued | Stage::Placed => None,
-            Stage::Sent => {
-                if in_stage >= self.absolute {
+            Progress::Queued | Progress::Placed => None,
+            Progress::Sent => {
+                if so_far >= self.absolute {
                     return Some(timeout(format!(
                         "the call lasted {}, its limit",
                         seconds(self.absolute)
@@ -158,10 +158,10 @@ mod tests {
         assert_eq!(seconds(Duration::from_millis(1500)), "1500 ms");
     }
 
-    fn clock(stage: Stage) -> (Clock, Instant) {
+    fn clock(progress: Progress) -> (Clock, Instant) {
         let now = Instant::now();
         let clock = Clock {
-            stage,
+            progress,
             since: now,
             last_sign: now,
             last_look: now,
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn silence_ends_a_sent_call_and_a_sign_of_life_does_not_let_it() {
-        let (mut clock, start) = clock(Stage::Sent);
+        let (mut clock, start) = clock(Progress::Sent);
         let alive = Signs {
             alive: true,
             ..Signs::default()
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn nothing_resets_the_absolute_limit() {
-        let (mut clock, start) = clock(Stage::Sent);
+        let (mut clock, start) = clock(Progress::Sent);
         let alive = Signs {
             alive: true,
             ..Signs::default()
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_full_reply_is_not_the_agents_silence() {
-        let (mut clock, start) = clock(Stage::Sent);
+        let (mut clock, start) = clock(Progress::Sent);
         assert!(
             run(
                 &mut clock,
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn an_ask_stops_the_other_clocks_and_runs_its_own() {
-        let (mut clock, start) = clock(Stage::Sent);
+        let (mut clock, start) = clock(Progress::Sent);
         assert!(
             run(
                 &mut clock,
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn an_unanswered_ask_ends_the_call() {
-        let (mut clock, start) = clock(Stage::Sent);
+        let (mut clock, start) = clock(Progress::Sent);
         clock.ask_since = Some(start);
         assert_eq!(
             run(
@@ -294,14 +294,14 @@ mod tests {
 
     #[test]
     fn a_queued_call_waits_ten_minutes_and_a_patient_one_as_long_as_it_said() {
-        let (mut queued, start) = clock(Stage::Queued);
+        let (mut queued, start) = clock(Progress::Queued);
         assert_eq!(
             run(&mut queued, start, 0, 1000, Signs::default())
                 .unwrap()
                 .0,
             600
         );
-        let (mut waiting, start) = clock(Stage::Waiting);
+        let (mut waiting, start) = clock(Progress::Waiting);
         waiting.wait_until = Some(start + 5000 * SECOND);
         let (second, failure) = run(&mut waiting, start, 0, 9000, Signs::default()).unwrap();
         assert_eq!((second, failure.reason), (5000, Reason::Offline));

@@ -27,7 +27,7 @@ use self::{quota::Quota, state::State};
 use crate::{
     agent::{Link, Profile, Settings, Share},
     call::{Call, Draft},
-    clock::Stage,
+    clock::Progress,
     event::End,
     failure::{Failure, Reason},
     id::{AgentId, Owner},
@@ -330,16 +330,13 @@ impl Entry {
             }
             let call = Call::new(draft, self.clone(), self.shared.clone());
             // Before anybody can answer it, so that observers see the beginning first.
-            if self.shared.taps.are_watched() {
-                let sight = Sight::Started {
-                    caller: call.principal.label().to_owned(),
-                    door: call.door,
-                    message: call.message.clone(),
-                };
-                self.shared
-                    .taps
-                    .see(&self.id, &self.owner, Some(call.id), sight);
-            }
+            let started = || Sight::Started {
+                caller: call.principal.label().to_owned(),
+                door: call.door,
+                message: call.message.clone(),
+            };
+            let taps = &self.shared.taps;
+            taps.see(&self.id, &self.owner, Some(call.id), started);
             if let Some(seats) = &call.seats {
                 seats.opened(&call);
             }
@@ -365,7 +362,7 @@ impl Entry {
             return true;
         }
         if let Some(link) = state.way() {
-            call.clock.lock().enter(Stage::Sent, Instant::now());
+            call.clock.lock().enter(Progress::Sent, Instant::now());
             match link.deliver(call.serve()) {
                 Ok(()) => return true,
                 Err(serving) => serving.undo(),
@@ -413,17 +410,17 @@ impl Entry {
             return;
         }
         state.open.remove(&call.request);
-        let stage = call.clock.lock().stage;
-        match stage {
-            Stage::Waiting => state.waiting.retain(|waiting| waiting.id != call.id),
-            Stage::Queued => {
+        let progress = call.clock.lock().progress;
+        match progress {
+            Progress::Waiting => state.waiting.retain(|waiting| waiting.id != call.id),
+            Progress::Queued => {
                 if let Some(session) = state.sessions.get_mut(&call.agent_session) {
                     session.queue.retain(|queued| queued.id != call.id);
                 }
             }
-            Stage::Placed | Stage::Sent => {
+            Progress::Placed | Progress::Sent => {
                 if tell_agent
-                    && stage == Stage::Sent
+                    && progress == Progress::Sent
                     && let Some(link) = &state.link
                 {
                     link.cancel(call);

@@ -337,7 +337,7 @@ impl Event {
         }
     }
 
-    /// By how much it advances a cursor: text by its bytes, anything else by 1 (DESIGN 10).
+    /// By how much it advances a cursor: text by its bytes, anything else by 1.
     pub fn advance(&self) -> u64 {
         match self {
             Self::Chunk(chunk) if chunk.joins(chunk) && !chunk.text.is_empty() => {

@@ -1,5 +1,5 @@
-//! The closed set of reasons a peer can be given (DESIGN 8). Each door maps it to its own codes in one exhaustive
-//! match, so that a new reason does not compile until every door answers it.
+//! The closed set of reasons a peer can be given (docs/promises.md, Failures). Each door maps it to its own codes in
+//! one exhaustive match, so that a new reason does not compile until every door answers it.
 
 use std::{borrow::Cow, fmt};
 
@@ -156,6 +156,12 @@ impl Failure {
     /// The agent went away while it was working.
     pub fn agent_left() -> Self {
         Self::new(Reason::Offline, "the agent disconnected before it finished")
+    }
+
+    /// Another connection took the agent's place while it was working.
+    pub fn agent_replaced() -> Self {
+        let text = "a newer connection of the agent took its place before it finished";
+        Self::new(Reason::Offline, text)
     }
 
     /// The agent was working when the hub was restarted, and did not come back to it.

@@ -1,5 +1,5 @@
 //! Whether a connection may be read: it counts the pipes that the connection writes into and how many of them are full
-//! (DESIGN 5.4). It changes only when a pipe turns full or not full, never per event.
+//! (docs/promises.md, Flow control). It changes only when a pipe turns full or not full, never per event.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -16,19 +16,19 @@ use std::{
 };
 
 use parking_lot::RwLock;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout, timeout_at};
 
-use self::request::Origin;
 pub(crate) use self::request::{LONGEST, Start};
 pub use self::{
     attach::Attached,
     request::{Parent, Request},
 };
+use self::{request::Origin, sweeper::TICK};
 use crate::{
     agent::{Closing, Settings, Share},
     call::{Asking, Call, Life},
     chain::Chain,
-    clock::Stage,
+    clock::Progress,
     entry::{AgentView, Entry},
     event::{Answer, End, Message},
     failure::{Failure, Reason},
@@ -41,7 +41,7 @@ use crate::{
     shared::Shared,
     store::{Receipt, Store, StoreError},
     tap::{TapFilter, Taps, Watching, may_watch},
-    task::Tasks,
+    task::TaskBook,
     team::teams::Teams,
     token::Tokens,
     transfers::Transfers,
@@ -49,6 +49,8 @@ use crate::{
 
 /// How long the store is waited for, besides the grace, when the hub stops.
 const STOP_WRITES: Duration = Duration::from_secs(5);
+/// How long callers may take to read how their calls ended, before their connections are closed.
+const STOP_READS: Duration = Duration::from_secs(1);
 
 /// The hub. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -59,7 +61,7 @@ struct Inner {
     shared: Arc<Shared>,
     agents: RwLock<HashMap<AgentId, Arc<Entry>>>,
     tokens: Tokens,
-    tasks: Tasks,
+    tasks: TaskBook,
     teams: Teams,
     store: Arc<dyn Store>,
     stopping: AtomicBool,
@@ -90,7 +92,7 @@ impl Hub {
                 )
             })
             .collect();
-        let tasks = Tasks::new(store.clone(), shared.clone());
+        let tasks = TaskBook::new(store.clone(), shared.clone());
         let inner = Inner {
             shared,
             agents: RwLock::new(agents),
@@ -142,7 +144,7 @@ impl Hub {
     }
 
     /// The kept calls.
-    pub fn tasks(&self) -> &Tasks {
+    pub fn tasks(&self) -> &TaskBook {
         &self.0.tasks
     }
 
@@ -351,10 +353,7 @@ impl Hub {
         for stage in self.0.teams.stages() {
             stage.stop();
         }
-        let until = Instant::now() + grace;
-        while self.open_live() > 0 && Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        self.wait_for_calls(Instant::now() + grace).await;
         self.0.tasks.send_no_more();
         let mut calls: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
         // Kept calls that were not sent yet stay in the store and go out after the next start.
@@ -367,17 +366,36 @@ impl Hub {
             call.finish(End::Failed(stopped()), true);
         }
         self.0.tasks.stop(grace + STOP_WRITES).await;
+        let readers = &self.0.shared.readers;
+        readers.close();
+        // Whoever takes longer learns from the close that the hub stops.
+        timeout(STOP_READS, readers.wait()).await.ok();
         let entries: Vec<_> = self.0.agents.read().values().cloned().collect();
         for link in entries.iter().filter_map(|entry| entry.link()) {
             link.close(Closing::Stopping);
         }
     }
 
-    fn open_live(&self) -> usize {
+    /// Resolves when no call is open any more that somebody works on, at the latest at `until`.
+    async fn wait_for_calls(&self, until: Instant) {
+        loop {
+            // Before the look, so that no end comes between the two unheard.
+            let ended = self.0.shared.ended.notified();
+            let now = Instant::now();
+            if now >= until || !self.has_work() {
+                return;
+            }
+            // That a call has come to wait for its agent is no end of it: such are found a look later, like clocks.
+            timeout_at(until.min(now + TICK), ended).await.ok();
+        }
+    }
+
+    /// Whether a call is open that its agent works on, and has to end while this hub is here.
+    fn has_work(&self) -> bool {
         let calls: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
-        let is_waited_for =
-            |call: &&Arc<Call>| call.clock.lock().stage != Stage::Waiting && !call.may_be_resumed();
-        calls.iter().filter(is_waited_for).count()
+        calls
+            .iter()
+            .any(|call| call.clock.lock().progress != Progress::Waiting && !call.may_be_resumed())
     }
 }
 

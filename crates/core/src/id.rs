@@ -37,7 +37,7 @@ fn check_name(text: &str) -> Result<Arc<str>, BadName> {
         let text = text.chars().take(MAX_NAME).collect();
         return Err(BadName { text });
     }
-    // UUIDs are one id however they are spelt (DESIGN 5.1).
+    // UUIDs are one id however they are spelt.
     if bytes.len() == 36
         && bytes.iter().any(u8::is_ascii_uppercase)
         && Uuid::try_parse(text).is_ok()

@@ -16,6 +16,7 @@ pub mod files;
 pub mod gate;
 pub mod hub;
 pub mod id;
+pub mod inbox;
 pub mod limits;
 pub mod metrics;
 pub mod outbox;

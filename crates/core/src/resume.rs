@@ -57,6 +57,8 @@ pub(crate) enum Coming {
     Anew,
     /// It goes on with what is open: its door knows.
     Resuming,
+    /// The same, but it takes nothing new until it says that it is there.
+    Away,
     /// It goes on with what is open if the token that it shows is the last one's. If not, it gets a fresh one.
     Resumable { shown: Option<Hash>, fresh: Hash },
 }
@@ -66,7 +68,7 @@ impl Coming {
     pub(crate) fn resumes(self, last: Option<Hash>) -> bool {
         match (self, last) {
             (Self::Anew, _) | (Self::Resumable { .. }, None) => false,
-            (Self::Resuming, _) => true,
+            (Self::Resuming | Self::Away, _) => true,
             (Self::Resumable { shown, .. }, Some(last)) => {
                 shown.is_some_and(|shown| bool::from(shown.ct_eq(&last)))
             }
@@ -76,7 +78,7 @@ impl Coming {
     /// The hash of the token that the next connection must show.
     pub(crate) fn token(self, last: Option<Hash>) -> Option<Hash> {
         match self {
-            Self::Anew | Self::Resuming => None,
+            Self::Anew | Self::Resuming | Self::Away => None,
             Self::Resumable { .. } if self.resumes(last) => last,
             Self::Resumable { fresh, .. } => Some(fresh),
         }

@@ -4,6 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
 
 use crate::{
     budget::Budget, call::Call, files::Files, id::CallId, limits::Limits, metrics::Metrics,
@@ -26,6 +28,10 @@ pub struct Shared {
     /// The transfers between agents and their callers.
     pub transfers: Transfers,
     pub(crate) calls: Mutex<HashMap<CallId, Arc<Call>, FxBuildHasher>>,
+    /// Told of every call that has ended, after it was taken out of the table.
+    pub(crate) ended: Notify,
+    /// Those who read a reply.
+    pub(crate) readers: TaskTracker,
 }
 
 impl Shared {
@@ -38,6 +44,8 @@ impl Shared {
             files: Arc::new(Files::new(&limits)),
             transfers: Transfers::default(),
             calls: Mutex::default(),
+            ended: Notify::new(),
+            readers: TaskTracker::new(),
             limits,
         }
     }

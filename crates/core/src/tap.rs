@@ -110,14 +110,9 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn wants(&self, agent: &AgentId, owner: &Owner, raw: bool) -> bool {
-        (!raw || self.filter.raw)
-            && self
-                .filter
-                .agent
-                .as_ref()
-                .is_none_or(|wanted| wanted == agent)
-            && may_watch(&self.principal, agent, owner)
+    fn wants(&self, agent: &AgentId, owner: &Owner) -> bool {
+        let wanted = self.filter.agent.as_ref();
+        wanted.is_none_or(|wanted| wanted == agent) && may_watch(&self.principal, agent, owner)
     }
 }
 
@@ -161,8 +156,8 @@ impl Taps {
         }
     }
 
-    /// Whether anybody watches: the one check on the hot path.
-    pub fn are_watched(&self) -> bool {
+    /// Whether anybody watches: the one check on the hot path as long as nobody does.
+    pub(crate) fn are_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed) > 0
     }
 
@@ -171,27 +166,50 @@ impl Taps {
         self.raw.load(Ordering::Relaxed) > 0
     }
 
-    /// Shows something to whoever may and wants to see it.
-    pub fn see(&self, agent: &AgentId, owner: &Owner, call: Option<CallId>, sight: Sight) {
-        let raw = matches!(sight, Sight::Frame(..));
-        self.show(agent, call, sight, |watcher| {
-            watcher.wants(agent, owner, raw)
+    /// Whether anybody watches this agent: for those who have to copy what can be seen before they know whether it is.
+    pub(crate) fn are_on(&self, agent: &AgentId, owner: &Owner) -> bool {
+        let wants = |watcher: &Arc<Watcher>| watcher.wants(agent, owner);
+        self.are_watched() && self.watchers.read().iter().any(wants)
+    }
+
+    /// Shows something to whoever may and wants to see it. It is made only if there is one.
+    pub(crate) fn see(
+        &self,
+        agent: &AgentId,
+        owner: &Owner,
+        call: Option<CallId>,
+        sight: impl FnOnce() -> Sight,
+    ) {
+        self.show(agent, call, sight, |watcher| watcher.wants(agent, owner));
+    }
+
+    /// Shows a frame on the connection of an agent, as it is.
+    pub fn see_frame(&self, at: &Entry, direction: Direction, frame: impl FnOnce() -> Arc<str>) {
+        let sight = || Sight::Frame(direction, frame());
+        self.show(&at.id, None, sight, |watcher| {
+            watcher.filter.raw && watcher.wants(&at.id, at.owner())
         });
     }
 
     /// Shows what one agent says to another, once, to whoever watches either of them.
-    pub fn see_relayed(&self, from: &Entry, to: &Entry, kind: &'static str, text: String) {
-        let sight = Sight::Relayed {
+    pub fn see_relayed(
+        &self,
+        from: &Entry,
+        to: &Entry,
+        kind: &'static str,
+        words: impl FnOnce() -> String,
+    ) {
+        let sight = || Sight::Relayed {
             to: to.id.clone(),
             kind,
-            text,
+            text: words(),
         };
         self.show(&from.id, None, sight, |watcher| {
             // Whoever wants raw frames sees this one as it is.
             !watcher.filter.raw
                 && [from, to]
                     .into_iter()
-                    .any(|entry| watcher.wants(&entry.id, entry.owner(), false))
+                    .any(|entry| watcher.wants(&entry.id, entry.owner()))
         });
     }
 
@@ -199,21 +217,24 @@ impl Taps {
         &self,
         agent: &AgentId,
         call: Option<CallId>,
-        sight: Sight,
+        sight: impl FnOnce() -> Sight,
         wanted: impl Fn(&Watcher) -> bool,
     ) {
+        if !self.are_watched() {
+            return;
+        }
+        let watchers = self.watchers.read();
+        let mut wanting = watchers.iter().filter(|watcher| wanted(watcher)).peekable();
+        if wanting.peek().is_none() {
+            return;
+        }
         let seen = Seen {
             at: Timestamp::now(),
             agent: agent.clone(),
             call,
-            sight,
+            sight: sight(),
         };
-        for watcher in self
-            .watchers
-            .read()
-            .iter()
-            .filter(|watcher| wanted(watcher))
-        {
+        for watcher in wanting {
             if watcher.pipe.push(seen.clone()) == Pushed::Overrun {
                 watcher.missed.fetch_add(1, Ordering::Relaxed);
                 self.metrics.missed_by_tap();

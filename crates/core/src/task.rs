@@ -1,6 +1,7 @@
 //! Kept calls: a task reads the reply, numbers the events, writes them to the log and serves any number of readers by
 //! cursor, from memory and then from the log. Losing a reader changes nothing.
 
+mod book;
 mod claims;
 mod followers;
 mod once;
@@ -12,7 +13,6 @@ mod ring;
 mod said;
 mod start;
 mod subscription;
-mod tasks;
 mod turns;
 
 use std::{
@@ -28,15 +28,15 @@ use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
 pub use self::{
+    book::TaskBook,
     once::Once,
     subscription::{Subscription, TaskItem},
-    tasks::Tasks,
 };
 use self::{readers::Readers, ring::Ring, said::Said};
 use crate::{
     agent::Keep,
     call::Call,
-    event::{Answer, DoneState, End, Event},
+    event::{Answer, DoneState, End, Event, Json},
     failure::{Failure, Reason},
     id::TaskId,
     outbox::{Callbacks, NewCallback, OutboxRow},
@@ -116,7 +116,7 @@ impl Task {
         keep: Keep,
         running: bool,
         turn: Option<u64>,
-        tasks: &Tasks,
+        tasks: &TaskBook,
     ) -> Arc<Self> {
         let (moved, _) = watch::channel((record.log_end, running));
         let limits = &tasks.shared.limits;
@@ -285,6 +285,14 @@ impl Task {
         self.change(&mut record, TaskState::Working, told, true)
     }
 
+    /// Writes down by what the agent's door finds the work again.
+    fn note(&self, handle: Json) -> Receipt {
+        let mut record = self.record.lock();
+        record.handle = Some(handle);
+        record.log_end = self.ring.lock().end();
+        self.save(record.clone(), Vec::new(), Vec::new(), false)
+    }
+
     /// Changes where it stands; under the record's lock, so that the store gets changes in their order.
     fn change(
         &self,
@@ -424,6 +432,7 @@ fn state_of(call: &Call) -> TaskState {
 fn end_record(record: &mut TaskRecord, end: &End, at: Timestamp) {
     record.state = state_after(end);
     record.sent = false;
+    record.handle = None;
     record.failure = if let End::Failed(failure) = end {
         Some(failure.clone())
     } else {

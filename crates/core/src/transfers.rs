@@ -33,11 +33,11 @@ const IN_ALL: usize = 16_384;
 
 /// Which way the archive goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum Toward {
     /// From the agent to its caller: a `done` offered it.
-    ToCaller,
+    Caller,
     /// From the caller to the agent: the caller announced it.
-    ToAgent,
+    Agent,
 }
 
 /// A transfer and its two parties.
@@ -50,7 +50,7 @@ pub struct Transfer {
     /// The archive.
     pub offer: Offer,
     /// Which way it goes.
-    pub direction: Direction,
+    pub toward: Toward,
     /// [`Principal::key`] of the caller.
     caller: String,
     until: Instant,
@@ -61,7 +61,7 @@ impl Transfer {
         agent: &AgentId,
         caller: &Principal,
         offer: Offer,
-        direction: Direction,
+        toward: Toward,
         now: Instant,
     ) -> Self {
         let peer = match &caller.who {
@@ -72,7 +72,7 @@ impl Transfer {
             agent: agent.clone(),
             peer,
             offer,
-            direction,
+            toward,
             caller: caller.key(),
             until: now + KNOWN_FOR,
         }
@@ -107,7 +107,7 @@ impl Transfers {
         offer: Offer,
         now: Instant,
     ) {
-        let transfer = Transfer::new(agent, caller, offer, Direction::ToCaller, now);
+        let transfer = Transfer::new(agent, caller, offer, Toward::Caller, now);
         let transfer = Arc::new(transfer);
         let mut book = self.0.lock();
         if agent != called {
@@ -127,11 +127,11 @@ impl Transfers {
     ) -> Result<Arc<Transfer>, Failure> {
         let mut book = self.0.lock();
         if let Some(known) = book.find(agent, &offer.transfer_id, now)
-            && !(known.is_of(caller) && known.direction == Direction::ToAgent)
+            && !(known.is_of(caller) && known.toward == Toward::Agent)
         {
             return Err(not_yours());
         }
-        let transfer = Transfer::new(agent, caller, offer, Direction::ToAgent, now);
+        let transfer = Transfer::new(agent, caller, offer, Toward::Agent, now);
         let transfer = Arc::new(transfer);
         book.enter(agent, transfer.clone(), now);
         Ok(transfer)

@@ -1,4 +1,4 @@
-//! How the program ends: the exit codes (DESIGN 11), and what to do next after each error.
+//! How the program ends: the exit codes, and what to do next after each error.
 
 use std::{error::Error as _, fmt, io, process::ExitCode};
 

@@ -1,5 +1,5 @@
 //! How an agent is reached by a hub of the same process: it is a link of that hub, and no socket lies between. One task
-//! takes the calls out of the mailbox, one serves each of them (`served`).
+//! takes the calls out of the inbox, one serves each of them (`served`).
 
 mod calls;
 mod served;
@@ -8,31 +8,20 @@ mod translate;
 use std::sync::Arc;
 
 use jackfield_core::{
-    agent::{Closing, Link},
-    call::{Call, Serving},
+    agent::Closing,
+    call::Serving,
     failure::Failure,
     hub::{Attached, Hub},
     id::AgentId,
+    inbox::Inbox,
     principal::Principal,
 };
-use tokio::{
-    sync::{
-        SetOnce,
-        mpsc::{self, error::TrySendError},
-    },
-    task::JoinSet,
-};
+use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{Agent, Error};
 
 /// The door that such agents come through, for people and metrics.
 const DOOR: &str = "local";
-
-/// How many calls may wait to be taken out of the mailbox, for each that the agent may have open: those that ended
-/// meanwhile wait there too.
-const SPARE: usize = 4;
-/// And at most, whatever the hub's limit is.
-const MOST: usize = 1 << 16;
 
 /// An agent that is attached to a hub of this process. Dropping it detaches the agent: its calls fail, and its handlers
 /// are dropped where they wait.
@@ -40,7 +29,7 @@ const MOST: usize = 1 << 16;
 pub struct InProcess {
     // First, so that callers hear that the agent is gone, and not that it gave up each of their calls.
     _attached: Attached,
-    mailbox: Arc<Mailbox>,
+    inbox: Arc<Inbox>,
     _serving: JoinSet<()>,
 }
 
@@ -66,15 +55,11 @@ impl Agent {
             code: "invalid".to_owned(),
             message: error.to_string(),
         })?;
-        let room = hub.limits().pending_per_agent.saturating_mul(SPARE);
-        let (calls, delivered) = mpsc::channel(room.clamp(SPARE, MOST));
-        let mailbox = Arc::new(Mailbox {
-            calls,
-            closing: SetOnce::new(),
-        });
+        // There is no line that could be cut.
+        let (inbox, delivered) = Inbox::new(DOOR, hub.limits(), true);
         let profile = translate::profile_of(&self);
         let attached = hub
-            .attach(principal, &id, profile, mailbox.clone(), false)
+            .attach(principal, &id, profile, inbox.clone(), false)
             .map_err(refused)?;
         let desk = Arc::new(served::Desk {
             hub: hub.clone(),
@@ -85,7 +70,7 @@ impl Agent {
         serving.spawn(serve_all(desk, delivered));
         Ok(InProcess {
             _attached: attached,
-            mailbox,
+            inbox,
             _serving: serving,
         })
     }
@@ -102,7 +87,7 @@ fn refused(failure: Failure) -> Error {
 impl InProcess {
     /// Resolves when the hub has ended it for good: replaced (4001), revoked (4002) or stopping (1001).
     pub async fn closed(&self) -> Error {
-        let (code, reason) = match self.mailbox.closing.wait().await {
+        let (code, reason) = match self.inbox.closed().await {
             Closing::Replaced => (4001, "a newer connection of this agent took over"),
             Closing::Revoked => (4002, "the token was revoked, or the agent was removed"),
             Closing::Stopping => (1001, "the hub is stopping"),
@@ -111,39 +96,6 @@ impl InProcess {
             code,
             reason: reason.to_owned(),
         }
-    }
-}
-
-/// The hub's way to the agent.
-#[derive(Debug)]
-struct Mailbox {
-    calls: mpsc::Sender<Serving>,
-    closing: SetOnce<Closing>,
-}
-
-impl Link for Mailbox {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
-        self.calls.try_send(call).map_err(|error| match error {
-            TrySendError::Full(call) | TrySendError::Closed(call) => call,
-        })
-    }
-
-    fn cancel(&self, _: &Arc<Call>) {
-        // Whoever serves it hears the end of its input, which every end of a call brings.
-    }
-
-    fn close(&self, why: Closing) {
-        // The first reason counts.
-        self.closing.set(why).ok();
-    }
-
-    fn alive(&self, _: &Call) -> bool {
-        // There is no line that could be cut.
-        true
-    }
-
-    fn door(&self) -> &'static str {
-        DOOR
     }
 }
 

@@ -16,9 +16,9 @@ use tokio::sync::oneshot;
 
 use crate::{batch::Write, trim::Trim};
 
-/// How long the first write of a batch waits for others (DESIGN 10).
+/// How long the first write of a batch waits for others (docs/promises.md, The log).
 const BATCH_WAIT: Duration = Duration::from_millis(20);
-/// A batch that weighs this much waits no longer (DESIGN 10).
+/// A batch that weighs this much waits no longer.
 const BATCH_BYTES: usize = 256 << 10;
 /// All that may wait. The core holds itself back long before (`task_unwritten`); this guards against one that does not.
 const QUEUE_BYTES: usize = 256 << 20;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jackfield_core::{
+    event::Json,
     failure::{Failure, Reason},
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
     principal::Whose,
@@ -25,8 +26,8 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
                             created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
-                            once_key, once_digest, parent)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            once_key, once_digest, parent, handle)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET
             call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
             agent = excluded.agent, session = excluded.session, request = excluded.request, state = excluded.state,
@@ -34,7 +35,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
             created_at = excluded.created_at, updated_at = excluded.updated_at, wait_until = excluded.wait_until,
             failure = excluded.failure, failure_text = excluded.failure_text, callback = excluded.callback,
             unread = excluded.unread, followers = excluded.followers, once_key = excluded.once_key,
-            once_digest = excluded.once_digest, parent = excluded.parent",
+            once_digest = excluded.once_digest, parent = excluded.parent, handle = excluded.handle",
     )?;
     let callback = task.callback.as_ref().map(serde_json::to_string);
     let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
@@ -65,6 +66,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
         once.map(|once| &once.key),
         once.map(|once| once.digest),
         task.parent.map(|parent| parent.to_string()),
+        task.handle.as_ref().map(Json::get),
     ])?;
     Ok(())
 }
@@ -207,6 +209,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         parent: maybe_named(row, "parent", TaskId::parse)?,
         state: named(row, "state", TaskState::from_name)?,
         sent: row.get("sent")?,
+        handle: maybe_json(row, "handle")?,
         epoch: row.get("epoch")?,
         log_end: unsigned(row, "log_end")?,
         created_at: time(row, "created_at")?,

@@ -66,7 +66,6 @@ impl Nested {
             answer.spawn(replies.finish());
             asked.answers.push(answer);
             let serving = agent.call().await;
-            serving.written();
             principal = Principal::local().as_agent(serving.call().target.clone());
             asked.calls.push(serving);
         }

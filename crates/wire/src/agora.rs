@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use crate::json::MAX_DEPTH;
+use crate::frame::write_mistake;
 
 pub mod downlink;
 mod fields;
@@ -18,6 +18,7 @@ pub mod payload;
 mod tests;
 pub mod uplink;
 
+pub use crate::frame::{Fault, Limits, MAX_CHUNK};
 pub use downlink::{AgentEntry, Delivery, DeliveryKind, Downlink, ErrorFrame, parse_downlink};
 pub use frame::{Chunk, Opening};
 pub use payload::{
@@ -25,50 +26,13 @@ pub use payload::{
 };
 pub use uplink::{List, Register, Relay, RelayKind, Uplink, parse, parse_with};
 
-/// How large the text of one chunk may be, in bytes of the frame: beyond it a sender should have streamed.
-pub const MAX_CHUNK: usize = 1024 * 1024;
-
 /// What the address of a call begins with, to which the agent that is called by another protocol replies. No agent may be
 /// called so.
 pub const CALL_PREFIX: &str = "call:";
 
-/// How many characters of a peer's own words an error repeats: a whole agent id, but not a whole frame.
-const MAX_ECHO: usize = 128;
-
-/// What a frame may not exceed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// How deep `payload` and unknown fields may be nested.
-    pub max_depth: usize,
-    /// How large the text of a chunk may be, in bytes as it stands in the frame.
-    pub max_chunk: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            max_depth: MAX_DEPTH,
-            max_chunk: MAX_CHUNK,
-        }
-    }
-}
-
-/// What kind of mistake a malformed frame holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// The text is no JSON object.
-    Syntax,
-    /// A field is missing, given twice, of the wrong type or nested too deeply.
-    Invalid,
-    /// The frame type is not one of the protocol's.
-    Unsupported,
-    /// A chunk is larger than allowed.
-    TooLarge,
-}
-
 /// Why a frame was refused, with as much of it as an answer needs to name it.
 ///
-/// What is repeated of the frame is cut to 128 characters.
+/// What is repeated of the frame is cut to the length of an [`echo`](crate::echo).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
     /// What kind of mistake it is.
@@ -104,24 +68,9 @@ impl Malformed {
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Escaped, so that a peer cannot write lines of its own into a log.
-        if let Some(frame_type) = &self.frame_type {
-            write!(f, "{}: ", frame_type.escape_debug())?;
-        }
-        if let Some(field) = &self.field {
-            write!(f, "field \"{}\" ", field.escape_debug())?;
-        }
-        f.write_str(&self.problem)
+        let (frame_type, field) = (self.frame_type.as_deref(), self.field.as_deref());
+        write_mistake(f, frame_type, field, &self.problem)
     }
 }
 
 impl std::error::Error for Malformed {}
-
-/// The start of `text` that an error may repeat.
-fn echo(text: &str) -> Box<str> {
-    let end = text
-        .char_indices()
-        .nth(MAX_ECHO)
-        .map_or(text.len(), |(at, _)| at);
-    text[..end].into()
-}

@@ -9,7 +9,8 @@
 
 use std::fmt;
 
-use crate::json::{MAX_DEPTH, ObjectWriter};
+use crate::frame::write_mistake;
+use crate::json::ObjectWriter;
 
 mod attachment;
 pub mod code;
@@ -20,6 +21,7 @@ pub mod relay;
 mod tests;
 pub mod uplink;
 
+pub use crate::frame::{Fault, Limits, MAX_CHUNK};
 pub use attachment::Attachment;
 pub use code::ErrorCode;
 pub use downlink::{Downlink, parse_downlink};
@@ -28,14 +30,8 @@ pub use uplink::{Uplink, parse};
 /// The version our own agents speak, and the one that refusals name.
 pub const VERSION: u32 = 2;
 
-/// How large the text of one chunk may be, in bytes of the frame: beyond it an agent should have streamed.
-pub const MAX_CHUNK: usize = 1024 * 1024;
-
 /// The longest `client_id`: agents make a folder of that name.
 pub const MAX_CLIENT_ID: usize = 128;
-
-/// How many characters of a peer's own words an error repeats: a whole id, but not a whole frame.
-const MAX_ECHO: usize = 128;
 
 /// The names of our extensions, as agents announce them and the hub confirms them.
 pub mod extension {
@@ -51,38 +47,9 @@ pub mod extension {
     pub const ALL: [&str; 4] = [RESUME, ARTIFACTS, INPUT, META];
 }
 
-/// What a frame or body may not exceed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// How deep a value may be nested.
-    pub max_depth: usize,
-    /// How large the text of a chunk may be, in bytes as it stands in the frame.
-    pub max_chunk: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            max_depth: MAX_DEPTH,
-            max_chunk: MAX_CHUNK,
-        }
-    }
-}
-
-/// What kind of mistake a malformed frame or body holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// The text is no JSON object.
-    Syntax,
-    /// A field is missing, given twice, of the wrong type or nested too deeply.
-    Invalid,
-    /// A chunk is larger than allowed.
-    TooLarge,
-}
-
 /// Why a frame or body was refused, with as much of it as an answer needs to name it.
 ///
-/// What is repeated of the frame is cut to 128 characters.
+/// What is repeated of the frame is cut to the length of an [`echo`](crate::echo).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
     /// What kind of mistake it is.
@@ -128,14 +95,8 @@ impl Malformed {
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Escaped, so that a peer cannot write lines of its own into a log.
-        if let Some(frame_type) = &self.frame_type {
-            write!(f, "{}: ", frame_type.escape_debug())?;
-        }
-        if let Some(field) = &self.field {
-            write!(f, "field \"{}\" ", field.escape_debug())?;
-        }
-        f.write_str(&self.problem)
+        let (frame_type, field) = (self.frame_type.as_deref(), self.field.as_deref());
+        write_mistake(f, frame_type, field, &self.problem)
     }
 }
 
@@ -154,24 +115,6 @@ pub fn is_safe_client_id(id: &str) -> bool {
 
 /// What [`is_safe_client_id`] asks for, as the end of a sentence.
 pub const SAFE_CLIENT_ID: &str = "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot";
-
-/// Whether `id` has the form of a UUID: hex digits in groups of 8-4-4-4-12, of either case and any version.
-pub fn is_uuid(id: &str) -> bool {
-    id.len() == 36
-        && id.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
-}
-
-/// The start of `text` that an error may repeat.
-fn echo(text: &str) -> Box<str> {
-    let end = text
-        .char_indices()
-        .nth(MAX_ECHO)
-        .map_or(text.len(), |(at, _)| at);
-    text[..end].into()
-}
 
 /// Writes one object of the given type into a string of about the right size.
 fn frame(frame_type: &str, size_hint: usize, fill: impl FnOnce(&mut ObjectWriter<'_>)) -> String {

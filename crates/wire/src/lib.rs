@@ -6,6 +6,10 @@
 pub mod a2a;
 pub mod agora;
 pub mod bridge;
+mod echo;
+mod frame;
 pub mod json;
 pub mod p2p;
 pub mod team;
+
+pub use echo::{MAX_ECHO, echo};

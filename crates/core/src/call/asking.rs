@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
 use super::Call;
 use crate::{
     bell::{Bell, Rope},
@@ -15,11 +17,14 @@ use crate::{
 pub struct Asking {
     call: Arc<Call>,
     is_left: bool,
+    /// The hub, when it stops, waits for those who read.
+    _reading: TaskTrackerToken,
 }
 
 impl Asking {
     pub(crate) fn new(call: Arc<Call>) -> Self {
         Self {
+            _reading: call.shared.readers.token(),
             call,
             is_left: false,
         }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{Call, asks::Opened};
+use super::{Call, Life, asks::Opened};
 use crate::{
-    event::{Answer, Ask, End, Event, Input},
+    event::{Answer, Ask, End, Event, Input, Json},
     failure::{Failure, Reason},
     gate::Gate,
     pipe::{Item, Pipe, Pushed},
@@ -41,10 +41,10 @@ impl Serving {
     /// Says something to the caller. A caller that overran loses the call here and now.
     pub fn push(&self, event: Event) -> Pushed {
         let weight = event.weight();
-        let seen = self.call.shared.taps.are_watched().then(|| event.clone());
+        let seen = self.is_watched().then(|| event.clone());
         let push = |event| Some(self.call.reply.push_as(Some(self.turn), event));
         let pushed = self.shown(event, push).unwrap_or(Pushed::Ended);
-        self.note(pushed, weight, seen);
+        self.follow_up(pushed, weight, seen);
         pushed
     }
 
@@ -60,13 +60,13 @@ impl Serving {
     /// that came before, as an agent repeats it when it resumes, is dropped; so is all that has no higher number.
     pub fn push_numbered(&self, event: Event, seq: u64) -> Pushed {
         let weight = event.weight();
-        let seen = self.call.shared.taps.are_watched().then(|| event.clone());
+        let seen = self.is_watched().then(|| event.clone());
         let push = |event| self.call.reply.push_marked(Some(self.turn), event, seq);
         let Some(pushed) = self.shown(event, push) else {
             self.repeated();
             return Pushed::Room;
         };
-        self.note(pushed, weight, seen);
+        self.follow_up(pushed, weight, seen);
         pushed
     }
 
@@ -89,8 +89,7 @@ impl Serving {
         let weight = seen.weight();
         match self.call.open_ask(ask, self.turn, seq) {
             Opened::Pushed(pushed) => {
-                let is_watched = self.call.shared.taps.are_watched();
-                self.note(pushed, weight, is_watched.then_some(seen));
+                self.follow_up(pushed, weight, Some(seen));
                 pushed
             }
             Opened::Repeated => {
@@ -113,7 +112,7 @@ impl Serving {
     }
 
     /// What follows from a push. Only what is in is a sign of life, is counted and is seen by observers.
-    fn note(&self, pushed: Pushed, weight: usize, seen: Option<Event>) {
+    fn follow_up(&self, pushed: Pushed, weight: usize, seen: Option<Event>) {
         let call = &*self.call;
         match pushed {
             Pushed::Room | Pushed::Full => {
@@ -127,10 +126,8 @@ impl Serving {
                 call.shared.metrics.event(weight);
                 if let Some(event) = seen {
                     let owner = call.entry.owner();
-                    let sight = Sight::Event(event);
-                    call.shared
-                        .taps
-                        .see(&call.target, owner, Some(call.id), sight);
+                    let taps = &call.shared.taps;
+                    taps.see(&call.target, owner, Some(call.id), || Sight::Event(event));
                 }
             }
             Pushed::Ended => call.shared.metrics.late_event(),
@@ -157,9 +154,17 @@ impl Serving {
         self.call.answers()
     }
 
-    /// The message went out on the agent's connection; see [`Call::is_written`].
-    pub fn written(&self) {
-        self.call.written.store(true, Ordering::Relaxed);
+    /// By this the agent's door finds the work again after a restart of the hub, where agents do not come back by
+    /// themselves. A kept call's is written down before what is said from now on, so that whatever is in the log can be
+    /// gone on with. Only the first one counts. See [`Call::handle`] and [`Hub::come_back_at`].
+    ///
+    /// [`Hub::come_back_at`]: crate::hub::Hub::come_back_at
+    pub fn note(&self, handle: Json) {
+        let is_new = self.is_current() && self.call.handle.set(handle).is_ok();
+        if is_new && self.call.life == Life::Kept {
+            // Whoever reads it is told now: it may take long until something is said.
+            self.call.reply.pulse();
+        }
     }
 
     /// Ends the call as the agent says. False if it had ended already.
@@ -185,10 +190,7 @@ impl Serving {
     /// The agent could not be reached, so that it never saw the call: the call waits for it, if its caller wants that. Gives
     /// itself back if not.
     pub fn give_back(mut self) -> Result<(), Self> {
-        // Before it may go out again.
-        let was_written = self.call.written.swap(false, Ordering::Relaxed);
         if !self.is_current() || !self.call.entry.take_back(&self.call) {
-            self.call.written.store(was_written, Ordering::Relaxed);
             return Err(self);
         }
         self.armed = false;
@@ -198,6 +200,12 @@ impl Serving {
     /// The connection could not take it, so that the agent never saw the call: it may be handed over again.
     pub(crate) fn undo(mut self) {
         self.armed = false;
+    }
+
+    /// Whether anybody watches what the agent says: it is copied only then.
+    fn is_watched(&self) -> bool {
+        let call = &self.call;
+        call.shared.taps.are_on(&call.target, call.entry.owner())
     }
 
     fn is_current(&self) -> bool {

@@ -36,15 +36,16 @@ impl Entry {
         let now = Instant::now();
         let mut lost = Vec::new();
         let mut undelivered = Vec::new();
-        let (taken, old) = {
+        let (taken, old, sight) = {
             let mut state = self.state.lock();
             if self.is_retired() {
                 let text = format!("agent {} was removed just now; register again", self.id);
                 return Err(Failure::new(Reason::Conflict, text));
             }
             let resumes = coming.resumes(state.resume);
+            let is_away = matches!(coming, Coming::Away);
             // Whoever resumes is the program that was there: no two programs fight for the id.
-            if !resumes {
+            if !resumes || is_away {
                 state.check_hold(now, self.shared.limits.replacements_per_minute)?;
             }
             let resume = coming.token(state.resume);
@@ -53,14 +54,14 @@ impl Entry {
             self.generation.fetch_add(1, Ordering::AcqRel);
             let was_online = state.takes_calls();
             let old = state.link.replace(link.clone());
-            state.is_away = false;
-            if was_online {
-                if !resumes {
-                    state.replaced.push_back(now);
-                }
-            } else {
+            state.is_away = is_away;
+            if was_online && !resumes {
+                state.replaced.push_back(now);
+            }
+            if was_online == is_away {
                 state.changed_at = Timestamp::now();
-                self.shared.metrics.agent_online(1);
+                let change = if is_away { -1 } else { 1 };
+                self.shared.metrics.agent_online(change);
             }
             state.door = link.door();
             state.profile = profile;
@@ -86,16 +87,28 @@ impl Entry {
                 resumes,
                 changed,
             };
-            (taken, old)
+            let sight = match (was_online, is_away) {
+                (_, false) => Some(Sight::Online(link.door())),
+                (true, true) => Some(Sight::Offline),
+                (false, true) => None,
+            };
+            (taken, old, sight)
         };
+        let is_replaced = old.is_some();
         if let Some(old) = old {
             old.close(Closing::Replaced);
         }
         drop(undelivered);
         for call in lost {
-            call.finish(End::Failed(call.lost()), false);
+            let failure = match is_replaced {
+                true => Failure::agent_replaced(),
+                false => call.lost(),
+            };
+            call.finish(End::Failed(failure), false);
         }
-        self.show(Sight::Online(link.door()));
+        if let Some(sight) = sight {
+            self.show(sight);
+        }
         Ok(taken)
     }
 
@@ -107,11 +120,17 @@ impl Entry {
         }
     }
 
-    /// Whether an agent that comes back may go on with the calls that it has, after a restart of the hub too.
-    pub(crate) fn may_be_resumed(&self) -> bool {
+    /// Whether an agent that comes back may go on with the calls that it has, after a restart of the hub too; `is_found`
+    /// if its door finds them again, whoever comes.
+    pub(crate) fn may_be_resumed(&self, is_found: bool) -> bool {
         let state = self.state.lock();
         let is_logged = state.settings.store == Keep::Full;
-        is_logged && (state.grace.is_some() || state.is_resumable)
+        is_logged && (is_found || state.grace.is_some() || state.is_resumable)
+    }
+
+    /// Whether open calls wait for the agent to come back to them.
+    pub fn is_awaited(&self) -> bool {
+        self.state.lock().grace.is_some()
     }
 
     /// A connection is gone. Harmless if a newer one has taken over. With `resumable`, open calls wait for the grace.
@@ -181,9 +200,7 @@ impl Entry {
 
     fn show(&self, sight: Sight) {
         let taps = &self.shared.taps;
-        if taps.are_watched() {
-            taps.see(&self.id, &self.owner, None, sight);
-        }
+        taps.see(&self.id, &self.owner, None, || sight);
     }
 
     /// The agent is forgotten: its connection is told to go, and nothing waits for it any more.

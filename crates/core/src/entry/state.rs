@@ -14,7 +14,7 @@ use super::{Entry, quota::Quota};
 use crate::{
     agent::{Link, Profile, Settings, Share},
     call::{Call, Life, Serving},
-    clock::Stage,
+    clock::Progress,
     failure::{Failure, Reason},
     id::{AgentId, CallId, RequestId, SessionId},
     resume::Hash,
@@ -93,17 +93,28 @@ impl State {
         {
             self.replaced.pop_front();
         }
-        if self.link.is_some() && self.replaced.len() >= limit {
+        // Who holds the id keeps it; once nobody does, nobody fights for it any more.
+        if self.link.is_none() {
+            self.held = None;
+            return Ok(());
+        }
+        if self.replaced.len() >= limit {
             self.replaced.clear();
             self.held = Some(now + HOLD);
         }
-        if self.held.is_some_and(|until| now < until) {
-            let text =
-                "two programs register this id in turn; it is held for a minute: stop one of them";
-            return Err(Failure::new(Reason::RateLimited, text));
+        match self.held.map(|until| until.saturating_duration_since(now)) {
+            Some(left) if !left.is_zero() => {
+                let text = format!(
+                    "two programs register this id in turn; the one that has it keeps it for {} s more: stop one of them",
+                    left.as_secs().max(1)
+                );
+                Err(Failure::new(Reason::RateLimited, text))
+            }
+            _ => {
+                self.held = None;
+                Ok(())
+            }
         }
-        self.held = None;
-        Ok(())
     }
 
     /// Whether the agent takes one more call of another agent.
@@ -126,7 +137,7 @@ impl State {
     /// A call that the agent got before the hub was restarted: it waits for the agent to come back to it.
     pub(super) fn await_resume(&mut self, call: &Call, grace: Duration) {
         let now = Instant::now();
-        call.clock.lock().enter(Stage::Sent, now);
+        call.clock.lock().enter(Progress::Sent, now);
         self.grace.get_or_insert(now + grace);
     }
 
@@ -139,13 +150,13 @@ impl State {
     ) {
         let now = Instant::now();
         let Some(link) = self.way() else {
-            call.clock.lock().enter(Stage::Waiting, now);
+            call.clock.lock().enter(Progress::Waiting, now);
             self.waiting.push_back(call.clone());
             return;
         };
         if link.one_call_per_session() {
             if let Some(session) = self.sessions.get_mut(&call.agent_session) {
-                call.clock.lock().enter(Stage::Queued, now);
+                call.clock.lock().enter(Progress::Queued, now);
                 session.queue.push_back(call.clone());
                 return;
             }
@@ -164,11 +175,11 @@ impl State {
     ) {
         match call.life {
             Life::Kept => {
-                call.clock.lock().enter(Stage::Placed, Instant::now());
+                call.clock.lock().enter(Progress::Placed, Instant::now());
                 placed.notify_waiters();
             }
             Life::Live => {
-                call.clock.lock().enter(Stage::Sent, Instant::now());
+                call.clock.lock().enter(Progress::Sent, Instant::now());
                 undelivered.extend(link.deliver(call.serve()).err());
             }
         }
@@ -190,7 +201,10 @@ impl State {
             return;
         }
         for call in self.open.values() {
-            if matches!(call.clock.lock().stage, Stage::Placed | Stage::Sent) {
+            if matches!(
+                call.clock.lock().progress,
+                Progress::Placed | Progress::Sent
+            ) {
                 self.sessions
                     .entry(call.agent_session.clone())
                     .or_insert_with(|| Session::of(call));
@@ -234,7 +248,7 @@ impl State {
         let queue = self.sessions.remove(&call.agent_session);
         let queue = queue.into_iter().flat_map(|session| session.queue);
         for queued in queue.rev() {
-            queued.clock.lock().enter(Stage::Waiting, Instant::now());
+            queued.clock.lock().enter(Progress::Waiting, Instant::now());
             self.waiting.push_front(queued);
         }
     }
@@ -242,7 +256,7 @@ impl State {
     /// The agent is away: a call whose turn it was waits for the agent, before those behind it.
     pub(super) fn set_aside(&mut self, call: &Arc<Call>) {
         self.free_session(call);
-        call.clock.lock().enter(Stage::Waiting, Instant::now());
+        call.clock.lock().enter(Progress::Waiting, Instant::now());
         self.waiting.push_front(call.clone());
     }
 
@@ -257,12 +271,12 @@ impl State {
         open.sort_by_key(|call| call.id);
         for call in open {
             let mut clock = call.clock.lock();
-            let unsent = clock.stage != Stage::Sent;
+            let unsent = clock.progress != Progress::Sent;
             if !unsent || clock.wait_until.is_none() {
                 drop(clock);
                 lost.push(call);
-            } else if clock.stage != Stage::Placed {
-                clock.enter(Stage::Waiting, now);
+            } else if clock.progress != Progress::Placed {
+                clock.enter(Progress::Waiting, now);
                 drop(clock);
                 self.waiting.push_back(call);
             }

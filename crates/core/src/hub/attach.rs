@@ -155,6 +155,23 @@ impl Hub {
         self.hold(entry.clone(), false, profile, link, Coming::Anew)
     }
 
+    /// Attaches an agent at the place that was reserved for it, to go on with what is open there, such as calls of before
+    /// a restart ([`Attached::adopted`], each with its [`Call::handle`]). The agent need not be there yet: it counts as
+    /// offline until [`Attached::set_away`] says that it can be reached.
+    ///
+    /// [`Call::handle`]: crate::call::Call::handle
+    pub fn come_back_at(
+        &self,
+        entry: &Arc<Entry>,
+        profile: Profile,
+        link: Arc<dyn Link>,
+    ) -> Result<Attached, Failure> {
+        if self.is_stopping() {
+            return Err(stopping());
+        }
+        self.hold(entry.clone(), false, profile, link, Coming::Away)
+    }
+
     /// Gives an agent's place to a connection.
     fn hold(
         &self,

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     call::{Call, Draft, Life, Patience, TakenUp},
     chain::Chain,
-    clock::{Clock, Stage},
+    clock::{Clock, Progress},
     entry::Entry,
     event::Message,
     failure::Failure,
@@ -149,7 +149,7 @@ impl Request {
             is_allowed: start.is_allowed,
             taken_up: start.taken_up.clone(),
             seats: placed.seats,
-            lineage: placed.lineage,
+            runs: placed.runs,
         })
     }
 }
@@ -300,7 +300,7 @@ fn clock(
         Life::Kept => (limits.idle_kept, limits.absolute_kept, limits.ask_kept),
     };
     Clock {
-        stage: Stage::Waiting,
+        progress: Progress::Waiting,
         since: now,
         last_sign: now,
         last_look: now,

@@ -11,12 +11,12 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::Hub;
 use crate::{
     call::Call,
-    clock::{Signs, Stage},
+    clock::{Progress, Signs},
     event::End,
 };
 
 /// How often the sweeper looks.
-const TICK: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_secs(1);
 /// How often old tasks are trimmed, in ticks.
 const TRIM_EVERY: u64 = 60;
 
@@ -67,7 +67,7 @@ impl Hub {
             call.overrun();
             return;
         }
-        let sent = call.clock.lock().stage == Stage::Sent;
+        let sent = call.clock.lock().progress == Progress::Sent;
         // Before it is sent, nobody is there to read the input.
         if sent && call.input.stalled() >= stall {
             call.flooded();

@@ -1,19 +1,24 @@
-//! Teams as the hub has them: who may make, see and steer them, and how a call finds its place in a run.
+//! Teams as the hub has them: who may make and change them, what is seen of them, who steers them, and how a
+//! call finds its place in a run.
 
+mod board;
 mod declare;
 mod place;
 mod publish;
 mod steer;
+mod view;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 pub(super) use self::place::Placed;
+use self::view::may_see;
 pub use self::{
     place::Through,
     publish::{Claim, Publication, Publisher, Said},
     steer::{Decision, Undecided},
+    view::{TeamAgent, TeamView},
 };
 use super::{Hub, may_call};
 use crate::{
@@ -23,49 +28,15 @@ use crate::{
     id::AgentId,
     principal::{Principal, Who},
     store::{Receipt, StoreError},
-    tap::may_watch,
     team::{
         MemberOf, TeamRecord, TeamSpec,
-        board::{BoardTask, NewTask, TaskChange},
-        event::{Body, MemberStatus, TeamStatus},
-        stage::{Run, Since, Viewing},
         teams::{Team, leader, profile},
-        tree::{Place, Tree},
+        tree::Place,
     },
 };
 
 /// The door of teams, for people and metrics.
 pub(crate) const DOOR: &str = "team";
-
-/// What one may know of a team.
-#[derive(Debug, Clone)]
-pub struct TeamView {
-    /// What is kept of it; without its tasks.
-    pub record: TeamRecord,
-    /// Whether its coordinator is there.
-    pub online: bool,
-    /// How it is doing.
-    pub status: TeamStatus,
-    /// Its run, if it has one, and the number of the last event in it.
-    pub run: Option<(Arc<Run>, u64)>,
-    /// The agents of its tree.
-    pub agents: Vec<TeamAgent>,
-    /// Its tree.
-    pub tree: Tree,
-}
-
-/// An agent of a team's tree.
-#[derive(Debug, Clone)]
-pub struct TeamAgent {
-    /// Where it sits.
-    pub place: Place,
-    /// Its name in the whole tree.
-    pub route_key: Arc<str>,
-    /// Whether it is attached.
-    pub online: bool,
-    /// How it is doing.
-    pub status: MemberStatus,
-}
 
 impl Hub {
     /// Makes a team. It is an agent of the hub from then on. The receipt resolves when the store has it.
@@ -169,120 +140,6 @@ impl Hub {
             parent.id
         );
         Err(Failure::new(Reason::Conflict, text))
-    }
-
-    /// A team that the principal may see.
-    pub fn team(&self, principal: &Principal, id: &str) -> Result<TeamView, Failure> {
-        self.seen_team(principal, id)
-            .map(|(team, _)| self.view_of(&team))
-    }
-
-    /// The teams that the principal may see, by id.
-    pub fn teams(&self, principal: &Principal) -> Vec<TeamView> {
-        let mut teams = self.0.teams.all();
-        teams.retain(|team| self.seen_team(principal, team.id.as_str()).is_ok());
-        teams.sort_by(|a, b| a.id.cmp(&b.id));
-        teams.iter().map(|team| self.view_of(team)).collect()
-    }
-
-    /// Starts to view a team's stream. Whoever may watch the team sees all of it; whoever may only call it sees what
-    /// came of their own calls.
-    pub fn view_team(
-        &self,
-        principal: &Principal,
-        id: &str,
-        since: &Since,
-    ) -> Result<(TeamView, Viewing), Failure> {
-        let (team, entry) = self.seen_team(principal, id)?;
-        let only = only_own(principal, &entry);
-        let viewing = Viewing::new(team.stage.clone(), only, since);
-        Ok((self.view_of(&team), viewing))
-    }
-
-    /// Starts to view one agent alone: what it does for anybody, or for whoever may only call it, for them.
-    pub fn view_agent(
-        &self,
-        principal: &Principal,
-        id: &str,
-        since: &Since,
-    ) -> Result<Viewing, Failure> {
-        let entry = self.0.agents.read().get(id).cloned();
-        let entry = entry.filter(|entry| may_see(principal, entry));
-        let entry = entry.ok_or_else(|| Failure::no_such_agent(id))?;
-        // A team viewed so is its coordinator's stream without the others.
-        let entry = entry.lead().unwrap_or(entry);
-        let only = only_own(principal, &entry);
-        let stage = self.0.teams.open_solo(&entry.id, self.limits());
-        Ok(Viewing::new(stage, only, since))
-    }
-
-    /// The task board of a team.
-    pub fn board(&self, principal: &Principal, id: &str) -> Result<Vec<BoardTask>, Failure> {
-        let (team, entry) = self.seen_team(principal, id)?;
-        if only_own(principal, &entry).is_some() {
-            self.member_name(principal, &team)?;
-        }
-        let tasks = team.board.lock().tasks();
-        Ok(tasks.to_vec())
-    }
-
-    /// Adds tasks to a team's board, for its owner (who may say for which member) or one of its members.
-    pub fn add_board_tasks(
-        &self,
-        principal: &Principal,
-        id: &str,
-        new: Vec<NewTask>,
-        by: Option<&str>,
-    ) -> Result<(Vec<BoardTask>, Receipt), Failure> {
-        let (team, _) = self.seen_team(principal, id)?;
-        self.acting_name(principal, &team, by)?;
-        let names = self.assignable(&team);
-        let mut board = team.board.lock();
-        let change = board.add(new, &|name| names.iter().any(|it| **it == *name))?;
-        let added = match &change {
-            crate::team::board::BoardChange::Created { added, .. } => added.to_vec(),
-            crate::team::board::BoardChange::Status { .. } => Vec::new(),
-        };
-        let saved = self.0.store.save_team_tasks(team.id.clone(), added.clone());
-        // Under the board's lock, so that changes are shown in their order.
-        self.tell(&team, Body::Board(change));
-        Ok((added, saved))
-    }
-
-    /// Changes a task of a team's board, for its owner (who may say for which member) or one of its members.
-    pub fn change_board_task(
-        &self,
-        principal: &Principal,
-        id: &str,
-        task: &str,
-        change: TaskChange,
-        by: Option<&str>,
-    ) -> Result<(BoardTask, Receipt), Failure> {
-        let (team, _) = self.seen_team(principal, id)?;
-        let by = self.acting_name(principal, &team, by)?;
-        let names = self.assignable(&team);
-        let mut board = team.board.lock();
-        let (task, changes) = board.change(task, change, &by, Timestamp::now(), &|name| {
-            names.iter().any(|it| **it == *name)
-        })?;
-        if changes.is_empty() {
-            return Ok((task, Receipt::ready(Ok(()))));
-        }
-        let tasks = vec![task.clone()];
-        let saved = self.0.store.save_team_tasks(team.id.clone(), tasks);
-        for change in changes {
-            self.tell(&team, Body::Board(change));
-        }
-        Ok((task, saved))
-    }
-
-    /// The names to whom tasks of a team may be given: members, by name or route key.
-    fn assignable(&self, team: &Team) -> Vec<Arc<str>> {
-        let mut names: Vec<Arc<str>> = Vec::new();
-        names.extend(team.spec().members.into_iter().map(|member| member.name));
-        let places = self.0.teams.tree(&team.id).places();
-        names.extend(places.iter().map(Place::route_key));
-        names
     }
 
     /// Loads the teams at start.
@@ -401,73 +258,6 @@ impl Hub {
             Failure::new(Reason::Unauthorized, text)
         })
     }
-
-    /// As which member the principal acts: a member as itself, the owner as whom it says, else as the coordinator.
-    fn acting_name(
-        &self,
-        principal: &Principal,
-        team: &Team,
-        by: Option<&str>,
-    ) -> Result<String, Failure> {
-        if Self::is_owner(principal, team) {
-            let spec = team.spec();
-            let Some(by) = by else {
-                return Ok(spec.coordinator.to_string());
-            };
-            let names = self.assignable(team);
-            if names.iter().any(|name| **name == *by) {
-                return Ok(by.to_owned());
-            }
-            let text = format!(
-                "field \"agent_name\": {by:?} is no member of team {}",
-                team.id
-            );
-            return Err(Failure::new(Reason::Invalid, text));
-        }
-        let place = self.member_name(principal, team)?;
-        let own = place.route_key();
-        match by {
-            Some(by) if *by != *own && *by != *place.name => {
-                let text =
-                    format!("field \"agent_name\": a member speaks only for itself, as {own:?}");
-                Err(Failure::new(Reason::Unauthorized, text))
-            }
-            _ => Ok(own.to_string()),
-        }
-    }
-
-    fn view_of(&self, team: &Team) -> TeamView {
-        let tree = self.0.teams.tree(&team.id);
-        let entries = self.0.agents.read();
-        let is_online = |agent: &AgentId| {
-            let entry = entries.get(agent);
-            entry.is_some_and(|entry| entry.is_online())
-        };
-        let agents = tree.places().into_iter().map(|place| {
-            let route_key = place.route_key();
-            let online = is_online(&place.agent);
-            let idle = if online {
-                MemberStatus::Idle
-            } else {
-                MemberStatus::Uninitialized
-            };
-            TeamAgent {
-                status: team.stage.member_status(&route_key).unwrap_or(idle),
-                online,
-                route_key,
-                place,
-            }
-        });
-        let agents = agents.collect();
-        TeamView {
-            online: team.leader().is_some_and(|leader| is_online(&leader)),
-            record: team.record(),
-            status: team.stage.status(),
-            run: team.stage.run(),
-            agents,
-            tree,
-        }
-    }
 }
 
 fn person_only(principal: &Principal) -> Result<(), Failure> {
@@ -478,16 +268,6 @@ fn person_only(principal: &Principal) -> Result<(), Failure> {
             "teams are made by people, not by agents",
         )),
     }
-}
-
-fn may_see(principal: &Principal, entry: &Entry) -> bool {
-    may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
-}
-
-/// The principal, if it may see only what came of its own calls.
-fn only_own(principal: &Principal, entry: &Entry) -> Option<Principal> {
-    let is_watcher = may_watch(principal, &entry.id, entry.owner());
-    (!is_watcher).then(|| principal.clone())
 }
 
 /// Whether a team may call an agent: its owner may, or an admin made it.

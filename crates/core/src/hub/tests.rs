@@ -1,4 +1,4 @@
-//! The promises of DESIGN 4, 5, 9 and 10 that the core keeps, one test each, against scripted agents and callers.
+//! The promises of docs/promises.md that the core keeps, one test each, against scripted agents and callers.
 //! This file is the scaffold; no test sleeps for real, and the sweeper runs when a test lets a second pass.
 
 mod a2a;
@@ -11,8 +11,10 @@ mod chain;
 mod clocks;
 mod faults;
 mod followers;
+mod found_again;
 mod grace;
 mod ids;
+mod inbox;
 mod lives;
 mod model;
 mod numbers;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
 
-use super::{Task, Tasks, no_such_task, said::Said, store_failure};
+use super::{Task, TaskBook, no_such_task, said::Said, store_failure};
 use crate::{
     agent::Keep,
     failure::Failure,
@@ -18,7 +18,7 @@ use crate::{
 /// Changes who follows a task, and returns those who are not told any more.
 type Change<'a> = &'a (dyn Fn(&mut Vec<Follower>) -> Result<Vec<Follower>, Failure> + Sync);
 
-impl Tasks {
+impl TaskBook {
     /// Has somebody told of every change of a task of the principal's, from now on. One with the same id takes the place
     /// of the old one, who is told nothing more. The store has it when this returns.
     pub async fn follow(

@@ -15,7 +15,7 @@ use crate::{
     agent::Keep,
     bell::Bell,
     call::Asking,
-    clock::Stage,
+    clock::Progress,
     event::{End, Event},
     id::TaskId,
     pipe::Item,
@@ -52,6 +52,8 @@ pub(super) struct Recorder {
     unwritten: VecDeque<Unwritten>,
     unwritten_bytes: usize,
     unwritten_max: usize,
+    /// Whether the store was told by what the agent's door finds the work again.
+    is_noted: bool,
 }
 
 impl Recorder {
@@ -59,6 +61,7 @@ impl Recorder {
         let bell = Bell::new();
         asking.listen(bell.rope(0));
         Self {
+            is_noted: asking.call().handle().is_some(),
             task,
             asking,
             bell,
@@ -149,7 +152,7 @@ impl Recorder {
                 }
                 return Ok(false);
             }
-            if call.clock.lock().stage == Stage::Placed {
+            if call.clock.lock().progress == Progress::Placed {
                 if !*sent {
                     self.task.mark(true).await?;
                     *sent = true;
@@ -202,6 +205,7 @@ impl Recorder {
                 () = self.bell.wait(&mut keys), if !is_paced => {
                     let mut events = Vec::new();
                     let end = self.asking.take_marked(&mut events, BATCH);
+                    self.note();
                     self.write(events);
                     if let Some((end, seq)) = end {
                         break Over::Ended(end, seq);
@@ -211,6 +215,7 @@ impl Recorder {
                 () = moved => {}
                 // The hub has waited for it as long as it does.
                 () = &mut stopped, if is_open => {
+                    self.note();
                     let keep = *self.task.keep.lock();
                     if keep == Keep::Full && self.asking.call().may_be_resumed() {
                         break Over::Parked;
@@ -232,6 +237,19 @@ impl Recorder {
     fn ack(&self, seq: Option<u64>) {
         if let Some(seq) = seq {
             self.asking.call().ack(seq);
+        }
+    }
+
+    /// Writes down by what the agent's door finds the work again, before anything that the agent said of it.
+    fn note(&mut self) {
+        let handle = self.asking.call().handle().filter(|_| !self.is_noted);
+        if let Some(handle) = handle.cloned() {
+            self.is_noted = true;
+            self.unwritten.push_back(Unwritten {
+                receipt: self.task.note(handle),
+                bytes: 0,
+                seq: None,
+            });
         }
     }
 

@@ -47,6 +47,7 @@ impl Hub {
             parent: None,
             state: TaskState::Submitted,
             sent: false,
+            handle: None,
             epoch: 0,
             log_end: 0,
             created_at: now,

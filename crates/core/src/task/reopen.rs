@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl Hub {
-    /// What was not sent goes out when its agent registers. What was sent waits for the agent to resume it, for the same
-    /// time as after a cut; it fails if what was said was not kept, since then nobody knows what is missing.
+    /// What was not sent goes out when its agent registers. What was sent waits for the agent to resume it, or for its door
+    /// to find it again, for the same time as after a cut; it fails if what was said was not kept, since then nobody knows what is missing.
     pub(crate) async fn take_up_tasks(&self, open: Vec<Reopened>) -> Result<(), StoreError> {
         let tasks = self.tasks();
         for mut reopened in open {
@@ -56,6 +56,7 @@ impl Hub {
         let taken_up = record.sent.then(|| TakenUp {
             has_reply: reopened.has_reply,
             received: reopened.seq.unwrap_or(0),
+            handle: record.handle.clone(),
             asks: std::mem::take(&mut reopened.asks),
             answers: std::mem::take(&mut reopened.answers),
         });

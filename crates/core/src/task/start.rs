@@ -8,7 +8,7 @@ use super::{Task, followers::kept, store_failure};
 use crate::{
     agent::Keep,
     call::Life,
-    clock::Stage,
+    clock::Progress,
     event::End,
     failure::{Failure, Reason},
     hub::{Hub, LONGEST, Request, Start},
@@ -101,7 +101,7 @@ impl Hub {
             },
         )?;
         let now = Timestamp::now();
-        let sent = call.clock.lock().stage == Stage::Placed;
+        let sent = call.clock.lock().progress == Progress::Placed;
         let record = TaskRecord {
             id: task_id,
             call: id,
@@ -120,6 +120,7 @@ impl Hub {
                 TaskState::Submitted
             },
             sent,
+            handle: None,
             epoch: before.as_ref().map_or(0, |record| record.epoch),
             log_end: before.as_ref().map_or(0, |record| record.log_end),
             created_at: before.as_ref().map_or(now, |record| record.created_at),

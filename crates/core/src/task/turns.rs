@@ -8,7 +8,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{Cursor, Task, Tasks};
+use super::{Cursor, Task, TaskBook};
 use crate::{failure::Failure, hub::stopping, id::TaskId, principal::Principal};
 
 /// Those who wait, by the task they wait for.
@@ -56,7 +56,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Tasks {
+impl TaskBook {
     /// The task once there is more of it than up to the cursor, or once it is over; fails if it is not kept any more, or
     /// when the hub stops. Cancel-safe.
     pub async fn next_turn(

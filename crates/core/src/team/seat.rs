@@ -19,7 +19,7 @@ use crate::{
 
 /// A run that a call belongs to, and the place in its tree from which the call's agent sees it.
 #[derive(Debug, Clone)]
-pub(crate) struct Lineage {
+pub(crate) struct Belonging {
     pub(crate) stage: Arc<Stage>,
     /// The names on the way to the team in which the last member sat.
     pub(crate) from: Arc<[Arc<str>]>,

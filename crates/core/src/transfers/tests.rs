@@ -1,3 +1,5 @@
+//! Whose a transfer is, and how many the book remembers.
+
 use super::*;
 use crate::id::Owner;
 
@@ -69,7 +71,7 @@ async fn nobody_announces_under_an_id_that_is_somebody_elses_or_goes_the_other_w
     let (book, amy, now) = (Transfers::default(), agent("amy"), Instant::now());
     let (ann, bob) = (person("ann"), person("bob"));
     let announced = book.announced(&amy, &ann, offer("up"), now).unwrap();
-    assert_eq!(announced.direction, Direction::ToAgent);
+    assert_eq!(announced.toward, Toward::Agent);
     assert!(
         book.announced(&amy, &ann, offer("up"), now).is_ok(),
         "again"

@@ -66,10 +66,13 @@ pub(crate) struct Lane {
 
 #[derive(Debug, Default)]
 struct Streams {
-    open: HashSet<(Direction, Box<str>)>,
+    open: HashSet<StreamKey>,
     /// Those that lost frames to a slow reader: both sides know, and what the sender still sends is dropped.
-    broken: HashSet<(Direction, Box<str>)>,
+    broken: HashSet<StreamKey>,
 }
+
+/// A stream by its direction and its id.
+type StreamKey = (Direction, Box<str>);
 
 /// Whether a stream carries a message or a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -180,7 +183,9 @@ impl Lane {
                 let mut streams = self.streams.lock();
                 let Streams { open, broken } = &mut *streams;
                 let key = key(direction(relay.kind));
-                broken.remove(&key);
+                if broken.remove(&key) {
+                    self.note_broken(broken);
+                }
                 if open.len() + broken.len() >= MAX_STREAMS && !open.contains(&key) {
                     return Err(NoWay::Busy);
                 }
@@ -209,10 +214,17 @@ impl Lane {
         let key = (direction(relay.kind), Box::from(stream_id));
         let broken = &mut self.streams.lock().broken;
         if relay.kind.is_end() {
-            broken.remove(&key)
+            let was_broken = broken.remove(&key);
+            self.note_broken(broken);
+            was_broken
         } else {
             relay.kind.is_chunk() && broken.contains(&key)
         }
+    }
+
+    /// To be called under the lock of the streams, whenever these have changed.
+    fn note_broken(&self, broken: &HashSet<StreamKey>) {
+        self.has_broken.store(!broken.is_empty(), Ordering::Relaxed);
     }
 
     fn take_streams(&self) -> Vec<Box<str>> {
@@ -266,10 +278,9 @@ impl Lane {
             let open = std::mem::take(&mut streams.open);
             let ids: Vec<_> = open.iter().map(|(_, id)| id.clone()).collect();
             streams.broken.extend(open);
+            self.note_broken(&streams.broken);
             ids
         };
-        self.has_broken
-            .store(!streams.is_empty(), Ordering::Relaxed);
         let mut told = 0;
         for stream_id in streams
             .iter()

@@ -74,7 +74,7 @@ impl Served {
                 self.serving.push(Event::Chunk(chunk));
                 Ok(None)
             }
-            RelayKind::Reply if relay.stream => {
+            RelayKind::Reply if opens_stream(relay) => {
                 // The opening of a stream may already say or ask something; the end comes with another frame.
                 let said = said_in(relay.payload, true);
                 for event in said.events {
@@ -117,7 +117,7 @@ impl Served {
         if self.spoke || !matches!(relay.kind, RelayKind::Reply | RelayKind::ReplyEnd) {
             return Ok(());
         }
-        let is_whole = relay.kind == RelayKind::Reply && !relay.stream;
+        let is_whole = relay.kind == RelayKind::Reply && !opens_stream(relay);
         let says_something = |payload| answer_of(payload).says_something();
         let (field, problem) = if let Some(name) = relay.answer_beside_payload()
             && !relay.payload.is_some_and(says_something)
@@ -137,6 +137,13 @@ impl Served {
     pub(crate) fn finish(self, end: End) {
         self.serving.finish(end);
     }
+}
+
+/// Whether the reply is the first frame of a streamed one. One that names a stream and says nothing is too: whoever left
+/// out `stream` would see its pieces vanish.
+fn opens_stream(relay: &Relay<'_>) -> bool {
+    let says_something = |payload| answer_of(payload).says_something();
+    relay.stream || (relay.stream_id.is_some() && !relay.payload.is_some_and(says_something))
 }
 
 /// The frame that tells the agent to stop.

@@ -10,11 +10,7 @@ mod tests;
 use std::{collections::HashMap, sync::Arc};
 
 use jackfield_core::{
-    entry::Entry,
-    hub::Attached,
-    id::AgentId,
-    principal::Principal,
-    tap::{Direction, Sight},
+    entry::Entry, hub::Attached, id::AgentId, principal::Principal, tap::Direction,
 };
 use jackfield_kit::{
     line::{Leave, Line, Step},
@@ -152,13 +148,8 @@ impl Session {
 
     fn show_frame(&self, direction: Direction, frame: &str) {
         if let Some(registered) = &self.registered {
-            let entry = registered.entry();
-            self.agora.hub.taps().see(
-                &entry.id,
-                entry.owner(),
-                None,
-                Sight::Frame(direction, frame.into()),
-            );
+            let taps = self.agora.hub.taps();
+            taps.see_frame(registered.entry(), direction, || frame.into());
         }
     }
 
@@ -253,6 +244,7 @@ impl Session {
         let Some(registered) = self.registered.take() else {
             return;
         };
+        tracing::info!(agent = %registered.link.id, "agent left");
         // The agent goes first, so that nobody opens a new way to it.
         drop(registered.attached);
         let rest = registered.link.mailbox.shut();

@@ -1,25 +1,30 @@
 //! Pure functions between Agora's frames and the core's types. No sockets, no hub.
 
-use std::borrow::Cow;
+mod files;
+mod said;
+mod thread;
 
 use jackfield_core::{
     call::Call,
-    event::{
-        Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, File,
-        FileSource, Json, Message, Part,
-    },
+    event::{Answer, Chunk, ChunkKind, Json, Message, Part},
     failure::{Failure, Reason},
-    files::Files,
-    id::{CallId, MAX_PEER_ID},
+    id::CallId,
 };
 use jackfield_wire::{
     agora::{
-        self, AnswerPayload, CALL_PREFIX, ErrorFrame, InputRequired, Malformed, Opening, Payload,
-        Query, QueryPayload, Relay, RelayKind, downlink,
+        self, CALL_PREFIX, ErrorFrame, Malformed, Opening, Payload, Query, QueryPayload, Relay,
+        RelayKind, downlink,
     },
+    echo,
     json::{Members, Text},
 };
 use serde_json::value::RawValue;
+
+use self::files::{files_from_raw, raw_from_files};
+pub(crate) use self::{
+    said::{Then, said_in},
+    thread::Thread,
+};
 
 /// The address by which an agent answers a call of another door.
 pub(crate) fn call_address(id: CallId) -> String {
@@ -54,10 +59,6 @@ pub(crate) fn refusal(relay: &Relay<'_>, failure: &Failure, field: Option<&str>)
         field: field.map(Into::into),
         ..ErrorFrame::new(failure.reason.name(), &failure.text)
     })
-}
-
-fn echo(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_PEER_ID)]
 }
 
 /// The words of a relayed frame, for people who watch.
@@ -229,295 +230,5 @@ pub(crate) fn chunk_from_relay(relay: &Relay<'_>) -> Chunk {
         tool_name: relay.tool_name().map(String::from),
         tool_call_id: relay.tool_call_id().map(String::from),
         extra: None,
-    }
-}
-
-/// What the payload of a `reply` or `reply_end` says: events that come first, then the end or a question.
-pub(crate) struct Said {
-    pub(crate) events: Vec<Event>,
-    pub(crate) then: Then,
-}
-
-/// What comes after the events of a payload.
-pub(crate) enum Then {
-    /// The agent is done.
-    Done(End),
-    /// The agent asks.
-    Ask(Ask),
-}
-
-/// Reads what an agent says at the end, or in its one answer. Text that was said in chunks before (not `with_text`)
-/// becomes the result instead of an event.
-pub(crate) fn said_in(payload: Option<&RawValue>, with_text: bool) -> Said {
-    let Some(payload) = payload else {
-        return Said {
-            events: Vec::new(),
-            then: Then::Done(End::done()),
-        };
-    };
-    let mut answer = agora::answer_of(payload);
-    if let Some(ask) = &mut answer.input_required {
-        // The question may stand where answers do.
-        if ask.text.is_empty() {
-            ask.text = answer.text.take().unwrap_or_default();
-        } else if answer.text.as_ref() == Some(&ask.text) {
-            answer.text = None;
-        }
-    }
-    let mut events = Vec::new();
-    let mut repeated = None;
-    if with_text {
-        events.extend(answer.text.filter(|text| !text.is_empty()).map(Event::text));
-    } else {
-        repeated = answer.text;
-    }
-    if let Some(raw) = answer.artifacts {
-        events.extend(artifacts_from_raw(&raw).into_iter().map(Event::Artifact));
-    }
-    if let Some(raw) = answer.parts {
-        events.push(Event::Artifact(Artifact {
-            id: "parts".to_owned(),
-            name: None,
-            parts: parts_from_raw(&raw),
-            append: false,
-            last: true,
-            extra: None,
-        }));
-    }
-    if let Some(ask) = answer.input_required {
-        return Said {
-            events,
-            then: Then::Ask(ask_from_wire(ask)),
-        };
-    }
-    let state = match answer.state.as_deref() {
-        Some("input_required" | "input-required") => DoneState::InputRequired,
-        Some("rejected") => DoneState::Rejected,
-        _ => DoneState::Completed,
-    };
-    let done = Done {
-        state,
-        result: answer.result.map(|raw| raw.get().to_owned()).or(repeated),
-        attachments: answer
-            .attachments
-            .map(|raw| files_from_raw(&raw))
-            .unwrap_or_default(),
-        usage: answer.usage.map(Json::from),
-        stop_reason: answer.stop_reason,
-        ..Done::default()
-    };
-    Said {
-        events,
-        then: Then::Done(End::Done(Box::new(done))),
-    }
-}
-
-fn artifacts_from_raw(raw: &RawValue) -> Vec<Artifact> {
-    serde_json::from_str(raw.get()).unwrap_or_else(|_| {
-        let parts = vec![Part::Data(raw.to_owned().into())];
-        vec![Artifact {
-            id: "artifacts".to_owned(),
-            name: None,
-            parts,
-            append: false,
-            last: true,
-            extra: None,
-        }]
-    })
-}
-
-fn ask_from_wire(ask: InputRequired) -> Ask {
-    let kind = if ask.kind.as_deref() == Some("approval") {
-        AskKind::Approval
-    } else {
-        AskKind::Input
-    };
-    Ask {
-        id: ask.id.unwrap_or_else(|| CallId::new().to_string()),
-        kind,
-        text: ask.text,
-        tool_name: ask.tool,
-        tool_call_id: None,
-        arguments: None,
-        schema: ask.schema.map(Json::from),
-    }
-}
-
-/// Files as Agora and the bridge write them: `{name, url, type}`, with `bytes` where there is no address.
-fn files_from_raw(raw: &RawValue) -> Vec<File> {
-    let Some(elements) = jackfield_wire::json::elements(raw) else {
-        return Vec::new();
-    };
-    let file = |raw: &RawValue| {
-        let members = Members::of(raw)?;
-        let text = |names: &[&str]| {
-            names
-                .iter()
-                .find_map(|name| members.text(name))
-                .map(String::from)
-        };
-        let (name, mime) = (text(&["name"]), text(&["type", "mime", "mimeType"]));
-        Some(match text(&["url", "uri"]) {
-            Some(url) => File::at(url, name, mime),
-            None => File {
-                name,
-                mime,
-                source: FileSource::Bytes(text(&["bytes"])?.into()),
-            },
-        })
-    };
-    elements.into_iter().filter_map(file).collect()
-}
-
-/// The same as we write them: every file is a link.
-fn raw_from_files<'a>(
-    files: impl IntoIterator<Item = &'a File>,
-    links: &Files,
-) -> Option<Box<RawValue>> {
-    #[derive(serde::Serialize)]
-    struct Wire<'a> {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        name: Option<&'a str>,
-        url: Cow<'a, str>,
-        #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-        mime: Option<&'a str>,
-    }
-    let wire: Vec<_> = files
-        .into_iter()
-        .map(|file| Wire {
-            name: file.name.as_deref(),
-            url: links.url(file),
-            mime: file.mime.as_deref(),
-        })
-        .collect();
-    raw_from(&wire)
-}
-
-/// Whom the frames of a reply are from, and what they are matched by.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Thread {
-    /// The agent that was called.
-    pub(crate) from: String,
-    /// The caller's id of the request.
-    pub(crate) request_id: Option<String>,
-    /// The caller's conversation.
-    pub(crate) session_id: Option<String>,
-    /// The caller's stream. A caller that has none gets a streamed reply under the id of its request.
-    pub(crate) stream_id: Option<String>,
-}
-
-impl Thread {
-    /// The stream of a reply.
-    fn reply_stream(&self) -> Option<&str> {
-        self.stream_id.as_deref().or(self.request_id.as_deref())
-    }
-
-    /// The frame that begins a streamed reply.
-    pub(crate) fn opening(&self) -> String {
-        let payload = Payload::Ids {
-            request_id: self.request_id.as_deref(),
-            session_id: self.session_id.as_deref(),
-        };
-        let opening = Opening {
-            stream_id: self.reply_stream(),
-            stream: true,
-            payload: Some(payload),
-            ..Opening::default()
-        };
-        downlink::reply(&self.from, &opening)
-    }
-
-    /// A piece of a streamed reply.
-    pub(crate) fn chunk(&self, chunk: &Chunk) -> String {
-        let wire = agora::Chunk {
-            text: Text::from(chunk.text.as_str()),
-            kind: (chunk.kind != ChunkKind::Text).then(|| chunk.kind.name()),
-            tool_name: chunk.tool_name.as_deref(),
-            tool_call_id: chunk.tool_call_id.as_deref(),
-        };
-        downlink::reply_chunk(&self.from, self.reply_stream().unwrap_or_default(), wire)
-    }
-
-    /// A question: it says what is wanted, and the stream stays open.
-    pub(crate) fn ask(&self, ask: &Ask) -> String {
-        let kind = match ask.kind {
-            AskKind::Input => "input",
-            AskKind::Approval => "approval",
-        };
-        let input_required = InputRequired {
-            id: Some(ask.id.clone()),
-            kind: Some(kind.to_owned()),
-            text: ask.text.clone(),
-            schema: ask.schema.as_ref().map(|json| json.raw().to_owned()),
-            tool: ask.tool_name.clone(),
-        };
-        let payload = AnswerPayload {
-            request_id: self.request_id.as_deref(),
-            session_id: self.session_id.as_deref(),
-            input_required: Some(&input_required),
-            ..AnswerPayload::default()
-        };
-        self.one_reply(&payload)
-    }
-
-    /// A `reply` that is no stream. It names the caller's, which may have no request to match it by.
-    fn one_reply(&self, payload: &AnswerPayload<'_>) -> String {
-        let opening = Opening {
-            stream_id: self.stream_id.as_deref(),
-            payload: Some(Payload::Answer(payload)),
-            ..Opening::default()
-        };
-        downlink::reply(&self.from, &opening)
-    }
-
-    /// The end of a reply: of its stream if one was `opened`, else the one `reply`. A result that was streamed (the
-    /// agent `spoke`) is not repeated; `links` are for files that are bytes.
-    pub(crate) fn done(
-        &self,
-        done: &Done,
-        artifacts: &[Artifact],
-        links: &Files,
-        opened: bool,
-        spoke: bool,
-    ) -> String {
-        let state = match done.state {
-            DoneState::Completed => None,
-            DoneState::InputRequired => Some("input_required"),
-            DoneState::Rejected => Some("rejected"),
-        };
-        let artifacts = raw_from(artifacts);
-        let attachments = raw_from_files(&done.attachments, links);
-        let answer = match done.result.as_deref() {
-            _ if spoke => None,
-            None if opened => None,
-            result => Some(result.unwrap_or_default()),
-        };
-        let payload = AnswerPayload {
-            answer: answer.map(Text::from),
-            request_id: self.request_id.as_deref(),
-            session_id: self.session_id.as_deref(),
-            state,
-            attachments: attachments.as_deref(),
-            artifacts: artifacts.as_deref(),
-            usage: done.usage.as_ref().map(Json::raw),
-            stop_reason: done.stop_reason.as_deref(),
-            ..AnswerPayload::default()
-        };
-        if !opened {
-            return self.one_reply(&payload);
-        }
-        let stream_id = self.reply_stream().unwrap_or_default();
-        downlink::reply_end(&self.from, stream_id, Some(Payload::Answer(&payload)))
-    }
-
-    /// The failure of a reply.
-    pub(crate) fn failed(&self, failure: &Failure) -> String {
-        downlink::error(&ErrorFrame {
-            from: Some(self.from.as_str().into()),
-            to: Some(self.from.as_str().into()),
-            stream_id: self.reply_stream().map(Into::into),
-            request_id: self.request_id.as_deref().map(Into::into),
-            ..ErrorFrame::new(failure.reason.name(), &failure.text)
-        })
     }
 }

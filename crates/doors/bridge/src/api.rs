@@ -1,4 +1,4 @@
-//! The relay's HTTP API, for the platform behind the hub (DESIGN 6, row "bridge"). Everything below `/api` needs the
+//! The relay's HTTP API, for the platform behind the hub. Everything below `/api` needs the
 //! platform's secret, and who has none learns nothing: not even which paths exist.
 //!
 //! Handlers are one file per subject; the relay itself is in `relay.rs`. Errors are always `{"error", "message"}`.

@@ -1,5 +1,5 @@
 //! What async relays come back with: where it may go, and what it says. The core puts an entry into its outbox in the
-//! same commit as the end of the task; the courier posts what is composed here until somebody takes it (DESIGN 10).
+//! same commit as the end of the task; the courier posts what is composed here until somebody takes it.
 //!
 //! The hub's secret goes only to origins that the operator listed; whoever else is called back checks the signature.
 

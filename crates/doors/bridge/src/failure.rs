@@ -1,4 +1,4 @@
-//! The core's failures in the bridge's codes and HTTP statuses (DESIGN 8): one exhaustive match each.
+//! The core's failures in the bridge's codes and HTTP statuses (docs/promises.md, Failures): one exhaustive match each.
 
 use http::StatusCode;
 use jackfield_core::failure::{Failure, Reason};

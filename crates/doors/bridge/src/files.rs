@@ -24,6 +24,8 @@ use jackfield_kit::{
     api::{Api, ErrorView, Problem, count_refused, wrong_method},
     auth::Gatekeeper,
 };
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -57,6 +59,12 @@ impl FilesApi {
         let found = book.of_caller(caller, &agent, transfer, Instant::now());
         found.map_err(forbidden)
     }
+}
+
+/// The payload of a signal: JSON within a JSON string, as the published clients have it.
+fn payload_from(said: &impl Serialize) -> Option<Box<RawValue>> {
+    let text = serde_json::to_string(said).ok()?;
+    to_raw_value(&text).ok()
 }
 
 /// Who proved who they are and is not a party: another token of theirs would not help.

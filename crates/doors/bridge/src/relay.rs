@@ -37,6 +37,7 @@ mod live;
 pub(crate) mod open;
 mod order;
 pub(crate) mod outcome;
+mod silence;
 pub(crate) mod teller;
 pub(crate) mod words;
 

@@ -18,7 +18,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     hub::Attached,
     principal::Principal,
-    tap::{Direction, Sight},
+    tap::Direction,
 };
 use jackfield_kit::{
     line::{Leave, Line, Step},
@@ -83,6 +83,8 @@ pub(crate) struct Session {
     flows: FxHashMap<u32, Flow>,
     /// Calls that the agent works on, by request.
     served: HashMap<String, Served>,
+    /// Whether the agent was told to stop one: a frame that names no request may be about that.
+    has_stopped: bool,
     /// What a connection that resumes has to write before its mail.
     first: VecDeque<Mail>,
     acks: Acks,
@@ -98,6 +100,7 @@ impl Session {
             registered: None,
             flows: FxHashMap::default(),
             served: HashMap::new(),
+            has_stopped: false,
             first: VecDeque::new(),
             acks: Acks::default(),
         }
@@ -179,13 +182,10 @@ impl Session {
 
     fn show(&self, direction: Direction, frame: &str) {
         if let Some(registered) = &self.registered {
-            let entry = registered.entry();
-            self.bridge.hub.taps().see(
-                &entry.id,
-                entry.owner(),
-                None,
-                Sight::Frame(direction, for_observers(frame).into()),
-            );
+            let taps = self.bridge.hub.taps();
+            taps.see_frame(registered.entry(), direction, || {
+                for_observers(frame).into()
+            });
         }
     }
 
@@ -246,7 +246,6 @@ impl Session {
                 Mail::Call(serving) => {
                     let served = self.serve(serving, &link);
                     let frame = served.message(link.extensions);
-                    served.serving().written();
                     self.queue(&frame);
                 }
                 Mail::Cancel(call) => {
@@ -254,8 +253,7 @@ impl Session {
                     // An agent that has answered meanwhile has nothing to stop.
                     let is_open = |served: &Served| served.call().id == call.id;
                     if self.served.get(request).is_some_and(is_open) {
-                        self.release(request);
-                        self.queue(&cancel_frame(&call));
+                        self.stop(request);
                     }
                 }
                 Mail::Ack(call, seq) => {
@@ -289,6 +287,14 @@ impl Session {
         let served = self.served.remove(request)?;
         self.flows.remove(&served.key);
         self.acks.forget(request);
+        Some(served)
+    }
+
+    /// The agent shall work on a call no more.
+    fn stop(&mut self, request: &str) -> Option<Served> {
+        let served = self.release(request)?;
+        self.has_stopped = true;
+        self.queue(&cancel_frame(served.call()));
         Some(served)
     }
 

@@ -31,7 +31,7 @@ pub trait Api: Send + Sync {
     fn gatekeeper(&self) -> &Gatekeeper;
 }
 
-/// For a method that a path does not take. No failure of DESIGN 8 is about methods: the word is `invalid`, the code
+/// For a method that a path does not take. No failure of the core is about methods: the word is `invalid`, the code
 /// HTTP's own.
 #[allow(clippy::unused_async, reason = "a handler is asynchronous")]
 pub async fn wrong_method(method: Method, uri: Uri) -> Problem {

@@ -1,4 +1,4 @@
-//! Who a connection is: the token it shows, or the trust in loopback (DESIGN 9). Every door asks here, whichever
+//! Who a connection is: the token it shows, or the trust in loopback. Every door asks here, whichever
 //! field or header its protocol carries the token in.
 
 use http::{HeaderMap, header::AUTHORIZATION};

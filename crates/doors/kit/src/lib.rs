@@ -1,12 +1,13 @@
 //! What Jackfield's doors share and none of them owns: the HTTP server and its sockets, the WebSocket
 //! that a door's actor loop turns on, the upgrade that leads from one to the other, the `Host` and
-//! `Origin` guard, the body of an SSE response, what routes of the hub's own API share, the one way out, and the courier
-//! that empties the outbox.
+//! `Origin` guard, the body of an SSE response, the tags by which clients know an answer again, what routes of the hub's
+//! own API share, the one way out, and the courier that empties the outbox.
 //! Nothing here knows a protocol.
 
 pub mod api;
 pub mod auth;
 pub mod body;
+pub mod etag;
 pub mod guard;
 pub mod io;
 pub mod json;

@@ -1,6 +1,6 @@
 //! One held WebSocket as a door's session sees it: what the peer sends, what rang, and when it is over. The line owns
 //! the socket's clocks: pings, the time to say who one is, stuck writes, and how much may be read while those the
-//! peer writes to do not keep up (DESIGN 5.4). It knows no protocol; one flush per batch.
+//! peer writes to do not keep up (docs/promises.md, Flow control). It knows no protocol; one flush per batch.
 
 mod clocks;
 mod counts;

@@ -1,6 +1,6 @@
 //! The one way out: every HTTP request that the hub makes to an address it did not choose itself goes through here
-//! (DESIGN 5.11). No redirects, no proxies from the environment, a limit on time and on the size of the answer; only
-//! what is [`Outbound::open`]ed lasts as long as whoever reads it wants.
+//! (docs/promises.md, The way out). No redirects, no proxies from the environment, a limit on time and on the size of the
+//! answer; only what is [`Outbound::open`]ed lasts as long as whoever reads it wants.
 //!
 //! A host is looked up once, every address found is judged, and the connection goes to a judged one: between the look
 //! and the connect there is no second answer that could lead elsewhere. Origins that the operator typed are trusted.
@@ -32,7 +32,7 @@ mod opened;
 #[cfg(test)]
 mod tests;
 
-/// How long a request may take in all (DESIGN 5.11), and the way to a server in any case.
+/// How long a request may take in all, and the way to a server in any case.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a connection is kept for the next request. Common servers close theirs after five seconds, and a request that

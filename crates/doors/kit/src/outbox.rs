@@ -1,5 +1,6 @@
 //! What empties the hub's outbox, whichever door put something into it. A door says what a callback says
-//! ([`Composer`]); when and how it is posted, signed, repeated and given up is the same for all of them (DESIGN 10).
+//! ([`Composer`]); when and how it is posted, signed, repeated and given up is the same for all of them
+//! (docs/promises.md, Callbacks).
 //!
 //! There is one [`Courier`] per hub, started when all doors are made.
 

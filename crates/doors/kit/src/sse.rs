@@ -27,7 +27,7 @@ use tokio::{
 #[cfg(test)]
 mod tests;
 
-/// The silence after which a comment is sent (DESIGN §5.5).
+/// The silence after which a comment is sent.
 pub const KEEPALIVE: Duration = Duration::from_secs(15);
 
 /// How much is put into one write at most; a single larger frame still goes out whole.

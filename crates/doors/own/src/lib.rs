@@ -1,5 +1,5 @@
-//! The hub's own HTTP API: agents, calls and tasks, events, files, tokens, invites, health (DESIGN 6, row "own"). JSON with
-//! snake_case names; streams are SSE; errors are always `{"error", "message"}` with the code of DESIGN 8.
+//! The hub's own HTTP API: agents, calls and tasks, events, files, tokens, invites, health. JSON with
+//! snake_case names; streams are SSE; errors are always `{"error", "message"}` with the code in docs/promises.md, Failures.
 //!
 //! [`router`] makes it; it can be merged with the routers of other doors, and its description with theirs, which
 //! [`openapi_route`] then serves. Unlike other HTTP APIs, who may not do something gets 401 and not 403, as in every

@@ -1,3 +1,5 @@
+//! Folders are what they were when they were opened, whatever happens to their names.
+
 use std::{fs, os::unix::fs::symlink};
 
 use super::*;

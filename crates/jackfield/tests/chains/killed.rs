@@ -1,7 +1,7 @@
-//! The hub is killed in the middle of a tree, and started again on its data and at its address (DESIGN 10).
+//! The hub is killed in the middle of a tree, and started again on its data and at its address (docs/promises.md, Restarts).
 //!
-//! What agents resume that can, goes on: the laptop's work for the root, the coordinator's for the server. What was at the
-//! A2A server and at the peer fails: nobody can go on with it, and no message is ever sent twice.
+//! What agents resume that can, goes on: the laptop's work for the root, the coordinator's for the server; so does what the
+//! hub finds again at the A2A server. What was at the peer fails: nobody can go on with it, and no message is ever sent twice.
 
 use serde_json::json;
 
@@ -28,8 +28,11 @@ async fn a_root_whose_hub_is_killed_is_told_clearly_and_the_next_call_works() {
         "the command on the laptop ends with what it was told: {end}"
     );
     assert!(
-        end["message"].as_str().unwrap().contains("restart"),
-        "{end}"
+        end["message"]
+            .as_str()
+            .unwrap()
+            .contains("does not know (all of) this call any more"),
+        "what the coordinator heard of the peer comes up to the root: {end}"
     );
     speech.until_hung_up().await;
     let (state, said) = chain.server.ended().await;
@@ -40,7 +43,7 @@ async fn a_root_whose_hub_is_killed_is_told_clearly_and_the_next_call_works() {
 
 /// The peer is done: what is left is the coordinator's to say.
 #[tokio::test]
-async fn what_the_team_says_goes_on_after_the_kill_for_the_server_that_asked() {
+async fn all_that_is_left_of_the_tree_goes_on_after_the_kill_up_to_the_root() {
     let mut chain = Chain::start().await;
     let mut root = Root::kept(&chain.hub, QUESTION).await;
     let (_, mut speech) = chain.is_asked().await;
@@ -58,8 +61,8 @@ async fn what_the_team_says_goes_on_after_the_kill_for_the_server_that_asked() {
     );
     let (said, end) = root.go_on(&chain.hub).await.rest().await;
     assert_eq!(
-        (&*said, &end["type"]),
-        ("one\ntwo\n", &json!("error")),
+        (said, &end["type"]),
+        (format!("one\ntwo\n{AMEN}"), &json!("done")),
         "{end}"
     );
     chain.hub.until_quiet().await;

@@ -1,10 +1,10 @@
 //! `kill -9` against the real program: whatever the hub said it accepted ends, and whoever wanted to be told is told.
 //!
-//! DESIGN 10 decides what becomes of a task whose hub was killed, and each test names the rule that it is about:
+//! docs/promises.md (Restarts) says what becomes of a task whose hub was killed, and each test names the rule that it is about:
 //!
 //! - **accepted**: `202` only after the commit.
 //! - **unsent**: it goes out when its agent registers.
-//! - **sent**: it waits for an agent that resumes it.
+//! - **sent**: it waits for an agent that resumes it, or is found again at the server that works on it.
 //! - **the rest** fails `offline`, and the callback says so: no message is run twice.
 //! - **outbox**: the end and its callback are one commit, and a callback is tried until somebody takes it, always under
 //!   the same `Idempotency-Key`.
@@ -15,6 +15,7 @@
 
 mod accepted;
 mod agent;
+mod dialled;
 mod dice;
 mod ended;
 mod gentle;
@@ -30,3 +31,4 @@ mod resumed;
 #[allow(dead_code, reason = "the tests of the commands use the rest")]
 mod run;
 mod sent;
+mod server;

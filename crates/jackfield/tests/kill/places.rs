@@ -1,4 +1,4 @@
-//! Where callbacks may go, and what they carry, with the settings of a real configuration file (DESIGN 5.11).
+//! Where callbacks may go, and what they carry, with the settings of a real configuration file (docs/promises.md, The way out).
 
 use crate::{agent::Agent, hub::Hub, platform::relay, receiver::Receiver};
 

@@ -54,7 +54,6 @@ async fn work(desk: &Arc<Desk>, serving: &Serving, others: &mut JoinSet<()>) -> 
     };
     let message = translate::message_of(serving.call());
     let mut work = desk.agent.work_on(message, all);
-    serving.written();
     let mut asks: HashMap<String, oneshot::Sender<Heard>> = HashMap::new();
     // While the caller does not read, nothing more is taken from the handler, which waits once it has no more room.
     let mut is_full = false;

@@ -176,6 +176,7 @@ fn a_task_reads_back_as_written_and_may_change(store: &dyn Store) {
     let mut record = TaskRecord {
         parent: Some(CallId::new().into()),
         wait_until: Some(time(60)),
+        handle: Some(Json::of(&("t", "\u{e9}")).unwrap()),
         principal: "ann/agent/x".into(),
         ..task()
     };
@@ -185,6 +186,7 @@ fn a_task_reads_back_as_written_and_may_change(store: &dyn Store) {
     record.sent = true;
     record.updated_at = time(7);
     record.wait_until = None;
+    record.handle = None;
     record.failure = Some(Failure::new(
         Reason::Agent("quota".into()),
         "no more \u{0} today",

@@ -124,6 +124,7 @@ pub(crate) fn task() -> TaskRecord {
         request: RequestId::parse("r1").unwrap(),
         state: TaskState::Working,
         sent: false,
+        handle: None,
         epoch: 1,
         log_end: 0,
         created_at: time(0),

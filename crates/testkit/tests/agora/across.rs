@@ -6,6 +6,7 @@ mod calling;
 mod ids;
 mod limits;
 mod refused;
+mod stop;
 
 use jackfield_core::{
     call::{Replies, Reply},

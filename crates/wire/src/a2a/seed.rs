@@ -26,12 +26,3 @@ pub const AGENT_HEADER: &str = "x-agent-id";
 
 /// The most parts of one message: far more than anybody writes, and few enough to be taken apart.
 pub const MAX_PARTS: usize = 1000;
-
-/// How many characters of a caller's own words a refusal repeats: a whole id, but not a whole body.
-const MAX_ECHO: usize = 128;
-
-/// The start of `text` that a refusal may repeat.
-fn echo(text: &str) -> &str {
-    let end = text.char_indices().nth(MAX_ECHO);
-    end.map_or(text, |(at, _)| &text[..at])
-}

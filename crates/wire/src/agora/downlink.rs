@@ -270,11 +270,7 @@ pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, Malformed> {
         return read_delivery(kind, fields).map(Downlink::Delivery);
     }
     Ok(match &*frame_type {
-        "registered" => Downlink::Registered(
-            fields
-                .unslotted_text("id")?
-                .ok_or_else(|| fields.missing("id"))?,
-        ),
+        "registered" => Downlink::Registered(fields.required_text("id")?),
         "agents" => Downlink::Agents(read_agents(&fields)?),
         "error" => Downlink::Error(read_error(&fields)),
         "pong" => Downlink::Pong,
@@ -284,14 +280,13 @@ pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, Malformed> {
 
 fn read_agents<'a>(fields: &Fields<'a>) -> Result<Vec<AgentEntry<'a>>, Malformed> {
     let entries = fields
-        .unslotted("agents")?
+        .value("agents")?
         .and_then(json::elements)
         .ok_or_else(|| fields.invalid("agents", "must be an array"))?;
     Ok(entries.into_iter().filter_map(AgentEntry::read).collect())
 }
 
 fn read_error<'a>(fields: &Fields<'a>) -> ErrorFrame<'a> {
-    let unslotted = |name| fields.unslotted_text(name).ok().flatten();
     ErrorFrame {
         code: fields.lenient_text(Slot::Code).unwrap_or_default(),
         message: fields.lenient_text(Slot::Message).unwrap_or_default(),
@@ -299,8 +294,8 @@ fn read_error<'a>(fields: &Fields<'a>) -> ErrorFrame<'a> {
         to: fields.lenient_text(Slot::To),
         stream_id: fields.lenient_text(Slot::StreamId),
         request_id: fields.lenient_text(Slot::RequestId),
-        field: unslotted("field"),
-        frame_type: unslotted("frame_type"),
+        field: fields.lenient_text("field"),
+        frame_type: fields.lenient_text("frame_type"),
     }
 }
 

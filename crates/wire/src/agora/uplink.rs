@@ -343,21 +343,19 @@ fn no_frame(frame_type: &str) -> String {
 
 fn read_register<'a>(fields: &Fields<'a>) -> Result<Register<'a>, Malformed> {
     Ok(Register {
-        id: fields
-            .unslotted_text("id")?
-            .ok_or_else(|| fields.missing("id"))?,
-        name: fields.unslotted_text("name")?,
-        endpoint: fields.unslotted_text("endpoint")?,
-        description: fields.unslotted_text("description")?,
-        agent_type: fields.unslotted_text("agent_type")?,
-        token: fields.unslotted_text("token")?,
-        capabilities: fields.unslotted_texts("capabilities")?,
+        id: fields.required_text("id")?,
+        name: fields.text("name")?,
+        endpoint: fields.text("endpoint")?,
+        description: fields.text("description")?,
+        agent_type: fields.text("agent_type")?,
+        token: fields.text("token")?,
+        capabilities: fields.texts("capabilities")?,
     })
 }
 
 fn read_list<'a>(fields: &Fields<'a>) -> Result<List<'a>, Malformed> {
-    let mut capabilities = fields.unslotted_texts("capabilities")?;
-    if let Some(capability) = fields.unslotted_text("capability")?
+    let mut capabilities = fields.texts("capabilities")?;
+    if let Some(capability) = fields.text("capability")?
         && !capabilities.contains(&capability)
     {
         capabilities.push(capability);
@@ -422,8 +420,7 @@ fn read_chunk<'a>(fields: &Fields<'a>, limits: &Limits) -> Result<&'a RawValue, 
         return Err(fields.invalid("chunk", "must be a string"));
     }
     if raw.get().len() - "\"\"".len() > limits.max_chunk {
-        let problem = format!("is larger than {} bytes", limits.max_chunk);
-        return Err(fields.malformed(Fault::TooLarge, "chunk", problem));
+        return Err(fields.malformed(Fault::TooLarge, "chunk", limits.too_large()));
     }
     Ok(raw)
 }

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::fields::{no_object, too_deep};
 use super::{Attachment, Fault, Limits, Malformed};
+use crate::frame::no_object;
 use crate::json::{self, Members};
 
 pub mod response;
@@ -63,7 +63,8 @@ struct Body<'a> {
 
 impl<'a> Body<'a> {
     fn parse(body: &'a [u8], limits: &Limits) -> Result<Self, Malformed> {
-        let members = serde_json::from_slice(body).map_err(|error| no_object("body", &error))?;
+        let members = serde_json::from_slice(body)
+            .map_err(|error| Malformed::in_body(None, Fault::Syntax, no_object("body", &error)))?;
         Ok(Body {
             members,
             limits: *limits,
@@ -78,7 +79,7 @@ impl<'a> Body<'a> {
         let value = match self.members.get(name) {
             None => Ok(None),
             Some(raw) if json::depth_exceeds(raw.get(), self.limits.max_depth) => {
-                Err((String::new(), too_deep(&self.limits)))
+                Err((String::new(), self.limits.too_deep()))
             }
             Some(raw) => read(raw),
         };

@@ -205,31 +205,6 @@ fn the_nine_codes_of_the_seed_have_their_names() {
 }
 
 #[test]
-fn uuids_of_either_case_are_known_from_everything_else() {
-    for id in [
-        "123e4567-e89b-12d3-a456-426614174000",
-        "123E4567-E89B-12D3-A456-42661417400F",
-        "00000000-0000-0000-0000-000000000000",
-    ] {
-        assert!(is_uuid(id), "{id}");
-    }
-    for id in [
-        "",
-        "uuid",
-        "123e4567e89b12d3a456426614174000",
-        "123e4567-e89b-12d3-a456-42661417400",
-        "123e4567-e89b-12d3-a456-4266141740000",
-        "123e4567-e89b-12d3-a456-42661417400g",
-        "123e4567-e89b-12d3-a456_426614174000",
-        "{23e4567-e89b-12d3-a456-42661417400}",
-        "../../etc/passwd/../../etc/passwd/..",
-        "123e4567-e89b-12d3-a456-42661417400é",
-    ] {
-        assert!(!is_uuid(id), "{id}");
-    }
-}
-
-#[test]
 fn client_ids_that_could_leave_a_folder_are_not_safe() {
     let longest = "x".repeat(MAX_CLIENT_ID);
     for id in ["a", "stable-client-id", "A.b_c-9", "-", "a..b", &longest] {

@@ -68,7 +68,7 @@ pub enum Uplink<'a> {
 pub struct Chunk<'a> {
     /// The session, which agents repeat and hubs ignore.
     pub session_id: Option<Cow<'a, str>>,
-    /// The request that is answered.
+    /// The request that is answered; empty if the agent named none.
     pub request_id: Cow<'a, str>,
     /// The text, undecoded when it was read.
     pub delta: Text<'a>,
@@ -87,7 +87,7 @@ pub struct Chunk<'a> {
 pub struct Done<'a> {
     /// The session, which agents repeat and hubs ignore.
     pub session_id: Option<Cow<'a, str>>,
-    /// The request that is answered.
+    /// The request that is answered; empty if the agent named none.
     pub request_id: Cow<'a, str>,
     /// The files the agent made.
     pub attachments: Vec<Attachment<'a>>,
@@ -112,7 +112,7 @@ pub struct Done<'a> {
 pub struct AgentError<'a> {
     /// The session, which agents repeat and hubs ignore.
     pub session_id: Option<Cow<'a, str>>,
-    /// The request that failed.
+    /// The request that failed; empty if the agent named none.
     pub request_id: Cow<'a, str>,
     /// Why, for programs; see [`ErrorCode::from_name`](super::ErrorCode::from_name).
     pub code: Cow<'a, str>,
@@ -175,7 +175,7 @@ pub struct RtcSignal<'a> {
 /// Something an agent made.
 #[derive(Debug, Clone)]
 pub struct Artifact<'a> {
-    /// The request it belongs to.
+    /// The request it belongs to; empty if the agent named none.
     pub request_id: Cow<'a, str>,
     /// Its id within the request.
     pub artifact_id: Cow<'a, str>,
@@ -194,7 +194,7 @@ pub struct Artifact<'a> {
 /// A question that suspends a request.
 #[derive(Debug, Clone, Default)]
 pub struct Ask<'a> {
-    /// The request that waits.
+    /// The request that waits; empty if the agent named none.
     pub request_id: Cow<'a, str>,
     /// The id under which the answer is awaited.
     pub ask_id: Cow<'a, str>,
@@ -238,14 +238,18 @@ pub fn parse<'a>(text: &'a str, limits: &Limits) -> Result<Uplink<'a>, Malformed
     }
 }
 
+/// The request that a frame is about. Agents forget to name it; which one they mean is the door's to judge.
+fn request_of<'a>(fields: &Fields<'a>) -> Result<Cow<'a, str>, Malformed> {
+    Ok(fields.text(Slot::RequestId)?.unwrap_or_default())
+}
+
 fn read_chunk<'a>(fields: &Fields<'a>, limits: &Limits) -> Result<Chunk<'a>, Malformed> {
-    let request_id = fields.required_text(Slot::RequestId)?;
+    let request_id = request_of(fields)?;
     let delta = fields
         .raw_text(Slot::Delta)?
         .ok_or_else(|| fields.missing("delta"))?;
     if delta.size_hint() - "\"\"".len() > limits.max_chunk {
-        let problem = format!("is larger than {} bytes", limits.max_chunk);
-        return Err(fields.malformed(Fault::TooLarge, "delta", problem));
+        return Err(fields.malformed(Fault::TooLarge, "delta", limits.too_large()));
     }
     Ok(Chunk {
         session_id: fields.lenient_text(Slot::SessionId),
@@ -261,7 +265,7 @@ fn read_chunk<'a>(fields: &Fields<'a>, limits: &Limits) -> Result<Chunk<'a>, Mal
 fn read_done<'a>(fields: &Fields<'a>) -> Result<Done<'a>, Malformed> {
     Ok(Done {
         session_id: fields.lenient_text(Slot::SessionId),
-        request_id: fields.required_text(Slot::RequestId)?,
+        request_id: request_of(fields)?,
         attachments: fields.attachments()?,
         file_transfer_offer: fields.value("file_transfer_offer")?,
         result: fields.raw_text("result")?,
@@ -276,7 +280,7 @@ fn read_done<'a>(fields: &Fields<'a>) -> Result<Done<'a>, Malformed> {
 fn read_error<'a>(fields: &Fields<'a>) -> Result<AgentError<'a>, Malformed> {
     Ok(AgentError {
         session_id: fields.lenient_text(Slot::SessionId),
-        request_id: fields.required_text(Slot::RequestId)?,
+        request_id: request_of(fields)?,
         code: fields.required_text("code")?,
         message: fields.required_text("message")?,
         seq: fields.number(Slot::Seq)?,
@@ -324,7 +328,7 @@ fn read_signal<'a>(fields: &Fields<'a>) -> Result<RtcSignal<'a>, Malformed> {
 }
 
 fn read_artifact<'a>(fields: &Fields<'a>) -> Result<Artifact<'a>, Malformed> {
-    let request_id = fields.required_text(Slot::RequestId)?;
+    let request_id = request_of(fields)?;
     let artifact_id = fields.required_text("artifact_id")?;
     let parts = fields
         .value("parts")?
@@ -351,7 +355,7 @@ fn read_ask<'a>(fields: &Fields<'a>) -> Result<Ask<'a>, Malformed> {
         return Err(fields.invalid("kind", problem));
     }
     Ok(Ask {
-        request_id: fields.required_text(Slot::RequestId)?,
+        request_id: request_of(fields)?,
         ask_id: fields.required_text("ask_id")?,
         kind,
         text: fields.required_text("text")?,

@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{ErrorBody, cut};
-
-/// How many bytes of a peer's own words an error repeats: a whole name, but not a whole body.
-const MAX_ECHO: usize = 128;
+use super::ErrorBody;
+use crate::echo;
 
 /// The codes of refusals, which are those of HTTP.
 pub mod code {
@@ -44,7 +42,7 @@ impl Fault {
     /// A field of it is.
     pub(super) fn at(field: &str, problem: impl Into<Cow<'static, str>>) -> Self {
         Fault {
-            field: Some(cut(field, MAX_ECHO).into()),
+            field: Some(echo(field).into()),
             ..Self::here(problem)
         }
     }
@@ -61,7 +59,7 @@ impl Fault {
 
     /// The same, seen from the object or the list that holds this one at `place`.
     pub(super) fn within(self, place: &str) -> Self {
-        let place = cut(place, MAX_ECHO);
+        let place = echo(place);
         let field = match self.field {
             None => place.into(),
             Some(field) if field.starts_with('[') => format!("{place}{field}").into(),

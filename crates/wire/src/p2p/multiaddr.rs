@@ -85,21 +85,9 @@ fn parts(address: &str) -> Option<Vec<Part<'_>>> {
     Some(parts)
 }
 
-/// Whether a text has the form of an address, made of parts that we know.
-pub fn is_address(text: &str) -> bool {
-    parts(text).is_some()
-}
-
 /// Whether a text has the form of a peer id: letters and digits, which all spellings of one are.
 pub fn is_peer_id(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-/// The peer that an address leads to: what its last part names. `None` if it ends in something else, such as the relay to
-/// reserve at, or a host of which anybody may answer.
-pub fn peer_id_of(address: &str) -> Option<&str> {
-    let last = parts(address)?.pop()?;
-    (matches!(last.name, "p2p" | "ipfs") && is_peer_id(last.value)).then_some(last.value)
 }
 
 /// Whether an address leads, over any of its steps, to somewhere that not everybody can reach: this machine, a private

@@ -101,22 +101,6 @@ impl HandOff {
         object.close();
         out
     }
-
-    /// The input, if it is text.
-    pub fn input_text(&self) -> Option<&str> {
-        match &self.input {
-            Some(Data::Text(text)) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The input, if it is JSON.
-    pub fn input_data(&self) -> Option<&RawValue> {
-        match &self.input {
-            Some(Data::Json(raw)) => Some(raw),
-            _ => None,
-        }
-    }
 }
 
 fn read_path(raw: &RawValue) -> Result<String, Fault> {

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::fields::{self, Fields, list, number, text};
-use super::{Fault, Limits, code, fault};
+use super::{Fault, Limits, code};
+use crate::echo;
 
 /// What a viewer says. A target is a member's name or its route key; without one the coordinator is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +73,7 @@ pub fn read_client_message(text: &str, limits: &Limits) -> Result<ClientMessage,
 }
 
 fn unknown(message_type: &str) -> Fault {
-    let name = fault::echo(message_type);
+    let name = echo(message_type);
     let problem = format!(
         "is no type that viewers send: \"{}\"; use SEND_MESSAGE, STOP_GENERATION, APPROVE_TOOL or DENY_TOOL",
         name.escape_debug()

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// How many characters of a peer's own words an error repeats: a whole id, but not a whole frame.
-const MAX_ECHO: usize = 128;
+use crate::echo;
 
 /// The codes of refusals, as the `ERROR` message carries them.
 pub mod code {
@@ -42,7 +41,7 @@ impl Fault {
     /// A field of it is.
     pub(super) fn at(field: &str, problem: impl Into<Cow<'static, str>>) -> Self {
         Fault {
-            field: Some(echo(field)),
+            field: Some(echo(field).into()),
             ..Self::here(problem)
         }
     }
@@ -78,12 +77,3 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
-
-/// The start of `text` that an error may repeat.
-pub(super) fn echo(text: &str) -> Box<str> {
-    let end = text
-        .char_indices()
-        .nth(MAX_ECHO)
-        .map_or(text.len(), |(at, _)| at);
-    text[..end].into()
-}

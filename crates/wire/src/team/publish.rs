@@ -8,8 +8,9 @@ use super::event_type::EventType;
 use super::fields::{self, Fields, text};
 use super::outgoing::SourceType;
 use super::segment::Step;
-use super::{AgentStatus, Fault, Limits, TeamStatus, fault};
+use super::{AgentStatus, Fault, Limits, TeamStatus};
 use crate::a2a::official::time;
+use crate::echo;
 use crate::json;
 
 /// One envelope of an outside runtime.
@@ -278,7 +279,7 @@ fn read_segment(data: &Fields<'_>) -> Result<(), Fault> {
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> Fault {
-    let name = fault::echo(name);
+    let name = echo(name);
     let (name, known) = (name.escape_debug(), known.join(", "));
     Fault::here(format!(
         "is no known {what}: \"{name}\"; use one of {known}"

@@ -12,7 +12,7 @@ use crate::{
     principal::Who,
     team::{
         event::Caller,
-        seat::{Lineage, Seat, Seats},
+        seat::{Belonging, Seat, Seats},
         stage::{Spot, Stage},
         story::Story,
         tree::{Place, Tree},
@@ -25,7 +25,7 @@ pub(in crate::hub) struct Placed {
     /// The agent, or the coordinator of the team that was called.
     pub(in crate::hub) entry: Arc<Entry>,
     pub(in crate::hub) seats: Option<Box<Seats>>,
-    pub(in crate::hub) lineage: Arc<[Lineage]>,
+    pub(in crate::hub) runs: Arc<[Belonging]>,
 }
 
 /// A member that is called through its team, by name.
@@ -63,13 +63,13 @@ impl Hub {
                 leader
             }
         };
-        let inherited = parent.map_or(&[][..], |parent| &parent.lineage);
+        let inherited = parent.map_or(&[][..], |parent| &parent.runs);
         let solo = teams.solo(&served.id);
         if team.is_none() && inherited.is_empty() && solo.is_none() && request.through.is_none() {
             return Ok(Placed {
                 entry: served,
                 seats: None,
-                lineage: Arc::default(),
+                runs: Arc::default(),
             });
         }
         let caller = inherited
@@ -86,7 +86,7 @@ impl Hub {
             },
             caller,
             seats: Vec::new(),
-            lineage: Vec::new(),
+            runs: Vec::new(),
         };
         for run in inherited {
             let tree = teams.tree(&run.stage.of);
@@ -100,7 +100,7 @@ impl Hub {
                     placing.sit(&run.stage, place, is_member);
                 }
                 // Whoever is called from outside the team may come back into it.
-                None => placing.lineage.push(run.clone()),
+                None => placing.runs.push(run.clone()),
             }
         }
         if let Some(through) = &request.through
@@ -126,7 +126,7 @@ impl Hub {
         Ok(Placed {
             entry: served,
             seats: Seats::new(placing.seats, story),
-            lineage: placing.lineage.into(),
+            runs: placing.runs.into(),
         })
     }
 }
@@ -136,12 +136,12 @@ struct Placing {
     sender: Option<AgentId>,
     caller: Caller,
     seats: Vec<Seat>,
-    lineage: Vec<Lineage>,
+    runs: Vec<Belonging>,
 }
 
 impl Placing {
     fn is_on(&self, stage: &Arc<Stage>) -> bool {
-        let stages = self.lineage.iter();
+        let stages = self.runs.iter();
         stages.into_iter().any(|run| Arc::ptr_eq(&run.stage, stage))
     }
 
@@ -151,7 +151,7 @@ impl Placing {
     }
 
     fn sit(&mut self, stage: &Arc<Stage>, place: Place, is_from_member: bool) {
-        self.lineage.push(Lineage {
+        self.runs.push(Belonging {
             stage: stage.clone(),
             from: place.path.iter().map(|node| node.name.clone()).collect(),
             caller: self.caller.clone(),

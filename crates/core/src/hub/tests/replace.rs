@@ -136,6 +136,16 @@ async fn more_than_three_replacements_a_minute_hold_the_id_for_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_id_is_held_only_while_somebody_has_it() {
+    let hub = hub().await;
+    let mut attached: Vec<_> = (0..4).map(|_| attach(&hub, "a", &Line::new())).collect();
+    let refused = attach_as(&hub, &ann(), "a", &Line::new(), false).unwrap_err();
+    assert!(refused.text.contains("60 s more"), "{refused:?}");
+    drop(attached.pop());
+    attach(&hub, "a", &Line::new());
+}
+
+#[tokio::test(start_paused = true)]
 async fn slow_replacements_never_hold_the_id() {
     let hub = hub().await;
     let mut attached = Vec::new();

@@ -44,6 +44,67 @@ async fn new_calls_and_agents_are_refused_while_open_calls_get_the_grace() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_hub_stops_at_the_moment_when_the_last_call_ends() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let mut askings = vec![hub.call(to("a", "hi")).unwrap()];
+    askings.push(hub.call(to("a", "hi")).unwrap());
+    let servings = [line.next(), line.next()];
+    let each = Duration::from_millis(333);
+    let work = async {
+        for serving in servings {
+            tokio::time::sleep(each).await;
+            assert!(line.closed().is_empty());
+            serving.finish(End::done());
+            assert_eq!(read(&askings.remove(0)).1, Some(End::done()));
+        }
+    };
+    let start = Instant::now();
+    tokio::join!(hub.stop(GRACE), work);
+    assert_eq!(start.elapsed(), 2 * each);
+    assert_eq!(line.closed(), [Closing::Stopping]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_read_how_their_calls_ended_before_connections_are_closed() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let ended = hub.call(to("a", "hi")).unwrap();
+    line.next().finish(End::done());
+    let cut = hub.call(to("a", "hi")).unwrap();
+    let _serving = line.next();
+    let callers = async {
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        assert!(line.closed().is_empty());
+        assert_eq!(read(&ended).1, Some(End::done()));
+        assert_eq!(failure(&cut), Reason::Stopping);
+        drop((ended, cut));
+    };
+    tokio::join!(hub.stop(Duration::ZERO), callers);
+    assert_eq!(line.closed(), [Closing::Stopping]);
+    let hub = super::hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let _never_read = hub.call(to("a", "hi")).unwrap();
+    hub.stop(Duration::ZERO).await;
+    assert_eq!(line.closed(), [Closing::Stopping], "at last");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_again_for_its_agent_is_waited_for_no_longer_than_a_look() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let _asking = hub.call(patient(to("a", "hi"))).unwrap();
+    let serving = line.next();
+    let give_back = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        serving.give_back().unwrap();
+    };
+    let start = Instant::now();
+    tokio::join!(hub.stop(GRACE), give_back);
+    assert!(start.elapsed() < GRACE / 2, "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_the_grace_open_calls_end_with_stopping_and_agents_are_told() {
     let store = Arc::new(MemoryStore::default());
     for _ in 0..20 {

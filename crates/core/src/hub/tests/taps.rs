@@ -87,8 +87,8 @@ async fn a_filter_shows_one_agent_and_frames_only_on_request() {
             raw: true,
         },
     );
-    let frame = Sight::Frame(Direction::In, "{}".into());
-    hub.taps().see(&id("a"), a.entry().owner(), None, frame);
+    hub.taps()
+        .see_frame(a.entry(), Direction::In, || "{}".into());
     one_call(&hub, &line_b, "b");
     one_call(&hub, &line_a, "a");
     let a = |name| ("a".to_owned(), name);
@@ -172,7 +172,7 @@ async fn what_is_relayed_is_seen_once_by_whoever_watches_either_side() {
     let mut watchers = [watch(None), watch(Some("one")), watch(Some("two"))];
     let mut stranger = watch(Some("three"));
     hub.taps()
-        .see_relayed(one.entry(), two.entry(), "message", "hi".to_owned());
+        .see_relayed(one.entry(), two.entry(), "message", || "hi".to_owned());
     drop(one);
     drop(two);
     for watching in &mut watchers {
@@ -182,4 +182,24 @@ async fn what_is_relayed_is_seen_once_by_whoever_watches_either_side() {
     }
     drop(three);
     assert_eq!(sights(&mut stranger, 1).await[0].1, "offline");
+}
+
+#[tokio::test]
+async fn what_no_observer_may_or_wants_to_see_is_not_even_made() {
+    let hub = hub().await;
+    let ((one, _), (two, _)) = (agent(&hub, "one"), agent(&hub, "two"));
+    let filter = |agent: Option<&str>, raw| TapFilter {
+        agent: agent.map(id),
+        raw,
+    };
+    let _elsewhere = hub.watch(ann(), filter(Some("three"), true));
+    let _stranger = hub.watch(bob(), filter(None, true));
+    let taps = hub.taps();
+    taps.see_frame(one.entry(), Direction::In, || panic!("a frame was copied"));
+    taps.see_relayed(one.entry(), two.entry(), "message", || panic!("read"));
+    assert!(!taps.are_on(&id("one"), &owner("ann")));
+    let _here = hub.watch(ann(), filter(Some("one"), false));
+    taps.see_frame(one.entry(), Direction::In, || panic!("a frame was copied"));
+    assert!(taps.are_on(&id("one"), &owner("ann")));
+    assert!(!taps.are_on(&id("two"), &owner("ann")));
 }

@@ -10,6 +10,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use jackfield_core::failure::{Failure, Reason};
+use jackfield_kit::etag::has_already;
 use jackfield_wire::{
     a2a::{
         card::{KEYS_PATH, OLD_PATH, PATH, Reader},
@@ -137,17 +138,6 @@ fn answer(a2a: &A2a, headers: &HeaderMap, issued: Result<Arc<Issued>, Failure>) 
     let vary = HeaderValue::from_static("authorization, a2a-version");
     response.headers_mut().insert(header::VARY, vary);
     response
-}
-
-/// Whether the request says that its sender has this card.
-fn has_already(headers: &HeaderMap, tag: &HeaderValue) -> bool {
-    headers
-        .get_all(header::IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|list| list.split(','))
-        .map(str::trim)
-        .any(|had| had == "*" || had.strip_prefix("W/").unwrap_or(had).as_bytes() == tag.as_bytes())
 }
 
 fn refused(failure: &Failure) -> Response {

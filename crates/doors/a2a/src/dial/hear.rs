@@ -1,5 +1,8 @@
 //! What a remote's answers are to the core: each item of its stream, in whichever version it came, becomes events, a
-//! question or the end. After a cut the remote shows the task as it stands: only what was not passed on yet is.
+//! question or the end. After a cut the remote shows the task as it stands: only what was not passed on yet is. After a
+//! restart of the hub the log tells what that was (`hear/recall.rs`).
+
+mod recall;
 
 use jackfield_core::{
     event::{self, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Json},
@@ -31,7 +34,7 @@ pub(super) enum Heard {
 }
 
 /// What was passed on of an artifact.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Passed {
     id: String,
     /// As words of the reply; otherwise as an artifact.
@@ -72,6 +75,12 @@ pub(super) struct Hearing {
     task: Option<String>,
     context: Option<String>,
     passed: Vec<Passed>,
+    /// What was said of the reply in no artifact.
+    said: Passed,
+    /// The last word beside the reply.
+    told: Option<String>,
+    /// Whether a hub before this one heard the beginning.
+    is_recalled: bool,
     /// Whether anything of the reply was passed on.
     has_spoken: bool,
     /// Whether the only thing that came is a message.
@@ -96,6 +105,16 @@ impl Hearing {
     /// The remote's id of the conversation, once it is known.
     pub(super) fn context(&self) -> Option<&str> {
         self.context.as_deref()
+    }
+
+    /// Whether the remote waits for its caller.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    /// The id of its last question.
+    pub(super) fn last_ask(&self) -> Option<String> {
+        (self.asks > 0).then(|| format!("input-{}", self.asks))
     }
 
     /// The caller has answered.
@@ -158,37 +177,80 @@ impl Hearing {
         if !self.is_ours(&task.id, &task.context_id, out) {
             return;
         }
-        let is_new = self.passed.is_empty() && !self.has_spoken;
         for artifact in task.artifacts {
             self.catch_up(artifact, out);
         }
-        // Some say their reply only in the history, and in the status at most that it worked.
         let mut status = task.status;
-        if is_new && !self.has_spoken && status.state == State::Completed {
-            let last = task.history.into_iter().next_back();
-            let says_nothing = status
-                .message
-                .as_ref()
-                .is_none_or(|message| words_of(&message.parts).as_deref() == Some(IT_WORKED));
-            if let Some(reply) = last.filter(|message| message.role == Role::Agent)
-                && says_nothing
-            {
-                status.message = None;
-                self.say_message(reply, ChunkKind::Text, out);
-            }
+        if self.passed.is_empty() && status.state == State::Completed {
+            self.catch_up_history(task.history, &mut status, out);
         }
         let said = status.message.as_ref().map(|message| message.id.as_str());
         let is_settled = said.is_some() && said == self.settled.as_deref();
         if is_settled && status.state == State::InputRequired {
             return;
         }
+        // It is no news each time that the task is looked at.
+        let is_word = matches!(
+            status.state,
+            State::Submitted | State::Working | State::Unknown | State::Completed
+        );
+        if is_word && status.message.as_ref().map(words) == self.told {
+            status.message = None;
+        }
         self.status(status, None, out);
+    }
+
+    /// Some say their reply only in the history, and in the status at most that it worked. Of a reply that was begun, the
+    /// rest is passed on.
+    fn catch_up_history(
+        &mut self,
+        history: Vec<Message>,
+        status: &mut Status,
+        out: &mut Vec<Heard>,
+    ) {
+        let last = history.into_iter().next_back();
+        let says_nothing = status
+            .message
+            .as_ref()
+            .is_none_or(|message| words_of(&message.parts).as_deref() == Some(IT_WORKED));
+        let Some(reply) = last.filter(|message| message.role == Role::Agent && says_nothing) else {
+            return;
+        };
+        if !self.has_spoken {
+            status.message = None;
+            self.say_message(reply, ChunkKind::Text, out);
+            return;
+        }
+        let reply = words(&reply);
+        let rest = self.said.rest(&reply).filter(|_| self.said.length > 0);
+        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+            status.message = None;
+            self.said.say(rest);
+            out.push(Heard::Say(Event::text(rest)));
+        }
+    }
+
+    /// Where it stands what was passed on of an artifact, if anything was.
+    fn place_of(&mut self, artifact: &Artifact) -> Option<usize> {
+        let at = self.passed.iter().position(|had| had.id == artifact.id);
+        // The log has no name for the one that another hub makes of words.
+        let is_nameless = || chunk_of(String::new(), artifact).extra.is_none();
+        if at.is_some() || !self.is_recalled || self.said.length == 0 || !is_nameless() {
+            return at;
+        }
+        let said = std::mem::take(&mut self.said);
+        self.passed.push(Passed {
+            id: artifact.id.clone(),
+            is_words: true,
+            ..said
+        });
+        Some(self.passed.len() - 1)
     }
 
     /// Passes on what of an artifact was not passed on yet.
     fn catch_up(&mut self, artifact: Artifact, out: &mut Vec<Heard>) {
         let words = words_of(&artifact.parts);
-        let Some(at) = self.passed.iter().position(|had| had.id == artifact.id) else {
+        let Some(at) = self.place_of(&artifact) else {
             self.artifact(artifact, false, true, out);
             return;
         };
@@ -252,8 +314,7 @@ impl Hearing {
         });
         self.question = data.or(self.question.take());
         let words = words_of(&artifact.parts);
-        let at = self.passed.iter().position(|had| had.id == artifact.id);
-        let (had, is_new) = match at {
+        let (had, is_new) = match self.place_of(&artifact) {
             Some(at) => (&mut self.passed[at], false),
             None => {
                 self.passed.push(Passed {
@@ -305,10 +366,13 @@ impl Hearing {
             .parts
             .into_iter()
             .partition(|part| matches!(part.content, Content::Text(_)));
-        let text: Vec<String> = words.into_iter().filter_map(text_of).collect();
+        let text: Vec<&str> = words.iter().filter_map(text_of).collect();
         let text = text.join("\n");
         if !text.is_empty() {
-            self.has_spoken |= kind == ChunkKind::Text;
+            if kind == ChunkKind::Text {
+                self.has_spoken = true;
+                self.said.say(&text);
+            }
             let chunk = Chunk {
                 kind,
                 ..Chunk::text(text)
@@ -341,12 +405,12 @@ impl Hearing {
         match state {
             State::Submitted | State::Working | State::Unknown => {
                 if let Some(message) = message {
-                    self.meanwhile(message, metadata, out);
+                    self.meanwhile(&message, metadata, out);
                 }
             }
-            State::InputRequired => self.ask(message, out),
+            State::InputRequired => self.ask(message.as_ref(), out),
             State::AuthRequired => {
-                let result = message.map(words);
+                let result = message.as_ref().map(words);
                 out.push(ended(Done {
                     state: DoneState::InputRequired,
                     needs_auth: true,
@@ -363,13 +427,13 @@ impl Hearing {
             }
             State::Rejected => out.push(ended(Done {
                 state: DoneState::Rejected,
-                result: message.map(words),
+                result: message.as_ref().map(words),
                 ..Done::default()
             })),
             State::Failed => {
                 let said = message.as_ref().and_then(|said| said.metadata.as_ref());
                 let reason = text_in(said, "failure").unwrap_or_else(|| "failed".to_owned());
-                let text = message.map(words).filter(|text| !text.is_empty());
+                let text = message.as_ref().map(words).filter(|text| !text.is_empty());
                 let text = text.unwrap_or_else(|| "the remote agent failed".to_owned());
                 let failure = Failure::new(Reason::from_name(&reason), text);
                 out.push(Heard::End(End::Failed(failure)));
@@ -379,7 +443,7 @@ impl Hearing {
     }
 
     /// A word of an agent that works.
-    fn meanwhile(&mut self, message: Message, metadata: Option<&Raw>, out: &mut Vec<Heard>) {
+    fn meanwhile(&mut self, message: &Message, metadata: Option<&Raw>, out: &mut Vec<Heard>) {
         let said = |name: &str| {
             text_in(metadata, name).or_else(|| text_in(message.metadata.as_ref(), name))
         };
@@ -402,6 +466,7 @@ impl Hearing {
             ChunkKind::ToolStart | ChunkKind::ToolInput | ChunkKind::ToolResult
         );
         if is_tool || !chunk.text.is_empty() {
+            self.told = Some(chunk.text.clone());
             out.push(Heard::Say(Event::Chunk(chunk)));
         }
     }
@@ -416,15 +481,17 @@ impl Hearing {
         self.say_message(message, kind, out);
     }
 
-    fn ask(&mut self, message: Option<Message>, out: &mut Vec<Heard>) {
+    fn ask(&mut self, message: Option<&Message>, out: &mut Vec<Heard>) {
+        let id = message.map(|message| message.id.clone());
+        let id = id.filter(|id| !id.is_empty());
         // The same question comes again with the task after a cut.
         if std::mem::replace(&mut self.is_waiting, true) {
+            self.asked = self.asked.take().or(id);
             return;
         }
-        let id = message.as_ref().map(|message| message.id.clone());
-        self.asked = id.filter(|id| !id.is_empty());
+        self.asked = id;
         self.asks += 1;
-        let schema = message.as_ref().and_then(|message| {
+        let schema = message.and_then(|message| {
             message.parts.iter().find_map(|part| match &part.content {
                 Content::Data(data) => Some(Json::from(data.clone())),
                 Content::Text(_) | Content::Bytes(_) | Content::Url(_) => None,
@@ -433,7 +500,7 @@ impl Hearing {
         let text = message.map(words).filter(|text| !text.is_empty());
         let text = text.or(self.question.take());
         out.push(Heard::Ask(Ask {
-            id: format!("input-{}", self.asks),
+            id: self.last_ask().unwrap_or_default(),
             kind: AskKind::Input,
             text: text.unwrap_or_else(|| "the remote agent waits for input".to_owned()),
             tool_name: None,
@@ -474,16 +541,16 @@ fn words_of(parts: &[Part]) -> Option<String> {
     Some(words)
 }
 
-fn text_of(part: Part) -> Option<String> {
-    match part.content {
+fn text_of(part: &Part) -> Option<&str> {
+    match &part.content {
         Content::Text(text) => Some(text),
         Content::Bytes(_) | Content::Url(_) | Content::Data(_) => None,
     }
 }
 
 /// All words of a message.
-fn words(message: Message) -> String {
-    let texts: Vec<String> = message.parts.into_iter().filter_map(text_of).collect();
+fn words(message: &Message) -> String {
+    let texts: Vec<&str> = message.parts.iter().filter_map(text_of).collect();
     texts.join("\n")
 }
 

@@ -129,6 +129,11 @@ impl Line {
         self.follow(request, &headers).await
     }
 
+    /// A task that was begun before this line was made is of this conversation.
+    pub(super) fn knows(&self, task: &str, context: &str) {
+        self.noted.context(task, context);
+    }
+
     /// Looks at a task.
     pub(super) async fn get(&self, task: &str) -> Result<Task, Trouble> {
         self.task(Operation::Get, task).await

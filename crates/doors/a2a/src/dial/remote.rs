@@ -1,5 +1,6 @@
 //! One remote as an agent of its owner. It is found by its card, attached while that can be reached, and looked at again
-//! now and then, and at once when a call met trouble. While it cannot be reached it is offline and tried again.
+//! now and then, and at once when a call met trouble. While it cannot be reached it is offline and tried again. If calls of
+//! before a restart wait for it, it is attached before it is found, so that they wait as long as their own clocks let them.
 
 use std::{
     pin::Pin,
@@ -11,20 +12,17 @@ use std::{
 };
 
 use jackfield_core::{
-    agent::{Closing, Link},
-    call::{Call, Serving},
+    agent::Closing,
+    call::Serving,
     entry::Entry,
     hub::{Attached, Hub},
     id::{AgentId, Owner},
+    inbox::Inbox,
     outbox,
 };
 use jiff::Timestamp;
 use tokio::{
-    sync::{
-        Notify, SetOnce,
-        mpsc::{self, error::TrySendError},
-        watch,
-    },
+    sync::{Notify, mpsc, watch},
     task::JoinSet,
     time::{Instant, sleep, sleep_until, timeout},
 };
@@ -48,11 +46,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// How long calls that are over may take to tell the server, once nothing more comes.
 const LAST_WORDS: Duration = Duration::from_secs(10);
-/// How many calls may wait to be taken out of the mailbox, for each that the agent may have open: those that ended
-/// meanwhile wait there too.
-const SPARE: usize = 4;
-/// And at most, whatever the hub's limit is.
-const MOST: usize = 1 << 16;
 
 /// Where a remote stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,6 +146,11 @@ impl Remote {
         }
     }
 
+    /// The hub.
+    pub(super) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
     /// The agent's place on the hub.
     pub(super) fn entry(&self) -> &Arc<Entry> {
         &self.entry
@@ -167,6 +165,14 @@ impl Remote {
     pub(super) fn line(&self) -> Arc<Line> {
         let line = self.known.borrow().line.clone();
         line.expect("calls come only to a remote that was found")
+    }
+
+    /// The line on which it is called, once it was found.
+    pub(super) async fn found(&self) -> Arc<Line> {
+        let mut known = self.known.subscribe();
+        // The sender is here: it cannot be gone.
+        known.wait_for(|known| known.line.is_some()).await.ok();
+        self.line()
     }
 
     /// A call met trouble. If that may be everybody's, the card is looked at again at once.
@@ -269,20 +275,23 @@ impl Remote {
         let mut tries = 0;
         loop {
             let look = async {
-                match looked.take() {
+                // Calls of before a restart wait for it: it is attached first, and then looked for.
+                if self.known.borrow().state == RemoteState::Trying && self.entry.is_awaited() {
+                    return true;
+                }
+                let looked = match looked.take() {
                     Some(looked) => looked,
                     None => self.way.find().await,
-                }
+                };
+                let is_found = looked.is_ok();
+                self.note(looked);
+                is_found
             };
-            let is_found = tokio::select! {
-                looked = look => {
-                    let is_found = looked.is_ok();
-                    self.note(looked);
-                    is_found
-                }
+            let may_attend = tokio::select! {
+                may_attend = look => may_attend,
                 () = &mut over => return,
             };
-            if is_found {
+            if may_attend {
                 match self.attend(&stop).await {
                     Left::Lost(state) => {
                         self.stand(state);
@@ -305,33 +314,35 @@ impl Remote {
         if self.entry.link().is_some() {
             return Left::NotLetIn(another_took_it());
         }
-        let room = self.hub.limits().pending_per_agent.saturating_mul(SPARE);
-        let (calls, delivered) = mpsc::channel(room.clamp(SPARE, MOST));
-        let mailbox = Arc::new(Mailbox {
-            calls,
-            closing: SetOnce::new(),
-        });
-        let profile = self
-            .known
-            .borrow()
-            .found
-            .as_ref()
-            .map(|f| f.profile.clone());
-        let attached =
-            self.hub
-                .attach_at(&self.entry, profile.unwrap_or_default(), mailbox.clone());
-        let attached = match attached {
+        // Each call has exchanges of its own: whoever works on it notes what they show.
+        let (inbox, delivered) = Inbox::new(DOOR, self.hub.limits(), false);
+        let found = self.known.borrow().found.clone();
+        let is_found = found.is_some();
+        let profile = found.map(|found| found.profile.clone());
+        let profile = profile.unwrap_or_else(|| self.entry.view().profile);
+        let attached = self.hub.come_back_at(&self.entry, profile, inbox.clone());
+        let mut attached = match attached {
             Ok(attached) => attached,
             Err(_) if self.entry.is_retired() || self.hub.is_stopping() => return Left::ForGood,
             Err(failure) => return Left::NotLetIn(RemoteState::Refused(failure.text.into_owned())),
         };
-        self.stand(RemoteState::Online);
         let mut served = JoinSet::new();
+        let leaving = CancellationToken::new();
+        for serving in std::mem::take(&mut attached.adopted) {
+            served.spawn(work::go_on(self.clone(), serving, leaving.clone()));
+        }
+        if is_found {
+            self.stand(RemoteState::Online);
+            attached.set_away(false);
+        }
         let left = self
-            .serve(&attached, &mailbox, delivered, &mut served, stop)
+            .serve(&attached, &inbox, delivered, &mut served, &leaving, stop)
             .await;
+        // What is still open then is left to the next hub.
+        attached.set_resumable(self.hub.is_stopping());
         // First, so that callers hear that the agent is gone, and not that it gave up each of their calls.
         drop(attached);
+        leaving.cancel();
         let last_words = async { while served.join_next().await.is_some() {} };
         // Whoever takes longer is dropped where it waits.
         timeout(LAST_WORDS, last_words).await.ok();
@@ -341,19 +352,23 @@ impl Remote {
     async fn serve(
         self: &Arc<Self>,
         attached: &Attached,
-        mailbox: &Mailbox,
+        inbox: &Inbox,
         mut delivered: mpsc::Receiver<Serving>,
         served: &mut JoinSet<()>,
+        leaving: &CancellationToken,
         stop: &CancellationToken,
     ) -> Left {
+        let is_found = self.known.borrow().found.is_some();
         let mut look: Option<Look<'_>> = None;
         let mut last_look = Instant::now();
-        let mut next_look = last_look + REFRESH;
+        let mut next_look = last_look + if is_found { REFRESH } else { Duration::ZERO };
         // Looks in a row that failed. As long as calls are at work it stays attached: they may get through a cut.
         let mut failed = 0;
         loop {
             tokio::select! {
-                Some(serving) = delivered.recv() => drop(served.spawn(work::serve(self.clone(), serving))),
+                Some(serving) = delivered.recv() => {
+                    served.spawn(work::serve(self.clone(), serving, leaving.clone()));
+                }
                 Some(_) = served.join_next() => {}
                 looked = async { look.as_mut().expect("it is there").await }, if look.is_some() => {
                     look = None;
@@ -386,7 +401,7 @@ impl Remote {
                 () = self.doubts.notified(), if look.is_none() => {
                     next_look = next_look.min(last_look + BETWEEN_LOOKS);
                 }
-                why = mailbox.closing.wait() => return match why {
+                why = inbox.closed() => return match why {
                     Closing::Replaced => Left::Lost(another_took_it()),
                     Closing::Revoked | Closing::Stopping => Left::ForGood,
                 },
@@ -419,37 +434,4 @@ fn state_of(trouble: &CardTrouble) -> RemoteState {
 /// How long to wait after a try that came after `before` others in a row.
 fn pause(before: u32) -> Duration {
     outbox::pause(before, rand::random(), None).min(LONGEST_PAUSE)
-}
-
-/// The hub's way to a remote.
-#[derive(Debug)]
-struct Mailbox {
-    calls: mpsc::Sender<Serving>,
-    closing: SetOnce<Closing>,
-}
-
-impl Link for Mailbox {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
-        self.calls.try_send(call).map_err(|error| match error {
-            TrySendError::Full(call) | TrySendError::Closed(call) => call,
-        })
-    }
-
-    fn cancel(&self, _: &Arc<Call>) {
-        // Whoever works on it hears the end of its input, which every end of a call brings.
-    }
-
-    fn close(&self, why: Closing) {
-        // The first reason counts.
-        self.closing.set(why).ok();
-    }
-
-    fn alive(&self, _: &Call) -> bool {
-        // Each call has exchanges of its own: whoever works on it notes what they show.
-        false
-    }
-
-    fn door(&self) -> &'static str {
-        DOOR
-    }
 }

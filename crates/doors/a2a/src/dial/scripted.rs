@@ -15,7 +15,7 @@ const ASKED: usize = 64;
 
 /// One thing that the server does.
 pub(crate) enum Step {
-    /// It writes this; `$ID` stands for the id of the request.
+    /// It writes this; `$ID` stands for the id of the request, `$HOST` for where it went.
     Say(String),
     /// It writes exactly these bytes.
     Bytes(Vec<u8>),
@@ -107,12 +107,13 @@ async fn play(mut stream: TcpStream, script: Vec<Step>, told: &mpsc::Sender<Aske
     };
     let body = serde_json::from_str::<Value>(&asked.body).unwrap_or_default();
     let id = body["id"].to_string();
+    let host = asked.header("host").unwrap_or_default().to_owned();
     told.send(asked).await.unwrap();
     for step in script {
         match step {
             Step::Say(text) => {
                 // Whoever has hung up does not hear it.
-                let text = text.replace("$ID", &id);
+                let text = text.replace("$ID", &id).replace("$HOST", &host);
                 if stream.write_all(text.as_bytes()).await.is_err() {
                     return;
                 }

@@ -1,9 +1,11 @@
 //! One call to a remote, from its message to its end. A stream that breaks is taken up again: by subscribing where that
-//! helps, and by looking at the task. A call that ends here ends there too: the remote is told to stop, as soon as it has
-//! said what it calls the task.
+//! helps, and by looking at the task. So is the work on a kept call that went on while the hub was restarted
+//! (`handle.rs`). A call that ends here ends there too: the remote is told to stop, as soon as it has said what it calls
+//! the task.
 //!
 //! What comes from the remote is read by a task of its own (`source.rs`), which waits while the caller does not read.
 
+mod handle;
 mod source;
 
 use std::{sync::Arc, time::Duration};
@@ -24,9 +26,13 @@ use jackfield_wire::a2a::official::{
     model::{Configuration, Message, SendParams},
 };
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use self::source::Source;
+use self::{
+    handle::Handle,
+    source::{NO_END, RESTARTED, Source},
+};
 use super::{
     hear::{Heard, Hearing},
     line::{Arrived, Line, Trouble},
@@ -52,25 +58,50 @@ const PAUSE_MAX: Duration = Duration::from_secs(15);
 /// How long a broken stream is taken up again and again. The clocks of the call may end it before.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Works on a call until it ends, whoever ends it.
-pub(super) async fn serve(remote: Arc<Remote>, serving: Serving) {
-    let mut work = Work::new(remote.clone(), serving);
-    match work.run().await {
-        Over::Ended(end) => {
-            work.serving.finish(end);
+/// Works on a call until it ends, whoever ends it, or until the hub leaves it to the next one.
+pub(super) async fn serve(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
+    let line = remote.line();
+    let work = Work::new(remote, line, serving);
+    work.carry_out(&leaving).await;
+}
+
+/// Goes on with a call that the remote got before the hub was restarted, as soon as the remote is found.
+pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
+    let recalled = match Handle::of(&serving, &remote) {
+        Some(handle) => handle.recall(&remote, serving.call()).await,
+        None => Err(Failure::hub_restarted()),
+    };
+    let hearing = match recalled {
+        Ok(hearing) => hearing,
+        Err(failure) => {
+            serving.finish(End::Failed(failure));
+            return;
         }
-        Over::Unheard(trouble) => {
-            // A caller that waits for the agent goes on waiting.
-            if let Err(serving) = work.serving.give_back() {
-                serving.finish(End::Failed(failure_of(&trouble)));
-            }
-            // Only now: whoever finds the server there again sends what waits.
-            remote.failed(&trouble);
-        }
-        Over::Stopped => {
-            drop(work.serving);
-            stop(&work.line, work.hearing, work.source).await;
-        }
+    };
+    let found = tokio::select! {
+        line = remote.found() => Ok(line),
+        () = ended(&serving) => timeout(STOPPING, remote.found()).await,
+        () = leaving.cancelled() => return,
+    };
+    // If it ended meanwhile and the remote is not there, nobody can tell it to stop.
+    let Ok(line) = found else { return };
+    if let (Some(task), Some(context)) = (hearing.task(), hearing.context()) {
+        line.knows(task, context);
+    }
+    let work = Work {
+        hearing,
+        is_taken_up: true,
+        ..Work::new(remote, line, serving)
+    };
+    work.carry_out(&leaving).await;
+}
+
+/// Waits until somebody ends a call.
+async fn ended(serving: &Serving) {
+    let bell = Bell::new();
+    serving.input().listen(bell.rope(0));
+    while !serving.call().is_ended() {
+        bell.wait(&mut Vec::new()).await;
     }
 }
 
@@ -82,6 +113,8 @@ enum Over {
     Unheard(Trouble),
     /// Somebody else ended it.
     Stopped,
+    /// The hub stops, and leaves it to the next one.
+    Left,
 }
 
 /// Tells the remote to stop, once it is known what it calls the task.
@@ -117,8 +150,8 @@ struct Work {
     source: Option<Source>,
     /// The last event of the stream that had an id.
     last_event: Option<String>,
-    /// The question that is open.
-    asked: Option<String>,
+    /// Whether the hub was restarted since the message went out.
+    is_taken_up: bool,
     /// Since when the stream is broken, and the next pause.
     broken: Option<(Instant, Duration)>,
     /// Whether the server said that it does not stream.
@@ -126,8 +159,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(remote: Arc<Remote>, serving: Serving) -> Self {
-        let line = remote.line();
+    fn new(remote: Arc<Remote>, line: Arc<Line>, serving: Serving) -> Self {
         Self {
             is_blocking: !line.place().streams,
             remote,
@@ -136,16 +168,41 @@ impl Work {
             hearing: Hearing::default(),
             source: None,
             last_event: None,
-            asked: None,
+            is_taken_up: false,
             broken: None,
         }
     }
 
-    async fn run(&mut self) -> Over {
+    async fn carry_out(mut self, leaving: &CancellationToken) {
+        match self.run(leaving).await {
+            Over::Ended(end) => {
+                self.serving.finish(end);
+            }
+            Over::Unheard(trouble) => {
+                // A caller that waits for the agent goes on waiting.
+                if let Err(serving) = self.serving.give_back() {
+                    serving.finish(End::Failed(failure_of(&trouble)));
+                }
+                // Only now: whoever finds the server there again sends what waits.
+                self.remote.failed(&trouble);
+            }
+            Over::Stopped => {
+                drop(self.serving);
+                stop(&self.line, self.hearing, self.source).await;
+            }
+            Over::Left => {}
+        }
+    }
+
+    async fn run(&mut self, leaving: &CancellationToken) -> Over {
         let (gate, bell) = (Arc::new(Gate::default()), Bell::new());
         self.serving.gated(gate.clone());
         self.serving.input().listen(bell.rope(0));
-        self.begin();
+        if !self.is_taken_up {
+            self.begin();
+        } else if self.go_on().is_none() {
+            return Over::Stopped;
+        }
         let mut pulse = interval(PULSE);
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut is_full = false;
@@ -157,6 +214,10 @@ impl Work {
                         return Over::Stopped;
                     }
                     continue;
+                }
+                () = leaving.cancelled() => {
+                    let is_over = self.serving.call().is_ended();
+                    return if is_over { Over::Stopped } else { Over::Left };
                 }
                 () = gate.free(), if is_full => {
                     is_full = false;
@@ -176,7 +237,9 @@ impl Work {
                     self.broken = None;
                     self.remote.answered();
                     self.last_event = id.or(self.last_event.take());
-                    for heard in self.hearing.hear(item) {
+                    let heard = self.hearing.hear(item);
+                    self.note_task();
+                    for heard in heard {
                         match self.pass_on(heard) {
                             Ok(pushed) => is_full = pushed == Pushed::Full,
                             Err(end) => return Over::Ended(end),
@@ -189,7 +252,7 @@ impl Work {
                     if let Some(end) = self.hearing.closed() {
                         return Over::Ended(end);
                     }
-                    if self.asked.is_none()
+                    if !self.hearing.is_waiting()
                         && let Some(over) = self.take_up(self.closed_early())
                     {
                         return over;
@@ -197,7 +260,7 @@ impl Work {
                 }
                 Some(Err(trouble)) => {
                     self.source = None;
-                    if self.asked.is_none()
+                    if !self.hearing.is_waiting()
                         && let Some(over) = self.take_up(trouble)
                     {
                         return over;
@@ -216,8 +279,20 @@ impl Work {
             context_id: self.remote.contexts.get(&call.agent_session),
             ..message
         };
-        self.serving.written();
         self.say(message);
+    }
+
+    /// Finds out how the task stands that went on while the hub was away, unless an answer came meanwhile, which goes there
+    /// first; or the call is over: then nothing.
+    fn go_on(&mut self) -> Option<()> {
+        self.note_context();
+        self.heed()?;
+        if self.source.is_none()
+            && let Some(task) = self.hearing.task().map(str::to_owned)
+        {
+            self.follow(task, Duration::ZERO, true);
+        }
+        Some(())
     }
 
     fn say(&mut self, message: Message) {
@@ -252,7 +327,7 @@ impl Work {
         }
         for input in inputs {
             if let Input::Answer(id, answer) = input
-                && self.asked.as_deref() == Some(id.as_str())
+                && self.hearing.last_ask() == Some(id)
             {
                 self.answer(answer);
             }
@@ -261,7 +336,6 @@ impl Work {
     }
 
     fn answer(&mut self, answer: Answer) {
-        self.asked = None;
         self.hearing.answered();
         let message = answer_to(answer, Uuid::new_v4().to_string());
         self.say(Message {
@@ -274,11 +348,17 @@ impl Work {
     fn pass_on(&mut self, heard: Heard) -> Result<Pushed, End> {
         match heard {
             Heard::Say(event) => Ok(self.serving.push(event)),
-            Heard::Ask(ask) => {
-                self.asked = Some(ask.id.clone());
-                Ok(self.serving.ask(ask))
-            }
+            Heard::Ask(ask) => Ok(self.serving.ask(ask)),
             Heard::End(end) => Err(end),
+        }
+    }
+
+    /// By its name the task is found again after a restart of the hub.
+    fn note_task(&self) {
+        if self.serving.call().handle().is_none()
+            && let Some(handle) = Handle::written(&self.remote, &self.hearing)
+        {
+            self.serving.note(handle);
         }
     }
 
@@ -320,16 +400,24 @@ impl Work {
         }
         let next = (pause * 2).clamp(PAUSE, PAUSE_MAX);
         self.broken = Some((since, next));
-        // Servers of version 0.3 do not say how the task stands when they are asked to go on, and some of them spoil
-        // what they have stored meanwhile. It can be looked at.
-        let can_follow = !self.is_blocking
-            && self.line.place().version == Version::V10
-            && !matches!(trouble, Trouble::Refused(_));
-        self.source = Some(match can_follow {
-            true => Source::follow(self.line.clone(), task, self.last_event.clone(), pause),
-            false => Source::look(self.line.clone(), task, pause.max(PAUSE)),
-        });
+        match trouble {
+            Trouble::Refused(_) => self.follow(task, pause.max(PAUSE), false),
+            _ => self.follow(task, pause, true),
+        }
         None
+    }
+
+    /// Follows a task, after a pause. Servers of version 0.3 do not say how the task stands when they are asked to go on,
+    /// and some of them spoil what they have stored meanwhile. It can be looked at.
+    fn follow(&mut self, task: String, pause: Duration, may_subscribe: bool) {
+        let can_subscribe =
+            may_subscribe && !self.is_blocking && self.line.place().version == Version::V10;
+        let line = self.line.clone();
+        self.source = Some(match can_subscribe {
+            true => Source::follow(line, task, self.last_event.clone(), pause),
+            false if self.is_taken_up => Source::look(line, task, pause, RESTARTED),
+            false => Source::look(line, task, pause.max(PAUSE), NO_END),
+        });
     }
 
     /// Nothing has come yet. A message is never sent twice, unless the server did not take it.
@@ -355,7 +443,18 @@ impl Work {
 
     fn failed(&self, trouble: &Trouble) -> Over {
         self.remote.failed(trouble);
-        Over::Ended(End::Failed(failure_of(trouble)))
+        let mut failure = failure_of(trouble);
+        if self.is_taken_up
+            && let Trouble::Refused(fault) = trouble
+            && fault.kind == Kind::TaskNotFound
+        {
+            let text = format!(
+                "the hub was restarted, and the remote agent does not know the task any more: {}",
+                fault.message
+            );
+            failure.text = text.into();
+        }
+        Over::Ended(End::Failed(failure))
     }
 }
 

@@ -35,6 +35,7 @@ fn record() -> TaskRecord {
         request: RequestId::parse("r").unwrap(),
         state: TaskState::Working,
         sent: true,
+        handle: None,
         epoch: 0,
         log_end: 0,
         created_at: Timestamp::UNIX_EPOCH,

@@ -1,4 +1,4 @@
-//! What a caller is told when something goes wrong: the core's failures in JSON-RPC codes and HTTP statuses (DESIGN 8),
+//! What a caller is told when something goes wrong: the core's failures in JSON-RPC codes and HTTP statuses (docs/promises.md),
 //! in one exhaustive match.
 
 use axum::response::{IntoResponse, Response};

@@ -34,8 +34,8 @@ type Registering<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 /// A frame that went nowhere: why, and which of its fields is to blame.
 #[derive(Debug)]
 pub(super) struct Refused {
-    failure: Failure,
-    field: Option<&'static str>,
+    pub(super) failure: Failure,
+    pub(super) field: Option<&'static str>,
 }
 
 impl Refused {
@@ -201,11 +201,9 @@ impl Session {
         result: Result<(), NoWay>,
     ) -> Result<(), Refused> {
         let Err(no_way) = result else {
+            let (from, to) = (&lane.sender.entry, &lane.receiver.entry);
             let taps = self.agora.hub.taps();
-            if taps.are_watched() {
-                let (from, to) = (&lane.sender.entry, &lane.receiver.entry);
-                taps.see_relayed(from, to, relay.kind.name(), words_of(relay));
-            }
+            taps.see_relayed(from, to, relay.kind.name(), || words_of(relay));
             return Ok(());
         };
         Err(match no_way {

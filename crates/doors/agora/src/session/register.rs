@@ -8,10 +8,13 @@ use jackfield_core::{
     id::AgentId,
     principal::Principal,
 };
-use jackfield_kit::mailbox::MAILBOX;
-use jackfield_wire::agora::{AgentEntry, CALL_PREFIX, ErrorFrame, List, Register, downlink};
+use jackfield_kit::{api::store_failure, mailbox::MAILBOX};
+use jackfield_wire::{
+    agora::{AgentEntry, CALL_PREFIX, ErrorFrame, List, Register, downlink},
+    echo,
+};
 
-use super::{Registered, Session};
+use super::{Registered, Session, frames::Refused};
 use crate::link::AgoraLink;
 
 /// The longest name, description or endpoint that is kept.
@@ -22,26 +25,24 @@ const MAX_CAPABILITIES: usize = 256;
 impl Session {
     /// Registers the connection as an agent, or takes what the agent now says of itself.
     pub(super) async fn on_register(&mut self, register: Register<'_>) {
-        if let Err((field, failure)) = self.register(&register).await {
+        if let Err(Refused { failure, field }) = self.register(&register).await {
             self.agora.hub.metrics().refused(crate::DOOR);
+            let (agent, why) = (echo(&register.id), &*failure.text);
+            tracing::info!(agent, why, "agent refused");
             let frame = downlink::error(&ErrorFrame {
                 frame_type: Some("register".into()),
-                field: Some(field.into()),
+                field: field.map(Into::into),
                 ..ErrorFrame::new(failure.reason.name(), &failure.text)
             });
             self.queue(&frame);
         }
     }
 
-    async fn register(&mut self, register: &Register<'_>) -> Result<(), (&'static str, Failure)> {
-        let invalid = |text: String| Failure::new(Reason::Invalid, text);
-        let id =
-            AgentId::parse(&register.id).map_err(|error| ("id", invalid(error.to_string())))?;
+    async fn register(&mut self, register: &Register<'_>) -> Result<(), Refused> {
+        let bad_id = |text: String| Refused::field("id", Failure::new(Reason::Invalid, text));
+        let id = AgentId::parse(&register.id).map_err(|error| bad_id(error.to_string()))?;
         if id.as_str().starts_with(CALL_PREFIX) {
-            return Err((
-                "id",
-                invalid(format!("an id may not begin with {CALL_PREFIX:?}")),
-            ));
+            return Err(bad_id(format!("an id may not begin with {CALL_PREFIX:?}")));
         }
         let profile = profile_from(register, &id)?;
         let hub = self.agora.hub.clone();
@@ -51,10 +52,10 @@ impl Session {
                     "this connection is {} already; open another one for {id}",
                     registered.entry().id
                 );
-                return Err(("id", Failure::new(Reason::Conflict, text)));
+                return Err(Refused::field("id", Failure::new(Reason::Conflict, text)));
             }
             if let Some(saved) = hub.refresh(&registered.attached, profile) {
-                saved.await.map_err(|_| ("id", store_failed()))?;
+                saved.await.map_err(|error| store_failure(&error))?;
             }
             self.queue(&downlink::registered(id.as_str()));
             return Ok(());
@@ -64,7 +65,7 @@ impl Session {
             .agora
             .gatekeeper
             .admit(token)
-            .map_err(|failure| ("token", failure))?;
+            .map_err(|failure| Refused::field("token", failure))?;
         let link = AgoraLink::new(
             id.clone(),
             self.line.rope(MAILBOX),
@@ -72,7 +73,7 @@ impl Session {
         );
         let mut attached = hub
             .attach(&principal, &id, profile, link.clone(), false)
-            .map_err(|failure| ("id", self.with_token(failure, token)))?;
+            .map_err(|failure| Refused::field("id", self.with_token(failure, token)))?;
         let saved = attached.saved.take();
         self.registered = Some(Box::new(Registered {
             attached,
@@ -80,11 +81,16 @@ impl Session {
             principal: principal.as_agent(id.clone()),
         }));
         if let Some(saved) = saved
-            && saved.await.is_err()
+            && let Err(error) = saved.await
         {
             // Others could write to the agent already: they are told.
             self.part();
-            return Err(("id", store_failed()));
+            return Err(store_failure(&error).into());
+        }
+        let owner = principal.owner.as_str();
+        tracing::info!(agent = %id, owner, "agent registered");
+        if self.is_unknown(token) {
+            tracing::warn!(agent = %id, owner, "this hub does not know the token that the agent shows");
         }
         self.line.known(principal.grant.revoked.clone());
         self.queue(&downlink::registered(id.as_str()));
@@ -93,12 +99,15 @@ impl Session {
 
     /// Whoever shows a token means to be its owner: if the hub does not know it, that is why an id is somebody else's.
     fn with_token(&self, mut failure: Failure, token: Option<&str>) -> Failure {
-        let is_unknown = token.is_some_and(|token| !self.agora.gatekeeper.knows(token));
-        if failure.reason == Reason::Unauthorized && is_unknown {
+        if failure.reason == Reason::Unauthorized && self.is_unknown(token) {
             let text = failure.text.to_mut();
             text.push_str(" (this hub does not know the token, so you are \"local\" to it)");
         }
         failure
+    }
+
+    fn is_unknown(&self, token: Option<&str>) -> bool {
+        token.is_some_and(|token| !self.agora.gatekeeper.knows(token))
     }
 
     /// Answers who is there, to whoever may know.
@@ -144,24 +153,18 @@ impl Session {
     }
 }
 
-fn store_failed() -> Failure {
-    Failure::new(
-        Reason::Internal,
-        "the hub could not write the agent down; try again",
-    )
-}
-
-fn profile_from(register: &Register<'_>, id: &AgentId) -> Result<Profile, (&'static str, Failure)> {
+fn profile_from(register: &Register<'_>, id: &AgentId) -> Result<Profile, Refused> {
     let words = |field: &'static str, text: Option<&str>| match text {
         Some(text) if text.len() > MAX_WORDS => {
             let text = format!("field {field:?} may have at most {MAX_WORDS} bytes");
-            Err((field, Failure::new(Reason::TooLarge, text)))
+            Err(Refused::field(field, Failure::new(Reason::TooLarge, text)))
         }
         text => Ok(text.map(str::to_owned)),
     };
     if register.capabilities.len() > MAX_CAPABILITIES {
         let text = format!("an agent may list at most {MAX_CAPABILITIES} capabilities");
-        return Err(("capabilities", Failure::new(Reason::TooLarge, text)));
+        let failure = Failure::new(Reason::TooLarge, text);
+        return Err(Refused::field("capabilities", failure));
     }
     let mut skills = Vec::new();
     for capability in &register.capabilities {

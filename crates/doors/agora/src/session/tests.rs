@@ -1,6 +1,12 @@
-//! What an idle connection costs. Everything else of a session is tested on real sockets, in the testkit.
+//! What an idle connection costs, and what an agent hears of a store that failed. Everything else of a session is tested on
+//! real sockets, in the testkit.
 
-use jackfield_core::{hub::Hub, limits::Limits, store::memory::MemoryStore};
+use futures_util::{SinkExt as _, StreamExt as _};
+use jackfield_core::{
+    hub::Hub,
+    limits::Limits,
+    store::{Store, memory::MemoryStore},
+};
 use jackfield_kit::{
     auth::Gatekeeper,
     io::Io,
@@ -9,20 +15,26 @@ use jackfield_kit::{
     tasks::Tasks,
     ws::{Ws, WsConfig},
 };
+use jackfield_store::SqliteStore;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{Message, protocol::Role},
+};
 
 use super::*;
 
-#[tokio::test]
-async fn the_task_of_a_connection_stays_small() {
-    let store = Arc::new(MemoryStore::default());
+/// A connection of a door on this store, and the socket of its client.
+async fn connection(store: Arc<dyn Store>) -> (impl Future<Output = ()>, TcpStream) {
     let hub = Hub::open(store, Limits::default()).await.unwrap();
     let tasks = Tasks::new();
     let gatekeeper = Gatekeeper::new(hub.clone(), true);
     let agora = Agora::new(hub.clone(), gatekeeper, tasks.clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let tcp = TcpStream::connect(address).await.unwrap();
+    let client = TcpStream::connect(address).await.unwrap();
+    let (tcp, _) = listener.accept().await.unwrap();
     let ws = Ws::server(Io::Plain(Socket::new(tcp)), WsConfig::default());
     let parts = LineParts {
         hub,
@@ -31,7 +43,12 @@ async fn the_task_of_a_connection_stays_small() {
         hangup: None,
         token: None,
     };
-    let task = agora.run(Line::new(ws, parts));
+    (agora.run(Line::new(ws, parts)), client)
+}
+
+#[tokio::test]
+async fn the_task_of_a_connection_stays_small() {
+    let (task, _client) = connection(Arc::new(MemoryStore::default())).await;
     let (session_size, task_size) = (size_of::<Session>(), size_of_val(&task));
     println!(
         "session {session_size} bytes, its task {task_size}, an empty lane {}",
@@ -41,4 +58,28 @@ async fn the_task_of_a_connection_stays_small() {
         session_size <= 1024 && task_size <= 1280,
         "{session_size}, {task_size}"
     );
+}
+
+#[tokio::test]
+async fn an_agent_that_could_not_be_written_down_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let (task, client) = connection(store.clone()).await;
+    store.close();
+    let talk = async {
+        let mut client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
+        let register = json!({"type": "register", "id": "ada"}).to_string();
+        client.send(Message::text(register)).await.unwrap();
+        let told = client.next().await.unwrap().unwrap();
+        let told: Value = serde_json::from_str(told.to_text().unwrap()).unwrap();
+        assert_eq!(
+            told,
+            json!({
+                "type": "error", "code": "internal", "frame_type": "register",
+                "message": "the hub's store failed; the hub's log says why",
+            })
+        );
+        client.close(None).await.unwrap();
+    };
+    tokio::join!(task, talk);
 }

@@ -11,11 +11,10 @@ use jackfield_core::{
 use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, ErrorView, Id, Problem, invalid};
 use jackfield_wire::bridge::{SAFE_CLIENT_ID, is_safe_client_id};
 use serde::{Deserialize, Serialize};
-use serde_json::value::to_raw_value;
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
-use super::{FilesApi, forbidden, rules::IceServer};
+use super::{FilesApi, forbidden, payload_from, rules::IceServer};
 use crate::signals::{self, PREPARE_UPLOAD, Word};
 
 /// An archive that the caller will send.
@@ -107,8 +106,7 @@ pub(crate) async fn announce(
     let transfer = announced.map_err(forbidden)?;
     // What was said under this id before was not said to this caller.
     bridge.signals.forget(&agent, &transfer.offer.transfer_id);
-    let payload = serde_json::to_string(&transfer.offer).ok();
-    let payload = payload.and_then(|text| to_raw_value(&text).ok());
+    let payload = payload_from(&transfer.offer);
     let servers = bridge.files.raw_servers();
     let word = Word {
         signal_type: PREPARE_UPLOAD,

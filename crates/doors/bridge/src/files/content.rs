@@ -12,18 +12,18 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use jackfield_core::{
     failure::{Failure, Reason},
     principal::Principal,
-    transfers::{Direction, Transfer},
+    transfers::{Toward, Transfer},
 };
 use jackfield_kit::{
     api::{Actor, ActsAs, CallRefused, ErrorView, Ids, Params, Problem, invalid, leash::Leash},
     body::discard,
 };
 use serde::Serialize;
-use serde_json::value::to_raw_value;
 
 use super::{
     FilesApi,
     announce::check_size,
+    payload_from,
     pipe::pipe,
     relays::{Half, Meeting},
 };
@@ -67,7 +67,7 @@ pub(crate) async fn download(
 ) -> Result<Response, Problem> {
     params.finish()?;
     let transfer = api.transfer(&principal, &id, &transfer)?;
-    check(&api, &transfer, Direction::ToCaller)?;
+    check(&api, &transfer, Toward::Caller)?;
     let size = transfer.offer.zip_size;
     let range = range(&headers, &transfer);
     let offset = range.unwrap_or(0);
@@ -141,7 +141,7 @@ fn begin_upload(
     let offset = params.one::<u64>("offset")?.unwrap_or(0);
     params.finish()?;
     let transfer = api.transfer(principal, id, transfer)?;
-    check(api, &transfer, Direction::ToAgent)?;
+    check(api, &transfer, Toward::Agent)?;
     let size = transfer.offer.zip_size;
     let Some(rest) = size.checked_sub(offset).filter(|rest| *rest > 0) else {
         let text = format!("query parameter offset must be less than the archive's {size} bytes");
@@ -153,11 +153,11 @@ fn begin_upload(
 }
 
 /// Whether the archive goes this way, and may go through the hub.
-fn check(api: &FilesApi, transfer: &Transfer, direction: Direction) -> Result<(), Failure> {
-    if transfer.direction != direction {
-        let text = match transfer.direction {
-            Direction::ToCaller => "the agent sends this archive: fetch it with GET",
-            Direction::ToAgent => "you announced this archive: send it with PUT",
+fn check(api: &FilesApi, transfer: &Transfer, toward: Toward) -> Result<(), Failure> {
+    if transfer.toward != toward {
+        let text = match transfer.toward {
+            Toward::Caller => "the agent sends this archive: fetch it with GET",
+            Toward::Agent => "you announced this archive: send it with PUT",
         };
         return Err(Failure::new(Reason::Conflict, text));
     }
@@ -178,8 +178,7 @@ fn invite(
         offset,
         direction,
     };
-    let payload = serde_json::to_string(&ticket).ok();
-    let payload = payload.and_then(|text| to_raw_value(&text).ok());
+    let payload = payload_from(&ticket);
     let word = Word {
         signal_type: RELAY,
         payload: payload.as_deref(),

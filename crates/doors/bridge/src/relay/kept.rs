@@ -18,7 +18,7 @@ use jackfield_kit::{
 use jackfield_wire::bridge::relay::sse;
 use tokio_util::sync::CancellationToken;
 
-use super::{gather::Gathered, live::NO_COMMENTS, teller::Teller, told};
+use super::{gather::Gathered, live::NO_COMMENTS, silence::Silence, teller::Teller, told};
 use crate::{DOOR, bridge::Bridge};
 
 /// The response that streams a kept call; `after` is where the reader goes on, if not from the start.
@@ -35,7 +35,7 @@ pub(super) fn respond(
         subscription,
         task: after.is_some().then_some(task),
         message_max: bridge.hub.limits().message.0,
-        keepalive: bridge.hub.limits().keepalive.0,
+        silence: Silence::new(bridge.hub.limits().keepalive.0),
         stop: bridge.tasks.stop_token().clone(),
         told: VecDeque::new(),
         is_over: false,
@@ -55,7 +55,7 @@ struct Kept {
     /// The task, if the reader missed its beginning.
     task: Option<Arc<Task>>,
     message_max: usize,
-    keepalive: std::time::Duration,
+    silence: Silence,
     stop: CancellationToken,
     told: VecDeque<SseFrame>,
     is_over: bool,
@@ -74,7 +74,7 @@ impl Kept {
             }
             let item = tokio::select! {
                 item = self.subscription.next() => item,
-                () = tokio::time::sleep(self.keepalive) => return Some(SseFrame::data(sse::KEEPALIVE)),
+                () = self.silence.too_long() => return Some(SseFrame::data(sse::KEEPALIVE)),
                 () = self.stop.cancelled() => return Some(self.fail(&stopping())),
             };
             match item {

@@ -14,7 +14,7 @@ use jackfield_core::{
 use jackfield_kit::sse::{SseBody, SseFrame};
 use jackfield_wire::bridge::relay::sse;
 
-use super::teller::Teller;
+use super::{silence::Silence, teller::Teller};
 use crate::{DOOR, bridge::Bridge};
 
 /// How much is moved out of the pipe at once.
@@ -40,7 +40,7 @@ struct Live {
     asking: Asking,
     bell: Arc<Bell>,
     teller: Teller,
-    keepalive: Duration,
+    silence: Silence,
     ready: std::vec::IntoIter<Event>,
     end: Option<End>,
     /// The last event, after another one that had to come before it.
@@ -57,7 +57,7 @@ impl Live {
             asking,
             bell,
             teller: Teller::new(Life::Live, bridge.hub.files().clone()),
-            keepalive: bridge.hub.limits().keepalive.0,
+            silence: Silence::new(bridge.hub.limits().keepalive.0),
             ready: Vec::new().into_iter(),
             end: None,
             last: None,
@@ -103,7 +103,7 @@ impl Live {
                 self.ready = events.into_iter();
                 is_pulse
             }
-            () = tokio::time::sleep(self.keepalive) => true,
+            () = self.silence.too_long() => true,
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     callbacks::Repeated,
 };
 
-/// How long a kept stream goes on without a reader (DESIGN 4).
+/// How long a kept stream goes on without a reader.
 const UNREAD: Duration = Duration::from_secs(30);
 
 /// How the platform gets its answer.

@@ -1,6 +1,9 @@
 //! What a registered agent sends: pieces and ends of its answers, signs of life, questions for others.
 
-use std::sync::{Arc, Weak};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Weak},
+};
 
 use jackfield_core::{
     event::{End, Json, Message},
@@ -8,11 +11,14 @@ use jackfield_core::{
     hub::{Parent, Request, Wanted},
     id::{AgentId, CallId, RequestId, SessionId},
 };
-use jackfield_wire::bridge::{
-    ErrorCode, Fault, Malformed, Uplink,
-    downlink::{self, HubError},
-    parse,
-    uplink::{CallAgent, DiscoverAgents, Heartbeat, RtcSignal, TYPES},
+use jackfield_wire::{
+    bridge::{
+        ErrorCode, Fault, Malformed, Uplink,
+        downlink::{self, HubError},
+        parse,
+        uplink::{CallAgent, DiscoverAgents, Heartbeat, RtcSignal, TYPES},
+    },
+    echo,
 };
 
 use super::{Flow, Session, unreadable};
@@ -22,15 +28,12 @@ use crate::{
     failure::{code, failure_of_agent},
     lineage::Answered,
     parties::{self, Refused},
-    served::{BadNumber, Ended, Served, cancel_frame},
+    served::{BadNumber, Ended, Served},
     translate::{end_from_done, entry_from_view, event_from_artifact},
 };
 
 /// How many agents `discover_agents` lists if it does not say, and at most.
 const DISCOVERED: (usize, usize) = (20, 200);
-
-/// How many characters of an unknown frame's type are said back.
-const MAX_ECHO: usize = 128;
 
 impl Session {
     pub(super) fn on_frame(&mut self, text: &str) {
@@ -45,27 +48,27 @@ impl Session {
         match uplink {
             Uplink::Chunk(chunk) => {
                 let piece = Piece::new("chunk", &chunk.request_id, chunk.seq, size);
-                self.on_piece(&piece, |served| served.chunk(&chunk));
+                self.on_piece(piece, |served| served.chunk(&chunk));
             }
             Uplink::Artifact(artifact) => {
                 let piece = Piece::new("artifact", &artifact.request_id, artifact.seq, size);
                 match event_from_artifact(&artifact) {
-                    Ok(event) => self.on_piece(&piece, |served| served.event(event, artifact.seq)),
+                    Ok(event) => self.on_piece(piece, |served| served.event(event, artifact.seq)),
                     Err(wrong) => self.on_malformed(&piece.malformed(&wrong.field, wrong.problem)),
                 }
             }
             Uplink::Ask(ask) => {
                 let piece = Piece::new("ask", &ask.request_id, ask.seq, size);
-                self.on_piece(&piece, |served| served.ask(&ask));
+                self.on_piece(piece, |served| served.ask(&ask));
             }
             Uplink::Done(done) => {
                 let piece = Piece::new("done", &done.request_id, done.seq, size);
-                self.on_end(&piece, || end_from_done(&done));
+                self.on_end(piece, || end_from_done(&done));
             }
             Uplink::Error(error) => {
                 let piece = Piece::new("error", &error.request_id, error.seq, size);
                 let failure = || failure_of_agent(&error.code, &error.message);
-                self.on_end(&piece, || End::Failed(failure()));
+                self.on_end(piece, || End::Failed(failure()));
             }
             Uplink::Heartbeat(heartbeat) => self.on_heartbeat(heartbeat),
             Uplink::DiscoverAgents(discover) => self.on_discover(&discover),
@@ -86,47 +89,74 @@ impl Session {
     /// would wait for ever.
     fn on_no_frame(&mut self, frame_type: &str, text: String) {
         self.bridge.hub.metrics().refused(DOOR);
-        let echo: String = frame_type.chars().take(MAX_ECHO).collect();
         self.queue(&downlink::error(&HubError {
             code: ErrorCode::InvalidMessage.name().into(),
             message: text.into(),
             field: Some("type".into()),
-            frame_type: Some(echo.into()),
+            frame_type: Some(echo(frame_type).into()),
             ..HubError::default()
         }));
+    }
+
+    /// A frame with its request. One that names none means the only one that is open. Not after a cancel, since it could
+    /// be about what was cancelled: words for one caller must not reach another.
+    fn placed<'a>(&mut self, mut piece: Piece<'a>) -> Option<Piece<'a>> {
+        if piece.request.is_empty() {
+            let Some(only) = self.only_request().filter(|_| !self.has_stopped) else {
+                self.on_malformed(&piece.malformed("request_id", "is missing".to_owned()));
+                return None;
+            };
+            piece.request = Cow::Owned(only);
+        }
+        Some(piece)
+    }
+
+    /// The request that the agent works on, if it is one.
+    fn only_request(&self) -> Option<String> {
+        let mut requests = self.served.keys();
+        requests
+            .next()
+            .filter(|_| requests.next().is_none())
+            .cloned()
     }
 
     /// A piece of an answer.
     fn on_piece(
         &mut self,
-        piece: &Piece<'_>,
+        piece: Piece<'_>,
         take: impl FnOnce(&mut Served) -> Result<Option<u64>, BadNumber>,
     ) {
-        let Some(served) = self.served.get_mut(piece.request) else {
-            self.on_unknown(piece);
+        let Some(piece) = self.placed(piece) else {
+            return;
+        };
+        let Some(served) = self.served.get_mut(&*piece.request) else {
+            self.on_unknown(&piece);
             return;
         };
         match take(served) {
             Ok(None) => {}
             Ok(Some(seq)) => self.acks.add(served.request(), seq, piece.size),
-            Err(wrong) => self.on_bad_number(piece, &wrong),
+            Err(wrong) => self.on_bad_number(&piece, &wrong),
         }
     }
 
     /// The end of an answer.
-    fn on_end(&mut self, piece: &Piece<'_>, end: impl FnOnce() -> End) {
-        let Some(served) = self.served.get(piece.request) else {
-            self.on_unknown(piece);
+    fn on_end(&mut self, piece: Piece<'_>, end: impl FnOnce() -> End) {
+        let Some(piece) = self.placed(piece) else {
+            return;
+        };
+        let Some(served) = self.served.get(&*piece.request) else {
+            self.on_unknown(&piece);
             return;
         };
         let number = match served.number(piece.seq) {
             Ok(number) => number,
             Err(wrong) => {
-                self.on_bad_number(piece, &wrong);
+                self.on_bad_number(&piece, &wrong);
                 return;
             }
         };
-        let Some(served) = self.release(piece.request) else {
+        let Some(served) = self.release(&piece.request) else {
             return;
         };
         let (call, request) = (served.call().clone(), served.request().clone());
@@ -175,7 +205,7 @@ impl Session {
             .registered
             .as_ref()
             .map(|registered| &registered.lineage);
-        let answered = lineage.and_then(|lineage| lineage.answered(piece.request));
+        let answered = lineage.and_then(|lineage| lineage.answered(&piece.request));
         let is_before = |answered: &Answered| piece.seq.is_some_and(|seq| seq <= answered.seq);
         match answered.filter(is_before) {
             Some(answered) => self.ack_end(&answered),
@@ -189,8 +219,7 @@ impl Session {
         self.bridge.hub.metrics().refused(DOOR);
         let malformed = piece.malformed("seq", wrong.to_string());
         self.queue(&malformed.to_frame());
-        if let Some(served) = self.release(piece.request) {
-            self.queue(&cancel_frame(served.call()));
+        if let Some(served) = self.stop(&piece.request) {
             let text = format!("the agent's answer has a gap: {malformed}");
             let reason = Reason::Agent("internal_error".to_owned());
             served.fail(Failure::new(reason, text));
@@ -199,18 +228,22 @@ impl Session {
 
     /// Says what was wrong. An end that cannot be read is an end all the same, and a call that cannot be read fails. So does
     /// a call whose answer misses a piece: nobody could tell it from a whole one, and an agent would wait for ever for the
-    /// answer to a question that nobody was asked.
+    /// answer to a question that nobody was asked. A frame whose request cannot be told is about the only one that is open;
+    /// of several, nobody knows which, and all go on.
     fn on_malformed(&mut self, malformed: &Malformed) {
         self.bridge.hub.metrics().refused(DOOR);
         let kind = malformed.frame_type.as_deref();
-        if let Some(kind @ ("chunk" | "artifact" | "ask" | "done" | "error")) = kind
-            && let Some(request) = malformed.request_id.as_deref()
-            && let Some(served) = self.release(request)
-        {
-            if !matches!(kind, "done" | "error") {
-                self.queue(&cancel_frame(served.call()));
+        if let Some(kind @ ("chunk" | "artifact" | "ask" | "done" | "error")) = kind {
+            let named = malformed.request_id.as_deref().map(str::to_owned);
+            let named = named.filter(|request| !request.is_empty());
+            let request = named.or_else(|| self.only_request()).unwrap_or_default();
+            let served = match kind {
+                "done" | "error" => self.release(&request),
+                _ => self.stop(&request),
+            };
+            if let Some(served) = served {
+                served.fail(unreadable(malformed));
             }
-            served.fail(unreadable(malformed));
         }
         if kind == Some("call_agent")
             && let Some(call_id) = malformed.call_id.as_deref()
@@ -344,7 +377,8 @@ impl Session {
 /// What a frame about a request says of itself.
 struct Piece<'a> {
     frame_type: &'static str,
-    request: &'a str,
+    /// Empty if it names none.
+    request: Cow<'a, str>,
     seq: Option<u64>,
     /// In bytes.
     size: usize,
@@ -358,7 +392,9 @@ impl<'a> Piece<'a> {
             frame_type: Some(self.frame_type.into()),
             field: Some(field.into()),
             problem,
-            request_id: Some(self.request.into()),
+            request_id: Some(&*self.request)
+                .filter(|id| !id.is_empty())
+                .map(Into::into),
             call_id: None,
         }
     }
@@ -366,7 +402,7 @@ impl<'a> Piece<'a> {
     fn new(frame_type: &'static str, request: &'a str, seq: Option<u64>, size: usize) -> Self {
         Self {
             frame_type,
-            request,
+            request: Cow::Borrowed(request),
             seq,
             size,
         }

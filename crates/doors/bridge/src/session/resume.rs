@@ -1,5 +1,5 @@
 //! What a connection finds that resumes another: which of the agent's open requests go on, which are over, and which
-//! messages never arrived (DESIGN 7).
+//! messages never arrived (docs/decisions/0010-resuming.md).
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 

@@ -1,3 +1,5 @@
+//! Signals wait in order, within bounds, and not for ever.
+
 use super::*;
 
 fn agent(id: &str) -> AgentId {

@@ -1,7 +1,7 @@
 //! What an agent is told whose frames are none, and what its callers hear of it.
 
 use futures_util::SinkExt as _;
-use jackfield_core::{event::End, id::Owner, principal::Scopes};
+use jackfield_core::{event::End, failure::Reason, id::Owner, principal::Scopes};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -101,6 +101,143 @@ async fn a_call_whose_answer_cannot_be_read_fails_and_names_frame_and_field() {
         assert_eq!(error["frame_type"], frame["type"]);
         assert!(error["message"].as_str().unwrap().contains(told), "{error}");
     }
+}
+
+const NO_REQUEST: [&str; 3] = [
+    "invalid_message",
+    "request_id",
+    r#"field "request_id" is missing"#,
+];
+
+/// The next frame is the refusal of a frame of this type that names no request.
+async fn refused_without_request(agent: &mut Agent, frame_type: &str) {
+    let told = agent.frame().await;
+    let [code, field, text] = NO_REQUEST;
+    assert_eq!(
+        (&told["code"], &told["field"]),
+        (&json!(code), &json!(field))
+    );
+    assert_eq!(told["frame_type"], frame_type);
+    assert!(told["message"].as_str().unwrap().contains(text), "{told}");
+}
+
+#[tokio::test]
+async fn a_frame_that_names_no_request_is_about_the_only_one_that_is_open() {
+    let door = Door::open().await;
+    let mut agent = door.agent("a").await;
+    for nameless in [Value::Null, json!("")] {
+        let replies = door.call("a", "r-1", "go");
+        assert_eq!(agent.frame().await["type"], "message");
+        agent
+            .send(json!({"type": "chunk", "request_id": nameless, "delta": "one"}))
+            .await;
+        agent
+            .send(
+                json!({"type": "chunk", "request_id": nameless, "kind": "status", "delta": "two"}),
+            )
+            .await;
+        agent
+            .send(json!({"type": "done", "request_id": nameless}))
+            .await;
+        let (events, end) = all_of(replies).await;
+        assert_eq!(events.len(), 2, "{events:?}");
+        assert!(matches!(end, End::Done(_)), "{end:?}");
+    }
+    let replies = door.call("a", "r-2", "go");
+    assert_eq!(agent.frame().await["type"], "message");
+    agent
+        .send(json!({"type": "error", "code": "out_of_paint", "message": "no blue"}))
+        .await;
+    let reason = failure_of(replies).await;
+    assert_eq!(reason, Reason::Agent("out_of_paint".to_owned()));
+    assert!(agent.sync().await.is_empty(), "it did nothing wrong");
+    for frame in [
+        json!({"type": "done", "result": 1}),
+        json!({"type": "done", "request_id": "", "result": 1}),
+        json!({"type": "done", "request_id": 7}),
+    ] {
+        let replies = door.call("a", "r-3", "go");
+        assert_eq!(agent.frame().await["type"], "message");
+        agent.send(frame).await;
+        let reason = failure_of(replies).await;
+        assert_eq!(reason, Reason::Agent("internal_error".to_owned()));
+        assert_eq!(agent.frame().await["frame_type"], "done");
+    }
+}
+
+#[tokio::test]
+async fn a_frame_that_names_no_request_while_several_are_open_is_refused_and_they_go_on() {
+    let door = Door::open().await;
+    let mut agent = door.connect("a").await;
+    let mut frame = register("a", &json!(2));
+    // Without it, one request of a session comes after another.
+    frame["extensions"] = json!(["meta"]);
+    agent.send(frame).await;
+    agent.frame().await;
+    agent.send(json!({"type": "done"})).await;
+    refused_without_request(&mut agent, "done").await;
+    let calls = ["r-1", "r-2"].map(|request| (request, door.call("a", request, "go")));
+    for _ in &calls {
+        assert_eq!(agent.frame().await["type"], "message");
+    }
+    for frame in [
+        json!({"type": "chunk", "delta": "whose?"}),
+        json!({"type": "error", "code": "timeout", "message": "whose?"}),
+        json!({"type": "done"}),
+    ] {
+        agent.send(frame.clone()).await;
+        refused_without_request(&mut agent, frame["type"].as_str().unwrap()).await;
+    }
+    for (request, replies) in calls {
+        agent
+            .send(json!({"type": "done", "request_id": request}))
+            .await;
+        let (events, end) = all_of(replies).await;
+        assert!(events.is_empty(), "{events:?}");
+        assert!(matches!(end, End::Done(_)), "{end:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_said_to_a_caller_that_left_reaches_no_other() {
+    let door = Door::open().await;
+    let mut agent = door.agent("a").await;
+    for frame in [
+        json!({"type": "chunk", "delta": "a secret"}),
+        json!({"type": "done", "result": "a secret"}),
+    ] {
+        let left = door.call("a", "r-1", "go");
+        assert_eq!(agent.frame().await["type"], "message");
+        drop(left);
+        assert_eq!(agent.frame().await["type"], "cancel");
+        let replies = door.call("a", "r-2", "go");
+        assert_eq!(agent.frame().await["type"], "message");
+        agent.send(frame.clone()).await;
+        let (events, end) = all_of(replies).await;
+        assert!(events.is_empty(), "{events:?}");
+        let End::Failed(failure) = end else {
+            panic!("{frame} did not fail the call")
+        };
+        assert!(failure.text.contains(NO_REQUEST[2]), "{}", failure.text);
+        if frame["type"] == "chunk" {
+            assert_eq!(agent.frame().await["type"], "cancel");
+        }
+        refused_without_request(&mut agent, frame["type"].as_str().unwrap()).await;
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_cannot_be_read_ends_a_request_with_the_longest_id() {
+    let door = Door::open().await;
+    let mut agent = door.agent("a").await;
+    let request = "r".repeat(256);
+    let replies = door.call("a", &request, "go");
+    assert_eq!(agent.frame().await["request_id"], request);
+    agent
+        .send(json!({"type": "done", "request_id": request, "result": 1}))
+        .await;
+    let reason = failure_of(replies).await;
+    assert_eq!(reason, Reason::Agent("internal_error".to_owned()));
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! What a caller of an API is told when something goes wrong: always `{"error", "message"}` and the HTTP code of
-//! DESIGN 8. The one exhaustive match of these routes is [`status`].
+//! What a caller of an API is told when something goes wrong: always `{"error", "message"}` and the HTTP code in
+//! docs/promises.md, Failures. The one exhaustive match of these routes is [`status`].
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -10,7 +10,7 @@ use jackfield_core::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The HTTP code of a failure (DESIGN 8).
+/// The HTTP code of a failure.
 pub fn status(reason: &Reason) -> StatusCode {
     match reason {
         Reason::Invalid | Reason::Unsupported => StatusCode::BAD_REQUEST,

@@ -71,7 +71,7 @@ impl Line {
         }
     }
 
-    /// Whether the peer may be read now: freely, a little at a time, or not at all (DESIGN 5.4).
+    /// Whether the peer may be read now: freely, a little at a time, or not at all (docs/promises.md, Flow control).
     pub(super) fn may_read(&mut self, now: Instant, reading: Reading) -> bool {
         if self.ws.queued_bytes() == 0 {
             self.clocks.answered = 0;

@@ -1,3 +1,5 @@
+//! Where the hub goes by itself, where it does not, and what it takes from there.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::{

@@ -16,7 +16,7 @@ pub struct WsConfig {
 }
 
 impl Default for WsConfig {
-    /// What an unknown peer gets: 64 KiB until it has registered (DESIGN §5.4).
+    /// What an unknown peer gets: 64 KiB until it has registered.
     fn default() -> Self {
         Self {
             max_message: 64 * 1024,

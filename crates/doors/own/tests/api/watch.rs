@@ -3,7 +3,7 @@
 use jackfield_core::{
     event::{End, Event},
     limits::Limits,
-    tap::{Direction, Sight},
+    tap::Direction,
     units::{Size, Span},
 };
 use reqwest::Method;
@@ -29,9 +29,8 @@ async fn an_observer_sees_what_it_may_and_nothing_else() {
     let id = call.expect("call").await.data["id"].clone();
     let serving = amy.next_call().await;
     serving.push(Event::text("hi"));
-    let entry = amy.entry();
-    let frame = Sight::Frame(Direction::Out, "{\"raw\":1}".into());
-    hub.hub.taps().see(&entry.id, entry.owner(), None, frame);
+    let taps = hub.hub.taps();
+    taps.see_frame(amy.entry(), Direction::Out, || "{\"raw\":1}".into());
     serving.finish(End::done());
     drop(bob);
 
@@ -81,8 +80,8 @@ async fn an_observer_that_lagged_is_told_how_much_it_missed() {
     let entry = amy.entry();
     // Without giving way, so that the observer cannot keep up.
     for _ in 0..100 {
-        let frame = Sight::Frame(Direction::In, "x".repeat(100).into());
-        hub.hub.taps().see(&entry.id, entry.owner(), None, frame);
+        let frame = || "x".repeat(100).into();
+        hub.hub.taps().see_frame(entry, Direction::In, frame);
     }
     let (mut seen, mut missed) = (0, 0);
     while seen + missed < 100 {

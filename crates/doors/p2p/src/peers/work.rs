@@ -109,8 +109,7 @@ async fn work(
             continue;
         };
         match heard? {
-            Heard::Sent => serving.written(),
-            Heard::Sign => serving.pulse(),
+            Heard::Sent | Heard::Sign => serving.pulse(),
             Heard::Chunk(data) => {
                 serving.push(Event::text(into_text(data)));
             }

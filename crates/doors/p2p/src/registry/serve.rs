@@ -23,7 +23,7 @@ use jackfield_core::{
     principal::Principal,
     units::Size,
 };
-use jackfield_kit::{api::count_refused, auth::Gatekeeper, body};
+use jackfield_kit::{api::count_refused, auth::Gatekeeper, body, etag::has_already};
 use jackfield_wire::p2p::{
     MAX_CARD,
     registry::{self as wire, Heartbeat, Proof, Registration, find},
@@ -430,17 +430,14 @@ async fn find_tools(
 fn tagged(headers: &HeaderMap, body: String) -> Response {
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
-    let tag = format!("\"{:016x}\"", hasher.finish());
-    let known = headers
-        .get(header::IF_NONE_MATCH)
-        .map(HeaderValue::as_bytes);
-    let mut response = if known == Some(tag.as_bytes()) {
+    let Ok(tag) = HeaderValue::try_from(format!("\"{:016x}\"", hasher.finish())) else {
+        return json(StatusCode::OK, body);
+    };
+    let mut response = if has_already(headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         json(StatusCode::OK, body)
     };
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
+    response.headers_mut().insert(header::ETAG, tag);
     response
 }

@@ -1,5 +1,5 @@
-//! What a peer is told when something goes wrong: the core's failures in the codes of DESIGN 8, in one exhaustive match; and
-//! what is made of the errors that peers tell us.
+//! What a peer is told when something goes wrong: the core's failures in the codes of docs/promises.md, in one exhaustive
+//! match; and what is made of the errors that peers tell us.
 //!
 //! A code stands for several failures, so the failure's own name goes along in frames where the code says less: hubs talk in
 //! frames, and a failure stays the same through any number of them. A plain body has the two members that everybody knows.
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_have_the_codes_of_the_design() {
+    fn failures_have_the_codes_that_the_promises_name() {
         for (name, wanted) in [
             ("invalid", 400),
             ("unsupported", 400),

@@ -15,7 +15,7 @@ use jackfield_kit::{
     mailbox::{MAILBOX, Mailbox},
     ws::WsError,
 };
-use jackfield_wire::team as wire;
+use jackfield_wire::{echo, team as wire};
 use uuid::Uuid;
 
 use super::{
@@ -117,7 +117,7 @@ impl Session {
             Subject::Team(id, _) => ("TEAM_NOT_FOUND", "Team", id),
             Subject::Agent(id) => ("AGENT_NOT_FOUND", "Agent", id),
         };
-        let id: String = id.chars().take(128).collect();
+        let id = echo(id);
         self.say_error(code, &format!("{what} '{id}' not found"));
         Leave::Close(wire::CLOSE_NOT_FOUND, "not found")
     }

@@ -1,3 +1,5 @@
+//! What gets in the way of the last step brings everything back.
+
 use std::{fs, path::Path};
 
 use super::*;

@@ -332,10 +332,26 @@ async fn an_agent_that_leaves_or_is_replaced_fails_its_calls_as_offline() {
         panic!("not failed");
     };
     assert_eq!(failure.reason, Reason::Offline);
+    assert!(failure.text.contains("newer connection"), "{failure:?}");
     // The new connection was not asked, so its answer does not count.
     new.send(json!({"type": "reply", "to": to, "payload": "late"}))
         .await;
     new.expect_nothing().await;
+}
+
+#[tokio::test]
+async fn a_reply_that_names_a_stream_and_says_nothing_begins_it() {
+    let (_hub, mut agent, call, to) = called().await;
+    for frame in [
+        json!({"type": "reply", "to": to, "stream_id": "s", "payload": {"request_id": "r"}}),
+        json!({"type": "reply_chunk", "to": to, "stream_id": "s", "chunk": "not lost"}),
+        json!({"type": "reply_end", "to": to, "stream_id": "s"}),
+    ] {
+        agent.send(frame).await;
+    }
+    let (said, end) = read(call.replies()).await;
+    assert_eq!(said, [piece(ChunkKind::Text, "not lost")]);
+    assert!(matches!(end, End::Done(_)), "{end:?}");
 }
 
 #[tokio::test]

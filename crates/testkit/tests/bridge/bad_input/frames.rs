@@ -111,10 +111,6 @@ async fn frames_that_cannot_be_read_are_answered_and_the_connection_goes_on() {
             json!({"code": "invalid_message", "field": "type"}),
         ),
         (
-            r#"{"type":"chunk","delta":"x"}"#.to_owned(),
-            json!({"code": "invalid_message", "frame_type": "chunk", "field": "request_id"}),
-        ),
-        (
             r#"{"type":"chunk","request_id":"r-9"}"#.to_owned(),
             in_chunk("delta"),
         ),

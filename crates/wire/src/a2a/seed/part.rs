@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::{
-    base64, echo,
+    base64,
     fields::{Fields, Unreadable},
 };
+use crate::echo;
 use crate::json::ObjectWriter;
 
 /// A part of a message.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::echo;
+use crate::echo;
 use crate::json::ObjectWriter;
 
 /// The codes of the interface.

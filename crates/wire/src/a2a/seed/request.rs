@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::{
-    MAX_PARTS, echo,
+    MAX_PARTS,
     fields::{Fields, Unreadable},
     part::{self, Part},
     refusal::{Code, Id, Refusal},
 };
+use crate::echo;
 use crate::json::{self, MAX_DEPTH, Member, Members};
 
 /// The only version of JSON-RPC.

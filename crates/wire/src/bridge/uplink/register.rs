@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::super::fields::Fields;
-use super::super::{Malformed, VERSION, echo};
+use super::super::{Malformed, VERSION};
+use crate::echo;
 use crate::json::{self, Members};
 
 /// An agent introducing itself.
@@ -114,7 +115,7 @@ impl<'a> Version<'a> {
             None => (leading_number(raw.get()), raw.get().into()),
         };
         let text = match echo(&text) {
-            short if short.len() < text.len() => String::from(short).into(),
+            short if short.len() < text.len() => short.to_owned().into(),
             _ => text,
         };
         Version {

@@ -23,6 +23,22 @@ fn with(field: &str) -> String {
     format!(r#"{{"method":"POST","path":"/p",{field}}}"#)
 }
 
+/// The input, if it is text.
+fn text_of(request: &HandOff) -> Option<&str> {
+    match &request.input {
+        Some(Data::Text(text)) => Some(text),
+        Some(Data::Json(_)) | None => None,
+    }
+}
+
+/// The input, if it is JSON.
+fn data_of(request: &HandOff) -> Option<&str> {
+    match &request.input {
+        Some(Data::Json(raw)) => Some(raw.get()),
+        Some(Data::Text(_)) | None => None,
+    }
+}
+
 #[test]
 fn the_seeds_request_is_read_and_written_again() {
     let text = r#"{"method":"post","path":"/{goal}","params":{"goal":"plan a trip","n":3,"dry":true},"input_data":"hello"}"#;
@@ -32,8 +48,8 @@ fn the_seeds_request_is_read_and_written_again() {
     assert_eq!(request.params["goal"], Param::from("plan a trip"));
     assert_eq!(request.params["n"], Param::Number("3".into()));
     assert_eq!(request.params["dry"], Param::Flag(true));
-    assert_eq!(request.input_text(), Some("hello"));
-    assert!(request.input_data().is_none());
+    assert_eq!(text_of(&request), Some("hello"));
+    assert!(data_of(&request).is_none());
     assert!(!request.stream && request.hops == 0 && request.trace.is_none());
     let written = value(&request.to_json());
     assert_eq!(written, value(&text.replace("post", "POST")));
@@ -65,8 +81,8 @@ fn input_may_be_any_json_and_a_string_of_json_is_data() {
         (r#"" [1] ""#, "[1]"),
     ] {
         let request = read(&with(&format!(r#""input_data":{input}"#)));
-        assert_eq!(request.input_data().unwrap().get(), data, "{input}");
-        assert_eq!(request.input_text(), None);
+        assert_eq!(data_of(&request), Some(data), "{input}");
+        assert_eq!(text_of(&request), None);
     }
     for (input, text) in [
         (r#""""#, ""),
@@ -77,21 +93,21 @@ fn input_may_be_any_json_and_a_string_of_json_is_data() {
         (r#""caf\u00e9\nline""#, "café\nline"),
     ] {
         let request = read(&with(&format!(r#""input_data":{input}"#)));
-        assert_eq!(request.input_text(), Some(text), "{input}");
-        assert!(request.input_data().is_none());
+        assert_eq!(text_of(&request), Some(text), "{input}");
+        assert!(data_of(&request).is_none());
     }
     let deep = format!(r#""input_data":"{}""#, nested(65));
-    assert!(read(&with(&deep)).input_data().is_none());
+    assert!(data_of(&read(&with(&deep))).is_none());
 }
 
 #[test]
 fn input_of_the_originals_test_client_is_found_under_its_other_name() {
     let alias = read(&with(r#""input":"x""#));
-    assert_eq!(alias.input_text(), Some("x"));
+    assert_eq!(text_of(&alias), Some("x"));
     let both = read(&with(r#""input":"x","input_data":"y""#));
-    assert_eq!(both.input_text(), Some("y"));
+    assert_eq!(text_of(&both), Some("y"));
     let null = read(&with(r#""input":"x","input_data":null"#));
-    assert_eq!(null.input_text(), Some("x"));
+    assert_eq!(text_of(&null), Some("x"));
 }
 
 #[test]
@@ -100,7 +116,7 @@ fn what_is_beyond_the_seed_is_read_and_written_only_when_it_is_set() {
     let request = read(text);
     assert!(request.stream);
     assert_eq!(request.hops, 3);
-    assert_eq!(request.input_data().unwrap().get(), r#"{"a":1}"#);
+    assert_eq!(data_of(&request), Some(r#"{"a":1}"#));
     assert_eq!(request.to_json(), text);
 }
 
@@ -250,7 +266,7 @@ fn a_refusal_repeats_little_and_no_line_of_its_own() {
     let name = format!("a\\n{}", "b".repeat(500));
     let (_, sentence) = refused(&with(&format!(r#""params":{{"{name}":null}}"#)));
     assert!(
-        sentence.len() < 250 && !sentence.contains('\n'),
+        sentence.len() < 400 && !sentence.contains('\n'),
         "{sentence}"
     );
 }

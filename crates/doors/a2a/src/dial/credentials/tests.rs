@@ -1,3 +1,5 @@
+//! How the hub shows remotes who it is, and that no secret gets elsewhere.
+
 use std::{path::PathBuf, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};

@@ -1,3 +1,7 @@
+//! What is heard of a remote's items: nothing twice, nothing lost, in the remote's own words.
+
+mod recalled;
+
 use jackfield_wire::a2a::official::Version;
 use serde_json::{json, value::RawValue};
 

@@ -3,11 +3,7 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    entry::Entry,
-    hub::Hub,
-    tap::{Direction, Sight},
-};
+use jackfield_core::{entry::Entry, hub::Hub, tap::Direction};
 
 /// Whoever observes an agent; nobody by default.
 #[derive(Debug, Clone, Default)]
@@ -24,9 +20,7 @@ impl Eyes {
         let Some((hub, entry)) = &self.0 else { return };
         let taps = hub.taps();
         if taps.want_frames() && !body.is_empty() {
-            let frame = String::from_utf8_lossy(body).into();
-            let sight = Sight::Frame(direction, frame);
-            taps.see(&entry.id, entry.owner(), None, sight);
+            taps.see_frame(entry, direction, || String::from_utf8_lossy(body).into());
         }
     }
 }

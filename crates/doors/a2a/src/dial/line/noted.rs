@@ -39,15 +39,20 @@ impl Noted {
 
     /// Notes which conversation the task of an item is of.
     pub(super) fn item(&self, item: &Item) {
-        if !self.wants_contexts {
-            return;
-        }
         let (task, context) = match item {
             Item::Task(task) => (&task.id, &task.context_id),
             Item::Status(update) => (&update.task_id, &update.context_id),
             Item::Artifact(update) => (&update.task_id, &update.context_id),
             Item::Message(_) => return,
         };
+        self.context(task, context);
+    }
+
+    /// Notes which conversation a task is of.
+    pub(super) fn context(&self, task: &str, context: &str) {
+        if !self.wants_contexts {
+            return;
+        }
         let contexts = &mut self.known.lock().contexts;
         if context.is_empty() || contexts.iter().rev().any(|(known, _)| known == task) {
             return;
@@ -55,7 +60,7 @@ impl Noted {
         if contexts.len() == TASKS {
             contexts.pop_front();
         }
-        contexts.push_back((task.clone(), context.clone()));
+        contexts.push_back((task.to_owned(), context.to_owned()));
     }
 
     /// The conversation of a task.

@@ -30,7 +30,10 @@ const GATHER: Duration = Duration::from_millis(100);
 const LOOK_MAX: Duration = Duration::from_secs(10);
 
 /// Why a task is looked at that was followed.
-const NO_END: &str = "the stream ended without a final statusUpdate";
+pub(super) const NO_END: &str = "the stream ended without a final statusUpdate";
+
+/// Why one is that went on while the hub was away.
+pub(super) const RESTARTED: &str = "the hub was restarted";
 
 /// Why one is that was the whole answer.
 const NOT_OVER: &str = "it answered with a task that is not over";
@@ -98,10 +101,10 @@ impl Source {
         })
     }
 
-    /// Looks at a task until it is over or waits for its caller, after a pause.
-    pub(super) fn look(line: Arc<Line>, task: String, pause: Duration) -> Self {
+    /// Looks at a task until it is over or waits for its caller, after a pause. `why` says what makes it necessary.
+    pub(super) fn look(line: Arc<Line>, task: String, pause: Duration, why: &'static str) -> Self {
         Self::new(true, move |out| async move {
-            look(&line, &task, pause, NO_END, &out).await;
+            look(&line, &task, pause, why, &out).await;
         })
     }
 

@@ -1,3 +1,7 @@
+//! What a remote is told of work that is given up.
+
+mod restarts;
+
 use jackfield_core::limits::Limits;
 use jackfield_kit::outbound::{Outbound, OutboundRules};
 use jackfield_wire::a2a::{

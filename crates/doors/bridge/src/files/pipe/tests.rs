@@ -1,3 +1,5 @@
+//! What goes through the hub arrives whole, is never held, or breaks where both can see it.
+
 use std::{
     convert::Infallible,
     sync::{

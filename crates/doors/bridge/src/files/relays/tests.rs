@@ -1,3 +1,5 @@
+//! Tickets work once, for one direction and for a while.
+
 use jackfield_core::principal::Principal;
 use tokio::time::Instant;
 

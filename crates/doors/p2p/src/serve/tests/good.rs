@@ -23,7 +23,6 @@ async fn what_an_agent_says_is_the_body_as_it_is() {
             r#"{"skill":"poem"}"#
         );
         assert_eq!(call.call().door, "p2p");
-        call.written();
         call.push(Event::text("Drip, "));
         call.push(Event::Chunk(Chunk::status("thinking of a rhyme")));
         call.push(Event::text("\"drop\"."));

@@ -195,6 +195,19 @@ async fn agno_gets_its_envelopes_at_its_own_paths_and_the_conversation_with_the_
 }
 
 #[tokio::test]
+async fn a_task_of_before_this_line_is_asked_for_with_its_conversation() {
+    let mut server = Scripted::start(vec![json(TASK_03)]).await;
+    let line = line(Place {
+        dialect: Dialect::Agno,
+        ..rpc(&format!("{}/agents/a", server.url), Version::V03)
+    });
+    line.knows("t", "c");
+    line.get("t").await.unwrap();
+    let named = value!({"id": "t", "contextId": "c"});
+    assert_eq!(server.asked().await.json()["params"], named);
+}
+
+#[tokio::test]
 async fn rest_of_the_old_version_shows_who_it_is_before_it_gets_bytes() {
     let task = r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}"#;
     for (name, written) in [("uvicorn", "YUdrPQ=="), ("x", "aGk=")] {

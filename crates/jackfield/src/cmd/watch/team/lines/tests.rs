@@ -1,3 +1,5 @@
+//! What a team's frames look like as lines of text.
+
 use serde_json::json;
 
 use super::*;

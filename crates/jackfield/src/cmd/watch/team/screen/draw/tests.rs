@@ -1,3 +1,5 @@
+//! What the screen of a team shows, and that it shows something at any size.
+
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer};
 use serde_json::{Value, json};
 

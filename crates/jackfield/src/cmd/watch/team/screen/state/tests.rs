@@ -1,3 +1,5 @@
+//! How a team's frames and the keys change what the screen shows.
+
 use serde_json::json;
 
 use super::{

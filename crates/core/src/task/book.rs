@@ -28,7 +28,7 @@ use crate::{
 
 /// The kept calls of a hub.
 #[derive(Debug)]
-pub struct Tasks {
+pub struct TaskBook {
     pub(super) store: Arc<dyn Store>,
     pub(super) shared: Arc<Shared>,
     pub(super) callbacks: Callbacks,
@@ -43,7 +43,7 @@ pub struct Tasks {
     pub(super) turns: Turns,
 }
 
-impl Tasks {
+impl TaskBook {
     pub(crate) fn new(store: Arc<dyn Store>, shared: Arc<Shared>) -> Self {
         Self {
             callbacks: Callbacks::new(store.clone()),

@@ -1,0 +1,139 @@
+//! What one may see of teams: what is known of them, and the streams of their runs.
+
+use std::sync::Arc;
+
+use crate::{
+    entry::Entry,
+    failure::Failure,
+    hub::{Hub, may_call},
+    id::AgentId,
+    principal::Principal,
+    tap::may_watch,
+    team::{
+        TeamRecord,
+        event::{MemberStatus, TeamStatus},
+        stage::{Run, Since, Viewing},
+        teams::Team,
+        tree::{Place, Tree},
+    },
+};
+
+/// What one may know of a team.
+#[derive(Debug, Clone)]
+pub struct TeamView {
+    /// What is kept of it; without its tasks.
+    pub record: TeamRecord,
+    /// Whether its coordinator is there.
+    pub online: bool,
+    /// How it is doing.
+    pub status: TeamStatus,
+    /// Its run, if it has one, and the number of the last event in it.
+    pub run: Option<(Arc<Run>, u64)>,
+    /// The agents of its tree.
+    pub agents: Vec<TeamAgent>,
+    /// Its tree.
+    pub tree: Tree,
+}
+
+/// An agent of a team's tree.
+#[derive(Debug, Clone)]
+pub struct TeamAgent {
+    /// Where it sits.
+    pub place: Place,
+    /// Its name in the whole tree.
+    pub route_key: Arc<str>,
+    /// Whether it is attached.
+    pub online: bool,
+    /// How it is doing.
+    pub status: MemberStatus,
+}
+
+impl Hub {
+    /// A team that the principal may see.
+    pub fn team(&self, principal: &Principal, id: &str) -> Result<TeamView, Failure> {
+        self.seen_team(principal, id)
+            .map(|(team, _)| self.view_of(&team))
+    }
+
+    /// The teams that the principal may see, by id.
+    pub fn teams(&self, principal: &Principal) -> Vec<TeamView> {
+        let mut teams = self.0.teams.all();
+        teams.retain(|team| self.seen_team(principal, team.id.as_str()).is_ok());
+        teams.sort_by(|a, b| a.id.cmp(&b.id));
+        teams.iter().map(|team| self.view_of(team)).collect()
+    }
+
+    /// Starts to view a team's stream. Whoever may watch the team sees all of it; whoever may only call it sees what
+    /// came of their own calls.
+    pub fn view_team(
+        &self,
+        principal: &Principal,
+        id: &str,
+        since: &Since,
+    ) -> Result<(TeamView, Viewing), Failure> {
+        let (team, entry) = self.seen_team(principal, id)?;
+        let only = only_own(principal, &entry);
+        let viewing = Viewing::new(team.stage.clone(), only, since);
+        Ok((self.view_of(&team), viewing))
+    }
+
+    /// Starts to view one agent alone: what it does for anybody, or for whoever may only call it, for them.
+    pub fn view_agent(
+        &self,
+        principal: &Principal,
+        id: &str,
+        since: &Since,
+    ) -> Result<Viewing, Failure> {
+        let entry = self.0.agents.read().get(id).cloned();
+        let entry = entry.filter(|entry| may_see(principal, entry));
+        let entry = entry.ok_or_else(|| Failure::no_such_agent(id))?;
+        // A team viewed so is its coordinator's stream without the others.
+        let entry = entry.lead().unwrap_or(entry);
+        let only = only_own(principal, &entry);
+        let stage = self.0.teams.open_solo(&entry.id, self.limits());
+        Ok(Viewing::new(stage, only, since))
+    }
+
+    pub(super) fn view_of(&self, team: &Team) -> TeamView {
+        let tree = self.0.teams.tree(&team.id);
+        let entries = self.0.agents.read();
+        let is_online = |agent: &AgentId| {
+            let entry = entries.get(agent);
+            entry.is_some_and(|entry| entry.is_online())
+        };
+        let agents = tree.places().into_iter().map(|place| {
+            let route_key = place.route_key();
+            let online = is_online(&place.agent);
+            let idle = if online {
+                MemberStatus::Idle
+            } else {
+                MemberStatus::Uninitialized
+            };
+            TeamAgent {
+                status: team.stage.member_status(&route_key).unwrap_or(idle),
+                online,
+                route_key,
+                place,
+            }
+        });
+        let agents = agents.collect();
+        TeamView {
+            online: team.leader().is_some_and(|leader| is_online(&leader)),
+            record: team.record(),
+            status: team.stage.status(),
+            run: team.stage.run(),
+            agents,
+            tree,
+        }
+    }
+}
+
+pub(super) fn may_see(principal: &Principal, entry: &Entry) -> bool {
+    may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
+}
+
+/// The principal, if it may see only what came of its own calls.
+pub(super) fn only_own(principal: &Principal, entry: &Entry) -> Option<Principal> {
+    let is_watcher = may_watch(principal, &entry.id, entry.owner());
+    (!is_watcher).then(|| principal.clone())
+}

@@ -1,0 +1,217 @@
+//! Tasks as they are kept, as they are opened again after a restart, and as they are looked for.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::log::{LogItem, LogRow};
+use crate::{
+    event::{Answer, Ask, Event, Json, Message},
+    failure::Failure,
+    id::{AgentId, CallId, RequestId, SessionId, TaskId},
+    outbox::{Callback, Follower},
+    principal::Whose,
+    task::Once,
+    units::Span,
+};
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Accepted; not yet written to the agent.
+    Submitted,
+    /// The agent has it.
+    Working,
+    /// The agent waits for an answer or another message.
+    InputRequired,
+    /// Done.
+    Completed,
+    /// Failed.
+    Failed,
+    /// Cancelled.
+    Cancelled,
+    /// The agent would not do it.
+    Rejected,
+}
+
+impl TaskState {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Submitted => "submitted",
+            Self::Working => "working",
+            Self::InputRequired => "input_required",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Rejected => "rejected",
+        }
+    }
+
+    /// Reads the name back.
+    pub fn from_name(name: &str) -> Option<Self> {
+        use TaskState::{
+            Cancelled, Completed, Failed, InputRequired, Rejected, Submitted, Working,
+        };
+        [
+            Submitted,
+            Working,
+            InputRequired,
+            Completed,
+            Failed,
+            Cancelled,
+            Rejected,
+        ]
+        .into_iter()
+        .find(|state| state.name() == name)
+    }
+
+    /// Whether nothing more can happen to it.
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed | Self::Cancelled | Self::Rejected => true,
+            Self::Submitted | Self::Working | Self::InputRequired => false,
+        }
+    }
+}
+
+/// A task as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskRecord {
+    /// Its id.
+    pub id: TaskId,
+    /// Its current (or last) call.
+    pub call: CallId,
+    /// Whose it is: [`crate::principal::Principal::key`].
+    pub principal: String,
+    /// How the agent sees the caller.
+    pub caller: String,
+    /// The door the caller came through.
+    pub door: String,
+    /// The agent that was called.
+    pub agent: AgentId,
+    /// The conversation, as the caller names it.
+    pub session: SessionId,
+    /// The request, as the agent sees it.
+    pub request: RequestId,
+    /// What its call was made for, if known: a task, or a call that nobody keeps.
+    pub parent: Option<TaskId>,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Whether the current message was written to the agent; if so it is never written again.
+    pub sent: bool,
+    /// By what the agent's door finds the work on that message again, as long as it goes on.
+    pub handle: Option<Json>,
+    /// Rises when an unfinished task is opened again after a restart; cursors of older epochs get a gap.
+    pub epoch: u32,
+    /// One past the position of its last event.
+    pub log_end: u64,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When its state last changed, or what it waits for. What the agent says meanwhile does not count.
+    pub updated_at: Timestamp,
+    /// How long it may wait for its agent to come online.
+    pub wait_until: Option<Timestamp>,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+    /// Whom to tell when it is over.
+    pub callback: Option<Callback>,
+    /// Whom to tell of every change.
+    pub followers: Vec<Follower>,
+    /// By what a repetition of the message of its last turn is known.
+    pub once: Option<Once>,
+    /// How long it goes on without any reader, where that is bounded.
+    pub unread: Option<Span>,
+}
+
+/// An unfinished task that was opened again after a restart, with what its log says of the turn that was cut off.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reopened {
+    /// The task, its epoch raised.
+    pub record: TaskRecord,
+    /// The messages of all turns.
+    pub messages: Vec<Message>,
+    /// Where the message of this turn stands in the log.
+    pub turn: u64,
+    /// Whether the log has anything of this turn but the message.
+    pub has_reply: bool,
+    /// The agent's number of its last frame in the log of this turn.
+    pub seq: Option<u64>,
+    /// The questions of this turn that nobody answered.
+    pub asks: Vec<Ask>,
+    /// The answers of this turn, by the id of their question.
+    pub answers: Vec<(String, Answer)>,
+}
+
+impl Reopened {
+    /// Puts together what is known of a task: its record, and the rows of its log in order. Of those that are neither
+    /// messages nor questions nor answers, only the last one that has a number matters.
+    pub fn new(record: TaskRecord, rows: impl IntoIterator<Item = LogRow>) -> Self {
+        let mut reopened = Self {
+            record,
+            messages: Vec::new(),
+            turn: 0,
+            has_reply: false,
+            seq: None,
+            asks: Vec::new(),
+            answers: Vec::new(),
+        };
+        for row in rows {
+            reopened.seq = row.seq.or(reopened.seq);
+            match row.item {
+                LogItem::Message(message) => {
+                    reopened.messages.push(message);
+                    reopened.turn = row.pos;
+                    reopened.has_reply = reopened.record.log_end > row.pos + 1;
+                    reopened.seq = row.seq;
+                    reopened.asks.clear();
+                    reopened.answers.clear();
+                }
+                LogItem::Event(Event::Ask(ask)) => reopened.asks.push(ask),
+                LogItem::Answer(id, answer) => {
+                    reopened.asks.retain(|ask| ask.id != id);
+                    reopened.answers.push((id, answer));
+                }
+                LogItem::Event(_) | LogItem::End(_) => {}
+            }
+        }
+        reopened
+    }
+}
+
+/// In which order tasks are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TaskOrder {
+    /// Those that were accepted last come first.
+    #[default]
+    Created,
+    /// Those whose state changed last come first; of two that changed at once, the one accepted later.
+    Updated,
+}
+
+/// Which tasks to list.
+#[derive(Debug, Clone, Default)]
+pub struct TaskFilter {
+    /// Only theirs.
+    pub whose: Whose,
+    /// Only those for this agent.
+    pub agent: Option<AgentId>,
+    /// Only those with this request id, as the agent sees it.
+    pub request: Option<RequestId>,
+    /// Only those in this conversation.
+    pub session: Option<SessionId>,
+    /// Only those in this state.
+    pub state: Option<TaskState>,
+    /// Only those whose last message is known by this key; see [`Once`].
+    pub once: Option<String>,
+    /// Only those whose state changed at this time or later.
+    pub updated_since: Option<Timestamp>,
+    /// In which order.
+    pub order: TaskOrder,
+    /// Only those older than this task: the next page.
+    pub before: Option<TaskId>,
+    /// Only those that come after the one that changed at this time: the next page in the order of [`TaskOrder::Updated`].
+    pub before_update: Option<(Timestamp, TaskId)>,
+    /// At most so many.
+    pub limit: usize,
+}

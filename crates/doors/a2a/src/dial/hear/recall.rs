@@ -1,0 +1,73 @@
+//! Hearing that goes on where a hub before this one stopped. All that it passed on stands in the log of the turn, each piece
+//! of words with the artifact that it came in.
+
+use jackfield_core::{
+    event::{Artifact, Chunk, ChunkKind, Event},
+    store::LogItem,
+};
+
+use super::{Hearing, Passed};
+use crate::official::translate::voice_of;
+
+impl Hearing {
+    /// Listens to a remote that works on this task already.
+    pub(in crate::dial) fn recalled(task: String, context: Option<String>) -> Self {
+        Self {
+            task: Some(task),
+            context,
+            is_recalled: true,
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of the next thing that was passed on, or answered.
+    pub(in crate::dial) fn recall(&mut self, item: LogItem) {
+        match item {
+            LogItem::Event(Event::Chunk(chunk)) => self.recall_chunk(chunk),
+            LogItem::Event(Event::Artifact(artifact)) => self.recall_artifact(&artifact),
+            LogItem::Event(Event::Ask(_)) => {
+                self.asks += 1;
+                self.is_waiting = true;
+            }
+            // It may not have got through: then the question comes again.
+            LogItem::Answer(..) => self.is_waiting = false,
+            LogItem::Message(_) | LogItem::End(_) => {}
+        }
+    }
+
+    fn recall_chunk(&mut self, chunk: Chunk) {
+        if chunk.kind == ChunkKind::Text {
+            self.has_spoken = true;
+            match voice_of(&chunk) {
+                Some(artifact) => {
+                    let had = self.recall_passed(&artifact.id);
+                    had.is_words = true;
+                    had.say(&chunk.text);
+                    return;
+                }
+                None => self.said.say(&chunk.text),
+            }
+        }
+        self.told = Some(chunk.text);
+    }
+
+    fn recall_artifact(&mut self, artifact: &Artifact) {
+        self.has_spoken = true;
+        let had = self.recall_passed(&artifact.id);
+        let before = if artifact.append { had.parts } else { 0 };
+        had.is_words = false;
+        had.parts = before + artifact.parts.len();
+    }
+
+    fn recall_passed(&mut self, id: &str) -> &mut Passed {
+        let at = self.passed.iter().position(|had| had.id == id);
+        let at = at.unwrap_or_else(|| {
+            self.passed.push(Passed {
+                id: id.to_owned(),
+                ..Passed::default()
+            });
+            self.passed.len() - 1
+        });
+        &mut self.passed[at]
+    }
+}

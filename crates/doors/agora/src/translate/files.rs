@@ -1,0 +1,62 @@
+//! Files as they stand in Agora's payloads.
+
+use std::borrow::Cow;
+
+use jackfield_core::{
+    event::{File, FileSource},
+    files::Files,
+};
+use jackfield_wire::json::{Members, elements};
+use serde_json::value::RawValue;
+
+use super::raw_from;
+
+/// Files as Agora and the bridge write them: `{name, url, type}`, with `bytes` where there is no address.
+pub(super) fn files_from_raw(raw: &RawValue) -> Vec<File> {
+    let Some(elements) = elements(raw) else {
+        return Vec::new();
+    };
+    let file = |raw: &RawValue| {
+        let members = Members::of(raw)?;
+        let text = |names: &[&str]| {
+            names
+                .iter()
+                .find_map(|name| members.text(name))
+                .map(String::from)
+        };
+        let (name, mime) = (text(&["name"]), text(&["type", "mime", "mimeType"]));
+        Some(match text(&["url", "uri"]) {
+            Some(url) => File::at(url, name, mime),
+            None => File {
+                name,
+                mime,
+                source: FileSource::Bytes(text(&["bytes"])?.into()),
+            },
+        })
+    };
+    elements.into_iter().filter_map(file).collect()
+}
+
+/// The same as we write them: every file is a link.
+pub(super) fn raw_from_files<'a>(
+    files: impl IntoIterator<Item = &'a File>,
+    links: &Files,
+) -> Option<Box<RawValue>> {
+    #[derive(serde::Serialize)]
+    struct Wire<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
+        url: Cow<'a, str>,
+        #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+        mime: Option<&'a str>,
+    }
+    let wire: Vec<_> = files
+        .into_iter()
+        .map(|file| Wire {
+            name: file.name.as_deref(),
+            url: links.url(file),
+            mime: file.mime.as_deref(),
+        })
+        .collect();
+    raw_from(&wire)
+}

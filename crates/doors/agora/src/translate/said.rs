@@ -1,0 +1,121 @@
+//! What an agent says in its one answer, or at the end of a streamed one.
+
+use jackfield_core::{
+    event::{Artifact, Ask, AskKind, Done, DoneState, End, Event, Json, Part},
+    id::CallId,
+};
+use jackfield_wire::agora::{self, InputRequired};
+use serde_json::value::RawValue;
+
+use super::{files::files_from_raw, parts_from_raw};
+
+/// What the payload of a `reply` or `reply_end` says: events that come first, then the end or a question.
+pub(crate) struct Said {
+    pub(crate) events: Vec<Event>,
+    pub(crate) then: Then,
+}
+
+/// What comes after the events of a payload.
+pub(crate) enum Then {
+    /// The agent is done.
+    Done(End),
+    /// The agent asks.
+    Ask(Ask),
+}
+
+/// Reads what an agent says at the end, or in its one answer. Text that was said in chunks before (not `with_text`)
+/// becomes the result instead of an event.
+pub(crate) fn said_in(payload: Option<&RawValue>, with_text: bool) -> Said {
+    let Some(payload) = payload else {
+        return Said {
+            events: Vec::new(),
+            then: Then::Done(End::done()),
+        };
+    };
+    let mut answer = agora::answer_of(payload);
+    if let Some(ask) = &mut answer.input_required {
+        // The question may stand where answers do.
+        if ask.text.is_empty() {
+            ask.text = answer.text.take().unwrap_or_default();
+        } else if answer.text.as_ref() == Some(&ask.text) {
+            answer.text = None;
+        }
+    }
+    let mut events = Vec::new();
+    let mut repeated = None;
+    if with_text {
+        events.extend(answer.text.filter(|text| !text.is_empty()).map(Event::text));
+    } else {
+        repeated = answer.text;
+    }
+    if let Some(raw) = answer.artifacts {
+        events.extend(artifacts_from_raw(&raw).into_iter().map(Event::Artifact));
+    }
+    if let Some(raw) = answer.parts {
+        events.push(Event::Artifact(Artifact {
+            id: "parts".to_owned(),
+            name: None,
+            parts: parts_from_raw(&raw),
+            append: false,
+            last: true,
+            extra: None,
+        }));
+    }
+    if let Some(ask) = answer.input_required {
+        return Said {
+            events,
+            then: Then::Ask(ask_from_wire(ask)),
+        };
+    }
+    let state = match answer.state.as_deref() {
+        Some("input_required" | "input-required") => DoneState::InputRequired,
+        Some("rejected") => DoneState::Rejected,
+        _ => DoneState::Completed,
+    };
+    let done = Done {
+        state,
+        result: answer.result.map(|raw| raw.get().to_owned()).or(repeated),
+        attachments: answer
+            .attachments
+            .map(|raw| files_from_raw(&raw))
+            .unwrap_or_default(),
+        usage: answer.usage.map(Json::from),
+        stop_reason: answer.stop_reason,
+        ..Done::default()
+    };
+    Said {
+        events,
+        then: Then::Done(End::Done(Box::new(done))),
+    }
+}
+
+fn artifacts_from_raw(raw: &RawValue) -> Vec<Artifact> {
+    serde_json::from_str(raw.get()).unwrap_or_else(|_| {
+        let parts = vec![Part::Data(raw.to_owned().into())];
+        vec![Artifact {
+            id: "artifacts".to_owned(),
+            name: None,
+            parts,
+            append: false,
+            last: true,
+            extra: None,
+        }]
+    })
+}
+
+fn ask_from_wire(ask: InputRequired) -> Ask {
+    let kind = if ask.kind.as_deref() == Some("approval") {
+        AskKind::Approval
+    } else {
+        AskKind::Input
+    };
+    Ask {
+        id: ask.id.unwrap_or_else(|| CallId::new().to_string()),
+        kind,
+        text: ask.text,
+        tool_name: ask.tool,
+        tool_call_id: None,
+        arguments: None,
+        schema: ask.schema.map(Json::from),
+    }
+}

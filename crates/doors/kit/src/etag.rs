@@ -1,0 +1,48 @@
+//! Whether a client has already what it asks for, by the tags that it names.
+
+use http::{HeaderMap, HeaderValue, header};
+
+/// Whether the request says that its sender has what `tag` stands for: by a list of tags, weak ones among them, or by `*`.
+/// The tag is a strong one without a comma.
+pub fn has_already(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+    headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|list| list.split(','))
+        .map(str::trim)
+        .any(|had| had == "*" || had.strip_prefix("W/").unwrap_or(had).as_bytes() == tag.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_known_again_alone_in_a_list_and_as_a_weak_one() {
+        let tag = HeaderValue::from_static(r#""abc""#);
+        for (given, is_known) in [
+            (&[r#""abc""#][..], true),
+            (&[r#"W/"abc""#], true),
+            (&[r#""x", "abc""#], true),
+            (&[r#""x,y",W/"abc" "#], true),
+            (&[r#""x""#, r#""abc""#], true),
+            (&["*"], true),
+            (&[], false),
+            (&[""], false),
+            (&[r#""x""#], false),
+            (&["abc"], false),
+            (&[r#"w/"abc""#], false),
+            (&[r#""ABC""#], false),
+            (&[r#""abcd", "ab""#], false),
+            (&["\"ab\u{e9}\""], false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in given {
+                let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+                headers.append(header::IF_NONE_MATCH, value);
+            }
+            assert_eq!(has_already(&headers, &tag), is_known, "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Which judges there are, each with its pins. Adding a judge is adding it here; adding a package is adding a pin.
+
+use super::{Judge, install_node, install_python, node_is_here, python_is_here};
+
+/// Python's.
+pub(crate) const PYTHON: Judge = Judge {
+    name: "Python",
+    // Schemathesis makes up its test cases with hypothesis: another version of that makes up others.
+    pins: &[
+        ("websockets", "17.4"),
+        ("proxy.py", "2.4.10"),
+        ("schemathesis", "4.32.5"),
+        ("hypothesis", "6.170.15"),
+    ],
+    folder: "venv",
+    entry: "bin/python",
+    variable: "JACKFIELD_JUDGE_PYTHON",
+    pin_sign: "==",
+    runtime: python_is_here,
+    system_packages: &["python3", "python3-venv"],
+    install: install_python,
+};
+
+const NODE: Judge = Judge {
+    name: "Node",
+    pins: &[("ws", "8.22.2")],
+    folder: "npm",
+    entry: "node_modules",
+    variable: "JACKFIELD_JUDGE_NODE_PATH",
+    pin_sign: "@",
+    runtime: node_is_here,
+    system_packages: &["nodejs", "npm"],
+    install: install_node,
+};
+
+/// The A2A clients and servers of the protocol's own project, and Agno's. Each version of each has a folder of its own:
+/// two versions of one package do not live in one.
+const A2A_PYTHON_1: Judge = Judge {
+    name: "A2A 1.0 in Python",
+    pins: &[
+        ("a2a-sdk[grpc,signing]", "1.3.0"),
+        ("cryptography", "50.0.2"),
+        ("grpcio", "1.85.1"),
+        ("httpx", "0.28.1"),
+        ("pyjwt", "2.15.1"),
+        ("sse-starlette", "3.7.0"),
+        ("starlette", "1.10.0"),
+        ("uvicorn", "0.54.0"),
+    ],
+    folder: "a2a-python-1",
+    variable: "JACKFIELD_JUDGE_A2A_PYTHON_1",
+    ..PYTHON
+};
+
+const A2A_PYTHON_03: Judge = Judge {
+    name: "A2A 0.3 in Python",
+    pins: &[
+        ("a2a-sdk[signing]", "0.3.26"),
+        ("agno", "3.1.10"),
+        ("cryptography", "50.0.2"),
+        ("fastapi", "0.162.4"),
+        ("httpx", "0.28.1"),
+        ("pyjwt", "2.15.1"),
+        // Agno's server does not load without it.
+        ("python-multipart", "0.0.33"),
+        ("sse-starlette", "3.7.0"),
+        ("uvicorn", "0.54.0"),
+    ],
+    folder: "a2a-python-03",
+    variable: "JACKFIELD_JUDGE_A2A_PYTHON_03",
+    ..PYTHON
+};
+
+const A2A_NODE_1: Judge = Judge {
+    name: "A2A 1.0 in Node",
+    pins: &[("@a2a-js/sdk", "1.3.0"), ("express", "5.3.0")],
+    folder: "a2a-npm-1",
+    variable: "JACKFIELD_JUDGE_A2A_NODE_1",
+    ..NODE
+};
+
+const A2A_NODE_03: Judge = Judge {
+    name: "A2A 0.3 in Node",
+    pins: &[("@a2a-js/sdk", "0.3.14"), ("express", "5.3.0")],
+    folder: "a2a-npm-03",
+    variable: "JACKFIELD_JUDGE_A2A_NODE_03",
+    ..NODE
+};
+
+/// Frameworks that offer their agents by A2A.
+const A2A_ADK: Judge = Judge {
+    name: "A2A of Google ADK",
+    pins: &[
+        ("a2a-sdk", "1.3.0"),
+        ("google-adk[a2a]", "2.13.0"),
+        ("google-genai", "2.34.0"),
+        ("uvicorn", "0.54.0"),
+    ],
+    folder: "a2a-adk",
+    variable: "JACKFIELD_JUDGE_A2A_ADK",
+    ..PYTHON
+};
+
+const A2A_LANGGRAPH: Judge = Judge {
+    name: "A2A of LangGraph",
+    pins: &[
+        ("langchain-core", "1.7.2"),
+        ("langgraph", "1.2.20"),
+        ("langgraph-api", "0.16.7"),
+        ("langgraph-cli[inmem]", "0.4.40"),
+        ("langgraph-runtime-inmem", "0.36.7"),
+        ("uvicorn", "0.54.0"),
+    ],
+    folder: "a2a-langgraph",
+    variable: "JACKFIELD_JUDGE_A2A_LANGGRAPH",
+    ..PYTHON
+};
+
+/// libp2p as others wrote it: the peers of the p2p door.
+const P2P_PYTHON: Judge = Judge {
+    name: "libp2p in Python",
+    pins: &[
+        ("libp2p", "0.8.1"),
+        ("multiaddr", "0.2.0"),
+        ("trio", "0.35.0"),
+    ],
+    folder: "p2p-python",
+    variable: "JACKFIELD_JUDGE_P2P_PYTHON",
+    ..PYTHON
+};
+
+const P2P_NODE: Judge = Judge {
+    name: "libp2p in Node",
+    pins: &[
+        ("libp2p", "3.3.11"),
+        ("@chainsafe/libp2p-noise", "17.0.0"),
+        ("@chainsafe/libp2p-yamux", "8.0.1"),
+        ("@libp2p/circuit-relay-v2", "4.2.13"),
+        ("@libp2p/crypto", "5.1.23"),
+        ("@libp2p/identify", "4.1.14"),
+        ("@libp2p/ping", "3.1.13"),
+        ("@libp2p/tcp", "11.0.28"),
+        ("@multiformats/multiaddr", "13.0.3"),
+    ],
+    folder: "p2p-npm",
+    variable: "JACKFIELD_JUDGE_P2P_NODE",
+    ..NODE
+};
+
+/// WebRTC as others wrote it: the peers that files go to. The second is what the bridge's published client uses.
+const RTC_PYTHON: Judge = Judge {
+    name: "WebRTC in Python",
+    pins: &[("aiortc", "1.16.0")],
+    folder: "rtc-python",
+    variable: "JACKFIELD_JUDGE_RTC_PYTHON",
+    ..PYTHON
+};
+
+const RTC_NODE: Judge = Judge {
+    name: "WebRTC in Node",
+    pins: &[("node-datachannel", "0.33.4")],
+    folder: "rtc-npm",
+    variable: "JACKFIELD_JUDGE_RTC_NODE",
+    ..NODE
+};
+
+/// The clients of MCP's own project, both editions: the first begins with a handshake, the second may do without.
+const MCP_PYTHON_1: Judge = Judge {
+    name: "MCP 1 in Python",
+    pins: &[("mcp", "1.30.0")],
+    folder: "mcp-python-1",
+    variable: "JACKFIELD_JUDGE_MCP_PYTHON_1",
+    ..PYTHON
+};
+
+const MCP_PYTHON_2: Judge = Judge {
+    name: "MCP 2 in Python",
+    pins: &[("mcp", "2.3.0")],
+    folder: "mcp-python-2",
+    variable: "JACKFIELD_JUDGE_MCP_PYTHON_2",
+    ..PYTHON
+};
+
+/// All judges.
+pub(crate) const JUDGES: [Judge; 14] = [
+    PYTHON,
+    NODE,
+    A2A_PYTHON_1,
+    A2A_PYTHON_03,
+    A2A_NODE_1,
+    A2A_NODE_03,
+    A2A_ADK,
+    A2A_LANGGRAPH,
+    P2P_PYTHON,
+    P2P_NODE,
+    RTC_PYTHON,
+    RTC_NODE,
+    MCP_PYTHON_1,
+    MCP_PYTHON_2,
+];

@@ -1,0 +1,113 @@
+//! Commands that show nothing while they run, take no longer than they may, and say in one line why they failed.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often a running command is looked at.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Whether a program starts and is content.
+pub(super) fn answers(program: &str, args: &[&str]) -> Result<(), ()> {
+    let status = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(()),
+    }
+}
+
+/// Runs a command without showing its output, and ends it when `limit` has passed.
+pub(super) fn run_quietly(command: &mut Command, limit: Duration) -> Result<(), String> {
+    let name = crate::workspace::shown(command);
+    let name: Vec<_> = name
+        .split(' ')
+        .take_while(|word| !word.starts_with('/'))
+        .take(4)
+        .collect();
+    let name = name.join(" ");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("`{name}` cannot be started: {error}"))?;
+    let complaints = child.stderr.take().map(|mut stream| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).ok();
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    });
+    let deadline = Instant::now() + limit;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL),
+            Ok(None) => {
+                child.kill().ok();
+                child.wait().ok();
+                return Err(format!("`{name}` took longer than {} s", limit.as_secs()));
+            }
+            Err(error) => return Err(format!("`{name}` was lost: {error}")),
+        }
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let complaints = complaints
+        .and_then(|thread| thread.join().ok())
+        .unwrap_or_default();
+    let complaint = telling_line(&complaints).unwrap_or("it gave no reason");
+    Err(format!("`{name}` failed: {complaint}"))
+}
+
+/// The line that tells most: the first that calls itself an error, else the last.
+fn telling_line(text: &str) -> Option<&str> {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines()
+        .find(|line| line.to_lowercase().contains("error"))
+        .or_else(|| lines().next_back())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Longer than these commands take.
+    const LIMIT: Duration = Duration::from_secs(300);
+
+    #[test]
+    fn a_command_that_hangs_is_ended() {
+        let problem = run_quietly(Command::new("sleep").arg("60"), Duration::ZERO);
+        assert_eq!(problem, Err("`sleep 60` took longer than 0 s".to_owned()));
+    }
+
+    #[test]
+    fn a_failed_command_tells_its_reason() {
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "echo working >&2; echo ERROR: no such package >&2; echo see the log >&2; exit 1",
+        ]);
+        let problem = run_quietly(&mut command, LIMIT).unwrap_err();
+        assert!(
+            problem.ends_with("failed: ERROR: no such package"),
+            "{problem}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let mut command = Command::new("jackfield-no-such-program");
+        let problem = run_quietly(&mut command, LIMIT).unwrap_err();
+        assert!(
+            problem.starts_with("`jackfield-no-such-program` cannot be started"),
+            "{problem}"
+        );
+    }
+}
