@@ -240,7 +240,7 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
         ),
         (Reason::Conflict, About::Contact) => (
             Code::Failed,
-            "POST /v1/peers/ID/unblock lets a peer in again; the hub's configuration file names those that always stay",
+            "jackfield p2p unblock PEER lets a peer in again; the hub's configuration file names those that always stay",
         ),
         (Reason::Conflict, About::Team) => (
             Code::Failed,

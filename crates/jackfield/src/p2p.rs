@@ -69,6 +69,7 @@ pub(crate) async fn open(
             role: Role::Hub,
         },
         terms: Terms {
+            name: p2p.name.clone(),
             allowed: if config.trusts_everyone() {
                 Allowed::Everyone
             } else {

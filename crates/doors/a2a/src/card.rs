@@ -24,8 +24,11 @@ use jackfield_wire::a2a::{
 };
 
 pub use self::key::{BadCardKey, CardKey};
-pub(crate) use self::serve::{root_routes, routes};
 use self::shelf::{Issued, Shelf, Subject};
+pub(crate) use self::{
+    compose::is_of_hub,
+    serve::{root_routes, routes},
+};
 use crate::A2a;
 
 /// Where the door is, as its callers see it. Never taken from what a request says.

@@ -7,7 +7,7 @@
 //! - `remote.rs` one remote as an agent: attached while it can be reached, `contexts.rs` what it calls its conversations;
 //!   `remotes.rs` all of them
 //! - `work.rs` one call to a remote, through cuts; `hear.rs` what its answers are to the core
-//! - `serve.rs` the routes by which remotes are added, looked at and removed
+//! - `serve.rs` the routes by which remotes are added, looked at and removed; `switchboard.rs` why another hub is not
 
 mod choose;
 mod contexts;
@@ -25,6 +25,7 @@ mod serve;
 mod spec;
 #[cfg(test)]
 mod static_site;
+mod switchboard;
 mod verify;
 mod way;
 mod work;

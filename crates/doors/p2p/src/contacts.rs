@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::DropGuard;
 
 pub(crate) use self::serve::{ContactsDoor, router};
-use crate::{address, limits, node::Node};
+use crate::{address, limits, node::Node, registry::Registry};
 
 /// How many peers a connection is kept with: as many as there are connections for peers that do not come to us.
 const MAX_KEPT: usize = (limits::CONNECTIONS - limits::INBOUND) as usize;
@@ -45,6 +45,7 @@ pub(crate) struct Contacts(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     node: Node,
+    registry: Registry,
     store: Arc<dyn Store>,
     tasks: Tasks,
     known: Mutex<BTreeMap<PeerId, Contact>>,
@@ -113,6 +114,7 @@ impl Contacts {
     /// Takes up what is known: refuses those that are refused, and keeps connections with those that are kept.
     pub(crate) async fn open(
         node: Node,
+        registry: Registry,
         store: Arc<dyn Store>,
         tasks: Tasks,
         configured: Vec<Multiaddr>,
@@ -140,6 +142,7 @@ impl Contacts {
         }
         let contacts = Self(Arc::new(Inner {
             node,
+            registry,
             store,
             tasks,
             known: Mutex::new(known),
@@ -147,6 +150,7 @@ impl Contacts {
         for (peer, contact) in contacts.0.known.lock().iter_mut() {
             if contact.is_blocked {
                 contacts.0.node.block(*peer, true);
+                contacts.0.registry.refuse(*peer, true);
             } else if contact.is_kept() {
                 contacts.start(*peer, contact);
             }
@@ -219,8 +223,9 @@ impl Contacts {
         Err(Failure::new(Reason::Busy, text))
     }
 
-    /// Keeps the connection with a peer no longer, and ends it.
+    /// Keeps the connection with a peer no longer, and ends it. Of one that is gone, what the registry has is forgotten too.
     async fn forget(&self, peer: PeerId) -> Result<(), Failure> {
+        let was_listed = self.0.node.peer(peer).is_none() && self.0.registry.forget(&peer);
         {
             let known = self.0.known.lock();
             match known.get(&peer) {
@@ -229,6 +234,7 @@ impl Contacts {
                     let text = "it stands in the hub's configuration file; remove it there, and restart the hub";
                     return Err(Failure::new(Reason::Conflict, text));
                 }
+                _ if was_listed => return Ok(()),
                 _ => {
                     let text = format!("no connection with peer {peer} is kept");
                     return Err(Failure::new(Reason::NotFound, text));
@@ -270,6 +276,7 @@ impl Contacts {
             }
         }
         self.0.node.block(peer, is_blocked);
+        self.0.registry.refuse(peer, is_blocked);
         let saved = self.change(peer, |contact| {
             contact.is_blocked = is_blocked;
             contact.keeping = None;

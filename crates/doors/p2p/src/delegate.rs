@@ -33,6 +33,9 @@ use crate::{
 /// What is said of a stream that ended too soon.
 const BROKEN_OFF: &str = "the peer ended the stream before its answer was complete";
 
+/// The same where some of the answer had come.
+const CUT: &str = "the peer's answer was cut: it is the beginning of a JSON value";
+
 /// What is heard of work that was handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
@@ -272,8 +275,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             return Err(self.nothing());
         }
         if body.is_cut() {
-            let text = "the peer's answer was cut: it is the beginning of a JSON value";
-            return Err(Failure::new(Reason::Offline, text));
+            return Err(Failure::new(Reason::Crashed, CUT));
         }
         whole(body.bytes())
     }
@@ -304,12 +306,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
 
 /// The peer ended a stream before its answer was complete. Whether it is gone altogether is not known here.
 fn broken_off() -> Failure {
-    Failure::new(Reason::Offline, BROKEN_OFF)
+    Failure::new(Reason::Crashed, BROKEN_OFF)
 }
 
 /// Whether work failed because its stream ended, and for no other reason.
 pub(crate) fn is_broken_off(failure: &Failure) -> bool {
-    failure.text == BROKEN_OFF
+    failure.text == BROKEN_OFF || failure.text == CUT
 }
 
 /// One body is the whole answer.
@@ -329,9 +331,11 @@ pub fn unreachable(error: &OpenError) -> Failure {
         OpenError::TooMany => Reason::Busy,
         OpenError::TooSlow => Reason::Timeout,
         OpenError::Unsupported => Reason::Unsupported,
-        OpenError::NoAddress | OpenError::Unreachable(_) | OpenError::Lost | OpenError::Stopped => {
-            Reason::Offline
-        }
+        OpenError::NoAddress
+        | OpenError::Unreachable(_)
+        | OpenError::TurnedAway(_)
+        | OpenError::Lost
+        | OpenError::Stopped => Reason::Offline,
     };
     Failure::new(reason, error.to_string())
 }

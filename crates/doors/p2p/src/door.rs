@@ -74,9 +74,12 @@ pub struct P2p {
 
 impl P2p {
     /// Opens the door: it listens when this returns.
-    pub async fn open(setting: Setting) -> Result<Self, StartError> {
-        let Setting { hub, tasks, .. } = setting;
+    pub async fn open(mut setting: Setting) -> Result<Self, StartError> {
         let is_relay = setting.node.relay_server.is_some();
+        if let Some(relay) = &mut setting.node.relay_server {
+            relay.allowed = setting.terms.allowed.clone();
+        }
+        let Setting { hub, tasks, .. } = setting;
         let node = Node::start(setting.node, setting.key, &tasks).await?;
         for (_, endpoint) in &setting.endpoints {
             let stop = tasks.stop_token().clone();
@@ -86,7 +89,14 @@ impl P2p {
         let registry = Registry::new(setting.rules);
         serve_peers(&node, &reception, &tasks);
         let store = setting.store;
-        let contacts = Contacts::open(node.clone(), store, tasks.clone(), setting.peers).await?;
+        let contacts = Contacts::open(
+            node.clone(),
+            registry.clone(),
+            store,
+            tasks.clone(),
+            setting.peers,
+        )
+        .await?;
         let peers = Peers::new(
             hub,
             node.clone(),

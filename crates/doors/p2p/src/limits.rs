@@ -8,6 +8,9 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 /// A way to a peer that is not the best has to wait this long for the better ones.
 pub const HEAD_START: Duration = Duration::from_secs(1);
 
+/// Whoever closes a connection at once may take the next one after this: published peers count them by the second.
+pub const TURNED_AWAY: Duration = Duration::from_millis(1100);
+
 /// A socket listens at once, or never.
 pub const LISTEN: Duration = Duration::from_secs(5);
 

@@ -8,8 +8,8 @@ use std::{fmt, sync::Arc};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use jackfield_kit::tasks::Tasks;
 use libp2p::{Multiaddr, PeerId, StreamProtocol, identity::Keypair, multiaddr::Protocol};
-use parking_lot::{Mutex, RwLock};
-use rustc_hash::{FxHashMap, FxHashSet};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 use tokio::{
     sync::{Semaphore, broadcast, mpsc, oneshot, watch},
     time::{sleep, timeout},
@@ -18,6 +18,7 @@ use tokio::{
 mod behaviour;
 mod board;
 mod command;
+mod guests;
 mod pong;
 mod reservation;
 mod swarm;
@@ -25,7 +26,7 @@ mod swarm;
 mod tests;
 mod unreached;
 
-use self::{board::Board, command::Command, swarm::SwarmTask};
+use self::{board::Board, command::Command, guests::Guests, swarm::SwarmTask};
 pub use self::{
     board::{ConnectedPeer, PeerEvent},
     reservation::{Reservation, ReservationState},
@@ -33,6 +34,7 @@ pub use self::{
 use crate::{
     address::{is_relayed, peer_of, sort},
     limits,
+    serve::Allowed,
     streams::{AlreadyAccepted, Desk, Incoming, Opened, Stream, StreamTrouble},
 };
 
@@ -62,6 +64,9 @@ pub enum Role {
 /// What a relay gives away.
 #[derive(Debug, Clone)]
 pub struct RelayLimits {
+    /// Who may have a place besides those that [`Node::allow_relay`] names: a peer that asks for one as soon as it is
+    /// connected has had no time to register.
+    pub allowed: Allowed,
     /// Places for peers that wait to be called.
     pub reservations: usize,
     /// Of these for one peer.
@@ -79,6 +84,7 @@ pub struct RelayLimits {
 impl Default for RelayLimits {
     fn default() -> Self {
         Self {
+            allowed: Allowed::nobody(),
             reservations: 128,
             reservations_per_peer: 2,
             circuits: 64,
@@ -120,6 +126,9 @@ pub enum OpenError {
     /// No address led to the peer.
     #[error("cannot connect {0}")]
     Unreachable(String),
+    /// Somebody took the connection and closed it before anything was said.
+    #[error("cannot connect {0}")]
+    TurnedAway(String),
     /// Connecting, or opening the stream, took too long.
     #[error("the peer did not answer in time")]
     TooSlow,
@@ -146,8 +155,7 @@ struct Inner {
     commands: mpsc::Sender<Command>,
     desk: Arc<Desk>,
     board: Arc<Board>,
-    /// Who may hold a place at our relay.
-    guests: Arc<RwLock<FxHashSet<PeerId>>>,
+    guests: Arc<Guests>,
     places: Mutex<FxHashMap<PeerId, Arc<Semaphore>>>,
     tasks: Tasks,
 }
@@ -163,12 +171,20 @@ impl Node {
     /// waits for those that are open, and says goodbye.
     pub async fn start(config: NodeConfig, key: Keypair, tasks: &Tasks) -> Result<Self, NodeError> {
         let desk = Arc::new(Desk::new());
-        let guests = Arc::default();
+        let relay = config.relay_server.as_ref();
+        let allowed = relay.map_or_else(Allowed::nobody, |relay| relay.allowed.clone());
+        let guests = Arc::new(Guests::new(allowed));
         let peer_id = key.public().to_peer_id();
         let board = Arc::new(Board::new(peer_id));
         let swarm = behaviour::build(key, &config, Arc::clone(&desk), Arc::clone(&guests))?;
         let (commands, queue) = mpsc::channel(limits::COMMANDS);
-        let mut task = SwarmTask::new(swarm, queue, Arc::clone(&desk), Arc::clone(&board));
+        let mut task = SwarmTask::new(
+            swarm,
+            queue,
+            Arc::clone(&desk),
+            Arc::clone(&board),
+            Arc::clone(&guests),
+        );
         task.listen(config).await?;
         tasks.spawn(task.run(tasks.stop_token().clone()));
         Ok(Self(Arc::new(Inner {
@@ -286,12 +302,7 @@ impl Node {
 
     /// Whether this peer may hold a place at our relay. A place that it has ends when it is to be renewed.
     pub fn allow_relay(&self, peer: PeerId, is_allowed: bool) {
-        let mut guests = self.0.guests.write();
-        if is_allowed {
-            guests.insert(peer);
-        } else {
-            guests.remove(&peer);
-        }
+        self.0.guests.register(peer, is_allowed);
     }
 
     /// Takes the streams that peers open by this protocol.
@@ -321,22 +332,37 @@ impl Node {
         // Without an address, the swarm still knows whether the peer is connected.
         let first = ways.next().unwrap_or_default();
         let mut dials = FuturesUnordered::new();
-        dials.push(self.dial_way(peer, first, false));
+        dials.push(self.dial_patiently(peer, first));
         loop {
             tokio::select! {
                 dialled = dials.next() => match dialled {
                     Some(Ok(())) => return Ok(()),
                     Some(Err(error)) => match ways.next() {
-                        Some(way) => dials.push(self.dial_way(peer, way, false)),
+                        Some(way) => dials.push(self.dial_patiently(peer, way)),
                         None if dials.is_empty() => return Err(error),
                         None => {}
                     },
                     None => return Err(OpenError::NoAddress),
                 },
                 () = sleep(limits::HEAD_START), if ways.len() > 0 => {
-                    dials.extend(ways.next().map(|way| self.dial_way(peer, way, false)));
+                    dials.extend(ways.next().map(|way| self.dial_patiently(peer, way)));
                 }
             }
+        }
+    }
+
+    /// Some peers take only so many connections a second, and close one more at once: it is tried once again.
+    async fn dial_patiently(
+        &self,
+        peer: PeerId,
+        addresses: Vec<Multiaddr>,
+    ) -> Result<(), OpenError> {
+        match self.dial_way(peer, addresses.clone(), false).await {
+            Err(OpenError::TurnedAway(_)) => {
+                sleep(limits::TURNED_AWAY).await;
+                self.dial_way(peer, addresses, false).await
+            }
+            dialled => dialled,
         }
     }
 

@@ -213,6 +213,7 @@ impl Peers {
             for agent in &visit.shown.lock().agents {
                 tracing::info!(%agent, %peer, why, "peer detached");
             }
+            self.0.registry.connection_ended(&peer);
         }
     }
 

@@ -19,7 +19,11 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use jackfield_core::{
     failure::{Failure, Reason},
@@ -53,6 +57,9 @@ const MAX_PEERS: usize = 4096;
 /// How long the hub does not list a peer by itself that took its leave: it is on its way out, and may still be connected.
 const LEAVING: Duration = Duration::from_secs(30);
 
+/// What whoever registers a peer is told that the hub refuses.
+const REFUSED: &str = "this hub refuses this peer: its operator has blocked it";
+
 /// What the operator decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RegistryRules {
@@ -82,6 +89,8 @@ struct Peers {
     count: u64,
     /// Who took leave a moment ago; at most as many as are kept.
     left: HashMap<PeerId, Instant>,
+    /// Whom the hub refuses: nobody finds them here.
+    refused: HashSet<PeerId>,
 }
 
 /// A peer that can be found.
@@ -102,6 +111,10 @@ pub struct Registered {
     /// Until when it can be found.
     pub expires_at: Timestamp,
     ends: Instant,
+    /// Until when somebody asked for it; nothing where the hub lists it by itself, as long as it is connected.
+    asked_until: Option<Instant>,
+    /// Whether its connection ended since something was last said of it.
+    is_away: bool,
     ttl: Duration,
     holder: Holder,
     place: u64,
@@ -205,11 +218,69 @@ impl Registry {
         if left.is_some_and(|left| now < left + LEAVING) {
             return Ok(());
         }
-        self.register(new, Claim::Peer).map(drop)
+        self.put(new, Claim::Peer, false).map(drop)
+    }
+
+    /// Whether the hub refuses a peer.
+    pub(crate) fn is_refused(&self, peer: &PeerId) -> bool {
+        self.0.peers.lock().refused.contains(peer)
+    }
+
+    /// Refuses a peer, and forgets it at once; or takes it again.
+    pub(crate) fn refuse(&self, peer: PeerId, is_refused: bool) {
+        let mut peers = self.0.peers.lock();
+        if is_refused {
+            peers.refused.insert(peer);
+            peers.by_id.remove(&peer);
+        } else {
+            peers.refused.remove(&peer);
+        }
+        drop(peers);
+        self.changed();
+    }
+
+    /// Forgets a peer of which nobody else has to be asked; whether it was there.
+    pub(crate) fn forget(&self, peer: &PeerId) -> bool {
+        let had = self.0.peers.lock().by_id.remove(peer);
+        if had.is_some() {
+            self.changed();
+        }
+        had.is_some()
+    }
+
+    /// The connection with a peer ended. What only the connection told of it is forgotten. What was asked for holds
+    /// until whoever lives would have renewed it, and comes after those that are there.
+    pub(crate) fn connection_ended(&self, peer: &PeerId) {
+        let now = Instant::now();
+        let mut peers = self.0.peers.lock();
+        let Some(had) = peers.by_id.get_mut(peer) else {
+            return;
+        };
+        match had.asked_until.filter(|until| *until > now) {
+            Some(until) => {
+                had.is_away = true;
+                had.ends = until.min(now + had.ttl / 2);
+                had.expires_at = Timestamp::now() + (had.ends - now);
+            }
+            None => {
+                peers.by_id.remove(peer);
+            }
+        }
+        drop(peers);
+        self.changed();
     }
 
     /// Registers a peer, or renews what was said of it. Who holds a name keeps its place under it.
     pub fn register(&self, new: &Registration, claim: Claim<'_>) -> Result<Registered, Failure> {
+        self.put(new, claim, true)
+    }
+
+    fn put(
+        &self,
+        new: &Registration,
+        claim: Claim<'_>,
+        is_asked: bool,
+    ) -> Result<Registered, Failure> {
         let peer = peer_id(&new.peer_id)?;
         let addresses = address::kept(&new.addresses, &peer, self.0.rules.allow_private)?;
         let name = new.agent_name.clone();
@@ -228,6 +299,9 @@ impl Registry {
         }
         let now = Instant::now();
         let mut peers = self.0.peers.lock();
+        if peers.refused.contains(&peer) {
+            return Err(Failure::new(Reason::Unauthorized, REFUSED));
+        }
         let had = peers.by_id.get(&peer).filter(|had| !had.is_over(now));
         if let Some(had) = had {
             claim.check(&had.holder)?;
@@ -237,6 +311,15 @@ impl Registry {
             (Claim::Peer, _) => Holder::Peer,
             (Claim::Caller(_), Some(had)) => had.holder.clone(),
             (Claim::Caller(principal), None) => Holder::Owner(principal.owner.clone()),
+        };
+        let ttl = Duration::from_secs(new.ttl.min(MAX_TTL));
+        // What somebody asked for is not cut short because the hub knows the peer too.
+        let asked = had.filter(|_| !is_asked);
+        let asked = asked.and_then(|had| Some((had.asked_until?, had.ttl)));
+        let asked = asked.filter(|(until, _)| *until > now);
+        let (asked_until, ends, ttl) = match asked {
+            Some((until, had)) => (Some(until), until.max(now + ttl), had),
+            None => (is_asked.then_some(now + ttl), now + ttl, ttl),
         };
         let had = had.filter(|had| had.name == name);
         let (place, since) = match had {
@@ -251,7 +334,6 @@ impl Registry {
             }
         }
         peers.count += 1;
-        let ttl = Duration::from_secs(new.ttl.min(MAX_TTL));
         let registered = Registered {
             peer,
             name,
@@ -259,8 +341,10 @@ impl Registry {
             capabilities,
             card: new.card.clone().map(Arc::new),
             registered_at: since,
-            expires_at: Timestamp::now() + ttl,
-            ends: now + ttl,
+            expires_at: Timestamp::now() + (ends - now),
+            ends,
+            asked_until,
+            is_away: false,
             ttl,
             holder,
             place,
@@ -286,6 +370,8 @@ impl Registry {
         claim.check(&had.holder)?;
         had.ttl = ttl.unwrap_or(had.ttl).min(Duration::from_secs(MAX_TTL));
         had.ends = now + had.ttl;
+        had.asked_until = Some(had.ends);
+        had.is_away = false;
         had.expires_at = Timestamp::now() + had.ttl;
         Ok(had.clone())
     }
@@ -320,7 +406,8 @@ impl Registry {
         }
     }
 
-    /// The peers that are sought, the best first, and those that came first before those that came later.
+    /// The peers that are sought: those whose connection ended last, else the best first, and those that came first before
+    /// those that came later. A name is that of those who are there, as long as anybody who has it is.
     pub fn find(&self, sought: &Sought) -> Vec<Registered> {
         let now = Instant::now();
         let peers = self.0.peers.lock();
@@ -329,7 +416,10 @@ impl Registry {
             .filter_map(|had| Some((sought.score(&find::Subject::from(had))?, had.clone())))
             .collect();
         drop(peers);
-        found.sort_by_key(|(score, had)| (std::cmp::Reverse(*score), had.place));
+        found.sort_by_key(|(score, had)| (had.is_away, std::cmp::Reverse(*score), had.place));
+        if sought.name.is_some() && found.first().is_some_and(|(_, had)| !had.is_away) {
+            found.retain(|(_, had)| !had.is_away);
+        }
         found.into_iter().map(|(_, had)| had).collect()
     }
 

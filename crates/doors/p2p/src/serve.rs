@@ -72,6 +72,11 @@ impl Allowed {
         ids.collect::<Result<_, _>>().map(Self::Only)
     }
 
+    /// No peer.
+    pub fn nobody() -> Self {
+        Self::Only(HashSet::new())
+    }
+
     /// Whether this peer may.
     pub fn includes(&self, peer: &str) -> bool {
         match self {
@@ -101,7 +106,7 @@ impl Default for Terms {
         Self {
             name: "Jackfield".to_owned(),
             owner: Owner::local(),
-            allowed: Allowed::Only(HashSet::new()),
+            allowed: Allowed::nobody(),
             default_agent: None,
             deadline: DEADLINE,
         }
@@ -312,6 +317,19 @@ impl Reception {
 
     /// An agent that the principal may call and that peers may know of. All others look like unknown ones.
     fn find(&self, principal: &Principal, id: &str) -> Result<AgentView, Failure> {
+        self.find_shown(principal, id).map_err(|failure| {
+            if failure.reason != Reason::NotFound || !id.contains('@') {
+                return failure;
+            }
+            let text = format!(
+                "{}; agents of peers (NAME@…) are not shown to peers: hand off to the peer itself",
+                failure.text
+            );
+            Failure::new(Reason::NotFound, text)
+        })
+    }
+
+    fn find_shown(&self, principal: &Principal, id: &str) -> Result<AgentView, Failure> {
         let view = self.0.hub.find(principal, id)?.view();
         if card::is_shown(&view) {
             Ok(view)

@@ -87,7 +87,10 @@ impl Add {
         output::chat(&format!("looking for the card of {} …", self.target));
         let added = client::ask_within(PATIENCE, &hub, Method::POST, "/v1/remotes", Some(&body));
         let remote = added.await.about(About::Remote);
-        let remote = remote.map_err(|stop| self.hint(stop))?;
+        let remote = match remote {
+            Ok(remote) => remote,
+            Err(stop) => return Err(self.hint(stop).await.into()),
+        };
         if self.client.json {
             output::json(&remote)?;
             return Ok(Code::Ok.into());
@@ -110,7 +113,15 @@ impl Add {
     }
 
     /// Whoever is not found as an A2A server may be an agent of another kind.
-    fn hint(&self, mut stop: Stop) -> Stop {
+    async fn hint(&self, mut stop: Stop) -> Stop {
+        if stop.code == Code::Usage
+            && let Some(address) = peer::address_of_hub(&self.target).await
+        {
+            stop.next = Some(format!(
+                "or add the hub itself, with all of its agents, as a peer: jackfield add {address}{}",
+                self.client.flags()
+            ));
+        }
         if cfg!(feature = "p2p") && stop.code == Code::Missing {
             let next = stop.next.take().map(|next| format!("{next}\n"));
             stop.next = Some(format!(

@@ -44,6 +44,9 @@ pub(crate) struct Call {
     /// Go on with this conversation
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// The skill that is meant, by its id, where the agent has several
+    #[arg(long, value_name = "ID")]
+    skill: Option<String>,
     /// Send a file along; may be repeated
     #[arg(long = "file", short = 'f', value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -134,6 +137,9 @@ impl Call {
         }
         if let Some(session) = self.conversation(hub) {
             call = call.session(session);
+        }
+        if let Some(skill) = &self.skill {
+            call = call.metadata(json!({ "skill": skill }));
         }
         if let Some(Span(time)) = self.timeout {
             call = call.timeout(time);

@@ -1,5 +1,6 @@
 //! `jackfield p2p`: the seed's flow by hand: who is there, what they can do, and work handed to them over libp2p.
 
+mod block;
 mod card;
 mod delegate;
 mod handoff;
@@ -34,6 +35,10 @@ enum Verb {
     Handoff(Box<handoff::Handoff>),
     /// Find a peer for some work, hand it over, stream the result
     Delegate(Box<delegate::Delegate>),
+    /// Refuse a peer: it is not connected with, and listed no more
+    Block(block::Block),
+    /// Let a peer in again
+    Unblock(block::Block),
     /// Run a node beside an HTTP agent
     Sidecar(Box<sidecar::Sidecar>),
 }
@@ -45,6 +50,8 @@ impl P2p {
             Verb::Card(card) => card.run().await,
             Verb::Handoff(handoff) => handoff.run().await,
             Verb::Delegate(delegate) => delegate.run().await,
+            Verb::Block(block) => block.run(true).await,
+            Verb::Unblock(block) => block.run(false).await,
             Verb::Sidecar(sidecar) => sidecar.run().await,
         }
     }

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct P2pConfig {
     /// Whether the hub is one.
     pub enabled: bool,
+    /// What it calls itself among peers.
+    pub name: String,
     /// Where it listens, as multiaddrs; the hub's own address, one port higher, by TCP and QUIC, without any.
     pub listen: Vec<String>,
     /// Under which multiaddrs others reach it, where it cannot know that by itself.
@@ -46,6 +48,7 @@ impl Default for P2pConfig {
     fn default() -> Self {
         Self {
             enabled: true,
+            name: "Jackfield".to_owned(),
             listen: Vec::new(),
             external: Vec::new(),
             relay: false,
@@ -84,6 +87,9 @@ impl P2pConfig {
 
         if self.relay && !self.enabled {
             bail!("p2p.relay (--relay) needs p2p.enabled: who is no peer is no relay");
+        }
+        if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {
+            bail!("p2p.name must be a name of one line");
         }
         for (key, addresses) in [("listen", &self.listen), ("external", &self.external)] {
             for address in addresses {

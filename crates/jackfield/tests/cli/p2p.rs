@@ -2,6 +2,7 @@
 //! tests play.
 
 mod raw;
+mod told;
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -290,7 +291,7 @@ async fn answers_of_every_kind_of_peer_arrive_whole() {
     let mut work = open.work().await;
     work.say(r#"{"done":"#).await;
     work.end().await;
-    run.end().await.code(3).says("was cut");
+    run.end().await.code(6).says("was cut");
 }
 
 #[tokio::test]

@@ -57,6 +57,31 @@ async fn a_peer_is_added_its_agent_is_shown_and_both_are_forgotten() {
 }
 
 #[tokio::test]
+async fn another_hub_is_no_server_and_its_agents_and_its_peer_address_are_named() {
+    let (far, near) = (hub().await, hub().await);
+    let (_amy, _bob) = (far.bridge("amy").await, far.bridge("bob").await);
+    let cli = Cli::new(&near);
+    let url = far.url("");
+    let refused = cli.run(&["add", url.trim_end_matches('/')]).await.code(2);
+    let refused = refused
+        .says("this is a hub with 2 agents")
+        .says("/agents/amy");
+    refused.says(&format!("jackfield add {}", far.peer_addresses()[0]));
+    let (_, remotes) = near.web().get("/v1/remotes").await;
+    assert_eq!(remotes["remotes"], serde_json::json!([]), "{remotes}");
+    // What it says to add can be added.
+    let (_, card) = far.web().get("/.well-known/agent-card.json").await;
+    let base = card["url"]
+        .as_str()
+        .or(card["supportedInterfaces"][0]["url"].as_str());
+    let amy = format!("{}/agents/amy", base.expect("a URL"));
+    cli.run(&["add", &amy])
+        .await
+        .ok()
+        .says("try it: jackfield call amy");
+}
+
+#[tokio::test]
 async fn a_peer_that_is_not_there_is_kept_only_if_it_is_meant() {
     let hub = hub().await;
     let cli = Cli::new(&hub);

@@ -110,6 +110,23 @@ async fn an_http_agent_becomes_an_agent_of_the_hub_that_is_its_relay_and_leaves_
 }
 
 #[tokio::test]
+async fn a_sidecar_that_its_hub_has_blocked_says_so_until_it_is_let_in_again() {
+    let (hub, agent) = (relay().await, Agent::start().await);
+    let cli = Cli::new(&hub);
+    let mut sidecar = cli.start(&["p2p", "sidecar", "--agent-url", &agent.url, "--json"]);
+    let started = sidecar.json().await;
+    let peer = started["peer_id"].as_str().expect("an id").to_owned();
+    until(&mut sidecar, "hub", "callable").await;
+    cli.run(&["p2p", "block", &peer]).await.ok();
+    let told = until(&mut sidecar, "hub", "forbidden").await;
+    let why = told["reason"].as_str().expect("a reason");
+    assert!(why.contains("this hub refuses this peer"), "{told}");
+    assert!(found(&hub).await.is_empty());
+    cli.run(&["p2p", "unblock", &peer]).await.ok();
+    until(&mut sidecar, "hub", "callable").await;
+}
+
+#[tokio::test]
 async fn it_says_who_and_where_it_is_and_is_listed_by_its_hub_until_it_stops() {
     let (hub, agent) = (relay().await, Agent::start().await);
     let cli = Cli::new(&hub);

@@ -57,6 +57,11 @@ impl CallBuilder {
         self.set("message_id", id.into())
     }
 
+    /// What goes along for the agent to read, as an object: `skill` names the skill that is meant.
+    pub fn metadata(self, metadata: impl Into<Value>) -> Self {
+        self.set("metadata", metadata.into())
+    }
+
     /// The conversation to go on with.
     pub fn session(self, session: impl Into<String>) -> Self {
         self.set("session", session.into())

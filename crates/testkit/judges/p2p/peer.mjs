@@ -137,6 +137,7 @@ class Peer {
     else peer.key = await (key === "rsa" ? generateKeyPair("RSA", 2048) : generateKeyPair("Ed25519"));
     peer.node = await createLibp2p({
       privateKey: peer.key,
+      start: false,
       addresses: { listen },
       transports: [tcp(), circuitRelayTransport()],
       connectionEncrypters: [noise()],
@@ -154,6 +155,8 @@ class Peer {
     });
     await peer.serve(HANDOFF, (stream, connection) => peer.serveHandoff(stream, connection));
     await peer.serve(STREAMED, (stream, connection) => peer.serveHandoff(stream, connection));
+    // Whoever it meets while it starts is told what it knows.
+    await peer.node.start();
     return peer;
   }
 

@@ -256,7 +256,7 @@ async fn an_error_of_the_peer_fails_the_call() {
     for guest in guests {
         for (skill, reason) in [
             ("error", "peer_error"),
-            ("reset", "offline"),
+            ("reset", "crashed"),
             ("nowhere", "not_found"),
         ] {
             let body = json!({"text": "x", "metadata": {"skill": skill}});

@@ -25,7 +25,7 @@ async fn delete(hub: &TestHub, path: &str) -> (u16, Value) {
 }
 
 /// Waits until a hub has this agent, which may be there already.
-async fn until_there(hub: &TestHub, id: &str) {
+pub(crate) async fn until_there(hub: &TestHub, id: &str) {
     let mut watch = hub.watch(id);
     let (_, agent) = hub.web().get(&format!("/v1/agents/{id}")).await;
     if agent["state"] != "online" {

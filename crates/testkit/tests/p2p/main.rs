@@ -14,6 +14,7 @@ mod peer;
 mod raw;
 mod registry;
 mod relayed;
+mod sample;
 mod sidecar;
 
 use jackfield_testkit::TestHub;

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     called::{call_from_every_door, expect_large},
     hub,
-    peer::{LANGUAGES, Peer, card},
+    peer::{LANGUAGES, Language, Peer, card},
     tcp,
 };
 
@@ -50,6 +50,23 @@ async fn a_peer_with_a_place_is_called_from_every_door_of_another_hub() {
         guest.kill().await;
         watch.until_offline().await;
     }
+}
+
+#[tokio::test]
+async fn a_peer_that_listens_at_the_relay_from_its_start_has_its_place() {
+    let relay = relay().await;
+    let at = format!("{}/p2p-circuit", tcp(&relay));
+    let card = card("guest", &["/echo"]);
+    let listen = json!({ "listen": [at] });
+    let Some(mut guest) = Peer::start_as(Language::JavaScript, card, listen).await else {
+        return;
+    };
+    assert!(guest.addr.starts_with(&at), "{}", guest.addr);
+    let other = hub().await;
+    let mut watch = other.watch(&guest.agent());
+    other.meet_peer(&guest.addr).await;
+    watch.until_online().await;
+    call_from_every_door(&other, &mut guest).await;
 }
 
 #[tokio::test]

@@ -23,6 +23,16 @@ const ANY_INPUT: [&str; 3] = ["text/plain", "application/json", "*/*"];
 /// What agents answer in that do not say.
 const ANY_OUTPUT: [&str; 3] = ["text/plain", "application/json", "application/octet-stream"];
 
+/// What a hub calls itself.
+const HUB_NAME: &str = "Jackfield";
+/// How a hub's own card begins to say what it is.
+const HUB_IS: &str = "A switchboard for AI agents. Each skill is an agent";
+
+/// Whether a card with these words is that of a hub, whichever.
+pub(crate) fn is_of_hub(name: &str, description: &str) -> bool {
+    name == HUB_NAME && description.starts_with(HUB_IS)
+}
+
 /// The card of an agent.
 pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
     let profile = &view.profile;
@@ -116,9 +126,9 @@ pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card 
     }
     let base = site.base();
     Card {
-        name: "Jackfield".to_owned(),
+        name: HUB_NAME.to_owned(),
         description: format!(
-            "A switchboard for AI agents. Each skill is an agent: name its id as the tenant of a request, or call it at \
+            "{HUB_IS}: name its id as the tenant of a request, or call it at \
              {base}/agents/ID, where its own card is."
         ),
         version: VERSION.to_owned(),

@@ -24,6 +24,7 @@ use super::{
     find::{CardTrouble, Found},
     remote::{Described, Remote, RemoteState},
     spec::RemoteSpec,
+    switchboard,
     way::{OwnKey, Way},
 };
 use crate::{A2a, DOOR};
@@ -157,7 +158,10 @@ impl Remotes {
         }
         let looked = described.way.find().await;
         let profile = match &looked {
-            Ok(found) => found.profile.clone(),
+            Ok(found) => {
+                switchboard::refuse(found)?;
+                found.profile.clone()
+            }
             // It would be so for ever.
             Err(trouble @ CardTrouble::Itself { .. }) => return Err(invalid(trouble.to_string())),
             Err(trouble) if !wanted.keep => {

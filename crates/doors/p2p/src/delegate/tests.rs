@@ -114,7 +114,7 @@ async fn json_that_is_cut_is_no_answer_and_words_cannot_be_told() {
         theirs.write_all(cut.as_bytes()).await.unwrap();
         drop(theirs);
         let failure = next(&mut ours).await.unwrap_err();
-        assert_eq!(failure.reason, Reason::Offline, "{cut}");
+        assert_eq!(failure.reason, Reason::Crashed, "{cut}");
         assert!(failure.text.contains("was cut"), "{failure}");
     }
     let (mut ours, mut theirs) = asked(false).await;
@@ -131,7 +131,7 @@ async fn a_stream_that_ends_without_a_word_is_no_answer() {
         let failure = next(&mut ours).await.unwrap_err();
         assert_eq!(
             failure.to_string(),
-            "offline: the peer ended the stream before its answer was complete"
+            "crashed: the peer ended the stream before its answer was complete"
         );
     }
 }
@@ -224,8 +224,8 @@ async fn an_error_is_the_failure_that_it_names_in_a_frame_and_before_the_first_o
 #[tokio::test(start_paused = true)]
 async fn frames_that_end_without_a_last_one_or_are_none_fail() {
     for (said, reason) in [
-        ("{\"type\":\"accepted\"}\n", Reason::Offline),
-        ("{\"type\":\"accepted\"}\n{\"type\":\"resu", Reason::Offline),
+        ("{\"type\":\"accepted\"}\n", Reason::Crashed),
+        ("{\"type\":\"accepted\"}\n{\"type\":\"resu", Reason::Crashed),
         ("{\"type\":\"accepted\"}\nhello\n", Reason::Crashed),
         ("hello", Reason::Crashed),
     ] {

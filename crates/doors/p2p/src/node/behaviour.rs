@@ -11,10 +11,8 @@ use libp2p::{
     swarm::{NetworkBehaviour, behaviour::toggle::Toggle},
     tcp, yamux,
 };
-use parking_lot::RwLock;
-use rustc_hash::FxHashSet;
 
-use super::{NodeConfig, NodeError, RelayLimits, Role, pong};
+use super::{NodeConfig, NodeError, RelayLimits, Role, guests::Guests, pong};
 use crate::{
     limits,
     streams::{self, Desk},
@@ -45,14 +43,11 @@ pub(super) struct Behaviour {
     pub(super) streams: streams::Behaviour,
 }
 
-/// Who may hold a place at our relay.
-pub(super) type Guests = Arc<RwLock<FxHashSet<PeerId>>>;
-
 pub(super) fn build(
     key: Keypair,
     config: &NodeConfig,
     desk: Arc<Desk>,
-    guests: Guests,
+    guests: Arc<Guests>,
 ) -> Result<Swarm<Behaviour>, NodeError> {
     let set_up = |what| {
         move |source: Box<dyn std::error::Error + Send + Sync>| NodeError::SetUp { what, source }
@@ -113,10 +108,9 @@ fn connection_limits() -> ConnectionLimits {
         .with_max_established(Some(limits::CONNECTIONS))
 }
 
-fn relay_config(limits: &RelayLimits, guests: Guests) -> relay::Config {
-    let is_guest = move |peer: PeerId, _: &libp2p::Multiaddr, _: std::time::Instant| {
-        guests.read().contains(&peer)
-    };
+fn relay_config(limits: &RelayLimits, guests: Arc<Guests>) -> relay::Config {
+    let is_guest =
+        move |peer: PeerId, _: &libp2p::Multiaddr, _: std::time::Instant| guests.includes(peer);
     let config = relay::Config {
         max_reservations: limits.reservations,
         // The relay lets one more through than it is told, here and below.

@@ -204,6 +204,7 @@ impl Board {
         known.protocols.clone_from(&protocols);
         let listens = listens.into_iter().take(MAX_LISTENS);
         known.listens = listens.map(|it| with_peer(it, peer)).collect();
+        sort(&mut known.listens);
         known.seen = Instant::now();
         drop(state);
         self.tell(PeerEvent::Identified { peer, protocols });

@@ -14,7 +14,7 @@ use libp2p::{
         dial_opts::{DialOpts, PeerCondition},
     },
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, timeout, timeout_at},
@@ -26,6 +26,7 @@ use super::{
     behaviour::{Behaviour, BehaviourEvent},
     board::Board,
     command::{Command, Place},
+    guests::Guests,
     pong::Pinged,
     unreached::{self, one_line},
 };
@@ -40,6 +41,9 @@ pub(super) struct SwarmTask {
     queue: mpsc::Receiver<Command>,
     desk: Arc<Desk>,
     board: Arc<Board>,
+    guests: Arc<Guests>,
+    /// Those connected peers of which the log says that they got no place at our relay.
+    refused: FxHashSet<PeerId>,
     dials: FxHashMap<ConnectionId, Dial>,
     /// Connections that are being closed because their peers gave no sign of life, and how that showed.
     given_up: FxHashMap<ConnectionId, String>,
@@ -72,12 +76,15 @@ impl SwarmTask {
         queue: mpsc::Receiver<Command>,
         desk: Arc<Desk>,
         board: Arc<Board>,
+        guests: Arc<Guests>,
     ) -> Self {
         Self {
             swarm,
             queue,
             desk,
             board,
+            guests,
+            refused: FxHashSet::default(),
             dials: FxHashMap::default(),
             given_up: FxHashMap::default(),
             listeners: Vec::new(),
@@ -278,8 +285,7 @@ impl SwarmTask {
                 );
             }
             Err(error) => {
-                let failed = OpenError::Unreachable(unreached::told(&error));
-                drop(reply.send(Err(failed)));
+                drop(reply.send(Err(unreached::open_error(&error))));
             }
         }
     }
@@ -323,6 +329,7 @@ impl SwarmTask {
                 let why = given_up.or_else(|| cause.map(|error| told(&error)));
                 self.board.connection_ended(peer_id, connection_id, why);
                 if num_established == 0 {
+                    self.refused.remove(&peer_id);
                     self.lose_places("the connection with the relay ended", |held| {
                         held.relay == peer_id
                     });
@@ -335,8 +342,7 @@ impl SwarmTask {
             } => {
                 if let Some(dial) = self.dials.remove(&connection_id) {
                     for reply in dial.replies {
-                        let failed = OpenError::Unreachable(unreached::told(&error));
-                        drop(reply.send(Err(failed)));
+                        drop(reply.send(Err(unreached::open_error(&error))));
                     }
                 }
             }
@@ -357,13 +363,13 @@ impl SwarmTask {
                 reason,
                 ..
             } => {
-                let why = reason.err().map(|error| error.to_string());
+                let why = reason.err().map(|error| unreached::no_place(&error));
                 let why = why.as_deref().unwrap_or("the relay gave no place");
                 self.lose_place(listener_id, why);
                 self.show_addresses();
             }
             SwarmEvent::ListenerError { listener_id, error } => {
-                self.lose_place(listener_id, &error.to_string());
+                self.lose_place(listener_id, &unreached::no_place(&error));
             }
             SwarmEvent::ExternalAddrConfirmed { .. } => self.show_addresses(),
             SwarmEvent::ExternalAddrExpired { address } => {
@@ -421,8 +427,24 @@ impl SwarmTask {
                     }
                 }
             }
+            BehaviourEvent::Relay(relay::Event::ReservationReqDenied { src_peer_id, .. }) => {
+                self.place_refused(src_peer_id);
+            }
             BehaviourEvent::Relay(event) => tracing::debug!(?event, "relay"),
             _ => {}
+        }
+    }
+
+    /// The peer itself is told nothing but that the relay has no room: the library knows no other word.
+    fn place_refused(&mut self, peer: PeerId) {
+        let why = if self.guests.includes(peer) {
+            "there are too many places or requests"
+        } else {
+            "it is neither allowed here nor registered"
+        };
+        // A peer that asks again and again is no news.
+        if self.refused.insert(peer) {
+            tracing::info!(%peer, why, "no place at the relay was given");
         }
     }
 

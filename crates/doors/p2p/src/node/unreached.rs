@@ -4,10 +4,25 @@ use std::{error::Error, io};
 
 use libp2p::{Multiaddr, TransportError, multiaddr::Protocol, swarm::DialError};
 
+use super::OpenError;
 use crate::address::is_relayed;
 
+/// Why there is no connection; told apart is only what may go better in a moment.
+pub(super) fn open_error(error: &DialError) -> OpenError {
+    let was_closed = |(address, error): &(Multiaddr, TransportError<io::Error>)| match error {
+        TransportError::Other(error) => is_direct_tcp(address) && is_closed(&whole(error)),
+        TransportError::MultiaddrNotSupported(_) => false,
+    };
+    match error {
+        DialError::Transport(tried) if tried.iter().any(was_closed) => {
+            OpenError::TurnedAway(told(error))
+        }
+        _ => OpenError::Unreachable(told(error)),
+    }
+}
+
 /// Why none of the addresses led to the peer, as the end of a sentence that begins with "cannot connect".
-pub(super) fn told(error: &DialError) -> String {
+fn told(error: &DialError) -> String {
     match error {
         DialError::WrongPeerId { obtained, address } => {
             format!("with {address}: another peer answers there: {obtained}")
@@ -43,8 +58,6 @@ fn by_transport(address: &Multiaddr, error: &TransportError<io::Error>) -> Strin
             Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) | Protocol::Dnsaddr(_)
         )
     };
-    let is_direct_tcp =
-        address.iter().any(|part| matches!(part, Protocol::Tcp(_))) && !is_relayed(address);
     if is_said(&["connection refused"]) {
         "nobody listens there".to_owned()
     } else if is_said(&["timeout", "timed out"]) {
@@ -53,13 +66,70 @@ fn by_transport(address: &Multiaddr, error: &TransportError<io::Error>) -> Strin
         "no way leads there".to_owned()
     } else if is_said(&["resolve"]) && address.iter().any(is_named) {
         "its name cannot be resolved".to_owned()
-    } else if is_direct_tcp {
-        // A relay that was reached has a reason of its own, and so has QUIC, which nobody else answers.
+    } else if is_relayed(address) {
+        by_relay(&words)
+    } else if is_direct_tcp(address) && is_closed(&words) {
+        "the connection is closed there at once: a peer takes no more for now, or what is there does not speak libp2p; \
+         a hub's libp2p port is one above its HTTP port"
+            .to_owned()
+    } else if is_direct_tcp(address) {
+        // QUIC has a reason of its own, since nobody else answers it.
         "what answers there does not speak libp2p; a hub's libp2p port is one above its HTTP port"
             .to_owned()
     } else {
         one_line(&words)
     }
+}
+
+fn is_direct_tcp(address: &Multiaddr) -> bool {
+    let is_tcp = address.iter().any(|part| matches!(part, Protocol::Tcp(_)));
+    is_tcp && !is_relayed(address)
+}
+
+/// Whether the other side closed the connection, instead of saying something that nobody understands.
+fn is_closed(words: &str) -> bool {
+    let said = words.to_ascii_lowercase();
+    let ends = [
+        "eof",
+        "end of file",
+        "reset by peer",
+        "broken pipe",
+        "closed",
+    ];
+    ends.iter().any(|it| said.contains(it))
+}
+
+/// Why a relay gave us no place.
+pub(super) fn no_place(error: &io::Error) -> String {
+    by_relay(&whole(error))
+}
+
+/// What goes wrong at a relay, by the words that the library has for it.
+fn by_relay(words: &str) -> String {
+    let told = [
+        (
+            "no reservation",
+            "the peer has no place at this relay: it is not connected with it",
+        ),
+        (
+            "failed to connect to destination",
+            "the relay does not reach the peer",
+        ),
+        (
+            "resource limit",
+            "the relay gives nothing more for now, or nothing to this peer",
+        ),
+        ("refused", "the relay refuses it"),
+        ("denied permission", "the relay does not allow it"),
+        ("does not support", "it is no relay"),
+        (
+            "cancel",
+            "the connection with the relay ended, or never was",
+        ),
+    ];
+    let said = words.to_ascii_lowercase();
+    let known = told.iter().find(|(word, _)| said.contains(word));
+    known.map_or_else(|| one_line(words), |(_, told)| (*told).to_owned())
 }
 
 /// All that an error and its sources say.

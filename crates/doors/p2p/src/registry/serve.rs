@@ -34,7 +34,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Claim, Registered, Registry, Sought, Statement, describe,
+    Claim, REFUSED, Registered, Registry, Sought, Statement, describe,
     find::Subject,
     invalid, peer_id,
     query::Query,
@@ -151,6 +151,13 @@ impl RegistryDoor {
 
     /// Who may not do something may be able to prove more.
     fn refused(&self, failure: Failure, peer: &PeerId) -> Refused {
+        if self.registry.is_refused(peer) {
+            return Refused {
+                status: StatusCode::FORBIDDEN,
+                text: REFUSED.to_owned(),
+                challenge: None,
+            };
+        }
         let challenge =
             (failure.reason == Reason::Unauthorized).then(|| self.registry.challenge(peer));
         Refused {
@@ -171,6 +178,7 @@ impl RegistryDoor {
         (status = 200, description = "It can be found", body = describe::RegisteredBody),
         (status = 400, description = "The body is malformed, or has no address that others can reach", body = describe::ErrorBody),
         (status = 401, description = "A token or the peer's signature is needed", body = describe::ErrorBody),
+        (status = 403, description = "The hub refuses this peer", body = describe::ErrorBody),
         (status = 413, description = "The body is too large", body = describe::ErrorBody),
         (status = 429, description = "The registry is full", body = describe::ErrorBody),
     ),
@@ -212,6 +220,7 @@ fn told(registered: &Registered) -> Response {
     responses(
         (status = 200, description = "The challenge", body = describe::ChallengeBody),
         (status = 400, description = "This is no peer id", body = describe::ErrorBody),
+        (status = 403, description = "The hub refuses this peer", body = describe::ErrorBody),
     ),
 )]
 async fn challenge(
@@ -219,6 +228,10 @@ async fn challenge(
     Path(peer): Path<String>,
 ) -> Result<Response, Refused> {
     let peer = peer_id(&peer)?;
+    if door.registry.is_refused(&peer) {
+        let failure = Failure::new(Reason::Unauthorized, REFUSED);
+        return Err(door.refused(failure, &peer));
+    }
     let body = object(|object| {
         object
             .text("peer_id", &*peer.to_string())
@@ -238,6 +251,7 @@ async fn challenge(
         (status = 204, description = "It is forgotten"),
         (status = 400, description = "The body is malformed", body = describe::ErrorBody),
         (status = 401, description = "A token or the peer's signature is needed", body = describe::ErrorBody),
+        (status = 403, description = "The hub refuses this peer", body = describe::ErrorBody),
         (status = 404, description = "No such peer is registered", body = describe::ErrorBody),
         (status = 413, description = "The body is too large", body = describe::ErrorBody),
     ),
@@ -276,6 +290,7 @@ async fn remove(
         (status = 200, description = "It can be found for longer", body = describe::RegisteredBody),
         (status = 400, description = "The body is malformed", body = describe::ErrorBody),
         (status = 401, description = "A token or the peer's signature is needed", body = describe::ErrorBody),
+        (status = 403, description = "The hub refuses this peer", body = describe::ErrorBody),
         (status = 404, description = "No such peer is registered", body = describe::ErrorBody),
         (status = 413, description = "The body is too large", body = describe::ErrorBody),
     ),

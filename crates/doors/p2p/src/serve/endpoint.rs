@@ -264,7 +264,10 @@ impl Endpoint {
     }
 }
 
+/// What a peer is told of an agent that does not answer.
+pub(super) const NOT_THERE: &str = "the agent cannot be reached; start it beside its peer";
+
 /// The peer is not told where the agent is, or why it is not.
 fn not_there() -> Trouble {
-    Trouble::coded(504, "the agent cannot be reached")
+    Trouble::away(NOT_THERE)
 }

@@ -13,6 +13,9 @@ const MAX_NAME: usize = 64;
 /// Before the words of a peer, so that nobody takes them for ours.
 const PEER_SAYS: &str = "the peer says: ";
 
+/// The original's code for an agent behind HTTP that cannot be reached.
+const AWAY: u16 = 504;
+
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trouble {
@@ -28,11 +31,22 @@ impl Trouble {
         Self::Told(ErrorBody::new(text, code))
     }
 
+    /// An agent that is not there: with the code of the original, which has the same for one that is late.
+    pub(crate) fn away(text: impl Into<String>) -> Self {
+        Self::Told(ErrorBody {
+            reason: Some(Reason::Offline.name().to_owned()),
+            ..ErrorBody::new(text, AWAY)
+        })
+    }
+
     /// What an error of a peer means here: the failure that it names, else what its code says.
     pub(crate) fn heard(error: &ErrorBody) -> Failure {
         let named = error.reason.as_deref().filter(|name| is_name(name));
         let named = named.map(Reason::from_name);
-        let named = named.filter(|reason| code(reason) == Some(error.code));
+        let named = named.filter(|reason| {
+            let is_away = *reason == Reason::Offline && error.code == AWAY;
+            is_away || code(reason) == Some(error.code)
+        });
         let reason = named.unwrap_or_else(|| reason_by_code(error.code));
         // Through several hubs it is said once.
         let text = match error.text.starts_with(PEER_SAYS) {
@@ -186,6 +200,7 @@ mod tests {
                 r#"{"error":"x","code":500,"reason":"disk_full"}"#,
                 "peer_error",
             ),
+            (r#"{"error":"x","code":504,"reason":"offline"}"#, "offline"),
             (
                 r#"{"error":"x","code":502,"reason":"cancelled"}"#,
                 "offline",

@@ -8,12 +8,13 @@ use http::{
     HeaderMap, HeaderValue,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
 };
+use jackfield_core::failure::{Failure, Reason};
 use jackfield_kit::outbound::{BodyError, Opened, Outbound, OutboundError, Url};
 use jackfield_wire::p2p::{Data, Method};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::Trouble;
+use super::{Trouble, endpoint::NOT_THERE};
 use crate::limits;
 
 /// How much of what an agent says of its failure is passed on, in characters.
@@ -183,7 +184,7 @@ impl Streaming {
             };
             self.heard = Instant::now();
             let left = self.left.checked_sub(bytes.len());
-            self.left = left.ok_or_else(broken_off)?;
+            self.left = left.ok_or_else(too_large)?;
             self.cut.extend_from_slice(&bytes);
             let text = take_text(&mut self.cut)?;
             if !text.is_empty() {
@@ -267,17 +268,25 @@ fn late() -> Trouble {
 
 fn broken(error: &BodyError) -> Trouble {
     tracing::debug!(%error, "an agent behind HTTP did not answer to the end");
-    broken_off()
+    match error {
+        BodyError::Cut(_) => broken_off(),
+        BodyError::TooLarge { .. } => too_large(),
+    }
 }
 
 fn broken_off() -> Trouble {
-    Trouble::coded(502, "the agent's answer broke off, or is too large")
+    Failure::new(Reason::Crashed, "the agent's answer broke off").into()
+}
+
+/// As every answer that is too large: the request was not.
+fn too_large() -> Trouble {
+    Failure::new(Reason::TooLarge, "the agent's answer is too large").into()
 }
 
 /// The peer is not told where the agent is: that is the operator's own business.
 fn unreachable(error: &OutboundError) -> Trouble {
     tracing::debug!(%error, "an agent behind HTTP cannot be reached");
-    Trouble::coded(504, "the agent cannot be reached")
+    Trouble::away(NOT_THERE)
 }
 
 fn http_method(method: Method) -> http::Method {

@@ -61,12 +61,13 @@ impl Visitor {
             match self.find().await {
                 Err(why) => self.tell(HubStanding::Unanswered(why.to_string().into())),
                 Ok((hub, addresses)) => match self.node.connect_any(hub, &addresses).await {
-                    Err(error) => self.tell(HubStanding::Unreached(error.to_string().into())),
+                    Err(error) => self.tell_unreached(&error.to_string()).await,
                     Ok(()) => {
-                        waits.start_over();
                         while self.node.peer(hub).is_some() {
                             let name = name_of(&sight);
-                            self.be_taken(&name).await;
+                            if self.be_taken(hub, &name).await {
+                                waits.start_over();
+                            }
                             let mut is_over = false;
                             // A name that changes makes it another agent there.
                             while !is_over && name_of(&sight) == name {
@@ -85,8 +86,7 @@ impl Visitor {
                                 }
                             }
                         }
-                        let why = "the connection ended";
-                        self.tell(HubStanding::Unreached(why.into()));
+                        self.tell_unreached("the connection ended").await;
                     }
                 },
             }
@@ -102,18 +102,34 @@ impl Visitor {
         own.and_then(way_to).ok_or(Unfound::NoPeer)
     }
 
-    /// Waits until the agent is one of the hub's, or it is clear that it will not be.
-    async fn be_taken(&self, name: &str) {
+    /// Waits until the agent is one of the hub's, or it is clear that it will not be; whether the connection held so long.
+    async fn be_taken(&self, hub: PeerId, name: &str) -> bool {
         let Some(id) = agent_id(name, self.node.peer_id()) else {
-            return self.tell(HubStanding::Connected);
+            self.tell(HubStanding::Connected);
+            return true;
         };
         for _ in 0..LOOKS {
             if self.is_taken(&id).await {
-                return self.tell(HubStanding::Callable(id.to_string().into()));
+                self.tell(HubStanding::Callable(id.to_string().into()));
+                return true;
             }
             sleep(LOOK).await;
+            if self.node.peer(hub).is_none() {
+                return false;
+            }
         }
         self.tell(HubStanding::Connected);
+        true
+    }
+
+    /// Says why there is no connection. A hub that does not want this peer only closes it, and says so over HTTP.
+    async fn tell_unreached(&self, why: &str) {
+        let path = format!("/register/{}", self.node.peer_id());
+        let told = self.site.ask(Method::GET, &path, String::new()).await;
+        self.tell(match told {
+            Err(error) if error.is_forbidden() => HubStanding::Forbidden(error.to_string().into()),
+            _ => HubStanding::Unreached(why.into()),
+        });
     }
 
     async fn is_taken(&self, id: &AgentId) -> bool {

@@ -82,9 +82,19 @@ impl Lister {
                     (Listing::Listed, RENEW)
                 }
                 Err(error) => {
-                    let is_refused = matches!(&error, ListError::Site(it) if it.is_refused());
                     let why = error.to_string().into();
-                    (Listing::Failed { why, is_refused }, waits.next())
+                    let listing = match &error {
+                        ListError::Site(it) if it.is_forbidden() => Listing::Forbidden(why),
+                        ListError::Site(it) => Listing::Failed {
+                            why,
+                            is_refused: it.is_refused(),
+                        },
+                        ListError::Unsigned(_) => Listing::Failed {
+                            why,
+                            is_refused: false,
+                        },
+                    };
+                    (listing, waits.next())
                 }
             };
             self.tell(listing);

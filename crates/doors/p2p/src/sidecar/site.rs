@@ -45,8 +45,12 @@ pub(super) enum SiteError {
 impl SiteError {
     /// Whether it wants to see a token or a better proof.
     pub(super) fn is_refused(&self) -> bool {
-        let codes = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
-        matches!(self, Self::Refused { status, .. } if codes.contains(status))
+        matches!(self, Self::Refused { status, .. } if *status == StatusCode::UNAUTHORIZED)
+    }
+
+    /// Whether it does not want this peer, whatever it shows.
+    pub(super) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused { status, .. } if *status == StatusCode::FORBIDDEN)
     }
 }
 

@@ -49,6 +49,8 @@ pub enum Listing {
     None,
     /// Others find it there.
     Listed,
+    /// The registry does not want this peer.
+    Forbidden(Arc<str>),
     /// The registry does not answer, or refuses it.
     Failed {
         /// What it says.
@@ -68,6 +70,8 @@ pub enum HubStanding {
     Callable(Arc<str>),
     /// It is connected, and is no agent there, or is not told whether it is.
     Connected,
+    /// The hub does not want this peer.
+    Forbidden(Arc<str>),
     /// The hub does not answer over HTTP, for this reason, so that nobody knows where it is among peers.
     Unanswered(Arc<str>),
     /// No connection leads to it, for this reason.

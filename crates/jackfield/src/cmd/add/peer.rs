@@ -1,11 +1,11 @@
 //! `jackfield add MULTIADDR`: lets the hub keep a connection with a libp2p peer.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use http::Method;
-use jackfield_sdk::Error;
-use serde_json::json;
+use jackfield_sdk::{Address, Error, Hub};
+use serde_json::{Value, json};
 
 use super::{Add, PATIENCE};
 use crate::{
@@ -14,6 +14,23 @@ use crate::{
     exit::{About, Code, Stop, WhatAbout},
     output::{self, items, text},
 };
+
+/// How long another hub is asked for its address among peers, which is a kindness.
+const KINDNESS: Duration = Duration::from_secs(3);
+
+/// Where the hub at a URL is among peers, if it says so to somebody without a token.
+pub(super) async fn address_of_hub(url: &str) -> Option<String> {
+    let hub = Hub::new(Address::new(url).ok()?).ok()?;
+    let listed = client::ask_within(KINDNESS, &hub, Method::GET, "/peers?format=list", None);
+    let listed = listed.await.ok()?;
+    // The one that nobody had to register.
+    let own = listed
+        .as_array()?
+        .iter()
+        .find(|it| it["registered_at"].is_null())?;
+    let mut addresses = items(own, "addresses").iter().filter_map(Value::as_str);
+    addresses.next().map(output::clean)
+}
 
 impl Add {
     /// Whether the argument is an address of a peer.

@@ -18,6 +18,9 @@ use crate::{
     output::{self, Table},
 };
 
+/// What no key helps against.
+const OF_PEERS: &str = "it is a hub, which shows agents of its peers (NAME@…) to no peer: ask for the card of the peer itself, NAME@…";
+
 /// The card of a peer: who it is, and its skills. It is fetched from the peer itself, over a connection that proves that it
 /// is that peer.
 #[derive(Debug, Args)]
@@ -25,7 +28,7 @@ use crate::{
     after_long_help = "Examples:\n  jackfield p2p card weather\n  jackfield p2p card /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW… --json"
 )]
 pub(crate) struct Card {
-    /// An address that ends in /p2p/ID, the id or name of a peer that the hub's registry knows, or hub for the hub itself
+    /// An address that ends in /p2p/ID, the id, name or agent id of a peer that the hub's registry knows, or hub for the hub itself
     peer: String,
     #[command(flatten)]
     identified: Identified,
@@ -39,19 +42,23 @@ impl Card {
         let station = Station::start(&self.identified).await?;
         let card = fetch_card(&station.node, peer.id, &peer.addresses).await;
         let card = card.map_err(|failure| station.stop_for(&failure));
+        let hidden = match station.is_hub(peer.id) {
+            true => format!("{}\n{OF_PEERS}", station.hidden()),
+            false => station.hidden(),
+        };
         station.stop().await;
         let card = card?;
         if self.client.json {
             let card: Value = serde_json::from_str(&card.to_json())?;
             output::json(&card)?;
         } else {
-            print(&card, &peer)?;
+            print(&card, &peer, &hidden)?;
         }
         Ok(Code::Ok.into())
     }
 }
 
-fn print(card: &PeerCard, peer: &Peer) -> Result<()> {
+fn print(card: &PeerCard, peer: &Peer, hidden: &str) -> Result<()> {
     output::facts(&[
         ("name", card.name.clone()),
         ("version", card.version.clone()),
@@ -59,7 +66,7 @@ fn print(card: &PeerCard, peer: &Peer) -> Result<()> {
         ("peer", peer.id.to_string()),
     ])?;
     if card.skills.is_empty() {
-        output::chat("it shows no skills; a peer may show them only to those it knows, see --key");
+        output::chat(hidden);
         return Ok(());
     }
     output::line("")?;

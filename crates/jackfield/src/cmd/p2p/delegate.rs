@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use jackfield_core::units::Span;
 use jackfield_p2p::{
     delegate::{Delegation, to_skill, unreachable},
@@ -35,20 +35,17 @@ const REMEDY: &str = "give it with --params NAME=VALUE";
 /// Find a peer for some work and hand it over: asks the hub's registry, fetches cards, selects the skill, and streams the
 /// result to standard output. Each step is told on standard error.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(
+    group = ArgGroup::new("wanted").required(true),
     after_long_help = "A peer that is not there, or whose card lacks the skill, is passed over; work that was sent is never sent again.\nCtrl-c cancels the work. Exit codes: 3 nobody found, 4 no right to, 5 timeout, 6 the peer failed.\n\nExamples:\n  jackfield p2p delegate --skill translate \"good morning\"\n  jackfield p2p delegate --goal \"weather in Paris\"\n  cat poem.txt | jackfield p2p delegate --skill translate --params lang=fr"
 )]
 pub(crate) struct Delegate {
     /// The skill that is needed, by its id or name
-    #[arg(
-        long,
-        value_name = "SKILL",
-        conflicts_with = "goal",
-        required_unless_present = "goal"
-    )]
+    #[arg(long, value_name = "SKILL", group = "wanted")]
     skill: Option<String>,
     /// What is to be reached, in words by which somebody is found
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", group = "wanted")]
     goal: Option<String>,
     /// What to work on; - or nothing reads it from standard input, with --goal nothing is the goal itself
     text: Option<String>,
@@ -72,6 +69,21 @@ pub(crate) struct Delegate {
 struct Candidate {
     listed: Listed,
     wanted: Wanted,
+}
+
+/// Why somebody is passed over.
+#[derive(Debug)]
+enum Unfit {
+    /// It shows no skills to us.
+    Hidden,
+    /// Something else.
+    Else(String),
+}
+
+impl From<String> for Unfit {
+    fn from(why: String) -> Self {
+        Self::Else(why)
+    }
 }
 
 /// What is handed over, to whomever it will be.
@@ -150,6 +162,7 @@ impl Delegate {
         candidates: Vec<Candidate>,
         work: &Work,
     ) -> Result<()> {
+        let mut is_hidden = false;
         for candidate in candidates {
             let listed = &candidate.listed;
             let who = format!("{} ({})", clean(listed.name()), clean(listed.peer_id()));
@@ -171,8 +184,16 @@ impl Delegate {
                     let timeout = self.timeout.unwrap_or(TIMEOUT);
                     return work::carry_out(station, delegation, &hand_off, timeout, told).await;
                 }
-                Err(why) => output::chat(&format!("  passed over: {}", clean(&why))),
+                Err(Unfit::Hidden) => {
+                    is_hidden = true;
+                    output::chat(&format!("  passed over: {}", station.hidden()));
+                }
+                Err(Unfit::Else(why)) => output::chat(&format!("  passed over: {}", clean(&why))),
             }
+        }
+        if is_hidden {
+            let next = "its operator must allow you; --key FILE has a key that others know";
+            return Err(Stop::new(Code::Auth, station.hidden(), next).into());
         }
         Err(Stop::new(
             Code::Missing,
@@ -191,24 +212,27 @@ impl Delegate {
         station: &Station,
         candidate: &Candidate,
         work: &Work,
-    ) -> Result<Result<(Delegation, HandOff, Skill), String>> {
+    ) -> Result<Result<(Delegation, HandOff, Skill), Unfit>> {
         let peer = match Peer::of(&candidate.listed) {
             Ok(peer) => peer,
-            Err(why) => return Ok(Err(why.to_string())),
+            Err(why) => return Ok(Err(why.to_string().into())),
         };
         let card = match fetch_card(&station.node, peer.id, &peer.addresses).await {
             Ok(card) => card,
-            Err(failure) => return Ok(Err(failure.text.into_owned())),
+            Err(failure) => return Ok(Err(failure.text.into_owned().into())),
         };
+        if card.skills.is_empty() {
+            return Ok(Err(Unfit::Hidden));
+        }
         let skill = match select::skill(&station.node, &peer, &card, &candidate.wanted).await {
             Ok(skill) => skill,
-            Err(why) => return Ok(Err(why)),
+            Err(why) => return Ok(Err(why.into())),
         };
         let hand_off = work.hand_off(&skill);
         let hand_off = hand_off.map_err(|failure| station.stop_for(&failure))?;
         match Delegation::open(&station.node, peer.id, &peer.addresses, true).await {
             Ok(delegation) => Ok(Ok((delegation, hand_off, skill))),
-            Err(error) => Ok(Err(unreachable(&error).text.into_owned())),
+            Err(error) => Ok(Err(unreachable(&error).text.into_owned().into())),
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::{
     after_long_help = "Ctrl-c cancels the work. Exit codes: 3 offline or not found, 4 no right to, 5 timeout, 6 the peer failed.\n\nExamples:\n  jackfield p2p handoff weather POST /forecast/{city} --params city=Paris\n  jackfield p2p handoff hub POST /agents/echo/ask --data hello\n  jackfield p2p handoff /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW… POST /sum --data @numbers.json --no-stream"
 )]
 pub(crate) struct Handoff {
-    /// An address that ends in /p2p/ID, the id or name of a peer that the hub's registry knows, or hub for the hub itself
+    /// An address that ends in /p2p/ID, the id, name or agent id of a peer that the hub's registry knows, or hub for the hub itself
     peer: String,
     /// GET, POST, PUT, PATCH or DELETE, as its card says
     #[arg(value_parser = method)]

@@ -40,6 +40,11 @@ pub(super) fn params(typed: &[String]) -> Result<Params, Stop> {
             params.insert(name.to_owned(), Param::from(value));
         }
     }
+    if let Some((name, _)) = params.iter().find(|(_, value)| value.as_str().is_empty()) {
+        return Err(Stop::usage(format!(
+            "{name:?} in --params is empty, and a gap of a path cannot be: give it a value"
+        )));
+    }
     Ok(params)
 }
 
@@ -125,6 +130,7 @@ mod tests {
             (&[r#"{"a":[1]}"#], "\"a\""),
             (&["{"], "--params"),
             (&["word"], "word"),
+            (&["city="], "\"city\""),
         ] {
             let stop = typed(texts).unwrap_err();
             assert_eq!(stop.code, Code::Usage);

@@ -16,6 +16,9 @@ use crate::{
 /// The word for the hub itself, however it is called.
 const HUB: &str = "hub";
 
+/// How much of a peer's id is in the ids of its agents on a hub: `weather@wUpT3WyJGkoj`.
+const AGENT_END: usize = 12;
+
 /// A peer and the ways to it.
 #[derive(Debug)]
 pub(super) struct Peer {
@@ -49,7 +52,19 @@ impl Peer {
                 let none = || Stop::new(Code::Missing, "the hub is reached by no peer", next);
                 Self::of(&own.ok_or_else(none)?)
             }
-            Err(_) => Self::by_name(text, client).await,
+            Err(_) => match text.rsplit_once('@') {
+                Some((_, end)) if end.len() == AGENT_END => Self::by_agent(text, end, client).await,
+                _ => Self::by_name(text, client).await,
+            },
+        }
+    }
+
+    /// Who is meant, whether there is a way to it or not.
+    pub(super) async fn id_of(text: &str, client: &Client) -> Result<PeerId> {
+        let id = text.rsplit_once("/p2p/").map_or(text, |(_, id)| id);
+        match id.parse() {
+            Ok(id) => Ok(id),
+            Err(_) => Ok(Self::find(text, client).await?.id),
         }
     }
 
@@ -57,6 +72,14 @@ impl Peer {
         let found = registry::find_id(&client.connect()?, &id.to_string()).await?;
         let found = found.ok_or_else(|| unknown(&format!("no peer {id} is registered"), client))?;
         Self::of(&found)
+    }
+
+    /// The peer of an agent of the hub, whose id ends as that of the peer does.
+    async fn by_agent(agent: &str, end: &str, client: &Client) -> Result<Self> {
+        let is_it = |listed: &Listed| listed.peer_id().ends_with(end);
+        let found = registry::find_first(&client.connect()?, is_it).await?;
+        let text = format!("no peer of agent {agent:?} is registered");
+        Self::of(&found.ok_or_else(|| unknown(&text, client))?)
     }
 
     async fn by_name(name: &str, client: &Client) -> Result<Self> {

@@ -53,10 +53,18 @@ pub(super) async fn find(hub: &Hub, sought: &Sought<'_>) -> Result<Vec<Listed>> 
 
 /// The peer with this id.
 pub(super) async fn find_id(hub: &Hub, id: &str) -> Result<Option<Listed>> {
+    find_first(hub, |listed| listed.peer_id() == id).await
+}
+
+/// The first peer that is like that.
+pub(super) async fn find_first(
+    hub: &Hub,
+    is_it: impl Fn(&Listed) -> bool,
+) -> Result<Option<Listed>> {
     for number in 0..PAGES {
         let listed = page(hub, &Sought::default(), number).await?;
         let is_last = listed.len() < PAGE;
-        let found = listed.into_iter().find(|listed| listed.peer_id() == id);
+        let found = listed.into_iter().find(&is_it);
         if found.is_some() || is_last {
             return Ok(found);
         }

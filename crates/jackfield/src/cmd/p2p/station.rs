@@ -7,6 +7,7 @@ use clap::Args;
 use jackfield_core::failure::{Failure, Reason};
 use jackfield_kit::tasks::Tasks;
 use jackfield_p2p::{
+    PeerId,
     identity::Identity,
     node::{Node, NodeConfig},
 };
@@ -64,6 +65,24 @@ impl Station {
     /// Leaves, and lets others hear it.
     pub(super) async fn stop(self) {
         self.tasks.stop(GOODBYE).await;
+    }
+
+    /// Whether a peer that was asked said to be a hub.
+    pub(super) fn is_hub(&self, peer: PeerId) -> bool {
+        let said = self.node.peer(peer).and_then(|it| it.agent);
+        said.is_some_and(|said| said.starts_with("jackfield/"))
+    }
+
+    /// What a card without skills means.
+    pub(super) fn hidden(&self) -> String {
+        let id = self.node.peer_id();
+        let key = match self.is_kept {
+            true => "",
+            false => "; --key FILE keeps one id",
+        };
+        format!(
+            "it shows its skills only to peers that it allows, if it has any: you are {id}{key}"
+        )
     }
 
     /// What a failure of a peer means for whoever typed the command.

@@ -87,6 +87,17 @@ impl RawPeer {
         register(hub, &self.id(), &self.address(), name, skill).await;
     }
 
+    /// Connects with a hub, and is an agent of it; its id there.
+    pub(super) async fn join(&self, hub: &TestHub, name: &str) -> String {
+        let id = self.id();
+        let agent = format!("{name}@{}", &id[id.len() - 12..]);
+        let mut watch = hub.watch(&agent);
+        let address = hub.peer_addresses()[0].parse().expect("an address");
+        self.node.connect(address).await.expect("it is there");
+        watch.until_online().await;
+        agent
+    }
+
     /// The next work.
     pub(super) async fn work(&mut self) -> Work {
         let next = async {

@@ -96,6 +96,28 @@ async fn a_relay_has_places_only_for_those_it_knows() {
 }
 
 #[tokio::test]
+async fn whoever_the_operator_lets_in_has_a_place_before_anybody_knows_it() {
+    in_time(async {
+        let guest = hidden().await;
+        let limits = RelayLimits {
+            allowed: Allowed::only(&[guest.node.peer_id().to_string()]).unwrap(),
+            ..RelayLimits::default()
+        };
+        let config = NodeConfig {
+            relay_server: Some(limits),
+            ..config(TCP)
+        };
+        let relay = Rig::with(config, Keypair::generate_ed25519()).await;
+        let at = relay.node.addresses()[0].clone();
+        let place = guest.node.reserve(at).unwrap();
+        let mut state = place.watch();
+        let first = state.wait_for(|state| *state != ReservationState::Asking);
+        assert_eq!(*first.await.unwrap(), ReservationState::Held);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_node_that_is_no_relay_gives_no_place() {
     in_time(async {
         let (plain, guest) = (Rig::listening(TCP).await, hidden().await);

@@ -1,8 +1,8 @@
 //! Why a peer is not reached, in one line; and addresses that are tried although the peer is connected.
 
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpListener,
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
+    net::{TcpListener, TcpStream},
 };
 
 use super::*;
@@ -26,7 +26,10 @@ async fn who_dials_in_vain_is_told_why_in_one_line() {
             loop {
                 let (mut tcp, _) = http.accept().await.unwrap();
                 tcp.read_exact(&mut [0; 8]).await.unwrap();
-                tcp.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+                let told = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Mon, 16 Nov 2026 12:00:00 GMT\r\n\r\n";
+                tcp.write_all(told).await.unwrap();
+                // Until the other side has read it, and goes.
+                tokio::io::copy(&mut tcp, &mut tokio::io::sink()).await.ok();
             }
         });
         let at = format!("/ip4/127.0.0.1/tcp/{port}");
@@ -68,4 +71,76 @@ async fn an_address_is_tried_although_the_peer_is_connected_by_another() {
         assert_eq!(echo_through(&client.node, peer, &[], b"[1]").await, b"[1]");
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_peer_that_closes_a_connection_at_once_is_dialled_once_again() {
+    in_time(async {
+        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        server.echo();
+        let behind = ip_and_port(&server.node.addresses()[0]);
+        let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = door.local_addr().unwrap();
+        let mut keeping = JoinSet::new();
+        keeping.spawn(async move {
+            // As published peers do with one connection more than they take in a second.
+            drop(door.accept().await.unwrap());
+            let (mut outer, _) = door.accept().await.unwrap();
+            let mut inner = TcpStream::connect(behind).await.unwrap();
+            copy_bidirectional(&mut outer, &mut inner).await.ok();
+            door
+        });
+        let peer = server.node.peer_id();
+        let at: Multiaddr = format!("/ip4/127.0.0.1/tcp/{}/p2p/{peer}", at.port())
+            .parse()
+            .unwrap();
+        assert_eq!(
+            echo_through(&client.node, peer, &[at], b"[1]").await,
+            b"[1]"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_door_that_is_always_closed_at_once_is_told_so() {
+    in_time(async {
+        let client = Rig::listening(TCP).await;
+        let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = format!("/ip4/127.0.0.1/tcp/{}", door.local_addr().unwrap().port());
+        let mut keeping = JoinSet::new();
+        keeping.spawn(async move {
+            loop {
+                drop(door.accept().await.unwrap());
+            }
+        });
+        let text = told(&client.node, &at, PeerId::random()).await;
+        assert!(text.contains("closed there at once"), "{text}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_relay_has_no_way_to_is_told_in_our_own_words() {
+    in_time(async {
+        let config = NodeConfig {
+            relay_server: Some(RelayLimits::default()),
+            ..config(TCP)
+        };
+        let relay = Rig::with(config, Keypair::generate_ed25519()).await;
+        let client = Rig::listening(TCP).await;
+        let at = relay.node.addresses()[0].to_string();
+        let text = told(&client.node, &format!("{at}/p2p-circuit"), PeerId::random()).await;
+        assert!(text.ends_with("it is not connected with it"), "{text}");
+        relay.stop().await;
+        let text = told(&client.node, &format!("{at}/p2p-circuit"), PeerId::random()).await;
+        assert!(text.ends_with("or never was"), "{text}");
+    })
+    .await;
+}
+
+fn ip_and_port(address: &Multiaddr) -> String {
+    let text = address.to_string();
+    let parts: Vec<_> = text.split('/').collect();
+    format!("{}:{}", parts[2], parts[4])
 }

@@ -32,13 +32,20 @@ async fn open(store: &Arc<MemoryStore>, kept: &[PeerId]) -> (Hub, Peers) {
         let address = format!("/ip4/127.0.0.1/tcp/1/p2p/{peer}");
         address.parse::<Multiaddr>().unwrap()
     });
-    let contacts = Contacts::open(node.clone(), store.clone(), tasks.clone(), kept.collect());
+    let registry = Registry::new(RegistryRules {
+        allow_private: true,
+    });
+    let contacts = Contacts::open(
+        node.clone(),
+        registry.clone(),
+        store.clone(),
+        tasks.clone(),
+        kept.collect(),
+    );
     let peers = Peers::new(
         hub.clone(),
         node,
-        Registry::new(RegistryRules {
-            allow_private: true,
-        }),
+        registry,
         Reception::new(hub.clone(), Terms::default(), []),
         contacts.await.unwrap(),
         tasks,

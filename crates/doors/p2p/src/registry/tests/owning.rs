@@ -50,6 +50,76 @@ async fn who_took_leave_is_not_listed_again_by_the_hub_while_it_hangs_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_only_a_connection_told_ends_with_it_and_what_was_asked_for_a_little_later() {
+    let (registry, noted, asked) = (registry(), Peer::new(), Peer::new());
+    registry.note(&noted.registration("noted", &[])).unwrap();
+    registry.connection_ended(&noted.id);
+    assert!(!registry.has(&noted.id));
+    let registration = asked.registration("asked", &[]);
+    registry.register(&registration, Claim::Peer).unwrap();
+    let short = Registration {
+        ttl: 180,
+        ..registration.clone()
+    };
+    registry.note(&short).unwrap();
+    advance(Duration::from_secs(200)).await;
+    assert!(registry.has(&asked.id), "it was registered for longer");
+    registry.connection_ended(&asked.id);
+    advance(Duration::from_secs(299)).await;
+    assert!(registry.has(&asked.id), "it may live, and renew it");
+    registry.renew(&asked.id, None, Claim::Peer).unwrap();
+    advance(Duration::from_secs(599)).await;
+    assert!(registry.has(&asked.id), "it lives");
+    registry.register(&registration, Claim::Peer).unwrap();
+    registry.connection_ended(&asked.id);
+    advance(Duration::from_secs(300)).await;
+    assert!(!registry.has(&asked.id), "it does not");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_that_of_whoever_is_there() {
+    let (registry, dead, alive) = (registry(), Peer::new(), Peer::new());
+    for peer in [&dead, &alive] {
+        let registration = peer.registration("multi", &["sum"]);
+        registry.register(&registration, Claim::Peer).unwrap();
+    }
+    registry.connection_ended(&dead.id);
+    let found = |sought: &Sought| -> Vec<_> {
+        let found = registry.find(sought);
+        found.into_iter().map(|it| it.peer).collect()
+    };
+    let named = Sought {
+        name: Some("multi".to_owned()),
+        ..Sought::default()
+    };
+    assert_eq!(found(&named), [alive.id]);
+    let skilled = Sought {
+        skill: Some("sum".to_owned()),
+        ..Sought::default()
+    };
+    assert_eq!(found(&skilled), [alive.id, dead.id], "the dead come last");
+    registry.connection_ended(&alive.id);
+    assert_eq!(found(&named), [dead.id, alive.id], "nobody is there");
+}
+
+#[tokio::test]
+async fn a_peer_that_is_refused_is_forgotten_and_cannot_come_again() {
+    let (registry, peer) = (registry(), Peer::new());
+    let registration = peer.registration("a", &[]);
+    registry.register(&registration, Claim::Peer).unwrap();
+    registry.refuse(peer.id, true);
+    assert!(!registry.has(&peer.id));
+    let admin = Principal::admin(Owner::local());
+    for claim in [Claim::Peer, Claim::Caller(&admin)] {
+        let refused = registry.register(&registration, claim).unwrap_err();
+        assert_eq!(refused.reason, Reason::Unauthorized);
+    }
+    registry.note(&registration).unwrap_err();
+    registry.refuse(peer.id, false);
+    registry.register(&registration, Claim::Peer).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_watches_is_told_of_those_that_come_go_and_expire() {
     let (registry, one, two) = (registry(), Peer::new(), Peer::new());
     let mut watch = registry.watch();

@@ -79,7 +79,7 @@ async fn an_agent_that_is_down_gives_504_and_one_that_starts_later_is_there_at_o
     let card: Value = serde_json::from_str(&caller.card(&sidecar).await).unwrap();
     assert_eq!(
         card,
-        json!({"error": "the agent cannot be reached", "code": 504})
+        json!({"error": "the agent cannot be reached; start it beside its peer", "code": 504})
     );
     caller.refused(&sidecar, &buy("1"), 504).await;
     let agent = Agent::at(TcpListener::bind(addr).await.unwrap());
@@ -94,6 +94,26 @@ async fn an_agent_that_is_down_gives_504_and_one_that_starts_later_is_there_at_o
     drop(agent);
     let told = caller.refused(&sidecar, &buy("1"), 504).await;
     assert!(!told.contains("127.0.0.1"), "{told}");
+    // Who listens for frames is told that it is away, and not late.
+    let at = sidecar.node().addresses();
+    let mut stream = caller
+        .open(sidecar.peer_id(), &at, PROTOCOL_HANDOFF_STREAM)
+        .await;
+    let request = buy("1").to_string();
+    exchange::write(&mut stream, request.as_bytes())
+        .await
+        .unwrap();
+    let told = loop {
+        let told = line(&mut stream).await;
+        if told["type"] == "error" {
+            break told;
+        }
+    };
+    assert_eq!(
+        (&told["code"], &told["reason"]),
+        (&json!(504), &json!("offline")),
+        "{told}"
+    );
 }
 
 /// A handoff that was accepted, and is answered in frames.

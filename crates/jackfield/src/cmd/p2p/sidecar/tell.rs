@@ -150,6 +150,9 @@ impl Teller {
                 &json!({"event": "registry", "state": "listed", "url": url}),
                 &format!("listed in the registry at {url}"),
             ),
+            // Whoever keeps the connection there says the same.
+            Listing::Forbidden(_) if self.places.hub.as_ref() == Some(url) => {}
+            Listing::Forbidden(why) => self.forbidden("registry", url, why),
             Listing::Failed { why, is_refused } => {
                 let next = if *is_refused {
                     format!(
@@ -191,8 +194,20 @@ impl Teller {
             ),
             // Whoever keeps the registry there says the same.
             HubStanding::Unanswered(_) if self.places.registry.as_ref() == Some(url) => {}
+            HubStanding::Forbidden(why) => self.forbidden("hub", url, why),
             HubStanding::Unanswered(why) | HubStanding::Unreached(why) => failed(why),
         }
+    }
+
+    /// Whoever is there does not want this peer.
+    fn forbidden(&self, event: &str, url: &str, why: &str) {
+        self.say(
+            &json!({"event": event, "state": "forbidden", "url": url, "reason": why}),
+            &format!(
+                "not wanted at {url}: {why}\nits operator lets it in again with: jackfield p2p unblock {}",
+                self.peer
+            ),
+        );
     }
 
     /// An event for programs, or words for people.

@@ -1,0 +1,39 @@
+//! Another hub by its own address: its card has agents for skills, so that nobody in particular is called there. Each of its
+//! agents has an address and a card of its own, and those can be dialled.
+
+use jackfield_core::failure::Failure;
+use jackfield_kit::api::invalid;
+
+use super::find::Found;
+use crate::card::is_of_hub;
+
+/// How many of its agents are named.
+const NAMED: usize = 3;
+
+/// Refuses what was found if it is a hub.
+pub(super) fn refuse(found: &Found) -> Result<(), Failure> {
+    let (profile, base) = (&found.profile, &found.place.url);
+    let description = profile.description.as_deref().unwrap_or_default();
+    if !is_of_hub(&profile.name, description) {
+        return Ok(());
+    }
+    let skills = profile.skills.iter();
+    let agents: Vec<_> = skills.filter(|it| it.id != "switchboard").collect();
+    let (first, more) = agents.split_at(agents.len().min(NAMED));
+    let mut urls: Vec<_> = first
+        .iter()
+        .map(|it| format!("{base}/agents/{}", it.id))
+        .collect();
+    if !more.is_empty() {
+        urls.push(format!("{} more", more.len()));
+    }
+    let text = match agents.len() {
+        0 => "this is a hub, and shows no agents; nothing was added".to_owned(),
+        1 => format!("this is a hub; add its agent: {}", urls.join(", ")),
+        count => format!(
+            "this is a hub with {count} agents; add one of them: {}",
+            urls.join(", ")
+        ),
+    };
+    Err(invalid(text))
+}
