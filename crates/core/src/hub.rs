@@ -283,7 +283,7 @@ impl Hub {
         };
         let explicit = origin.explicit().cloned();
         let id = start.id.unwrap_or_else(CallId::new);
-        let placed = self.place(id, &request, &entry, origin.parent())?;
+        let placed = self.place(id, &request, &entry, origin.parent(), &start.seats)?;
         let entry = placed.entry.clone();
         let draft = request.draft(id, placed, origin, start, &shared.limits)?;
         let call = entry.open(draft)?;

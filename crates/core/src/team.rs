@@ -3,6 +3,7 @@
 
 pub mod board;
 pub mod event;
+mod kept;
 pub(crate) mod link;
 pub(crate) mod seat;
 pub mod stage;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::kept::KeptSeat;
 use crate::id::{AgentId, Owner};
 
 /// What a member is.

@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -181,6 +181,11 @@ const V8: &str = "
 /// By what the work on a task is found again that went on at another server while the hub was restarted.
 const V9: &str = "
     ALTER TABLE tasks ADD COLUMN handle TEXT; -- JSON, as the agent's door wrote it
+";
+
+/// The runs of teams that a task belongs to, so that it is shown there again after a restart.
+const V10: &str = "
+    ALTER TABLE tasks ADD COLUMN seats TEXT; -- JSON
 ";
 
 /// The version of a database; 0 is an empty one.

@@ -30,7 +30,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use client::{ClientMessage, Decision, read_client_message};
+pub use client::{ClientMessage, Decision, message_id, read_client_message};
 pub use complete::{Fill, complete};
 pub use envelope::write_envelope;
 pub use event::MemberEvent;

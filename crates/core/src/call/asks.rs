@@ -294,6 +294,14 @@ impl Call {
             .collect()
     }
 
+    /// All open asks, whoever may answer them, by id.
+    pub(crate) fn all_open_asks(&self) -> Vec<Ask> {
+        let asks = self.asks.lock();
+        let mut open: Vec<_> = asks.open.values().map(|open| open.ask.clone()).collect();
+        open.sort_by(|one, other| one.id.cmp(&other.id));
+        open
+    }
+
     /// The approvals that it waits for, whoever may give them.
     pub fn approvals(&self) -> Vec<Approval> {
         let asks = self.asks.lock();

@@ -21,6 +21,7 @@ use crate::{
     outbox::{Callback, Follower},
     principal::{Principal, Who},
     task::Once,
+    team::KeptSeat,
 };
 
 /// For which call a request is made.
@@ -167,6 +168,8 @@ pub(crate) struct Start {
     pub(crate) taken_up: Option<TakenUp>,
     /// Whose conversation it is, if not the caller's.
     pub(crate) speaker: Option<Principal>,
+    /// The runs of teams that its task belonged to before.
+    pub(crate) seats: Vec<KeptSeat>,
 }
 
 impl Start {
@@ -179,6 +182,7 @@ impl Start {
             is_allowed: false,
             taken_up: None,
             speaker: None,
+            seats: Vec::new(),
         }
     }
 }

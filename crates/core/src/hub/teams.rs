@@ -1,10 +1,13 @@
 //! Teams as the hub has them: who may make and change them, what is seen of them, who steers them, and how a
 //! call finds its place in a run.
 
+mod again;
 mod board;
 mod declare;
 mod place;
 mod publish;
+mod repeated;
+mod roster;
 mod steer;
 mod view;
 
@@ -88,7 +91,7 @@ impl Hub {
         Ok((team, self.0.store.save_team(record)))
     }
 
-    /// Changes a team. Calls that are open go on; its run does too.
+    /// Changes a team. Its run goes on, and so do open calls but those of members that are none any more.
     pub fn change_team(
         &self,
         principal: &Principal,
@@ -113,8 +116,10 @@ impl Hub {
             // Nobody waits for it: the team is written after it, and that is waited for.
             drop(self.0.store.save_agent(entry.record()));
         }
+        let before = self.rosters(&team.id);
         team.set(record.clone());
         self.lead(team, entry);
+        self.tell_rosters(before);
         self.0.store.save_team(record)
     }
 

@@ -11,6 +11,7 @@ use crate::{
     outbox::{Callback, Follower},
     principal::Whose,
     task::Once,
+    team::KeptSeat,
     units::Span,
 };
 
@@ -122,6 +123,8 @@ pub struct TaskRecord {
     pub once: Option<Once>,
     /// How long it goes on without any reader, where that is bounded.
     pub unread: Option<Span>,
+    /// The runs of teams that it belongs to.
+    pub seats: Vec<KeptSeat>,
 }
 
 /// An unfinished task that was opened again after a restart, with what its log says of the turn that was cut off.

@@ -58,6 +58,7 @@ impl Hub {
             followers,
             once: request.once,
             unread: request.unread.map(Span),
+            seats: Vec::new(),
         };
         let keep = kept(entry.settings().store, &record);
         let task = Task::new(record.clone(), keep, false, Some(0), tasks);

@@ -67,6 +67,7 @@ impl Hub {
                 task: Some(record.id),
                 is_allowed: true,
                 taken_up,
+                seats: record.seats.clone(),
                 ..Start::new(Life::Kept)
             },
         )

@@ -16,6 +16,7 @@ use crate::{
     outbox::add,
     principal::Principal,
     store::{LogItem, TaskRecord, TaskState},
+    team::KeptSeat,
     units::Span,
 };
 
@@ -97,6 +98,9 @@ impl Hub {
                 speaker: before
                     .as_ref()
                     .and_then(|record| Principal::from_key(&record.principal)),
+                seats: before
+                    .as_ref()
+                    .map_or_else(Vec::new, |record| record.seats.clone()),
                 ..Start::new(Life::Kept)
             },
         )?;
@@ -131,6 +135,7 @@ impl Hub {
             followers,
             once,
             unread,
+            seats: KeptSeat::of(&call),
         };
         let keep = kept(call.entry.settings().store, &record);
         let turn = Some(record.log_end);

@@ -110,6 +110,8 @@ pub enum MemberEvent {
     Complete {
         /// The words.
         content: String,
+        /// Whether there is more of it than the words here: it was too long, or began before the hub was restarted.
+        is_cut: bool,
         /// What it cost.
         usage: Option<Json>,
     },
@@ -257,6 +259,15 @@ impl Caller {
         Self(principal.key().into())
     }
 
+    /// The one of this [`Principal::key`], which was written down.
+    pub(crate) fn of_key(key: &str) -> Self {
+        Self(key.into())
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.0
+    }
+
     /// Whether the principal is that one, or may act for it.
     pub(crate) fn is(&self, principal: &Principal) -> bool {
         principal.may_act_for(&self.0)
@@ -282,7 +293,7 @@ impl Body {
                 | MemberEvent::Error { message: text, .. }
                 | MemberEvent::ToolFailed { error: text, .. }
                 | MemberEvent::Denied { reason: text, .. } => text.len(),
-                MemberEvent::Complete { content, usage } => content.len() + json(usage),
+                MemberEvent::Complete { content, usage, .. } => content.len() + json(usage),
                 MemberEvent::SegmentEnd { arguments, .. }
                 | MemberEvent::ToolStarted { arguments, .. } => json(arguments),
                 MemberEvent::ToolSucceeded { result, .. } => json(result),

@@ -62,9 +62,26 @@ impl Seats {
         })
     }
 
-    /// The call begins.
+    /// The member's name on a stage, if it has a seat there.
+    pub(crate) fn name_on(&self, stage: &Arc<Stage>) -> Option<String> {
+        let mut seats = self.seats.iter();
+        let seat = seats.find(|seat| Arc::ptr_eq(&seat.stage, stage))?;
+        Some(seat.spot.name.to_string())
+    }
+
+    /// The call begins, or goes on after a restart of the hub with what it had asked by then.
     pub(crate) fn opened(&self, call: &Arc<Call>) {
+        self.begin(call);
+        for ask in call.all_open_asks() {
+            self.asked(call, &ask);
+        }
+    }
+
+    fn begin(&self, call: &Arc<Call>) {
         let mut tale = self.tale.lock();
+        if call.has_reply() {
+            tale.story.goes_on();
+        }
         for seat in &self.seats {
             seat.stage.enter(call, &seat.spot);
         }

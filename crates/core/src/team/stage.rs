@@ -6,9 +6,12 @@ mod ring;
 mod standing;
 mod viewing;
 
-use std::sync::{
-    Arc, OnceLock, Weak,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
 use jiff::Timestamp;
@@ -29,7 +32,11 @@ use crate::{
     id::{AgentId, CallId},
     limits::Limits,
     principal::Principal,
+    task::Once,
 };
+
+/// How many answers of viewers are remembered, in case that they are sent again.
+const ANSWERS: usize = 64;
 
 /// One activation of a team.
 #[derive(Debug, PartialEq, Eq)]
@@ -143,6 +150,8 @@ struct State {
     ring: Ring,
     standing: Standing,
     calls: Vec<Seated>,
+    /// The last messages that were answers, by who said them.
+    answers: VecDeque<(String, Once)>,
     /// When the last call ended, or something came that no call did: as long as one is open, nothing rests.
     moved: Instant,
     is_closed: bool,
@@ -185,6 +194,7 @@ impl Stage {
                 ring: Ring::default(),
                 standing: Standing::default(),
                 calls: Vec::new(),
+                answers: VecDeque::new(),
                 moved: Instant::now(),
                 is_closed: false,
             }),
@@ -245,7 +255,9 @@ impl Stage {
         } else {
             self.sizes.tail
         };
-        state.ring.push(Arc::new(told));
+        let told = Arc::new(told);
+        state.standing.shown(&told);
+        state.ring.push(told);
         let freed = state.ring.trim(tail, self.sizes.ring);
         self.theatre.held.fetch_add(weight, Ordering::Relaxed);
         self.theatre.held.fetch_sub(freed, Ordering::Relaxed);
@@ -323,10 +335,10 @@ impl Stage {
     /// A member's call asks something that a viewer may answer.
     pub(crate) fn ask(&self, spot: &Spot, call: &Arc<Call>, asked: Asked, ask: &Ask) {
         let mut state = self.state.lock();
-        let sequence = state.sequence;
+        let told = state.ring.segment(spot, &asked.of.id);
         state.standing.ask(Pending {
             route: spot.route.clone(),
-            sequence,
+            told,
             asked,
             call: Arc::downgrade(call),
             call_id: call.id,
@@ -339,6 +351,23 @@ impl Stage {
     /// It was answered.
     pub(crate) fn answered(&self, call: CallId, of: &Invocation) {
         self.state.lock().standing.answered(call, of);
+    }
+
+    /// What this one said was the answer that a member waited for.
+    pub(crate) fn note_answer(&self, by: &Principal, said: Once) {
+        let answers = &mut self.state.lock().answers;
+        if answers.len() == ANSWERS {
+            answers.pop_front();
+        }
+        answers.push_back((by.key(), said));
+    }
+
+    /// Whether it was, lately.
+    pub(crate) fn was_answer(&self, by: &Principal, said: &Once) -> bool {
+        let by = by.key();
+        let state = self.state.lock();
+        let mut answers = state.answers.iter();
+        answers.any(|(who, answer)| *who == by && answer == said)
     }
 
     /// The questions that wait for an answer.
@@ -354,6 +383,11 @@ impl Stage {
     /// What a member is doing, as far as it did anything in this run.
     pub(crate) fn member_status(&self, route: &str) -> Option<MemberStatus> {
         self.state.lock().standing.member(route)
+    }
+
+    /// A member is none any more.
+    pub(crate) fn forget_member(&self, route: &str) {
+        self.state.lock().standing.forget_member(route);
     }
 
     /// An outside runtime says how a member is doing.
@@ -401,6 +435,7 @@ impl Stage {
             state.run = None;
             state.sequence = 0;
             state.standing.rest();
+            state.answers.clear();
             let freed = state.ring.clear();
             self.theatre.held.fetch_sub(freed, Ordering::Relaxed);
         }
@@ -411,6 +446,17 @@ impl Stage {
         let mut state = self.state.lock();
         state.is_closed = true;
         state.ring.ring_all();
+    }
+
+    /// The open calls here of an agent at a place that it does not have any more.
+    pub(crate) fn unseated(&self, is_there: impl Fn(&str, &AgentId) -> bool) -> Vec<Arc<Call>> {
+        let state = self.state.lock();
+        let calls = state.calls.iter();
+        let calls = calls.filter_map(|seated| Some((&*seated.route, seated.call.upgrade()?)));
+        calls
+            .filter(|(route, call)| !is_there(route, &call.target))
+            .map(|(_, call)| call)
+            .collect()
     }
 
     /// The open calls here that lead to `route`, or all of them, and that `may` says may be stopped.

@@ -28,6 +28,9 @@ use crate::{
 /// The longest reason of an answer that is shown, in bytes.
 const MAX_REASON: usize = 1024;
 
+/// How a call that was cancelled is shown to have ended. The protocol has no other word for it.
+const CANCELLED: &str = "cancelled";
+
 /// What a step of the story says. Statuses are told apart since the stage knows the member's other calls.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Telling {
@@ -56,6 +59,8 @@ pub(crate) struct Story {
     result: Option<Giving>,
     /// All text of the answer.
     said: Joined,
+    /// Whether the answer began where this story does.
+    is_from_start: bool,
     status: Option<(MemberStatus, Option<Arc<str>>)>,
     is_over: bool,
 }
@@ -89,9 +94,15 @@ impl Story {
             speech: None,
             result: None,
             said: Joined::default(),
+            is_from_start: true,
             status: None,
             is_over: false,
         }
+    }
+
+    /// The member said something already, which this story does not have: the hub was restarted meanwhile.
+    pub(crate) fn goes_on(&mut self) {
+        self.is_from_start = false;
     }
 
     /// The member got its message.
@@ -203,7 +214,11 @@ impl Story {
                 self.say(MemberStatus::Idle, None, tell);
             }
             End::Cancelled => {
-                self.tools.close_all(Closing::Broken("cancelled"), tell);
+                self.tools.close_all(Closing::Broken(CANCELLED), tell);
+                tell(Telling::Event(MemberEvent::Error {
+                    code: CANCELLED.to_owned(),
+                    message: "stopped before it was done".to_owned(),
+                }));
                 self.say(MemberStatus::Idle, None, tell);
             }
             End::Failed(failure) => {
@@ -436,13 +451,20 @@ impl Story {
             let made = made::of_attachment(id, file, files);
             tell(Telling::Event(MemberEvent::Artifact(made)));
         }
-        let said = std::mem::take(&mut self.said);
-        let content = match &done.result {
-            Some(result) if said.is_empty() => self.bounded(result),
-            _ => said.into_text(),
-        };
-        let usage = done.usage.clone();
-        tell(Telling::Event(MemberEvent::Complete { content, usage }));
+        let mut said = std::mem::take(&mut self.said);
+        let mut is_whole = self.is_from_start;
+        if let Some(result) = &done.result
+            && (said.is_empty() || !is_whole)
+        {
+            said = Joined::default();
+            said.add(result, self.max_text);
+            is_whole = true;
+        }
+        tell(Telling::Event(MemberEvent::Complete {
+            is_cut: !is_whole || said.is_cut(),
+            content: said.into_text(),
+            usage: done.usage.clone(),
+        }));
     }
 
     /// Ends what the next thing interrupts: the result that is joined, and the speech.

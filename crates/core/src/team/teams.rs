@@ -259,7 +259,7 @@ impl Teams {
     }
 
     /// Whether a team has another one anywhere below it.
-    fn contains(&self, team: &AgentId, wanted: &AgentId) -> bool {
+    pub(crate) fn contains(&self, team: &AgentId, wanted: &AgentId) -> bool {
         let spec = self.get(team.as_str()).map(|team| team.spec());
         let members = spec.map_or_else(Vec::new, |spec| spec.members);
         members.iter().any(|member| match &member.of {

@@ -209,6 +209,10 @@ fn failure(undecided: Undecided, decision: &Decision) -> Failure {
             Reason::Unauthorized,
             "the owner of the asking agent decides this, or of a team that is theirs too",
         ),
+        Undecided::NoMember(failure) => {
+            let text = format!("field \"target\": {}", failure.text);
+            Failure::new(failure.reason, text)
+        }
         Undecided::Failed(failure) => failure,
     }
 }

@@ -3,15 +3,14 @@
 mod tasks;
 
 use jackfield_core::{
-    event::{File, Json, Message, Part},
+    event::{File, Message, Part},
     team::{
         board::{BoardChange, BoardStatus, BoardTask},
         event::{
             Body, Invocation, MadeArtifact, MemberEvent, MemberStatus, Node, SegmentKind,
             StatusChange, TeamStatus,
         },
-        stage::{Asked, Pending, Run, Told},
-        tree::Place,
+        stage::Told,
     },
 };
 use jackfield_wire::team as wire;
@@ -155,18 +154,15 @@ fn with_event(
         at: &at,
         source,
     };
-    write(&event, &stamp(&told.run, told.sequence, origin, &at));
-}
-
-fn stamp<'a>(run: &'a Run, sequence: u64, origin: &'static str, at: &'a str) -> wire::Stamp<'a> {
-    wire::Stamp {
-        team_run_id: &run.id,
-        run_version: run.version,
-        sequence,
+    let stamp = wire::Stamp {
+        team_run_id: &told.run.id,
+        run_version: told.run.version,
+        sequence: told.sequence,
         source_node_id: NODE,
         origin,
-        received_at: at,
-    }
+        received_at: &at,
+    };
+    write(&event, &stamp);
 }
 
 fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
@@ -208,8 +204,13 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             tool_name: tool.as_deref(),
             error_message: error.as_deref(),
         },
-        MemberEvent::Complete { content, usage } => wire::MemberEvent::Complete {
+        MemberEvent::Complete {
             content,
+            is_cut,
+            usage,
+        } => wire::MemberEvent::Complete {
+            content,
+            is_cut: *is_cut,
             usage: usage.as_ref().map(|json| json.raw()),
             reasoning: None,
             image_urls: &[],
@@ -220,7 +221,13 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             of,
             arguments,
             text,
-        } => asks(of, arguments, text),
+        } => wire::MemberEvent::ApprovalRequested {
+            invocation_id: &of.id,
+            tool_name: &of.tool,
+            arguments: arguments.raw(),
+            turn_id: None,
+            message: (!text.is_empty()).then_some(text),
+        },
         MemberEvent::Approved {
             of: Invocation { id, tool },
             reason,
@@ -288,16 +295,6 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
     }
 }
 
-fn asks<'a>(of: &'a Invocation, arguments: &'a Json, text: &'a str) -> wire::MemberEvent<'a> {
-    wire::MemberEvent::ApprovalRequested {
-        invocation_id: &of.id,
-        tool_name: &of.tool,
-        arguments: arguments.raw(),
-        turn_id: None,
-        message: (!text.is_empty()).then_some(text),
-    }
-}
-
 fn segment_kind(kind: SegmentKind) -> wire::SegmentKind {
     match kind {
         SegmentKind::Text => wire::SegmentKind::Text,
@@ -362,51 +359,6 @@ impl<'a> Standing<'a> {
         let mut out = String::new();
         wire::flatten(&self.event(source), None, &mut out);
         out
-    }
-
-    /// The messages of a question that waits for a viewer, in the order in which the web client needs them: it knows a
-    /// tool call by its segment.
-    pub(crate) fn asked(&self, place: &Place, pending: &Pending, run: &Run) -> [String; 3] {
-        let Asked {
-            of,
-            arguments,
-            text,
-        } = &pending.asked;
-        let Invocation { id, tool } = of;
-        let (id, kind) = (&**id, wire::SegmentKind::ToolCall);
-        let metadata = |arguments| {
-            Some(wire::Metadata {
-                tool_name: Some(tool),
-                arguments,
-            })
-        };
-        let (began, whole) = (metadata(None), metadata(Some(arguments.raw())));
-        let start = wire::Segment::Start {
-            id,
-            kind,
-            metadata: began,
-        };
-        let end = wire::Segment::End {
-            id,
-            metadata: whole,
-        };
-        let said = |event| wire::Source::Agent {
-            name: &place.name,
-            agent_id: place.agent.as_str(),
-            event,
-        };
-        let stamped = |sequence, event| {
-            let stamp = stamp(run, sequence, "local", &self.at);
-            let mut out = String::new();
-            wire::flatten(&self.event(said(event)), Some(&stamp), &mut out);
-            out
-        };
-        [
-            // A client that has the tool would begin another one: it drops what has a number that it has passed.
-            stamped(pending.sequence, wire::MemberEvent::Segment(start)),
-            self.flat(said(wire::MemberEvent::Segment(end))),
-            stamped(0, asks(of, arguments, text)),
-        ]
     }
 }
 

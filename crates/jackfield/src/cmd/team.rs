@@ -1,6 +1,7 @@
 //! `jackfield team`: agents that work together under one name: who they are, what there is to do, a word with them.
 
 mod board;
+mod change;
 mod list;
 mod make;
 mod steer;
@@ -30,7 +31,7 @@ enum Verb {
     /// Make a team of agents and other teams
     Create(make::Create),
     /// Change a team; what is not named stays
-    Change(make::Change),
+    Change(change::Change),
     /// Remove a team; its members stay
     Rm(make::Rm),
     /// The board of a team: ls, add, set

@@ -22,7 +22,8 @@ use crate::{
 /// See what agents say and do, live, one line per event; a team on a screen with a lane for each member.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Each line: the time, the agent, the end of the call's id, what happened. Ctrl-c ends it.\n\n\
+    after_long_help = "Each line: the time, the agent, the end of the call's id, what happened; of a team: the member, and what happened.\n\
+                       Ctrl-c ends it.\n\n\
                        A team: tab selects a member, enter shows it alone, t unfolds its tools, a and d answer what it asks for, q quits.\n\n\
                        Examples:\n  jackfield watch\n  jackfield watch echo --raw\n  jackfield watch shop\n  \
                        jackfield watch --json | jq 'select(.type == \"ask\")'"

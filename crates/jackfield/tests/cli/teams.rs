@@ -13,7 +13,8 @@ fn team() -> Value {
         "run": {"id": "run_1", "sequence": 12, "started_at": "2026-03-01T10:00:00.123Z"},
         "created_at": "2026-03-01T09:00:00Z", "updated_at": "2026-03-01T09:00:00Z",
         "agents": [{"route_key": "lead", "name": "lead", "agent": "claude", "online": true, "status": "executing_tool"},
-                   {"route_key": "backend/dba", "name": "dba", "agent": "ann", "online": false, "status": "idle"}],
+                   {"route_key": "backend/dba", "name": "dba", "agent": "ann", "online": false, "status": "idle"},
+                   {"route_key": "backend/aide", "name": "aide", "agent": "bob", "online": false, "status": "analyzing_llm_response"}],
     })
 }
 
@@ -53,7 +54,7 @@ async fn teams_are_listed() {
     .await;
     assert_eq!(
         listed.ok().out,
-        "shop\tThe shop\tonline\tRUNNING\t1 of 2 online\tlocal\n"
+        "shop\tThe shop\tonline\tRUNNING\t1 of 3 online\tlocal\n"
     );
     let none = run(&ls, "GET /v1/teams", Value::Null, 200, json!({"teams": []})).await;
     none.ok().says("jackfield team create");
@@ -80,6 +81,7 @@ async fn a_team_is_shown_as_a_tree_with_its_board() {
         "lead\tclaude\tonline\texecuting_tool",
         "backend/\tteam db-team\t\t",
         "backend/dba\tann\toffline\tidle",
+        "backend/aide\tbob\toffline\taway; was analyzing_llm_response",
         "task_0002\tbuild\tnot_started\tlead\tdesign\t\tdo it",
     ] {
         assert!(shown.lines().any(|it| it == line), "{line:?} in {shown}");
@@ -146,13 +148,66 @@ async fn only_what_is_named_is_changed() {
         "bob=ann",
         "--json",
     ];
-    let body = json!({"coordinator": "bob", "members": [{"name": "bob", "agent": "ann"}]});
-    run(&args, "PATCH /v1/teams/shop", body, 200, team())
-        .await
-        .ok();
+    let members = json!([{"name": "backend", "team": "db-team"}, {"name": "bob", "agent": "ann"}]);
+    let body = json!({"coordinator": "bob", "members": members});
+    change_members(&args, body).await.ok();
     let nowhere = Cli::at("http://127.0.0.1:1");
     let nothing = nowhere.run(&["team", "change", "shop"]).await;
     nothing.code(2).says("nothing to change").says("--member");
+}
+
+/// Changes members: those that are there are asked for first.
+async fn change_members(args: &[&str], body: Value) -> crate::run::Run {
+    let hub = FakeHub::start().await;
+    let cli = Cli::at(&hub.url());
+    let (run, ()) = tokio::join!(cli.run(args), async {
+        let asked = hub.expect("GET /v1/teams/shop").await;
+        asked.answer(200, &team()).await;
+        if body.is_null() {
+            return;
+        }
+        let asked = hub.expect("PATCH /v1/teams/shop").await;
+        assert_eq!(asked.body, body, "{asked:?}");
+        asked.answer(200, &team()).await;
+    });
+    run
+}
+
+#[tokio::test]
+async fn members_come_and_go_one_by_one_and_the_others_stay() {
+    let (lead, backend) = (
+        json!({"name": "lead", "agent": "claude"}),
+        json!({"name": "backend", "team": "db-team"}),
+    );
+    let change = |more: &[&'static str]| [&["team", "change", "shop"], more].concat();
+    let ann = json!({"name": "writer", "agent": "ann"});
+    let body = json!({"members": [lead, backend, ann]});
+    change_members(&change(&["--add", "writer=ann"]), body)
+        .await
+        .ok();
+    let body = json!({"members": [lead]});
+    change_members(&change(&["--remove", "backend"]), body)
+        .await
+        .ok();
+    // A member gives its name to another one.
+    let body = json!({"members": [lead, {"name": "backend", "team": "new-team"}]});
+    let args = ["--remove", "backend", "--add-team", "backend=new-team"];
+    change_members(&change(&args), body).await.ok();
+    let body = json!({"members": [lead, {"name": "web", "team": "web"}]});
+    change_members(&change(&["--team", "web"]), body).await.ok();
+    for (args, text) in [
+        (
+            ["--remove", "bob"],
+            "team shop has no member \"bob\"; it has lead, backend",
+        ),
+        (
+            ["--add", "lead=ann"],
+            "team shop has a member \"lead\" already; it has lead, backend",
+        ),
+    ] {
+        let refused = change_members(&change(&args), Value::Null).await;
+        refused.code(2).says(text);
+    }
 }
 
 #[tokio::test]
@@ -266,8 +321,17 @@ async fn something_is_said_to_a_team_and_to_a_member() {
         "--json",
     ];
     let body = json!({"content": "index", "target": "backend/dba"});
-    let said = run(&args, messages, body, 202, started.clone()).await.ok();
+    let said = run(&args, messages, body.clone(), 202, started.clone())
+        .await
+        .ok();
     assert_eq!(said.json(), started);
+    // A member that waited for words has them, and there is nothing to wait for.
+    let answered = json!({"answered": true});
+    let args = ["team", "say", "shop", "index", "--to", "backend/dba"];
+    let said = run(&args, messages, body, 202, answered).await.ok();
+    assert_eq!(said.out, "");
+    let said = said.says("backend/dba has the answer");
+    assert!(!said.err.contains("task wait"), "{said:?}");
 }
 
 #[tokio::test]

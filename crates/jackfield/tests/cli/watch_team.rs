@@ -129,10 +129,9 @@ async fn only_what_is_still_open_is_shown_with_the_command_that_answers_it() {
         say,
         "— earlier —",
         asked,
+        "lead     │ ▸ rm approved",
+        // What waits is still in sight, and not told once more.
         "— now —",
-        // Once more, where it is seen.
-        open,
-        say,
         asked,
         "lead     │   jackfield team approve shop new --member lead (or deny)",
     ] {
@@ -159,13 +158,41 @@ async fn after_a_cut_it_goes_on_where_it_was_and_tells_nothing_twice() {
     let again = hub.expect("GET /v1/teams/shop/events").await;
     assert_eq!(again.last.as_deref(), Some("run_1:2"));
     let mut stream = again.stream().await;
-    watch.until_it_says("it is back").await;
     stream.event("snapshot", None, &snapshot(3)).await;
+    watch.until_it_says("it is back").await;
     // A hub that does not know the cursor tells all of it again.
     say(&mut stream, 1, "one\n").await;
     say(&mut stream, 2, "two\nthr").await;
     say(&mut stream, 3, "ee\n").await;
     assert_eq!(watch.line().await.unwrap(), "lead     │ three");
+}
+
+#[tokio::test]
+async fn what_an_earlier_run_had_begun_is_told_as_broken_off_before_the_hub_is_back() {
+    let (hub, mut watch, mut stream) = watching(&["watch", "shop"]).await;
+    stream.event("snapshot", None, &snapshot(0)).await;
+    watch.line().await;
+    watch.line().await;
+    say(&mut stream, 1, "one\nhalf a li").await;
+    assert_eq!(watch.line().await.unwrap(), "lead     │ one");
+    drop(stream);
+    watch.until_it_says("the hub is gone").await;
+    let again = hub.expect("GET /v1/teams/shop/events").await;
+    let mut stream = again.stream().await;
+    let mut next = snapshot(1);
+    next["team"]["run"]["id"] = json!("run_2");
+    stream.event("snapshot", None, &next).await;
+    assert_eq!(
+        watch.line().await.unwrap(),
+        "lead     │ half a li … (broken off)"
+    );
+    watch.until_it_says("it is back").await;
+    let data =
+        json!({"event_type": "SEGMENT_CONTENT", "segment_id": "s", "payload": {"delta": "new\n"}});
+    let mut envelope = envelope(1, "segment_event", &data);
+    envelope["team_run_id"] = json!("run_2");
+    stream.event("envelope", Some("run_2:1"), &envelope).await;
+    assert_eq!(watch.line().await.unwrap(), "lead     │ new");
 }
 
 #[tokio::test]

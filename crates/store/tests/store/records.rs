@@ -136,6 +136,7 @@ pub(crate) fn task() -> TaskRecord {
         followers: Vec::new(),
         once: None,
         unread: None,
+        seats: Vec::new(),
     }
 }
 

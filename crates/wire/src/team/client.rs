@@ -72,6 +72,14 @@ pub fn read_client_message(text: &str, limits: &Limits) -> Result<ClientMessage,
     Ok(ClientMessage::Decide { approve, decision })
 }
 
+/// What the viewer calls a message, as far as that can be read where the message cannot.
+pub fn message_id(text: &str, limits: &Limits) -> Option<String> {
+    let message = Fields::of(fields::value(text, limits).ok()?).ok()?;
+    let payload = message.require_object("payload").ok()?;
+    let id = payload.word("message_id").ok()?;
+    id.map(Cow::into_owned)
+}
+
 fn unknown(message_type: &str) -> Fault {
     let name = echo(message_type);
     let problem = format!(

@@ -28,6 +28,8 @@ pub enum MemberEvent<'a> {
     Complete {
         /// The answer.
         content: &'a str,
+        /// Whether there is more of it: `content_truncated` on the wire, which the published programs do not know.
+        is_cut: bool,
         /// What it took: counts of tokens.
         usage: Option<&'a RawValue>,
         /// What it thought.
@@ -204,14 +206,18 @@ impl MemberEvent<'_> {
             }
             Self::Complete {
                 content,
+                is_cut,
                 usage,
                 reasoning,
                 image_urls,
                 audio_urls,
                 video_urls,
             } => {
-                data.text("content", content)
-                    .maybe_text("reasoning", reasoning)
+                data.text("content", content);
+                if is_cut {
+                    data.flag("content_truncated", true);
+                }
+                data.maybe_text("reasoning", reasoning)
                     .maybe_raw("usage", usage)
                     .texts("image_urls", image_urls)
                     .texts("audio_urls", audio_urls)

@@ -11,6 +11,7 @@ use crate::{
     id::{AgentId, CallId},
     principal::Who,
     team::{
+        KeptSeat,
         event::Caller,
         seat::{Belonging, Seat, Seats},
         stage::{Spot, Stage},
@@ -49,6 +50,7 @@ impl Hub {
         request: &Request,
         entry: &Arc<Entry>,
         parent: Option<&Arc<Call>>,
+        kept: &[KeptSeat],
     ) -> Result<Placed, Failure> {
         let teams = &self.0.teams;
         let team = teams.get(entry.id.as_str());
@@ -65,16 +67,23 @@ impl Hub {
         };
         let inherited = parent.map_or(&[][..], |parent| &parent.runs);
         let solo = teams.solo(&served.id);
-        if team.is_none() && inherited.is_empty() && solo.is_none() && request.through.is_none() {
+        if team.is_none()
+            && inherited.is_empty()
+            && solo.is_none()
+            && request.through.is_none()
+            && kept.is_empty()
+        {
             return Ok(Placed {
                 entry: served,
                 seats: None,
                 runs: Arc::default(),
             });
         }
-        let caller = inherited
-            .first()
-            .map_or_else(|| Caller::new(&request.principal), |run| run.caller.clone());
+        let caller = match (inherited, kept) {
+            ([run, ..], _) => run.caller.clone(),
+            ([], [kept, ..]) => Caller::of_key(&kept.caller),
+            ([], []) => Caller::new(&request.principal),
+        };
         let mut placing = Placing {
             agent: served.id.clone(),
             sender: match &request.principal.who {
@@ -114,6 +123,7 @@ impl Hub {
         {
             placing.sit(&team.stage, place, false);
         }
+        self.sit_again(&mut placing, kept);
         if let Some(stage) = solo {
             let spot = placing.alone();
             placing.seats.push(Seat {
@@ -131,16 +141,16 @@ impl Hub {
     }
 }
 
-struct Placing {
-    agent: AgentId,
+pub(super) struct Placing {
+    pub(super) agent: AgentId,
     sender: Option<AgentId>,
     caller: Caller,
     seats: Vec<Seat>,
-    runs: Vec<Belonging>,
+    pub(super) runs: Vec<Belonging>,
 }
 
 impl Placing {
-    fn is_on(&self, stage: &Arc<Stage>) -> bool {
+    pub(super) fn is_on(&self, stage: &Arc<Stage>) -> bool {
         let stages = self.runs.iter();
         stages.into_iter().any(|run| Arc::ptr_eq(&run.stage, stage))
     }
@@ -150,7 +160,7 @@ impl Placing {
         sender.is_some_and(|sender| tree.seat_of(sender, &[]).is_some())
     }
 
-    fn sit(&mut self, stage: &Arc<Stage>, place: Place, is_from_member: bool) {
+    pub(super) fn sit(&mut self, stage: &Arc<Stage>, place: Place, is_from_member: bool) {
         self.runs.push(Belonging {
             stage: stage.clone(),
             from: place.path.iter().map(|node| node.name.clone()).collect(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Hub, Through, team_may_call};
+use super::{Hub, Through, repeated, team_may_call};
 use crate::{
     call::Call,
     event::{Answer, Ask, AskKind, End, Message},
@@ -42,6 +42,8 @@ pub enum Undecided {
     NotPending,
     /// Somebody waits for a decision of this id, but not that member.
     OtherMember,
+    /// There is no such member; says who there is.
+    NoMember(Failure),
     /// The viewer may see it and not decide it.
     NotAllowed,
     /// It was decided otherwise meanwhile, or the like.
@@ -50,7 +52,8 @@ pub enum Undecided {
 
 impl Hub {
     /// Says something to a team's coordinator, or to the member that is named. If that one waits for an answer of this
-    /// viewer, what is said is the answer, and no task is begun.
+    /// viewer, what is said is the answer, and no task is begun. A message that has an id is one message within a run,
+    /// however often it is sent.
     pub async fn say_to_team(
         &self,
         principal: &Principal,
@@ -68,17 +71,11 @@ impl Hub {
             Some(through) => through.place.route_key(),
             None => team.spec().coordinator,
         };
-        if self.answer_words(principal, &team.stage, &route, &message)? {
-            return Ok(None);
-        }
-        let run = team.stage.activate();
         let mut request = Request::new(principal.clone(), super::DOOR, agent, message);
-        // One conversation as long as the team is active.
-        request.session = SessionId::parse(&run.id).ok();
         request.through = through;
         // Whoever said it is told that it was refused; nobody else has to do with it, and the team is as it was.
-        let started = self.start_task(request).await;
-        started.map(Some).map_err(|failure| {
+        let said = self.say_on(&team.stage, &route, request).await;
+        said.map_err(|failure| {
             if failure == Failure::agent_offline() {
                 let text = format!("member {route} of team {id} is not connected");
                 return Failure::new(Reason::Offline, text);
@@ -97,11 +94,35 @@ impl Hub {
         let entry = self.find(principal, id)?;
         let served = entry.lead().unwrap_or_else(|| entry.clone());
         let stage = self.0.teams.open_solo(&served.id, self.limits());
-        if self.answer_words(principal, &stage, served.id.as_str(), &message)? {
+        let request = Request::new(principal.clone(), super::DOOR, entry.id.clone(), message);
+        self.say_on(&stage, served.id.as_str(), request).await
+    }
+
+    /// Says something to whoever is at `route` of a stage: the answer that it waits for, or a new task.
+    async fn say_on(
+        &self,
+        stage: &Stage,
+        route: &str,
+        mut request: Request,
+    ) -> Result<Option<Arc<Task>>, Failure> {
+        let run = stage.activate();
+        request.once = repeated::once(&run, route, &request.message);
+        // Agents know it by its call: viewers count anew in each run.
+        request.message.id = None;
+        if let Some(task) = self.repeated(&request).await? {
+            return Ok(Some(task));
+        }
+        let (principal, once) = (&request.principal, request.once.as_ref());
+        if once.is_some_and(|once| stage.was_answer(principal, once)) {
             return Ok(None);
         }
-        let run = stage.activate();
-        let mut request = Request::new(principal.clone(), super::DOOR, entry.id.clone(), message);
+        if self.answer_words(principal, stage, route, &request.message)? {
+            if let Some(once) = request.once {
+                stage.note_answer(&request.principal, once);
+            }
+            return Ok(None);
+        }
+        // One conversation as long as the team is active.
         request.session = SessionId::parse(&run.id).ok();
         self.start_task(request).await.map(Some)
     }
@@ -127,16 +148,16 @@ impl Hub {
                 team.id,
                 keys.join(", ")
             )),
-            Named::Nobody => {
-                let places = self.0.teams.tree(&team.id).places();
-                let keys: Vec<_> = places.iter().map(|place| place.route_key()).collect();
-                refused(format!(
-                    "team {} has no member {target:?}; it has {}",
-                    team.id,
-                    keys.join(", ")
-                ))
-            }
+            Named::Nobody => Err(self.no_member(team, target)),
         }
+    }
+
+    fn no_member(&self, team: &Team, target: &str) -> Failure {
+        let places = self.0.teams.tree(&team.id).places();
+        let keys: Vec<_> = places.iter().map(|place| place.route_key()).collect();
+        let keys = keys.join(", ");
+        let text = format!("team {} has no member {target:?}; it has {keys}", team.id);
+        Failure::new(Reason::NotFound, text)
     }
 
     /// A message to somebody who waits for words is the answer.
@@ -218,7 +239,7 @@ impl Hub {
             Some(target) => match self.0.teams.tree(&team.id).named(target) {
                 Named::One(place, _) => Some(vec![place.route_key()]),
                 Named::Several(keys) => Some(keys),
-                Named::Nobody => return Err(Undecided::OtherMember),
+                Named::Nobody => return Err(Undecided::NoMember(self.no_member(&team, target))),
             },
         };
         let pending = find_pending(&team.stage, decision, target.as_deref())?;

@@ -1,6 +1,8 @@
 //! Teams: who may make and see them, how calls find their place in a run, and what its viewers see and may do.
 
+mod changing;
 mod making;
+mod restart;
 mod runs;
 mod steering;
 mod viewing;
@@ -124,6 +126,14 @@ fn says(route: &str, text: &str) -> Vec<String> {
     ]
     .map(|what| format!("{route} {what}"))
     .to_vec()
+}
+
+/// Lets ann say something to a member of `all`.
+async fn say_to(hub: &Hub, target: &str) -> Arc<Task> {
+    let (ann, message) = (ann(), Message::text("go"));
+    let said = hub.say_to_team(&ann, "all", Some(target), message).await;
+    settle().await;
+    said.unwrap().expect("it is no answer")
 }
 
 fn say(serving: Serving, text: &str) {

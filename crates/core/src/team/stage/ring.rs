@@ -3,8 +3,11 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use super::{Run, Told};
-use crate::bell::Rope;
+use super::{Run, Spot, Told};
+use crate::{
+    bell::Rope,
+    team::event::{Body, MemberEvent},
+};
 
 /// The tail of a run.
 #[derive(Debug, Default)]
@@ -55,6 +58,28 @@ impl Ring {
         for slot in &mut self.viewers {
             slot.ring();
         }
+    }
+
+    /// The events of the newest segment of this id at a place, but for its content.
+    pub(super) fn segment(&self, spot: &Spot, wanted: &str) -> Vec<Arc<Told>> {
+        let mut found = Vec::new();
+        for told in self.items.iter().rev() {
+            let Body::Member { name, event, .. } = &*told.body else {
+                continue;
+            };
+            let (id, is_first) = match event {
+                MemberEvent::SegmentStart { id, .. } => (id, true),
+                MemberEvent::SegmentEnd { id, .. } => (id, false),
+                _ => continue,
+            };
+            if **id == *wanted && *name == spot.name && told.path == spot.path {
+                found.insert(0, told.clone());
+                if is_first {
+                    break;
+                }
+            }
+        }
+        found
     }
 
     /// Forgets the oldest: down to `tail` what all viewers have read, and down to `max` whatever it is. Says how many

@@ -6,9 +6,11 @@ use std::{
 };
 
 use super::{
-    super::event::{Caller, Invocation, MemberEvent, MemberStatus, Node, StatusChange, TeamStatus},
-    super::tree::path_key,
-    Spot,
+    super::event::{
+        Body, Caller, Invocation, MemberEvent, MemberStatus, Node, StatusChange, TeamStatus,
+    },
+    super::tree::{path_key, route_key},
+    Spot, Told,
 };
 use crate::{
     call::Call,
@@ -58,8 +60,8 @@ pub struct Pending {
     pub route: Arc<str>,
     /// What it asks.
     pub asked: Asked,
-    /// The number of the last event before it was shown: whoever has seen that one knows the tool.
-    pub sequence: u64,
+    /// The events that show it: the segment of its tool, as far as that is retained, and the question.
+    pub told: Vec<Arc<Told>>,
     pub(crate) call: Weak<Call>,
     pub(crate) call_id: CallId,
     pub(crate) ask: String,
@@ -148,6 +150,22 @@ impl Standing {
         self.pending.push(pending);
     }
 
+    /// An event is told; if it is a pending question, it is kept with it for viewers that come late.
+    pub(super) fn shown(&mut self, told: &Arc<Told>) {
+        let Body::Member { name, event, .. } = &*told.body else {
+            return;
+        };
+        let MemberEvent::ApprovalRequested { of, .. } = event else {
+            return;
+        };
+        let route = route_key(&told.path, name);
+        let is_it = |pending: &&mut Pending| pending.route == route && pending.asked.of.id == of.id;
+        // Of several the last, since that was just put down.
+        if let Some(pending) = self.pending.iter_mut().rev().find(is_it) {
+            pending.told.push(told.clone());
+        }
+    }
+
     pub(super) fn answered(&mut self, call: CallId, of: &Invocation) {
         self.pending
             .retain(|pending| pending.call_id != call || pending.asked.of.id != of.id);
@@ -159,6 +177,10 @@ impl Standing {
 
     pub(super) fn pending(&self) -> &[Pending] {
         &self.pending
+    }
+
+    pub(super) fn forget_member(&mut self, route: &str) {
+        self.members.remove(route);
     }
 
     /// The hub stops.

@@ -28,6 +28,11 @@ impl Joined {
         self.text.is_empty() && self.dropped == 0
     }
 
+    /// Whether some of it did not fit.
+    pub(super) fn is_cut(&self) -> bool {
+        self.dropped > 0
+    }
+
     /// All of it, and how much is missing.
     pub(super) fn into_text(mut self) -> String {
         if self.dropped > 0 {

@@ -158,8 +158,13 @@ fn words(event: &MemberEvent) -> Vec<String> {
             json(arguments),
         ],
         MemberEvent::Status(_) => panic!("the stage says statuses"),
-        MemberEvent::Complete { content, usage } => {
-            vec!["complete".to_owned(), content.clone(), json(usage)]
+        MemberEvent::Complete {
+            content,
+            is_cut,
+            usage,
+        } => {
+            let how = if *is_cut { "cut" } else { "complete" };
+            vec![how.to_owned(), content.clone(), json(usage)]
         }
         MemberEvent::ApprovalRequested {
             of: it, arguments, ..

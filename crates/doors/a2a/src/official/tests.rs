@@ -47,6 +47,7 @@ fn record() -> TaskRecord {
         unread: None,
         followers: Vec::new(),
         once: None,
+        seats: Vec::new(),
     }
 }
 

@@ -145,14 +145,15 @@ impl Worker {
                 target,
                 context_file_paths,
                 image_urls,
-                message_id: _,
+                message_id,
             } => {
                 let is_blank = content.trim().is_empty();
                 if is_blank && context_file_paths.is_empty() && image_urls.is_empty() {
                     let text = "field \"payload.content\" is empty: what shall be said?";
                     return Err(Refusal::new(code::INVALID_MESSAGE, text));
                 }
-                let message = translate::message(content, &context_file_paths, image_urls);
+                let mut message = translate::message(content, &context_file_paths, image_urls);
+                message.id = message_id;
                 let (hub, principal) = (&self.door.hub, &self.principal);
                 let said = match &self.subject {
                     Subject::Team(id, _) => {
@@ -232,6 +233,9 @@ fn undone(undecided: &Undecided, decision: &Decision) -> Refusal {
             "APPROVAL_TARGET_MISMATCH",
             format!("{id:?} is not of that member, or of several; name it by its member_route_key"),
         ),
+        Undecided::NoMember(failure) => {
+            Refusal::new("APPROVAL_TARGET_MISMATCH", failure.text.clone())
+        }
         Undecided::NotAllowed => Refusal::new(
             "UNAUTHORIZED",
             format!("{id:?} is for the owner of the member to decide"),

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::{
     Subject,
-    orders::{Orders, Outcome},
+    orders::{Orders, Outcome, Refusal},
     snapshot,
 };
 use crate::{
@@ -245,7 +245,14 @@ impl Session {
         };
         let message = match wire::read_client_message(text, &limits) {
             Ok(message) => message,
-            Err(fault) => return self.refuse(fault.code, &fault.to_string()),
+            Err(fault) => {
+                self.door.hub.metrics().refused(DOOR);
+                return self.say_outcome(&Outcome::Refused(Refusal {
+                    code: fault.code.to_owned(),
+                    message: fault.to_string(),
+                    message_id: wire::message_id(text, &limits),
+                }));
+            }
         };
         let given = self
             .orders

@@ -1,5 +1,5 @@
-//! What a viewer is shown first: how everything stands. None of it has a number; what is in it and comes again as an event
-//! does no harm.
+//! What a viewer is shown first: how everything stands. None of it has a number but the questions that wait for an answer,
+//! which are events; what is in it and comes again as an event does no harm.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,7 +17,7 @@ use jiff::Timestamp;
 
 use crate::{
     TeamDoor,
-    translate::{Standing, member_status, snapshot_tasks, team_status},
+    translate::{self, BoardForm, Standing, member_status, snapshot_tasks, team_status},
 };
 
 /// How a team stands, for a viewer that begins here.
@@ -61,19 +61,14 @@ pub(super) fn of_team(
     if let Ok(tasks) = door.hub.board(principal, id) {
         snapshot_tasks(&tasks, &mut |source| each(&own.flat(source)));
     }
-    let Some((run, _)) = viewing.run() else {
-        return;
-    };
+    // What waits for an answer is told by the events themselves: the web client knows a tool call by its segment, would
+    // begin another one if it had it already, and drops what has a number that it has passed.
     let mut pending = viewing.pending();
     pending.retain(|pending| !tail.asks(pending));
-    for pending in pending {
-        let asks = team.agents.iter();
-        let mut asks = asks.filter(|agent| agent.route_key == pending.route);
-        if let Some(agent) = asks.next() {
-            let there = Standing::new(id, &agent.place.path, now);
-            let frames = there.asked(&agent.place, &pending, &run);
-            frames.iter().for_each(|frame| each(frame));
-        }
+    let mut asked: Vec<_> = pending.into_iter().flat_map(|it| it.told).collect();
+    asked.sort_by_key(|told| told.sequence);
+    for told in asked {
+        each(told.rendered(|told| translate::flat(told, id, BoardForm::All)));
     }
 }
 

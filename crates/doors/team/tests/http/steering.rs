@@ -180,9 +180,9 @@ async fn decisions_reach_who_asks_at_any_depth() {
         ),
         (
             json!({"invocation_id": "own", "approve": true, "target": "nobody"}),
-            409,
-            "conflict",
-            "\"target\"",
+            404,
+            "not_found",
+            "has no member \"nobody\"; it has lead, ",
         ),
         (
             json!({"invocation_id": "own", "approve": true, "team_run_id": "run_0"}),

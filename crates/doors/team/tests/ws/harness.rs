@@ -47,9 +47,16 @@ impl Running {
     }
 
     pub(crate) async fn start_with(trusts_everyone: bool, limits: Limits) -> Self {
-        let hub = Hub::open(Arc::new(MemoryStore::default()), limits)
-            .await
-            .unwrap();
+        Self::start_on(Arc::default(), trusts_everyone, limits).await
+    }
+
+    /// On what another hub has left.
+    pub(crate) async fn start_on(
+        store: Arc<MemoryStore>,
+        trusts_everyone: bool,
+        limits: Limits,
+    ) -> Self {
+        let hub = Hub::open(store, limits).await.unwrap();
         let tasks = Tasks::new();
         let (app, _) = router(TeamDoor {
             hub: hub.clone(),

@@ -5,12 +5,14 @@
 
 mod arriving;
 mod board;
+mod changing;
 mod deciding;
 mod frames;
 mod harness;
 mod leaving;
 mod publishing;
 mod replay;
+mod restarted;
 mod saying;
 mod single;
 mod sse;

@@ -81,6 +81,46 @@ async fn whoever_names_a_message_hears_what_became_of_it() {
     let refused = viewer.until("ERROR").await;
     assert_eq!(refused["code"], "TARGET_MEMBER_NOT_PLACED");
     assert_eq!(refused["message_id"], "m-2");
+    for payload in [
+        json!({"content": 5, "message_id": "m-3"}),
+        json!({"content": " ", "message_id": "m-3"}),
+        json!({"message_id": "m-3"}),
+        json!({"content": "go", "image_urls": "x", "message_id": "m-3"}),
+    ] {
+        viewer
+            .send(json!({"type": "SEND_MESSAGE", "payload": payload}))
+            .await;
+        let refused = viewer.until("ERROR").await;
+        assert_eq!(refused["code"], "INVALID_MESSAGE", "{payload}");
+        assert_eq!(refused["message_id"], "m-3", "{payload}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_sent_twice_under_its_id_is_accepted_twice_and_made_once() {
+    let hub = Running::start().await;
+    let mut boss = hub.attach("a-boss");
+    hub.team("web", &["boss=a-boss"]);
+    let mut viewer = hub.viewer("web").await;
+    let say = |id: &str, content: &str| {
+        let payload = json!({"content": content, "message_id": id});
+        json!({"type": "SEND_MESSAGE", "payload": payload})
+    };
+    viewer.send(say("m-1", "go")).await;
+    let accepted = viewer.until("MESSAGE_ACCEPTED").await;
+    // From another socket of the same person, as after a cut.
+    let mut back = hub.view("/ws/agent-team/web?replay=false").await;
+    back.send(say("m-1", "go")).await;
+    assert_eq!(back.until("MESSAGE_ACCEPTED").await, accepted);
+    back.send(say("m-1", "stop")).await;
+    let refused = back.until("ERROR").await;
+    assert_eq!(
+        (&refused["code"], &refused["message_id"]),
+        (&json!("CONFLICT"), &json!("m-1"))
+    );
+    back.send(say("m-2", "go on")).await;
+    assert_eq!(boss.next_call().await.call().message.words(), "go");
+    assert_eq!(boss.next_call().await.call().message.words(), "go on");
 }
 
 #[tokio::test]
@@ -153,6 +193,11 @@ async fn a_stop_reaches_the_agents_and_only_those_that_are_meant() {
         frame["type"] == "AGENT_STATUS" && frame["payload"]["new_status"] == "idle"
     };
     assert_eq!(frames.iter().filter(idle).count(), 3);
+    // Each says that it was stopped, and did not finish.
+    let stopped = |frame: &&serde_json::Value| {
+        frame["type"] == "ERROR" && frame["payload"]["code"] == "cancelled"
+    };
+    assert_eq!(frames.iter().filter(stopped).count(), 3);
 }
 
 #[tokio::test]

@@ -154,6 +154,16 @@ fn agent_row(agent: &Value) -> [String; 4] {
         text(agent, "route_key").to_owned(),
         text(agent, "agent").to_owned(),
         presence(agent).to_owned(),
-        text(agent, "status").to_owned(),
+        status(agent),
     ]
+}
+
+/// How an agent is doing. One that is away did that last, and goes on with it if it comes back.
+fn status(agent: &Value) -> String {
+    let status = text(agent, "status");
+    let is_at_rest = matches!(status, "" | "uninitialized" | "idle" | "error");
+    if agent["online"] != false || is_at_rest {
+        return status.to_owned();
+    }
+    format!("away; was {status}")
 }

@@ -1,4 +1,4 @@
-//! `jackfield team create`, `change` and `rm`.
+//! `jackfield team create` and `rm`.
 
 use anyhow::Result;
 use clap::Args;
@@ -14,13 +14,25 @@ use crate::{
 
 /// A member as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Named {
-    name: String,
+pub(super) struct Named {
+    pub(super) name: String,
     id: String,
 }
 
+impl Named {
+    /// An agent that is a member, as the hub is told.
+    pub(super) fn agent(&self) -> Value {
+        json!({"name": self.name, "agent": self.id})
+    }
+
+    /// A team that is one.
+    pub(super) fn team(&self) -> Value {
+        json!({"name": self.name, "team": self.id})
+    }
+}
+
 /// `NAME=ID`, or an id that is also the name.
-fn named(text: &str) -> Result<Named, String> {
+pub(super) fn named(text: &str) -> Result<Named, String> {
     let (name, id) = text.split_once('=').unwrap_or((text, text));
     if name.is_empty() {
         return Err("say NAME=ID, or only the id".to_owned());
@@ -34,10 +46,10 @@ fn named(text: &str) -> Result<Named, String> {
 /// What a team is described with.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Team")]
-struct Described {
+pub(super) struct Described {
     /// A team that is a member, and its name here if it has another; may be repeated
     #[arg(long = "team", value_name = "[NAME=]TEAM", value_parser = named)]
-    teams: Vec<Named>,
+    pub(super) teams: Vec<Named>,
     /// A name for people
     #[arg(long)]
     name: Option<String>,
@@ -47,8 +59,8 @@ struct Described {
 }
 
 impl Described {
-    /// What the hub is told; members only if any were named.
-    fn body(self, members: Vec<Named>, coordinator: Option<String>) -> Map<String, Value> {
+    /// What the hub is told, but for the members.
+    pub(super) fn body(self, coordinator: Option<String>) -> Map<String, Value> {
         let mut body = Map::new();
         let mut say = |key: &str, value: Option<String>| {
             if let Some(value) = value {
@@ -58,17 +70,6 @@ impl Described {
         say("name", self.name);
         say("description", self.description);
         say("coordinator", coordinator);
-        let agents = members
-            .into_iter()
-            .map(|member| json!({"name": member.name, "agent": member.id}));
-        let teams = self
-            .teams
-            .into_iter()
-            .map(|member| json!({"name": member.name, "team": member.id}));
-        let members: Vec<_> = agents.chain(teams).collect();
-        if !members.is_empty() {
-            body.insert("members".to_owned(), json!(members));
-        }
         body
     }
 }
@@ -100,8 +101,13 @@ impl Create {
         let hub = self.client.connect()?;
         let first = self.members.first().map(|member| member.name.clone());
         let coordinator = self.coordinator.or(first);
-        let mut body = self.described.body(self.members, coordinator);
+        let agents = self.members.iter().map(Named::agent);
+        let members: Vec<_> = agents
+            .chain(self.described.teams.iter().map(Named::team))
+            .collect();
+        let mut body = self.described.body(coordinator);
         body.insert("id".to_owned(), json!(self.team));
+        body.insert("members".to_owned(), json!(members));
         let body = Value::Object(body);
         let team = client::ask(&hub, Method::POST, "/v1/teams", Some(&body))
             .await
@@ -114,48 +120,6 @@ impl Create {
             ));
         }
         Ok(())
-    }
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_long_help = "Members that are named here take the place of all that were there.\n\n\
-                       Examples:\n  jackfield team change shop --description \"sells things\"\n  \
-                       jackfield team change shop --member lead=claude --member bob --coordinator lead"
-)]
-pub(super) struct Change {
-    /// The team's id
-    #[arg(value_name = "ID", value_parser = client::agent_id)]
-    team: String,
-    /// An agent that is a member, and its name here if it has another; may be repeated
-    #[arg(long = "member", value_name = "[NAME=]AGENT", value_parser = named)]
-    members: Vec<Named>,
-    /// The name of the member that calls go to
-    #[arg(long, value_name = "NAME")]
-    coordinator: Option<String>,
-    #[command(flatten)]
-    described: Described,
-    #[command(flatten)]
-    client: Client,
-}
-
-impl Change {
-    pub(super) async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
-        let body = self.described.body(self.members, self.coordinator);
-        if body.is_empty() {
-            return Err(Stop::new(
-                Code::Usage,
-                "there is nothing to change",
-                "name it with --member, --team, --coordinator, --name or --description",
-            )
-            .into());
-        }
-        let body = Value::Object(body);
-        let team = client::ask(&hub, Method::PATCH, &path(&self.team), Some(&body))
-            .await
-            .about(About::Team)?;
-        list::print(&team, self.client.json)
     }
 }
 

@@ -16,7 +16,8 @@ use crate::{
 
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "The hub keeps the call; its answer is read with jackfield task wait, or seen with jackfield watch TEAM.\n\n\
+    after_long_help = "The hub keeps the call; its answer is read with jackfield task wait, or seen with jackfield watch TEAM.\n\
+                       A member that waits for words gets them as the answer, and no call is made.\n\n\
                        Examples:\n  jackfield team say shop \"close at six\"\n  jackfield team say shop --to backend/dba \"add an index\""
 )]
 pub(super) struct Say {
@@ -38,7 +39,7 @@ impl Say {
         let message = message::read(self.text.as_deref(), &[])?;
         let path = format!("{}/messages", path(&self.team));
         let mut body = json!({ "content": message.text });
-        if let Some(target) = self.to {
+        if let Some(target) = &self.to {
             body["target"] = json!(target);
         }
         let started = client::ask(&hub, Method::POST, &path, Some(&body))
@@ -46,6 +47,11 @@ impl Say {
             .about(About::Team)?;
         if self.client.json {
             return Ok(output::json(&started)?);
+        }
+        if started["answered"] == true {
+            let who = self.to.as_ref().unwrap_or(&self.team);
+            output::chat(&format!("{who} has the answer"));
+            return Ok(());
         }
         let (task, team, flags) = (text(&started, "task"), &self.team, self.client.flags());
         output::line(task)?;

@@ -40,6 +40,7 @@ pub(super) async fn watch(
     }
     let mut lines = (!client.json).then(|| Lines::new(Style::stdout(), team, &client.flags()));
     output::chat("watching; ctrl-c ends it");
+    let mut is_back = false;
     loop {
         let told = match feed.next().await {
             Ok(told) => told,
@@ -50,7 +51,13 @@ pub(super) async fn watch(
         };
         match told {
             Told::Lost => output::chat("the hub is gone; looking for it again"),
-            Told::Back => output::chat("it is back"),
+            Told::Back => is_back = true,
+            // Now it is known whether it goes on where it was.
+            Told::Snapshot(ref snapshot) if std::mem::take(&mut is_back) => {
+                let rest = lines.as_mut().map(|lines| lines.broken_off(snapshot));
+                print(&rest.unwrap_or_default())?;
+                output::chat("it is back");
+            }
             _ => {}
         }
         match &mut lines {

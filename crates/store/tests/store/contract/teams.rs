@@ -1,14 +1,15 @@
 //! Teams and their boards.
 
 use jackfield_core::{
-    store::Store,
+    id::AgentId,
+    store::{Store, TaskRecord},
     team::{
-        TeamRecord,
+        KeptSeat, TeamRecord,
         board::{BoardStatus, BoardTask},
     },
 };
 
-use crate::records::{agent, board_task, team, time};
+use crate::records::{agent, board_task, find, save as save_task, task, team, time};
 
 fn save(store: &dyn Store, team: &TeamRecord) {
     store.save_team(team.clone()).wait().unwrap();
@@ -102,4 +103,26 @@ pub(crate) fn a_team_goes_with_its_agent_and_its_tasks_with_it(store: &dyn Store
     // One of the same id begins with an empty board.
     save(store, &a);
     assert_eq!(load(store), [a, b]);
+}
+
+pub(crate) fn the_seats_of_a_call_are_kept_with_its_task(store: &dyn Store) {
+    let seat = |path: &[&str], member: Option<&str>| KeptSeat {
+        team: AgentId::parse("shop").unwrap(),
+        path: path.iter().map(ToString::to_string).collect(),
+        member: member.map(str::to_owned),
+        caller: "ann/agent/lead".into(),
+    };
+    let record = TaskRecord {
+        seats: vec![
+            seat(&[], Some("lead")),
+            seat(&["back end", "db"], Some("d\u{e9}")),
+            seat(&["db"], None),
+        ],
+        epoch: 0,
+        ..task()
+    };
+    save_task(store, &record, Vec::new());
+    assert_eq!(find(store, record.id), record);
+    let reopened = store.reopen_tasks().wait().unwrap();
+    assert_eq!(reopened[0].record.seats, record.seats);
 }

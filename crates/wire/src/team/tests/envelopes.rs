@@ -91,6 +91,7 @@ fn every_event_that_the_hub_makes_can_be_published_elsewhere() {
         },
         MemberEvent::Complete {
             content: "c",
+            is_cut: true,
             usage: Some(arguments),
             reasoning: Some("r"),
             image_urls: &["i".to_owned()],

@@ -280,6 +280,7 @@ fn answers_messages_notices_and_errors_are_the_published_servers() {
     assert_flat(
         MemberEvent::Complete {
             content: "Done",
+            is_cut: false,
             usage: Some(raw(
                 r#"{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}"#,
             )),
@@ -290,6 +291,19 @@ fn answers_messages_notices_and_errors_are_the_published_servers() {
         },
         "AGENT:ASSISTANT_COMPLETE",
         r#"{"type":"ASSISTANT_COMPLETE","payload":{"content":"Done","usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13},"image_urls":[],"audio_urls":[],"video_urls":[],M}}"#,
+    );
+    assert_flat(
+        MemberEvent::Complete {
+            content: "Do",
+            is_cut: true,
+            usage: None,
+            reasoning: None,
+            image_urls: &[],
+            audio_urls: &[],
+            video_urls: &[],
+        },
+        "AGENT:ASSISTANT_COMPLETE",
+        r#"{"type":"ASSISTANT_COMPLETE","payload":{"content":"Do","content_truncated":true,"image_urls":[],"audio_urls":[],"video_urls":[],M}}"#,
     );
     assert_flat(
         MemberEvent::InterAgent {

@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     event::{Ask, AskKind, Input},
     hub::teams::{Decision, Undecided},
+    id::TaskId,
 };
 
 fn approval(id: &str, tool_call: &str) -> Ask {
@@ -140,6 +141,62 @@ async fn what_is_said_to_somebody_who_waits_for_words_is_the_answer() {
     assert_eq!(agents[0].1.texts(), [""; 0]);
 }
 
+/// Says something under an id; gives the task, if one was begun.
+async fn tell_as(
+    hub: &Hub,
+    by: &Principal,
+    name: &str,
+    text: &str,
+) -> Result<Option<TaskId>, Failure> {
+    let message = Message {
+        id: Some(name.to_owned()),
+        ..Message::text(text)
+    };
+    let said = hub.say_to_team(by, "all", None, message).await?;
+    settle().await;
+    Ok(said.map(|task| task.id))
+}
+
+#[tokio::test]
+async fn a_message_that_comes_again_under_its_id_is_the_same_message() {
+    let (hub, agents) = nested().await;
+    hub.change(&ann(), &id("all"), Some(Share::Everyone), None)
+        .unwrap();
+    let first = tell_as(&hub, &ann(), "m-1", "go").await.unwrap();
+    assert!(first.is_some());
+    assert_eq!(tell_as(&hub, &ann(), "m-1", "go").await.unwrap(), first);
+    let serving = agents[0].1.next();
+    assert_eq!(agents[0].1.texts(), [""; 0]);
+    // Not even as the answer to a question that was asked meanwhile.
+    serving.ask(Ask {
+        kind: AskKind::Input,
+        ..approval("q", "x")
+    });
+    assert_eq!(tell_as(&hub, &ann(), "m-1", "go").await.unwrap(), first);
+    assert_eq!(answers(&serving), [None; 0]);
+    // An answer is one message too.
+    assert_eq!(tell_as(&hub, &ann(), "m-2", "left").await.unwrap(), None);
+    assert_eq!(tell_as(&hub, &ann(), "m-2", "left").await.unwrap(), None);
+    assert_eq!(answers(&serving), [None]);
+    assert_eq!(agents[0].1.texts(), [""; 0]);
+    // Other words under the same id are a mistake, and another viewer's id is its own.
+    let other = tell_as(&hub, &ann(), "m-1", "stay").await.unwrap_err();
+    assert_eq!(other.reason, Reason::Conflict);
+    assert_ne!(tell_as(&hub, &bob(), "m-1", "go").await.unwrap(), first);
+    assert_eq!(agents[0].1.texts(), ["go"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_of_a_run_that_is_over_may_be_used_again() {
+    let (hub, agents) = nested().await;
+    let first = tell_as(&hub, &ann(), "m-1", "go").await.unwrap();
+    say(agents[0].1.next(), "done");
+    settle().await;
+    let rest = hub.limits().team_rest.0;
+    hub.0.teams.rest(Instant::now() + rest);
+    assert_ne!(tell_as(&hub, &ann(), "m-1", "go").await.unwrap(), first);
+}
+
 #[tokio::test]
 async fn a_viewer_with_two_buttons_can_decide_a_question_for_words() {
     for approved in [true, false] {
@@ -191,6 +248,15 @@ async fn approvals_are_decided_at_any_depth_by_name_or_route_key() {
         tell(&hub, &ann(), Some("dba"), "go").await.unwrap();
         let serving = agents[2].1.next();
         serving.ask(approval("q", "call_1"));
+        let nobody = hub.decide(&ann(), "all", &decision("call_1", Some("dbb"), true));
+        let Err(Undecided::NoMember(failure)) = nobody else {
+            panic!("{nobody:?}")
+        };
+        assert!(
+            failure
+                .text
+                .contains("has no member \"dbb\"; it has lead, ")
+        );
         let wrong = decision("call_1", Some("lead"), true);
         assert_eq!(
             hub.decide(&ann(), "all", &wrong),

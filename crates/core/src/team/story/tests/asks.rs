@@ -186,6 +186,7 @@ fn a_tool_that_was_denied_can_be_asked_for_again() {
         "may T:tool_1 rm",
         "runs T:tool_1 rm [2]",
         r#"gave T:tool_1 rm "gone""#,
+        "error cancelled stopped before it was done",
     ]);
 }
 

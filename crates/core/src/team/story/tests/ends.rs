@@ -69,8 +69,24 @@ fn a_cancel_breaks_the_tools_and_completes_nothing() {
         "runs written ls",
         "failed written ls cancelled",
         "may-not asked ls cancelled",
+        "error cancelled stopped before it was done",
         "is Idle",
     ]);
+}
+
+#[test]
+fn an_answer_that_began_before_the_story_is_cut_unless_it_is_repeated_whole() {
+    for (done, expected) in [
+        ("{}", "cut the end"),
+        (r#"{"result": "all to the end"}"#, "complete all to the end"),
+    ] {
+        let mut scene = Scene::new();
+        scene.story.goes_on();
+        scene.text("the end");
+        scene.done(done);
+        let told: Vec<String> = scene.told.iter().map(line).collect();
+        assert_eq!(told[told.len() - 2..], [expected, "is Idle"]);
+    }
 }
 
 #[test]
@@ -125,5 +141,5 @@ fn what_follows_a_cut_is_not_joined_to_what_came_before_it() {
     scene.text("6");
     scene.ended(&End::done());
     let told: Vec<String> = scene.told.iter().map(line).collect();
-    assert_eq!(told[told.len() - 2], "complete 1234 [… 3 more bytes]");
+    assert_eq!(told[told.len() - 2], "cut 1234 [… 3 more bytes]");
 }

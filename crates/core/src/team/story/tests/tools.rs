@@ -134,7 +134,7 @@ fn what_is_too_long_is_cut_and_says_so_but_shown_whole_as_it_comes() {
         "content T:seg_1 o",
         "content T:seg_1 nward",
         "end T:seg_1",
-        "complete onwa [… 2 more bytes]",
+        "cut onwa [… 2 more bytes]",
     ]);
 }
 
@@ -187,6 +187,7 @@ fn tools_at_the_same_time_are_told_apart_by_id_then_by_name_then_by_age() {
         "end c2 sh 2",
         "runs c2 sh 2",
         r#"gave c2 sh "c""#,
+        "error cancelled stopped before it was done",
     ]);
 }
 

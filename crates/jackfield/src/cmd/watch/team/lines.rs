@@ -13,6 +13,8 @@ use crate::output::{Style, clean, items, text};
 
 /// A line without an end is not waited for longer than this.
 const LINE_MAX: usize = 16 << 10;
+/// What stands so many lines above is still seen.
+const IN_SIGHT: usize = 10;
 /// What one member may have open at once; what is older is shown as it is.
 const OPEN_MAX: usize = 64;
 
@@ -26,9 +28,13 @@ pub(super) struct Lines {
     /// The widest place so far, so that what follows is aligned.
     width: usize,
     status: String,
+    /// The run that was seen last.
+    run: String,
     members: HashMap<String, Member>,
-    /// What was asked and waits for an answer, by place and id: the lines that say so.
-    asked: BTreeMap<(String, String), [String; 2]>,
+    /// What was asked and waits for an answer, by place and id: the lines that say so, and after how many others.
+    asked: BTreeMap<(String, String), ([String; 2], usize)>,
+    /// How many lines there were so far.
+    count: usize,
     /// Whether what is told happened before we came.
     is_earlier: bool,
     /// Whether that was said, which it is with the first line of it.
@@ -61,8 +67,10 @@ impl Lines {
             flags: flags.to_owned(),
             width: 8,
             status: String::new(),
+            run: String::new(),
             members: HashMap::new(),
             asked: BTreeMap::new(),
+            count: 0,
             is_earlier: false,
             is_marked: false,
             tasks: HashMap::new(),
@@ -75,6 +83,7 @@ impl Lines {
         match told {
             Told::Snapshot(snapshot) => self.snapshot(snapshot),
             Told::Envelope { envelope, is_past } => {
+                text(envelope, "team_run_id").clone_into(&mut self.run);
                 if let Some(news) = story::read(envelope)
                     && !(*is_past && news.is_standing())
                 {
@@ -101,8 +110,24 @@ impl Lines {
         std::mem::take(&mut self.lines)
     }
 
+    /// The lines of an earlier run that have no end, as a snapshot after a cut shows: they get none any more.
+    pub(super) fn broken_off(&mut self, snapshot: &Value) -> Vec<String> {
+        if text(&snapshot["team"]["run"], "id") != self.run {
+            for member in self.members.values_mut() {
+                let open = member.open.iter_mut();
+                for segment in open.filter(|segment| !segment.rest.is_empty()) {
+                    segment.rest += " … (broken off)";
+                }
+            }
+            self.flush_all();
+            self.members.clear();
+        }
+        std::mem::take(&mut self.lines)
+    }
+
     /// Shows what is new in it.
     fn snapshot(&mut self, snapshot: &Value) {
+        text(&snapshot["team"]["run"], "id").clone_into(&mut self.run);
         self.team_status("", text(&snapshot["team"], "status"), "");
         self.board("", items(snapshot, "tasks"));
         let open = items(snapshot, "approvals");
@@ -116,7 +141,7 @@ impl Lines {
         }
     }
 
-    /// All that was is told: what comes is new. What waits for an answer would be far above by now.
+    /// All that was is told: what comes is new. What waits for an answer is told again if it is far above by now.
     fn now(&mut self) {
         self.flush_all();
         self.mark_earlier();
@@ -125,7 +150,10 @@ impl Lines {
             return;
         }
         self.lines.push(self.style.dim("— now —"));
-        for ((place, _), lines) in self.asked.clone() {
+        for ((place, _), (lines, at)) in self.asked.clone() {
+            if self.count - at <= IN_SIGHT {
+                continue;
+            }
             for line in lines {
                 self.line(&place, Tone::Loud, &line);
             }
@@ -305,7 +333,11 @@ impl Lines {
             Step::Asks(ask) if !is_past => self.asks(place, id, tool, *ask),
             Step::Asks(_) if self.is_asked(place, id) => {}
             Step::Asks(ask) => self.line(place, Tone::Quiet, &words::asked(tool, *ask)),
-            Step::Approved | Step::Runs(_) => {}
+            Step::Approved if words::is_question(tool) => {
+                self.line(place, Tone::Quiet, &format!("▸ {tool_name} answered"));
+            }
+            Step::Approved => self.line(place, Tone::Quiet, &format!("▸ {tool_name} approved")),
+            Step::Runs(_) => {}
             Step::Denied(why) => {
                 let line = format!("▸ {tool_name} ✗ denied: {}", clean(why));
                 self.line(place, Tone::Bad, &line);
@@ -340,7 +372,7 @@ impl Lines {
             self.line(place, Tone::Loud, line);
         }
         let key = (place.to_owned(), id.to_owned());
-        self.asked.insert(key, lines);
+        self.asked.insert(key, (lines, self.count));
     }
 
     fn said(&mut self, place: &str, kind: Kind, line: &str) {
@@ -390,6 +422,7 @@ impl Lines {
             Tone::Loud => style.yellow(line),
             Tone::Bad => style.red(line),
         };
+        self.count += 1;
         self.lines.push(format!("{who} │ {line}"));
     }
 }

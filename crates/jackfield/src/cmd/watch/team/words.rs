@@ -49,6 +49,10 @@ pub(super) fn of_deed(deed: &Deed<'_>) -> Option<(Tone, String)> {
         Deed::Told(content) => (Tone::Plain, format!("← {}", clean(content))),
         Deed::Todos(todos) => (Tone::Quiet, to_do(todos)),
         Deed::Made(path) => (Tone::Plain, format!("made {}", clean(path))),
+        // The hub has no other word for what was stopped.
+        Deed::Fails {
+            code: "cancelled", ..
+        } => (Tone::Loud, "stopped".to_owned()),
         Deed::Fails { code, message } => (
             Tone::Bad,
             format!("failed, {}: {}", clean(code), clean(message)),

@@ -160,8 +160,35 @@ fn an_approval_is_shown_once_with_the_command_that_answers_it() {
     );
     assert!(seen.lines.of(&Told::Snapshot(snapshot)).is_empty());
     // After an answer it may be asked again.
-    seen.agent("tool_approved", asked.clone());
+    assert_eq!(
+        seen.agent("tool_approved", asked.clone()),
+        ["lead     │ ▸ rm approved"]
+    );
     assert_eq!(seen.agent("tool_approval_requested", asked).len(), 2);
+}
+
+#[test]
+fn what_waits_is_told_again_after_the_replay_if_it_is_out_of_sight() {
+    for (replayed, again) in [(IN_SIGHT, 0), (IN_SIGHT + 1, 2)] {
+        let mut seen = Seen::new();
+        let approval =
+            json!({"route_key": "lead", "invocation_id": "c", "tool_name": "rm", "arguments": {}});
+        let snapshot = json!({"team": {"status": "RUNNING"}, "tasks": [], "approvals": [approval]});
+        assert_eq!(seen.lines.of(&Told::Snapshot(snapshot)).len(), 3);
+        seen.lines.of(&Told::Earlier);
+        for _ in 0..replayed {
+            seen.say("s", "word\n");
+        }
+        let now = seen.lines.of(&Told::Now);
+        assert_eq!((now[0].as_str(), now.len()), ("— now —", 1 + again));
+    }
+}
+
+#[test]
+fn what_was_stopped_is_told_from_what_failed() {
+    let mut seen = Seen::new();
+    let stopped = json!({"code": "cancelled", "message": "stopped before it was done"});
+    assert_eq!(seen.agent("error_event", stopped), ["lead     │ stopped"]);
 }
 
 #[test]

@@ -1,0 +1,125 @@
+//! `jackfield team change`: what is named is changed, and what is not stays. The hub takes all members at once; so those
+//! that are there are asked for first.
+
+use anyhow::Result;
+use clap::Args;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{
+    list,
+    make::{Described, Named, named},
+    path,
+};
+use crate::{
+    client::{self, Client},
+    exit::{About, Code, Stop, WhatAbout},
+    output::{items, text},
+};
+
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "--member takes the place of all agents that were members, --team of all teams; the others stay.\n\
+                       What a member that is removed does for the team is stopped.\n\n\
+                       Examples:\n  jackfield team change shop --description \"sells things\"\n  \
+                       jackfield team change shop --add writer=ann --remove bob\n  \
+                       jackfield team change shop --member lead=claude --member bob --coordinator lead"
+)]
+pub(super) struct Change {
+    /// The team's id
+    #[arg(value_name = "ID", value_parser = client::agent_id)]
+    team: String,
+    /// One more agent, and its name here if it has another; may be repeated
+    #[arg(long = "add", value_name = "[NAME=]AGENT", value_parser = named)]
+    added: Vec<Named>,
+    /// One more team, and its name here if it has another; may be repeated
+    #[arg(long = "add-team", value_name = "[NAME=]TEAM", value_parser = named)]
+    added_teams: Vec<Named>,
+    /// A member that shall be none any more, by its name here; may be repeated
+    #[arg(long = "remove", value_name = "NAME")]
+    removed: Vec<String>,
+    /// An agent that is a member, and its name here if it has another; may be repeated
+    #[arg(long = "member", value_name = "[NAME=]AGENT", value_parser = named)]
+    members: Vec<Named>,
+    /// The name of the member that calls go to
+    #[arg(long, value_name = "NAME")]
+    coordinator: Option<String>,
+    #[command(flatten)]
+    described: Described,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl Change {
+    pub(super) async fn run(self) -> Result<()> {
+        let hub = self.client.connect()?;
+        let path = path(&self.team);
+        let members = if self.changes_members() {
+            let team = client::get(&hub, &path, About::Team).await?;
+            Some(self.members_of(items(&team, "members"))?)
+        } else {
+            None
+        };
+        let mut body = self.described.body(self.coordinator);
+        if let Some(members) = members {
+            body.insert("members".to_owned(), json!(members));
+        }
+        if body.is_empty() {
+            return Err(Stop::new(
+                Code::Usage,
+                "there is nothing to change",
+                "name it with --add, --remove, --member, --team, --coordinator, --name or --description",
+            )
+            .into());
+        }
+        let body = Value::Object(body);
+        let team = client::ask(&hub, Method::PATCH, &path, Some(&body))
+            .await
+            .about(About::Team)?;
+        list::print(&team, self.client.json)
+    }
+
+    fn changes_members(&self) -> bool {
+        !(self.added.is_empty()
+            && self.added_teams.is_empty()
+            && self.removed.is_empty()
+            && self.members.is_empty()
+            && self.described.teams.is_empty())
+    }
+
+    /// The members as they shall be, where these are there.
+    fn members_of(&self, there: &[Value]) -> Result<Vec<Value>, Stop> {
+        let teams = &self.described.teams;
+        let stays = |member: &&Value| match member["team"] {
+            Value::Null => self.members.is_empty(),
+            _ => teams.is_empty(),
+        };
+        let mut members: Vec<_> = there.iter().filter(stays).cloned().collect();
+        members.extend(self.members.iter().map(Named::agent));
+        members.extend(teams.iter().map(Named::team));
+        for name in &self.removed {
+            let at = members.iter().position(|it| text(it, "name") == name);
+            let at = at.ok_or_else(|| self.refuse(&format!("has no member {name:?}"), &members))?;
+            members.remove(at);
+        }
+        let added = self.added.iter().map(|it| (&it.name, it.agent()));
+        let added_teams = self.added_teams.iter().map(|it| (&it.name, it.team()));
+        for (name, member) in added.chain(added_teams) {
+            if members.iter().any(|it| text(it, "name") == name) {
+                let text = format!("has a member {name:?} already");
+                return Err(self.refuse(&text, &members));
+            }
+            members.push(member);
+        }
+        Ok(members)
+    }
+
+    fn refuse(&self, what: &str, members: &[Value]) -> Stop {
+        let names: Vec<_> = members.iter().map(|it| text(it, "name")).collect();
+        Stop::new(
+            Code::Usage,
+            format!("team {} {what}; it has {}", self.team, names.join(", ")),
+            format!("jackfield team show {}", self.team),
+        )
+    }
+}
