@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: builds the hub and the load generator for release, and lets the second measure the first.
 //!
 //! What is measured, and how, belongs to the crate `jackfield-bench`; this file only finds the programs: these two,
-//! and a NATS server to compare with, which is left out when it cannot be fetched.
+//! and a NATS server to compare with, which is left out when it cannot be fetched. The hub is measured as users build it,
+//! without line tables, which would make it several times as large; `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only` adds
+//! them for a profiler.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -315,6 +315,14 @@ impl Hub {
         call.filter(|call| principal.may_act_for(&call.principal.key()))
     }
 
+    /// The open calls that wait for an approval of the principal's, whoever made them; the oldest first.
+    pub fn waiting_for(&self, principal: &Principal) -> Vec<Arc<Call>> {
+        let mut calls: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
+        calls.retain(|call| !call.decisions(principal).is_empty());
+        calls.sort_by_key(|call| call.id);
+        calls
+    }
+
     /// Cancels a call of the principal's. The agent is told at once.
     pub fn cancel(&self, principal: &Principal, id: CallId) -> Result<(), Failure> {
         let call = self.open_call(principal, id);
@@ -382,7 +390,7 @@ impl Hub {
             // Before the look, so that no end comes between the two unheard.
             let ended = self.0.shared.ended.notified();
             let now = Instant::now();
-            if now >= until || !self.has_work() {
+            if now >= until || self.awaited() == 0 {
                 return;
             }
             // That a call has come to wait for its agent is no end of it: such are found a look later, like clocks.
@@ -390,12 +398,13 @@ impl Hub {
         }
     }
 
-    /// Whether a call is open that its agent works on, and has to end while this hub is here.
-    fn has_work(&self) -> bool {
+    /// How many open calls a stop gives some time: those that neither wait for their agent nor are left to the next hub.
+    pub fn awaited(&self) -> usize {
         let calls: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
-        calls
-            .iter()
-            .any(|call| call.clock.lock().progress != Progress::Waiting && !call.may_be_resumed())
+        let is_awaited = |call: &&Arc<Call>| {
+            call.clock.lock().progress != Progress::Waiting && !call.may_be_resumed()
+        };
+        calls.iter().filter(is_awaited).count()
     }
 }
 

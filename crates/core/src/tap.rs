@@ -97,6 +97,8 @@ impl Item for Seen {
 pub struct TapFilter {
     /// Only this agent.
     pub agent: Option<AgentId>,
+    /// Only these agents.
+    pub among: Option<Vec<AgentId>>,
     /// Raw frames too.
     pub raw: bool,
 }
@@ -111,8 +113,12 @@ struct Watcher {
 
 impl Watcher {
     fn wants(&self, agent: &AgentId, owner: &Owner) -> bool {
-        let wanted = self.filter.agent.as_ref();
-        wanted.is_none_or(|wanted| wanted == agent) && may_watch(&self.principal, agent, owner)
+        let TapFilter {
+            agent: one, among, ..
+        } = &self.filter;
+        one.as_ref().is_none_or(|wanted| wanted == agent)
+            && among.as_ref().is_none_or(|wanted| wanted.contains(agent))
+            && may_watch(&self.principal, agent, owner)
     }
 }
 

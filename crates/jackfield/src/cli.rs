@@ -1,11 +1,14 @@
 //! The command line: what can be typed, and which file does it.
 
-use std::{process::ExitCode, time::Duration};
+use std::{ffi::OsString, process::ExitCode, time::Duration};
 
 use anyhow::Result;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{
+    ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind,
+    parser::ValueSource,
+};
 
-use crate::{cmd, exit};
+use crate::{client::Early, cmd, exit};
 
 /// How long threads that still look up a name or read a file may hold up the end.
 const LAST_THREADS: Duration = Duration::from_millis(200);
@@ -19,6 +22,9 @@ const LAST_THREADS: Duration = Duration::from_millis(200);
     after_help = "A first look: `jackfield demo`.\nFirst steps: `jackfield serve` in one terminal, `jackfield ls` in another."
 )]
 pub struct Cli {
+    #[command(flatten)]
+    #[allow(dead_code, reason = "what it reads comes to the verb")]
+    early: Early,
     #[command(subcommand)]
     command: Command,
 }
@@ -101,7 +107,10 @@ impl Command {
 
 /// Reads the command line and does what it says.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let (cli, typed) = match read(std::env::args_os()) {
+        Ok(read) => read,
+        Err(error) => error.exit(),
+    };
     // Two TLS providers may be built in; choose before anybody needs one. A second choice changes nothing.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     let runtime = match tokio::runtime::Builder::new_multi_thread()
@@ -116,37 +125,89 @@ pub(crate) fn main() -> ExitCode {
     };
     let result = runtime.block_on(cli.command.run());
     runtime.shutdown_timeout(LAST_THREADS);
-    result.unwrap_or_else(|error| exit::explain(&error, &typed(std::env::args().skip(1))))
+    result.unwrap_or_else(|error| exit::explain(&error, &typed))
 }
 
-/// Which command was typed, as `help` takes it.
-fn typed(args: impl Iterator<Item = String>) -> String {
-    let mut command = &Cli::command();
-    let mut words = Vec::new();
-    for arg in args {
-        if let Some(found) = command.find_subcommand(&arg) {
-            command = found;
-            words.push(arg);
-        } else if !arg.starts_with('-') {
-            break;
+/// Reads what was typed; also says which command it is, as `help` takes it.
+fn read(args: impl Iterator<Item = OsString>) -> Result<(Cli, String), clap::Error> {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(args)?;
+    let typed = words(&matches).join(" ");
+    for flag in ["hub", "token_file", "json"] {
+        let is_typed = matches.value_source(flag) == Some(ValueSource::CommandLine);
+        if is_typed && !is_taken(flag, &words(&matches)) {
+            let flag = flag.replace('_', "-");
+            let text = format!("{typed} has no use for --{flag}\n\nSee: jackfield help {typed}\n");
+            return Err(command.error(ErrorKind::UnknownArgument, text));
         }
     }
-    words.join(" ")
+    Ok((Cli::from_arg_matches(&matches)?, typed))
+}
+
+/// Whether one of the verbs, each below the one before it, has a flag of its own.
+fn is_taken(flag: &str, words: &[&str]) -> bool {
+    // Not yet built, so that nothing was passed down.
+    let mut verb = &Cli::command();
+    words.iter().any(|word| match verb.find_subcommand(word) {
+        Some(found) => {
+            verb = found;
+            verb.get_arguments().any(|arg| arg.get_id() == flag)
+        }
+        None => false,
+    })
+}
+
+/// The verbs that were typed.
+fn words(matches: &ArgMatches) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut matches = matches;
+    while let Some((word, below)) = matches.subcommand() {
+        words.push(word);
+        matches = below;
+    }
+    words
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn typed(line: &str) -> Result<String, clap::Error> {
+        let args = ["jackfield"].into_iter().chain(line.split(' '));
+        read(args.map(OsString::from)).map(|(_, typed)| typed)
+    }
+
     #[test]
     fn the_command_is_told_from_its_arguments() {
+        let task = "0199c2f0-1111-7aaa-8bbb-123456789abc";
         for (line, command) in [
             ("call bob hi", "call"),
-            ("task answer 1 q task", "task answer"),
+            (&format!("task answer {task} q task"), "task answer"),
             ("ls --json", "ls"),
+            ("--hub http://h ls", "ls"),
+            ("--json --token-file t task --hub http://h ls", "task ls"),
+            ("--hub http://h connect --as x exec cat", "connect exec"),
         ] {
-            let args = line.split(' ').map(str::to_owned);
-            assert_eq!(typed(args), command);
+            assert_eq!(typed(line).unwrap(), command);
         }
+    }
+
+    #[test]
+    fn a_verb_without_a_hub_refuses_the_flags_for_one() {
+        for line in [
+            "--hub http://h serve",
+            "serve --json",
+            "--token-file t config check",
+        ] {
+            let error = typed(line).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{line}");
+            assert!(error.to_string().contains("has no use for --"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_stands_before_the_verb_is_no_longer_than_it_must_be() {
+        let help = Cli::command().render_help().to_string();
+        assert!(!help.contains("--token-file"), "{help}");
     }
 }

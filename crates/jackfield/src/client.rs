@@ -22,6 +22,18 @@ use crate::{
 /// How long a hub may take for an answer that is no stream.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The flags of [`Client`] where they stand before the verb, from where they come to the verb that takes them.
+#[derive(Debug, Args)]
+#[allow(dead_code, reason = "what it reads comes to the verb")]
+pub(crate) struct Early {
+    #[arg(long, global = true, hide = true, value_parser = hub_url)]
+    hub: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    token_file: Option<PathBuf>,
+    #[arg(long, global = true, hide = true)]
+    json: bool,
+}
+
 /// Which hub, as whom, and how to answer.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Hub")]
@@ -31,7 +43,8 @@ pub(crate) struct Client {
         long,
         env = "JACKFIELD_HUB",
         value_name = "URL",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = hub_url
     )]
     hub: Option<String>,
     /// A file with the token to show; JACKFIELD_TOKEN holds one without a file
@@ -136,6 +149,7 @@ impl Client {
     pub(crate) fn flags(&self) -> String {
         let mut flags = String::new();
         let from_env = std::env::var("JACKFIELD_HUB").ok();
+        let from_env = from_env.and_then(|hub| hub_url(&hub).ok());
         if let Some(hub) = &self.hub
             && from_env.as_ref() != Some(hub)
         {
@@ -149,6 +163,33 @@ impl Client {
         }
         flags
     }
+}
+
+/// The URL of a hub as it was typed: also `HOST:PORT`, and the address that agents connect to. What is none is told
+/// when the hub is needed.
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "a parser of arguments may refuse them"
+)]
+fn hub_url(text: &str) -> Result<String, std::convert::Infallible> {
+    let text = text.trim();
+    let socket = [("ws://", "http://"), ("wss://", "https://")].into_iter();
+    let socket = socket.filter_map(|(ws, http)| Some((text.strip_prefix(ws)?, http)));
+    if let Some((rest, http)) = socket.into_iter().next() {
+        let rest = rest.split('?').next().unwrap_or_default();
+        let rest = rest.trim_end_matches('/');
+        return Ok(format!(
+            "{http}{}",
+            rest.strip_suffix("/ws").unwrap_or(rest)
+        ));
+    }
+    let port = text.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    let is_bare = !text.contains('/') && matches!(port, Some(Ok(_)));
+    Ok(if is_bare {
+        format!("http://{text}")
+    } else {
+        text.to_owned()
+    })
 }
 
 /// The data directory of the hub that would be started here.
@@ -206,4 +247,31 @@ pub(crate) fn agent_id(text: &str) -> Result<String, String> {
     AgentId::parse(text)
         .map(|id| id.to_string())
         .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hub_may_be_named_by_host_and_port_or_by_its_socket() {
+        for (typed, url) in [
+            ("127.0.0.1:21100", "http://127.0.0.1:21100"),
+            ("[::1]:7411", "http://[::1]:7411"),
+            ("hub.lan:80", "http://hub.lan:80"),
+            ("ws://127.0.0.1:21100/ws", "http://127.0.0.1:21100"),
+            (
+                "wss://hub.example.com/base/ws?agent_id=x",
+                "https://hub.example.com/base",
+            ),
+            (
+                "https://hub.example.com/base",
+                "https://hub.example.com/base",
+            ),
+            ("nonsense", "nonsense"),
+            ("", ""),
+        ] {
+            assert_eq!(hub_url(typed).unwrap(), url);
+        }
+    }
 }

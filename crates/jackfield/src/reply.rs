@@ -138,7 +138,7 @@ impl Reading<'_> {
         if asks.ask(ask.clone()) {
             return Ok(());
         }
-        if is_approval(ask) && !self.from_log {
+        if asks::is_approval(ask) && !self.from_log {
             output::chat(&format!("{}\n{}", asked(ask), self.how(stream, ask)));
             return Ok(());
         }
@@ -149,53 +149,63 @@ impl Reading<'_> {
     async fn approvals(&self, stream: &CallStream, asks: &mut Asks) -> Result<()> {
         let call = self.call(stream).await?;
         let ours = output::items(&call, "asks");
-        for ask in ours.iter().filter(|ask| is_approval(ask)) {
+        for ask in ours.iter().filter(|ask| asks::is_approval(ask)) {
             if asks.is_new(ask) {
                 self.put(ask, stream, asks)?;
             }
         }
         for approval in output::items(&call, "approvals") {
             let id = &approval["ask_id"];
-            let ask = json!({"id": id, "kind": "approval"});
-            if ours.iter().any(|ask| ask["id"] == *id) || !asks.is_new(&ask) {
+            if ours.iter().any(|ask| ask["id"] == *id) || !asks.is_new(&json!({ "id": id })) {
                 continue;
             }
-            let owner = output::clean(output::text(approval, "owner"));
-            let text = format!("{owner} must approve this before it goes on");
-            let how = self.how(stream, &ask);
+            let (what, how) = asks::of_others(named(stream), approval);
             if self.from_log {
-                return Err(Stop::new(Code::Failed, text, how).into());
+                return Err(Stop::new(Code::Failed, what, how).into());
             }
-            output::chat(&format!("{text}\n{how}"));
+            output::chat(&format!("{what}\n{how}"));
         }
         Ok(())
     }
 
     /// The command that answers a question.
     fn how(&self, stream: &CallStream, ask: &Value) -> String {
-        let started = stream.started();
-        let id = started.task.as_deref().unwrap_or(&started.id);
-        asks::command(id, ask, &self.flags)
+        asks::command(named(stream), ask, &self.flags)
     }
 
-    /// Nobody is at the terminal: say how somebody can answer.
+    /// Nobody is at the terminal: say how somebody can answer. A call that only we read is over then.
     fn nobody_to_ask(&self, stream: &CallStream, ask: &Value) -> Stop {
-        let next = match &stream.started().task {
-            Some(task) => format!(
-                "{}\nthen go on with: jackfield task wait {task}{}",
-                self.how(stream, ask),
-                self.flags
-            ),
-            None => "nobody is here to answer, so the call is cancelled; call from a terminal, or with --detach: \
-                     jackfield task wait then prints the jackfield task answer that is needed"
-                .to_owned(),
+        let Some(task) = &stream.started().task else {
+            let next = "nobody is here to answer, so the call is cancelled; call from a terminal, or with --detach: \
+                        jackfield task wait then prints the jackfield task answer that is needed";
+            return Stop::new(Code::Cancelled, asked(ask), next);
         };
+        let how = self.how(stream, ask);
+        let next = format!(
+            "{how}\nthen go on with: jackfield task wait {task}{}",
+            self.flags
+        );
         Stop::new(Code::Failed, asked(ask), next)
+    }
+
+    /// Ctrl-d: whoever is at the terminal says nothing.
+    fn not_answered(&self, stream: &CallStream, ask: &Value) -> Stop {
+        // The question's line is still open.
+        output::chat("");
+        let text = "no answer was given";
+        match &stream.started().task {
+            Some(_) => Stop::new(Code::Failed, text, self.how(stream, ask)),
+            None => Stop::new(
+                Code::Cancelled,
+                format!("{text}, so the call is cancelled"),
+                "call again; with --detach the question waits for an answer",
+            ),
+        }
     }
 
     async fn answer(&self, stream: &CallStream, ask: &Value, line: Option<String>) -> Result<()> {
         let Some(line) = line else {
-            return Err(self.nobody_to_ask(stream, ask).into());
+            return Err(self.not_answered(stream, ask).into());
         };
         let path = format!("/v1/calls/{}/answer", encode(&stream.started().id));
         let body = asks::answer_body(ask, &line);
@@ -218,16 +228,15 @@ fn waits_for_owner(chunk: &Chunk) -> bool {
     chunk.kind == "status" && chunk.text.starts_with(WAITS_FOR_OWNER)
 }
 
-fn is_approval(ask: &Value) -> bool {
-    output::text(ask, "kind") == "approval"
+/// The id by which somebody else finds the call.
+fn named(stream: &CallStream) -> &str {
+    let started = stream.started();
+    started.task.as_deref().unwrap_or(&started.id)
 }
 
 /// What the agent asks, as a sentence.
 fn asked(ask: &Value) -> String {
-    format!(
-        "the agent asks: {}",
-        output::clean(output::text(ask, "text"))
-    )
+    format!("the agent asks: {}", asks::wanted(ask))
 }
 
 /// The exit code of a reply, or the error to end with; `agent` is who was called, if it is known.
@@ -242,7 +251,11 @@ pub(crate) fn code(outcome: Outcome, agent: &str, agent_next: &str) -> Result<Co
         .into()),
         Outcome::Done(done) => {
             if done.state == "input_required" {
-                output::chat(&format!("the agent waits for your answer: {agent_next}"));
+                let what = match done.rest.get("needs_auth") {
+                    Some(Value::Bool(true)) => "the agent needs you to sign in; then go on with",
+                    _ => "the agent waits for your answer",
+                };
+                output::chat(&format!("{what}: {agent_next}"));
             }
             Ok(Code::Ok)
         }

@@ -13,7 +13,7 @@ impl TestHub {
     pub fn watch(&self, id: &str) -> AgentWatch {
         let filter = TapFilter {
             agent: Some(AgentId::parse(id).expect("an id")),
-            raw: false,
+            ..TapFilter::default()
         };
         AgentWatch(self.hub().watch(Principal::local(), filter))
     }

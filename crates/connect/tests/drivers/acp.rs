@@ -303,6 +303,7 @@ async fn what_cannot_be_driven_is_told_at_once_with_what_to_do() {
             "exit code 4: not today",
         ),
         (driver(&world, "future", false, &reaper), "version 2"),
+        (command(&["cat"]), "cat does not speak ACP"),
     ] {
         let failure = agent.check().await.unwrap_err();
         assert_eq!(failure.code, "adapter_crash");

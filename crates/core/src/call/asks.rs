@@ -222,9 +222,20 @@ impl Call {
         let as_owner = open.ask.kind == AskKind::Approval
             && principal.may_act_for(self.entry.owner().as_str());
         if !as_caller && !as_owner {
-            return Err(Failure::new(Reason::NotFound, "no such question is open"));
+            return Err(self.not_asked(principal, open));
         }
         Ok(open.ask.kind)
+    }
+
+    /// Why an open question is not this principal's to answer. The caller knows of it and hears whose it is; for others
+    /// there is none.
+    fn not_asked(&self, principal: &Principal, open: &Open) -> Failure {
+        if open.ask.kind == AskKind::Approval && principal.may_act_for(&self.principal.key()) {
+            let (owner, agent) = (self.entry.owner(), &self.target);
+            let text = format!("{owner} decides this: an approval is for the owner of {agent}");
+            return Failure::new(Reason::Unauthorized, text);
+        }
+        Failure::new(Reason::NotFound, "no such question is open")
     }
 
     /// Answers an approval for somebody of whom the hub knows that they may.
@@ -282,16 +293,25 @@ impl Call {
     pub fn open_asks(&self, principal: &Principal) -> Vec<Ask> {
         let as_caller = principal.may_act_for(&self.principal.key());
         let as_owner = principal.may_act_for(self.entry.owner().as_str());
-        let may = |open: &Open| {
+        self.asks_that(|open| {
             (open.to_caller && as_caller) || (open.ask.kind == AskKind::Approval && as_owner)
-        };
-        self.asks
-            .lock()
-            .open
-            .values()
-            .filter(|open| may(open))
-            .map(|open| open.ask.clone())
-            .collect()
+        })
+    }
+
+    /// The approvals that are this principal's to give because the agent is theirs, whoever calls.
+    pub fn decisions(&self, principal: &Principal) -> Vec<Ask> {
+        if !principal.may_act_for(self.entry.owner().as_str()) {
+            return Vec::new();
+        }
+        self.asks_that(|open| open.ask.kind == AskKind::Approval)
+    }
+
+    /// Some of the open asks, the oldest first.
+    fn asks_that(&self, wanted: impl Fn(&Open) -> bool) -> Vec<Ask> {
+        let asks = self.asks.lock();
+        let mut open: Vec<_> = asks.open.values().filter(|open| wanted(open)).collect();
+        open.sort_by(|one, other| (one.since, &one.ask.id).cmp(&(other.since, &other.ask.id)));
+        open.into_iter().map(|open| open.ask.clone()).collect()
     }
 
     /// All open asks, whoever may answer them, by id.

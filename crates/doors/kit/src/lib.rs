@@ -1,7 +1,7 @@
 //! What Jackfield's doors share and none of them owns: the HTTP server and its sockets, the WebSocket
 //! that a door's actor loop turns on, the upgrade that leads from one to the other, the `Host` and
-//! `Origin` guard, the body of an SSE response, the tags by which clients know an answer again, what routes of the hub's
-//! own API share, the one way out, and the courier that empties the outbox.
+//! `Origin` guard, the body of an SSE response, the tags by which clients know an answer again, ids that may have been
+//! meant, what routes of the hub's own API share, the one way out, and the courier that empties the outbox.
 //! Nothing here knows a protocol.
 
 pub mod api;
@@ -16,6 +16,7 @@ pub mod mailbox;
 pub mod outbound;
 pub mod outbox;
 pub mod server;
+pub mod similar;
 pub mod socket;
 pub mod sse;
 pub mod tasks;

@@ -12,7 +12,6 @@ mod outcome;
 mod progress;
 mod refusal;
 mod serve;
-mod similar;
 mod tools;
 mod waiting;
 

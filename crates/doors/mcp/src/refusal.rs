@@ -1,13 +1,8 @@
 //! How a model is told that something does not work: a result that is an error, in words that end with what to do next.
 //! The door's one exhaustive match over reasons is [`next_step`].
 
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::Wanted,
-};
+use jackfield_core::failure::{Failure, Reason};
 use rmcp::model::{CallToolResult, ContentBlock};
-
-use crate::{asked::Asked, similar::similar};
 
 /// What to do about a failure; nothing where its own text says it.
 pub(crate) fn next_step(reason: &Reason) -> &'static str {
@@ -38,19 +33,4 @@ pub(crate) fn refused(failure: &Failure) -> CallToolResult {
     let next = next_step(&failure.reason);
     let text = format!("{}: {}. {next}", failure.reason.name(), failure.text);
     CallToolResult::error(vec![ContentBlock::text(text.trim_end())])
-}
-
-/// The failure of a call to an agent; one that there is not gets the names of those that may have been meant.
-pub(crate) fn of_agent(asked: &Asked<'_>, agent: &str, failure: Failure) -> Failure {
-    if failure.reason != Reason::NotFound {
-        return failure;
-    }
-    let views = asked.hub().discover(asked.principal(), &Wanted::default());
-    let meant = similar(agent, views.iter().map(|view| view.id.as_str()));
-    if meant.is_empty() {
-        return failure;
-    }
-    let meant: Vec<_> = meant.iter().map(|id| format!("{id:?}")).collect();
-    let text = format!("{}; perhaps {} is meant", failure.text, meant.join(" or "));
-    Failure::new(failure.reason, text)
 }

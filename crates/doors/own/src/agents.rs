@@ -9,7 +9,10 @@ use jackfield_core::{
     id::AgentId,
     principal::Principal,
 };
-use jackfield_kit::api::{Body, CallRefused, Caller, ErrorView, Id, Params, Problem, Refused};
+use jackfield_kit::{
+    api::{Body, CallRefused, Caller, ErrorView, Id, Params, Problem, Refused},
+    similar::with_meant,
+};
 
 use crate::{
     OwnState,
@@ -67,7 +70,8 @@ pub(crate) async fn show(
     Caller(principal): Caller,
     Id(id): Id,
 ) -> Result<Json<AgentView>, Problem> {
-    let view = find(&state.hub, &principal, &agent_id(&id)?)?;
+    let view = agent_id(&id).and_then(|id| find(&state.hub, &principal, &id));
+    let view = view.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
     Ok(Json(agent_for(&principal, view)))
 }
 
@@ -96,8 +100,9 @@ pub(crate) async fn change(
     Id(id): Id,
     Body(body): Body<AgentBody>,
 ) -> Result<Json<AgentView>, Problem> {
-    let id = agent_id(&id)?;
-    let entry = state.hub.find(&principal, id.as_str())?;
+    let entry = state.hub.find(&principal, &id);
+    let entry = entry.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
+    let id = entry.id.clone();
     let settings = body
         .settings
         .map(|settings| settings.0.applied_to(entry.settings()));
@@ -125,8 +130,10 @@ pub(crate) async fn forget(
     Caller(principal): Caller,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
-    let id = agent_id(&id)?;
-    state.hub.forget(&principal, &id)?.await?;
+    let forgotten = agent_id(&id).and_then(|id| state.hub.forget(&principal, &id));
+    let forgotten =
+        forgotten.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
+    forgotten.await?;
     tracing::info!(agent = %id, by = %principal.owner, "agent forgotten");
     Ok(StatusCode::NO_CONTENT)
 }

@@ -20,6 +20,7 @@ use jackfield_core::{
 };
 use jackfield_kit::{
     api::{Body, Caller, Id, Problem, leash::Leash, store_failure},
+    similar::with_meant,
     trace,
 };
 use std::sync::Arc;
@@ -71,16 +72,18 @@ pub(crate) async fn open(
     headers: HeaderMap,
     Body(mut body): Body<CallBody>,
 ) -> Result<Response, Problem> {
-    let target = agent_id(&id)?;
+    let meant = |failure| with_meant(failure, &id, &state.hub, &principal);
+    let target = agent_id(&id).map_err(meant)?;
     let wish = wish(&body);
     let is_kept = body.is_kept();
-    let request = request(principal, target, &headers, &mut body)?;
+    let request = request(principal.clone(), target, &headers, &mut body)?;
     if is_kept {
-        let principal = request.principal.clone();
-        let task = state.hub.start_task(request).await?;
+        let task = state.hub.start_task(request).await;
+        let task = task.map_err(meant)?;
         return reply(&state, &principal, &task, None, wish).await;
     }
-    let asking = state.hub.call(request)?;
+    let asking = state.hub.call(request);
+    let asking = asking.map_err(meant)?;
     let call = asking.call().clone();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
     let response = match wish {

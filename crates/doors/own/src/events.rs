@@ -2,8 +2,10 @@
 //! is told so; it never blocks anybody.
 
 use axum::{extract::State, response::Response};
-use jackfield_core::{id::AgentId, tap::TapFilter};
-use jackfield_kit::api::{Caller, Params, Problem, Refused};
+use jackfield_core::{
+    failure::Failure, hub::Hub, id::AgentId, principal::Principal, tap::TapFilter,
+};
+use jackfield_kit::api::{Caller, ErrorView, Params, Problem, Refused};
 
 use crate::{OwnState, describe::WatchFrame, stream};
 
@@ -17,20 +19,34 @@ use crate::{OwnState, describe::WatchFrame, stream};
     tag = "events",
     params(
         ("agent" = Option<String>, Query, description = "Only this agent", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"),
+        ("team" = Option<String>, Query, description = "Only this team and the agents that are in it now, in teams below it too", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"),
         ("raw" = Option<bool>, Query, description = "Also the frames on the agents' connections, as they are"),
     ),
-    responses((status = 200, description = "What is seen", content((WatchFrame = "text/event-stream"))), Refused),
+    responses((status = 200, description = "What is seen", content((WatchFrame = "text/event-stream"))), Refused, (status = 404, description = "No such team, or none that you may see: not_found", body = ErrorView)),
 )]
 pub(crate) async fn watch(
     State(state): State<OwnState>,
     Caller(principal): Caller,
     mut params: Params,
 ) -> Result<Response, Problem> {
-    let filter = TapFilter {
-        agent: params.one::<AgentId>("agent")?,
-        raw: params.one("raw")?.unwrap_or(false),
-    };
+    let agent = params.one::<AgentId>("agent")?;
+    let team = params.one::<AgentId>("team")?;
+    let raw = params.one("raw")?.unwrap_or(false);
     params.finish()?;
+    let among = team.map(|team| agents_of(&state.hub, &principal, team));
+    let filter = TapFilter {
+        agent,
+        among: among.transpose()?,
+        raw,
+    };
     let watching = state.hub.watch(principal.clone(), filter);
     Ok(stream::watch(&state, &principal, watching))
+}
+
+/// A team and the agents of its tree.
+fn agents_of(hub: &Hub, principal: &Principal, team: AgentId) -> Result<Vec<AgentId>, Failure> {
+    let agents = hub.team(principal, team.as_str())?.agents;
+    let mut agents: Vec<_> = agents.into_iter().map(|it| it.place.agent).collect();
+    agents.push(team);
+    Ok(agents)
 }

@@ -25,7 +25,10 @@ use crate::{
     translate::{
         body::{AnswerBody, CallBody},
         gather::Gathered,
-        task::{CallView, StateView, TaskList, TaskSummary, TaskView, live_view},
+        task::{
+            CallView, StateView, TaskList, TaskSummary, TaskView, WaitingView, live_view,
+            waiting_view,
+        },
     },
 };
 
@@ -37,12 +40,7 @@ enum Found {
 
 /// A call or task of the principal's. Foreign and unknown ones look the same.
 async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<Found, Failure> {
-    let unknown = || {
-        Failure::new(
-            Reason::NotFound,
-            "no such call or task of yours; see GET /v1/calls",
-        )
-    };
+    let unknown = || Failure::new(Reason::NotFound, "no such call or task of yours");
     let (Some(call), Some(task)) = (CallId::parse(id), TaskId::parse(id)) else {
         return Err(unknown());
     };
@@ -60,7 +58,14 @@ async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<Found
     }
 }
 
-/// Lists your tasks, newest first.
+/// A call of anybody's that waits for a decision of the principal's.
+fn find_waiting(state: &OwnState, principal: &Principal, id: &str) -> Option<Arc<Call>> {
+    let (call, task) = (CallId::parse(id)?, TaskId::parse(id)?);
+    let mut waiting = state.hub.waiting_for(principal).into_iter();
+    waiting.find(|it| it.id == call || it.task == Some(task))
+}
+
+/// Lists your tasks, newest first, and before them the calls that wait for a decision of yours, whoever made them.
 #[utoipa::path(
     get,
     path = "/v1/calls",
@@ -90,6 +95,10 @@ pub(crate) async fn list(
         ..TaskFilter::default()
     };
     params.finish()?;
+    let waiting = match filter.before {
+        None => waiting(&state, &principal, filter.agent.as_ref(), limit),
+        Some(_) => Vec::new(),
+    };
     let mut records = state.hub.tasks().list(&principal, filter).await?;
     let more = records.len() > limit;
     records.truncate(limit);
@@ -99,7 +108,26 @@ pub(crate) async fn list(
         TaskSummary::new(record, call.as_deref())
     };
     let tasks = records.into_iter().map(summary).collect();
-    Ok(Json(TaskList { tasks, next }))
+    Ok(Json(TaskList {
+        waiting,
+        tasks,
+        next,
+    }))
+}
+
+/// What waits for a decision of the principal's, at one agent or at all that are theirs.
+fn waiting(
+    state: &OwnState,
+    principal: &Principal,
+    agent: Option<&AgentId>,
+    limit: usize,
+) -> Vec<WaitingView> {
+    let calls = state.hub.waiting_for(principal);
+    let calls = calls
+        .iter()
+        .filter(|call| agent.is_none_or(|agent| [&call.target, &call.addressed].contains(&agent)));
+    let views = calls.take(limit).map(|call| waiting_view(call, principal));
+    views.collect()
 }
 
 struct Named(TaskState);
@@ -122,7 +150,8 @@ impl std::str::FromStr for Before {
     }
 }
 
-/// Shows a task with all that was said, or an open call.
+/// Shows a task with all that was said, or an open call; of somebody else's that waits for a decision of yours, what it
+/// asks for.
 #[utoipa::path(
     get,
     path = "/v1/calls/{id}",
@@ -139,9 +168,13 @@ pub(crate) async fn show(
     Caller(principal): Caller,
     Id(id): Id,
 ) -> Result<Json<CallView>, Problem> {
-    let view = match find(&state, &principal, &id).await? {
-        Found::Live(call) => CallView::Live(live_view(&call, &principal)),
-        Found::Task(task) => CallView::Task(Box::new(gather(&state, &principal, &task).await?)),
+    let view = match find(&state, &principal, &id).await {
+        Ok(Found::Live(call)) => CallView::Live(live_view(&call, &principal)),
+        Ok(Found::Task(task)) => CallView::Task(Box::new(gather(&state, &principal, &task).await?)),
+        Err(failure) => match find_waiting(&state, &principal, &id) {
+            Some(call) => CallView::Waiting(waiting_view(&call, &principal)),
+            None => return Err(failure.into()),
+        },
     };
     Ok(Json(view))
 }
@@ -282,7 +315,13 @@ pub(crate) async fn answer(
         Ok(Found::Live(call)) => call.id,
         Ok(Found::Task(task)) => task.record().call,
         // An approval is its agent's owner's to give, whose call it is not.
-        Err(failure) if failure.reason == Reason::NotFound => CallId::parse(&id).ok_or(failure)?,
+        Err(failure) if failure.reason == Reason::NotFound => {
+            match find_waiting(&state, &principal, &id) {
+                Some(call) => call.id,
+                // Somebody may have been faster, which is worth saying.
+                None => CallId::parse(&id).ok_or(failure)?,
+            }
+        }
         Err(failure) => return Err(failure.into()),
     };
     state.hub.answer(&principal, call, &ask_id, answer)?;

@@ -13,6 +13,7 @@ use clap::Args;
 use http::Method;
 use jackfield_a2a::{Auth, OAuth, Source};
 use jackfield_core::units::Span;
+use jackfield_sdk::Hub;
 use serde_json::{Value, json};
 
 use super::show::remote_facts;
@@ -84,12 +85,24 @@ impl Add {
         }
         let hub = self.client.connect()?;
         let body = self.body()?;
-        output::chat(&format!("looking for the card of {} …", self.target));
-        let added = client::ask_within(PATIENCE, &hub, Method::POST, "/v1/remotes", Some(&body));
-        let remote = added.await.about(About::Remote);
-        let remote = match remote {
-            Ok(remote) => remote,
-            Err(stop) => return Err(self.hint(stop).await.into()),
+        let remote = match self.same(&hub, &body).await? {
+            Some(remote) => {
+                output::chat(&format!(
+                    "{} is added already, as {}; --as ID adds it under another id",
+                    self.target,
+                    text(&remote, "id")
+                ));
+                remote
+            }
+            None => {
+                output::chat(&format!("looking for the card of {} …", self.target));
+                let added =
+                    client::ask_within(PATIENCE, &hub, Method::POST, "/v1/remotes", Some(&body));
+                match added.await.about(About::Remote) {
+                    Ok(remote) => remote,
+                    Err(stop) => return Err(self.hint(stop).await.into()),
+                }
+            }
         };
         if self.client.json {
             output::json(&remote)?;
@@ -110,6 +123,19 @@ impl Add {
             ),
         });
         Ok(Code::Ok.into())
+    }
+
+    /// The server, if it is added already and nothing is said of it this time but where it is.
+    async fn same(&self, hub: &Hub, body: &Value) -> Result<Option<Value>> {
+        let bare = json!({ "url": self.target, "auth": Auth::default(), "keep": self.keep });
+        if *body != bare {
+            return Ok(None);
+        }
+        let known = client::get(hub, "/v1/remotes", About::Remote).await?;
+        let known = output::items(&known, "remotes").iter();
+        let url = |url: &str| url.trim_end_matches('/').to_owned();
+        let mut same = known.filter(|remote| url(text(remote, "url")) == url(&self.target));
+        Ok(same.next().cloned())
     }
 
     /// Whoever is not found as an A2A server may be an agent of another kind.

@@ -27,8 +27,8 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 /// Say something to an agent; its answer is streamed to standard output.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Ctrl-c cancels the call. Exit codes: 3 offline or not found, 4 no right to, 5 timeout, 6 the agent failed, \
-                       7 cancelled.\n\nExamples:\n  jackfield call echo \"hello\"\n  git diff | jackfield call reviewer -f style.md\n  \
+    after_long_help = "Ctrl-c cancels the call. Exit codes: 1 failed, 2 usage, 3 offline or not found, 4 no right to, 5 timeout, \
+                       6 the agent failed, 7 cancelled (by somebody else, or since nobody is here to answer it), 130 ctrl-c.\n\nExamples:\n  jackfield call echo \"hello\"\n  git diff | jackfield call reviewer -f style.md\n  \
                        jackfield call laptop \"run the tests\" --wait-online 8h --detach\n  \
                        jackfield call laptop \"draw the plots\" --upload data --with-files --out plots"
 )]

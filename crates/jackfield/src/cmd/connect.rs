@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use clap::Args;
+use clap::{Args, Subcommand as _};
 use jackfield_connect::{
     Driver, McpServer, Reaper, Sessions,
     attachments::Attachments,
@@ -109,6 +109,11 @@ impl Connect {
             Stop::usage("there is no folder for what must be kept; set HOME or XDG_STATE_HOME")
         })?;
         let state = state.join("connect");
+        if let Some((program, flag)) = self.kind.misplaced() {
+            output::chat(&format!(
+                "note: {flag} goes to {program}, since it stands after it; our own flags come before the kind of agent"
+            ));
+        }
         let dir = self.folder()?;
         let reaper = Reaper::new();
         let driver = self.kind.driver(&Surroundings {
@@ -177,8 +182,9 @@ impl Connect {
                 .keep(&setup.address, &id)
                 .context("cannot keep the token of the invite")?;
             let base = setup.address.base();
+            let rest = without_setup(std::env::args());
             output::chat(&format!(
-                "next time without the invite: jackfield connect --hub {base} --as {id}"
+                "next time without the invite: jackfield connect --hub {base} --as {id}{rest}"
             ));
             return Ok((id, setup.address));
         }
@@ -240,6 +246,34 @@ impl Connect {
             None => self.client.flags(),
         }
     }
+}
+
+/// What was typed after `connect`, without the invite and the hub, as a shell takes it.
+fn without_setup(typed: impl Iterator<Item = String>) -> String {
+    let typed: Vec<_> = typed.skip_while(|word| word != "connect").skip(1).collect();
+    // What follows the kind of the agent is not ours.
+    let kind = typed.iter().position(|word| Kind::has_subcommand(word));
+    let (ours, its) = typed.split_at(kind.unwrap_or(typed.len()));
+    let mut rest = String::new();
+    let mut ours = ours.iter();
+    while let Some(word) = ours.next() {
+        match word.split_once('=').map_or(word.as_str(), |(flag, _)| flag) {
+            "--setup" | "--hub" if word.contains('=') => {}
+            "--setup" | "--hub" => drop(ours.next()),
+            _ => rest += &format!(" {}", quoted(word)),
+        }
+    }
+    its.iter()
+        .fold(rest, |rest, word| format!("{rest} {}", quoted(word)))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", output::clean(word).replace('\'', r"'\''"))
 }
 
 /// A token in a file of the owner's own folder that nobody else can read; removed when it is dropped.

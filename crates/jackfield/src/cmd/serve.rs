@@ -100,14 +100,22 @@ impl Serve {
                 _ = hangup.recv() => reload(&running),
             }
         }
+        let grace = config.limits.stop_grace;
+        let awaited = match running.hub.awaited() {
+            0 => String::new(),
+            1 => format!("1 open call has {grace} to end; "),
+            calls => format!("{calls} open calls have {grace} to end; "),
+        };
         // In a log of JSON there are only lines of JSON.
         if std::io::stderr().is_terminal() {
-            output::chat("stopping; once more ctrl-c stops at once");
+            output::chat(&format!(
+                "stopping; {awaited}once more ctrl-c stops at once"
+            ));
         } else {
-            tracing::info!("stopping; a second SIGINT stops at once");
+            tracing::info!("stopping; {awaited}SIGINT stops at once");
         }
         tokio::select! {
-            () = running.stop(config.limits.stop_grace.0) => {}
+            () = running.stop(grace.0) => {}
             _ = interrupt.recv() => return Ok(ExitCode::from(130)),
         }
         Ok(ExitCode::SUCCESS)

@@ -54,20 +54,39 @@ impl Show {
         }
         let mut agent = agent.about(About::Agent)?;
         let (remote, peer) = (remote(&hub, &agent).await, peer(&hub, &agent).await);
+        let waiting = waiting(&hub, &id).await;
         if self.client.json {
             if let Some(agent) = agent.as_object_mut() {
                 agent.extend(remote.map(|remote| ("remote".to_owned(), remote)));
                 agent.extend(peer.map(|peer| ("peer".to_owned(), peer)));
+                if !waiting.is_empty() {
+                    agent.insert("waiting".to_owned(), waiting.into());
+                }
             }
             output::json(&agent)?;
         } else {
             let mut facts = facts(&agent);
             facts.extend(remote.iter().flat_map(remote_facts));
             facts.extend(peer.iter().flat_map(peer_facts));
+            let call = |call: &Value| {
+                let (id, caller) = (text(call, "id"), text(call, "caller"));
+                ("waits for you", format!("call {id} of {caller}"))
+            };
+            facts.extend(waiting.iter().map(call));
             output::facts(&facts)?;
+            for call in &waiting {
+                task::decisions(call, &self.client);
+            }
         }
         Ok(Code::Ok.into())
     }
+}
+
+/// The calls at an agent that wait for a decision of ours.
+async fn waiting(hub: &Hub, agent: &str) -> Vec<Value> {
+    let path = format!("/v1/calls?agent={}", encode(agent));
+    let calls = client::ask(hub, Method::GET, &path, None).await;
+    items(&calls.unwrap_or_default(), "waiting").to_vec()
 }
 
 /// How the hub dials an agent; nothing if it does not, or if that is not ours to know.

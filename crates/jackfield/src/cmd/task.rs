@@ -2,17 +2,17 @@
 
 mod dead;
 mod list;
+mod named;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args, Subcommand};
 use http::Method;
-use jackfield_core::id::TaskId;
 use jackfield_sdk::{Done, Error, encode};
 use serde_json::{Value, json};
 
-pub(super) use self::list::show;
+pub(super) use self::list::{decisions, show};
 use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
@@ -29,7 +29,7 @@ pub(crate) struct Task {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Your tasks, newest first
+    /// What waits for you, and your tasks, newest first
     Ls(list::Ls),
     /// All that was said in a task
     Show(list::Show),
@@ -57,21 +57,14 @@ impl Task {
     }
 }
 
-/// A task's id as it was typed.
-fn task_id(text: &str) -> Result<String, String> {
-    let id = TaskId::parse(text.trim());
-    id.map(|id| id.to_string())
-        .ok_or_else(|| "use the id that jackfield task ls shows".to_owned())
-}
-
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "A cut does no harm: it goes on where it was. Ctrl-c leaves the task alone. The exit code is as for call.\n\n\
                        Example:\n  jackfield task wait $(jackfield call worker \"build it\" --detach)"
 )]
 struct Wait {
-    /// The task's id
-    #[arg(value_parser = task_id)]
+    /// The task's id, or the end of it
+    #[arg(value_parser = named::task)]
     task: String,
     /// Show thinking, tools and status on standard error even if it is no terminal
     #[arg(long, short)]
@@ -81,8 +74,9 @@ struct Wait {
 }
 
 impl Wait {
-    async fn run(self) -> Result<Code> {
+    async fn run(mut self) -> Result<Code> {
         let hub = self.client.connect()?;
+        self.task = named::find(&hub, &self.task).await?;
         let stream = hub.follow(&self.task).await.about(About::Task);
         let mut stream = stream.map_err(|stop| stop.naming("TASK", &self.task))?;
         let reading = Reading {
@@ -138,16 +132,17 @@ fn outcome_of(task: &Value) -> Outcome {
     after_long_help = "Example:\n  jackfield task cancel 0199c2f0-1111-7aaa-8bbb-123456789abc"
 )]
 struct Cancel {
-    /// The task's id, or that of an open call
-    #[arg(value_parser = task_id)]
+    /// The task's id, or the end of it; or the id of an open call
+    #[arg(value_parser = named::task)]
     task: String,
     #[command(flatten)]
     client: Client,
 }
 
 impl Cancel {
-    async fn run(self) -> Result<Code> {
+    async fn run(mut self) -> Result<Code> {
         let hub = self.client.connect()?;
+        self.task = named::find(&hub, &self.task).await?;
         let path = format!("/v1/calls/{}/cancel", self.task);
         let cancelled = client::ask(&hub, Method::POST, &path, None).await;
         let cancelled = cancelled.about(About::Task);
@@ -168,8 +163,8 @@ impl Cancel {
     group(ArgGroup::new("what").args(["answer", "approve", "deny"]).required(true).multiple(true))
 )]
 struct Answer {
-    /// The task's id, or that of an open call
-    #[arg(value_parser = task_id)]
+    /// The task's id, or the end of it; or the id of an open call
+    #[arg(value_parser = named::task)]
     task: String,
     /// The question's id; jackfield task show TASK shows the open ones
     ask_id: String,
@@ -190,8 +185,9 @@ struct Answer {
 }
 
 impl Answer {
-    async fn run(self) -> Result<Code> {
+    async fn run(mut self) -> Result<Code> {
         let hub = self.client.connect()?;
+        self.task = named::find(&hub, &self.task).await?;
         let path = format!("/v1/calls/{}/answer", encode(&self.task));
         let mut body = json!({ "ask_id": self.ask_id });
         if let Some(answer) = &self.answer {
@@ -207,6 +203,10 @@ impl Answer {
         answered.map(drop).map_err(|error| {
             let stop = Stop::from_hub(&error, About::Task);
             let next = match error.code() {
+                Some("unauthorized") => {
+                    "whoever may decide shows their own token: --token-file FILE or JACKFIELD_TOKEN"
+                        .to_owned()
+                }
                 Some("not_found") => {
                     format!("jackfield task show {} shows what it asks", self.task)
                 }

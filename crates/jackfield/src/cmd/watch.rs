@@ -53,28 +53,31 @@ impl Watch {
     }
 
     async fn watch(&self, hub: &Hub) -> Result<ExitCode> {
+        let mut query = String::new();
         if let Some(id) = &self.what {
             if let Some(task) = TaskId::parse(id)
                 && is_there(hub, &format!("/v1/calls/{task}"), About::Task).await?
             {
                 return self.follow(hub, &task.to_string()).await;
             }
+            let path = encode(id);
+            let is_team = is_there(hub, &format!("/v1/teams/{path}"), About::Team).await?;
             // What goes over the lines of agents is seen as that of agents.
-            if !self.raw && is_there(hub, &format!("/v1/teams/{}", encode(id)), About::Team).await?
-            {
+            if is_team && !self.raw {
                 return team::watch(hub, id, self.plain, &self.client).await;
             }
-            if !is_there(hub, &format!("/v1/agents/{}", encode(id)), About::Agent).await? {
+            if !is_team && !is_there(hub, &format!("/v1/agents/{path}"), About::Agent).await? {
                 output::chat(&format!("no agent {id} is known yet; waiting for it"));
             }
+            query = format!("&{}={path}", if is_team { "team" } else { "agent" });
         }
-        let never = self.see_all(hub).await?;
+        let never = self.see_all(hub, query).await?;
         match never {}
     }
 
     /// Reads one task until its end.
     async fn follow(&self, hub: &Hub, task: &str) -> Result<ExitCode> {
-        let mut lines = Lines::new();
+        let mut lines = Lines::new(self.client.flags());
         let mut stream = hub.follow(task).await.about(About::Task)?;
         while let Some(event) = stream.next_raw().await.about(About::Task)? {
             self.show(&event, &mut lines)?;
@@ -83,16 +86,12 @@ impl Watch {
     }
 
     /// Reads what all agents do, and connects again after each cut.
-    async fn see_all(&self, hub: &Hub) -> Result<std::convert::Infallible> {
-        let mut query = String::new();
-        if let Some(agent) = &self.what {
-            query += &format!("&agent={}", encode(agent));
-        }
+    async fn see_all(&self, hub: &Hub, mut query: String) -> Result<std::convert::Infallible> {
         if self.raw {
             query += "&raw=true";
         }
         let path = format!("/v1/events?{}", query.trim_start_matches('&'));
-        let mut lines = Lines::new();
+        let mut lines = Lines::new(self.client.flags());
         let mut backoff = Backoff::default();
         let mut events = hub.events(&path, None).await?;
         output::chat("watching; ctrl-c ends it");

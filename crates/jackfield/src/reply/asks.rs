@@ -10,6 +10,9 @@ use crate::{
     prompt,
 };
 
+/// How much of a tool's arguments is shown.
+const MOST_ARGUMENTS: usize = 2000;
+
 /// Questions that wait for an answer.
 #[derive(Debug, Default)]
 pub(super) struct Asks {
@@ -64,23 +67,60 @@ impl Asks {
 /// A question as the person at the terminal sees it.
 pub(crate) fn question(ask: &Value) -> String {
     let style = Style::stderr();
-    let what = style.bold(&output::clean_lines(text(ask, "text")));
-    if text(ask, "kind") != "approval" {
+    let what = style.bold(&words(ask));
+    if !is_approval(ask) {
         return format!("{what}\n> ");
     }
+    let tool = match tool(ask) {
+        tool if tool.is_empty() => tool,
+        tool => format!("{}\n", style.dim(&tool)),
+    };
+    format!("{what}\n{tool}approve? [y/N, or a reason against it] ")
+}
+
+/// What is asked, on one line: the words, and the tool that waits for them.
+pub(crate) fn wanted(ask: &Value) -> String {
+    let words = output::clean(&words(ask));
+    match tool(ask) {
+        tool if tool.is_empty() => words,
+        tool => format!("{words} [{tool}]"),
+    }
+}
+
+/// The words of a question. Not every agent has some.
+fn words(ask: &Value) -> String {
+    let words = output::clean_lines(text(ask, "text"));
+    match words.trim() {
+        "" if !is_approval(ask) => "(it waits for an answer)".to_owned(),
+        "" if tool(ask).is_empty() => "may I go on?".to_owned(),
+        "" => "may I do this?".to_owned(),
+        _ => words,
+    }
+}
+
+/// The tool that is to be approved, and what it would be told.
+fn tool(ask: &Value) -> String {
     let mut tool = output::clean(text(ask, "tool_name"));
     if !ask["arguments"].is_null() {
-        tool += &format!(" {}", output::clean(&ask["arguments"].to_string()));
+        let arguments = output::clean(&ask["arguments"].to_string());
+        tool += " ";
+        tool.extend(arguments.chars().take(MOST_ARGUMENTS));
+        let left = arguments.chars().count().saturating_sub(MOST_ARGUMENTS);
+        if left > 0 {
+            tool += &format!(" … {left} characters more, which --json shows");
+        }
     }
-    format!(
-        "{what}\n{}\napprove? [y/N, or a reason against it] ",
-        style.dim(&tool)
-    )
+    tool.trim().to_owned()
+}
+
+/// Whether it is for leave, and not for words.
+pub(crate) fn is_approval(ask: &Value) -> bool {
+    text(ask, "kind") == "approval"
 }
 
 /// The sentence that says by which command a question is answered.
 pub(crate) fn command(call: &str, ask: &Value, flags: &str) -> String {
-    let how = if text(ask, "kind") == "approval" {
+    let how = if is_approval(ask) {
         "--approve|--deny"
     } else {
         "TEXT"
@@ -89,10 +129,23 @@ pub(crate) fn command(call: &str, ask: &Value, flags: &str) -> String {
     format!("answer with: jackfield task answer {call} {id} {how}{flags}")
 }
 
+/// What is waited for in an approval that is somebody else's to give, and by which command they do: as themselves, so
+/// that our own flags are of no use.
+pub(crate) fn of_others(call: &str, approval: &Value) -> (String, String) {
+    let owner = output::clean(text(approval, "owner"));
+    let mut what = format!("{owner} must approve this before it goes on");
+    if let Some(tool) = approval["tool_name"].as_str() {
+        what += &format!(" [{}]", output::clean(tool));
+    }
+    let id = output::clean(text(approval, "ask_id"));
+    let how = format!("{owner} decides with: jackfield task answer {call} {id} --approve|--deny");
+    (what, how)
+}
+
 /// What the hub is told. Anything but yes to an approval is no, and the reason.
 pub(crate) fn answer_body(ask: &Value, line: &str) -> Value {
     let id = &ask["id"];
-    if text(ask, "kind") != "approval" {
+    if !is_approval(ask) {
         return json!({"ask_id": id, "content": line});
     }
     let approved = prompt::is_yes(line);
@@ -106,6 +159,19 @@ pub(crate) fn answer_body(ask: &Value, line: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_to_be_approved_is_shown_bounded_and_cleaned() {
+        let ask = json!({"id": "q", "kind": "approval", "text": "", "tool_name": "rm\u{1b} -rf", "arguments": {"path": "/"}});
+        assert_eq!(wanted(&ask), r#"may I do this? [rm  -rf {"path":"/"}]"#);
+        assert!(question(&ask).contains(r#"rm  -rf {"path":"/"}"#));
+        let long = json!({"kind": "approval", "text": "may I?", "arguments": "x".repeat(3000)});
+        let shown = wanted(&long);
+        assert!(shown.len() < 2100 && shown.contains("1002 characters more"));
+        let bare = |kind: &str| wanted(&json!({"kind": kind, "text": " "}));
+        assert_eq!(bare("approval"), "may I go on?");
+        assert_eq!(bare("input"), "(it waits for an answer)");
+    }
 
     #[test]
     fn only_yes_approves() {

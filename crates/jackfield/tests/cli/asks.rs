@@ -42,7 +42,7 @@ async fn without_a_terminal_a_live_call_says_how_to_answer_and_ends() {
     let serving = agent.call().await;
     serving.ask(question("q1", AskKind::Input));
     assert_eq!(agent.cancelled().await, serving.call().id);
-    let run = run.end().await.code(1);
+    let run = run.end().await.code(7);
     run.says("which one?")
         .says("jackfield task answer")
         .says("--detach");

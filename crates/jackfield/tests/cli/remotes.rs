@@ -90,6 +90,12 @@ async fn a_server_is_added_called_shown_and_forgotten() {
             "{line:?}: {added:?}"
         );
     }
+    let again = cli.run(&["add", &format!("{}/", server.url)]).await.ok();
+    let again = again.says("is added already, as far-31mecho");
+    assert_eq!(again.out, added.out);
+    let other = ["add", &server.url, "--as", "other", "--json"];
+    assert_eq!(cli.run(&other).await.ok().json()["id"], "other");
+    cli.run(&["rm", "other"]).await.ok();
     let said = cli.run(&["call", "far-31mecho", "hello"]).await.ok();
     assert_eq!(said.out, "hello\n");
     let shown = cli.run(&["show", "far-31mecho"]).await.ok();

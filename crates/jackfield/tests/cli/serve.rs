@@ -151,7 +151,8 @@ async fn an_open_call_may_end_by_itself_meanwhile() {
     let call = served.cli.start(&["call", "bob", "x"]);
     let from = agent.frame().await["from"].clone();
     served.process.signal(Signal::TERM);
-    served.process.until_it_says("stopping").await;
+    let says = "stopping; 1 open call has 10s to end; SIGINT stops at once";
+    served.process.until_it_says(says).await;
     agent
         .send(json!({"type": "reply", "to": from, "payload": {"body": {"answer": "in time"}}}))
         .await;

@@ -268,6 +268,23 @@ async fn the_owner_who_calls_is_asked_for_approvals_right_there() {
 }
 
 #[tokio::test]
+async fn ctrl_d_at_a_question_is_no_answer_and_ends_the_call() {
+    let hub = TestHub::start().await;
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let cli = Cli::new(&hub);
+    let mut terminal = Terminal::start(cli.command(&["call", "bob", "x"]));
+    let serving = agent.call().await;
+    serving.ask(question("q1", AskKind::Input));
+    terminal.until("> ").await;
+    terminal.type_in("\u{4}");
+    assert_eq!(agent.cancelled().await, serving.call().id);
+    let (code, screen) = terminal.end().await;
+    assert_eq!(code, Some(7));
+    assert!(screen.contains("no answer was given"), "{screen:?}");
+    assert!(!screen.contains("nobody is here"), "{screen:?}");
+}
+
+#[tokio::test]
 async fn forgetting_an_agent_is_asked_about() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);

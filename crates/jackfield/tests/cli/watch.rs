@@ -16,17 +16,18 @@ async fn each_event_is_a_line() {
     let bob = FakeAgent::attach(hub.hub(), "bob");
     let online = watch.line().await.unwrap();
     assert!(
-        online.contains(" bob ") && online.ends_with("online by local"),
+        online.contains("\tbob\t") && online.ends_with("online by local"),
         "{online}"
     );
     let _call = cli.start(&["call", "bob", "hello\nthere"]);
     let serving = bob.call().await;
     let id = serving.call().id.to_string();
     let started = watch.line().await.unwrap();
-    assert!(started.ends_with("local calls: hello there"), "{started}");
-    assert!(started.contains(&id[id.len() - 8..]), "{started}");
+    let end = &id[id.len() - 8..];
+    let expected = format!("\tbob\t{end}\tlocal calls: hello there");
+    assert!(started.ends_with(&expected), "{started}");
     serving.push(Event::text("hi"));
-    assert!(watch.line().await.unwrap().ends_with(" hi"));
+    assert!(watch.line().await.unwrap().ends_with("\thi"));
     serving.finish(End::done());
     assert!(watch.line().await.unwrap().ends_with("done, completed"));
     drop(bob);
@@ -47,10 +48,10 @@ async fn raw_shows_frames_both_ways_of_one_agent() {
         .await;
     bob.frame().await;
     let out = watch.line().await.unwrap();
-    assert!(out.contains(" -> {\"type\":\"message\""), "{out}");
+    assert!(out.contains("\t-> {\"type\":\"message\""), "{out}");
     bob.expect_nothing().await;
     let read = watch.line().await.unwrap();
-    assert!(read.contains(" <- {\"type\":\"ping\"}"), "{read}");
+    assert!(read.contains("\t<- {\"type\":\"ping\"}"), "{read}");
 }
 
 #[tokio::test]
@@ -88,7 +89,7 @@ async fn a_task_is_followed_to_its_end() {
     assert!(watch.line().await.unwrap().ends_with("message: do it"));
     let serving = bob.call().await;
     serving.push(Event::text("done"));
-    assert!(watch.line().await.unwrap().ends_with(" done"));
+    assert!(watch.line().await.unwrap().ends_with("\tdone"));
     serving.finish(End::done());
     assert!(watch.line().await.unwrap().ends_with("done, completed"));
     watch.end().await.ok();

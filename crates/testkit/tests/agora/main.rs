@@ -20,7 +20,7 @@ use jackfield_testkit::{SOON, TestHub};
 fn watch(hub: &TestHub, id: &str) -> Watching {
     let filter = TapFilter {
         agent: Some(AgentId::parse(id).unwrap()),
-        raw: false,
+        ..TapFilter::default()
     };
     hub.hub().watch(Principal::local(), filter)
 }

@@ -99,7 +99,10 @@ async fn an_observer_sees_what_is_relayed_and_the_frames_themselves() {
     let hub = TestHub::start().await;
     let (mut one, mut two) = (hub.agora("one").await, hub.agora("two").await);
     let watch = |raw| {
-        let filter = TapFilter { agent: None, raw };
+        let filter = TapFilter {
+            raw,
+            ..TapFilter::default()
+        };
         hub.hub().watch(Principal::local(), filter)
     };
     let (mut words, mut frames) = (watch(false), watch(true));

@@ -60,6 +60,8 @@ pub(super) struct Connection {
 
 #[derive(Debug)]
 struct Shared {
+    /// What the agent is called.
+    name: String,
     lines: mpsc::Sender<String>,
     requests: Mutex<Requests>,
     sessions: Mutex<HashMap<String, Session>>,
@@ -104,6 +106,7 @@ impl Connection {
     pub(super) fn new(mut process: Process, name: &str) -> Self {
         let (lines, unwritten) = mpsc::channel(UNWRITTEN);
         let shared = Arc::new(Shared {
+            name: name.to_owned(),
             lines,
             requests: Mutex::default(),
             sessions: Mutex::default(),
@@ -117,7 +120,7 @@ impl Connection {
         if let Some(stdin) = process.stdin.take() {
             tasks.spawn(write(shared.clone(), stdin, unwritten));
         }
-        tasks.spawn(read(shared.clone(), process, name.to_owned()));
+        tasks.spawn(read(shared.clone(), process));
         tasks.spawn(stop_cancelled(shared.clone()));
         Self {
             shared,
@@ -350,6 +353,13 @@ impl Shared {
                 return;
             }
             rpc::answer(&id, &permission::cancelled())
+        } else if method == "initialize" {
+            // Only clients ask that: these are our own words.
+            let name = &self.name;
+            self.blame(&format!(
+                "{name} does not speak ACP: it only repeats what it is told"
+            ));
+            return;
         } else {
             rpc::refusal(&id, rpc::NO_SUCH_METHOD, "this client does not offer it")
         };
@@ -391,7 +401,7 @@ fn update_of(mut params: Value) -> Value {
 }
 
 /// Reads what the agent prints, until it ends or has to.
-async fn read(shared: Arc<Shared>, mut process: Process, name: String) {
+async fn read(shared: Arc<Shared>, mut process: Process) {
     let reading = async {
         let Some(stdout) = process.stdout.take() else {
             return;
@@ -415,9 +425,9 @@ async fn read(shared: Arc<Shared>, mut process: Process, name: String) {
     let why = match fault {
         Some(fault) => fault,
         // It closed its output: it is over even if it goes on otherwise.
-        None => match timeout(STOPPING, process.crash(&name)).await {
+        None => match timeout(STOPPING, process.crash(&shared.name)).await {
             Ok(crash) => crash,
-            Err(_) => Failure::new(CRASHED, format!("{name} closed its output")),
+            Err(_) => Failure::new(CRASHED, format!("{} closed its output", shared.name)),
         },
     };
     shared.end(why);

@@ -299,7 +299,7 @@ impl Hub {
         };
         let answered = answered.map(|()| self.0.tasks.answered(call, &pending.ask, answer));
         answered.map_err(|failure| match failure.reason {
-            Reason::NotFound => Undecided::NotAllowed,
+            Reason::NotFound | Reason::Unauthorized => Undecided::NotAllowed,
             _ => Undecided::Failed(failure),
         })
     }

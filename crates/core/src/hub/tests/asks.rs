@@ -115,10 +115,11 @@ async fn an_approval_is_the_owners_and_the_caller_only_hears_that_it_waits() {
         tool: Some("rm".into()),
     };
     assert_eq!(asking.call().approvals(), [awaited]);
-    assert_eq!(
-        reason(hub.answer(&bob(), call, "q", yes())),
-        Reason::NotFound
-    );
+    let refused = hub.answer(&bob(), call, "q", yes()).unwrap_err();
+    assert_eq!(refused.reason, Reason::Unauthorized);
+    assert!(refused.text.starts_with("ann decides"), "{refused}");
+    let found = |principal: &Principal| hub.waiting_for(principal).len();
+    assert_eq!((found(&ann()), found(&bob())), (1, 0));
     let itself = ann().as_agent(id("a"));
     assert_eq!(
         reason(hub.answer(&itself, call, "q", yes())),
@@ -132,6 +133,7 @@ async fn an_approval_is_the_owners_and_the_caller_only_hears_that_it_waits() {
     hub.answer(&ann(), call, "q", yes()).unwrap();
     assert_eq!(inputs(&serving), [Input::Answer("q".into(), yes())]);
     assert!(asking.call().approvals().is_empty());
+    assert_eq!(found(&ann()), 0);
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ async fn a_filter_shows_one_agent_and_frames_only_on_request() {
         ann(),
         TapFilter {
             agent: Some(id("a")),
-            raw: false,
+            ..TapFilter::default()
         },
     );
     let mut raw = hub.watch(
@@ -85,6 +85,7 @@ async fn a_filter_shows_one_agent_and_frames_only_on_request() {
         TapFilter {
             agent: None,
             raw: true,
+            ..TapFilter::default()
         },
     );
     hub.taps()
@@ -167,7 +168,13 @@ async fn what_is_relayed_is_seen_once_by_whoever_watches_either_side() {
     let (three, _) = agent(&hub, "three");
     let watch = |name: Option<&str>| {
         let agent = name.map(|name| AgentId::parse(name).unwrap());
-        hub.watch(ann(), TapFilter { agent, raw: false })
+        hub.watch(
+            ann(),
+            TapFilter {
+                agent,
+                ..TapFilter::default()
+            },
+        )
     };
     let mut watchers = [watch(None), watch(Some("one")), watch(Some("two"))];
     let mut stranger = watch(Some("three"));
@@ -191,6 +198,7 @@ async fn what_no_observer_may_or_wants_to_see_is_not_even_made() {
     let filter = |agent: Option<&str>, raw| TapFilter {
         agent: agent.map(id),
         raw,
+        ..TapFilter::default()
     };
     let _elsewhere = hub.watch(ann(), filter(Some("three"), true));
     let _stranger = hub.watch(bob(), filter(None, true));

@@ -238,6 +238,7 @@ async fn whoever_watches_sees_what_the_server_is_told_and_says() {
     let filter = TapFilter {
         agent: Some(id("far")),
         raw: true,
+        ..TapFilter::default()
     };
     let mut watching = near.hub.watch(Principal::local(), filter);
     near.call("far").await.unwrap();

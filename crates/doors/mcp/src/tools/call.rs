@@ -6,7 +6,7 @@ use jackfield_core::{
     failure::Failure,
     id::{AgentId, SessionId},
 };
-use jackfield_kit::api::invalid;
+use jackfield_kit::{api::invalid, similar::with_meant};
 use rmcp::model::{CallToolResult, JsonObject};
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ use crate::{
     asked::{Asked, arguments},
     limits::UNREAD,
     outcome::Outcome,
-    refusal, waiting,
+    waiting,
 };
 
 #[derive(Debug, Deserialize)]
@@ -34,7 +34,7 @@ pub(super) async fn run(
 ) -> Result<CallToolResult, Failure> {
     let mut given: Arguments = arguments(given)?;
     let message = given.message()?;
-    let named = |failure| refusal::of_agent(asked, &given.agent, failure);
+    let named = |failure| with_meant(failure, &given.agent, asked.hub(), asked.principal());
     let agent =
         AgentId::parse(&given.agent).map_err(|_| named(Failure::no_such_agent(&given.agent)))?;
     let mut request = asked.request(agent, message)?;

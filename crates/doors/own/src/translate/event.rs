@@ -195,6 +195,10 @@ pub struct DoneView {
     /// How the turn leaves its task.
     #[schema(value_type = DoneStateView)]
     pub(super) state: DoneState,
+    /// Whether what the agent waits for are credentials, where the state is `input_required`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub(super) needs_auth: bool,
     /// The whole answer, from agents that repeat it at the end or give it only there.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]

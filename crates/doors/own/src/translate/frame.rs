@@ -152,6 +152,7 @@ impl From<Done> for DoneView {
     fn from(done: Done) -> Self {
         Self {
             state: done.state,
+            needs_auth: done.needs_auth,
             result: done.result,
             attachments: done.attachments,
             usage: done.usage,
@@ -164,7 +165,7 @@ impl From<Done> for DoneView {
 #[cfg(test)]
 mod tests {
     use jackfield_core::{
-        event::{AskKind, File, FileSource, Json, Part},
+        event::{AskKind, DoneState, File, FileSource, Json, Part},
         failure::Reason,
     };
 
@@ -233,6 +234,15 @@ mod tests {
             })),
             "done",
             r#"{"type":"done","state":"completed","file_transfer_offer":{"transfer_id":"t"}}"#,
+        );
+        golden(
+            End::Done(Box::new(Done {
+                state: DoneState::InputRequired,
+                needs_auth: true,
+                ..Done::default()
+            })),
+            "done",
+            r#"{"type":"done","state":"input_required","needs_auth":true}"#,
         );
         golden(End::Cancelled, "cancelled", r#"{"type":"cancelled"}"#);
         golden(

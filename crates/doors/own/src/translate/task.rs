@@ -111,9 +111,35 @@ impl From<Approval> for ApprovalView {
     }
 }
 
+/// A call that waits for a decision of yours: what it asks for, and no more.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WaitingCall)]
+pub struct WaitingView {
+    /// Its id.
+    #[schema(value_type = String, format = "uuid")]
+    id: CallId,
+    /// The task that keeps it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = "uuid", required = false)]
+    task: Option<TaskId>,
+    /// The agent that asks.
+    #[schema(value_type = String)]
+    agent: AgentId,
+    /// How the agent sees the caller.
+    caller: String,
+    /// The protocol that the caller came by.
+    door: &'static str,
+    /// The approvals that are yours to give.
+    asks: Vec<AskView>,
+}
+
 /// Tasks, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskList {
+    /// Calls that wait for a decision of yours, whoever made them, kept or not; on the first page.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub waiting: Vec<WaitingView>,
     /// The tasks.
     pub tasks: Vec<TaskSummary>,
     /// What to give as `before` for the next page, if there is one.
@@ -168,6 +194,10 @@ pub struct TaskView {
     /// Files that came with the end of the last turn.
     #[schema(value_type = Vec<FileBody>)]
     pub(super) attachments: Vec<File>,
+    /// Whether what the agent waits for are credentials.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub(super) needs_auth: bool,
     /// Files that the agent offered with the end of the last turn, as it wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -217,7 +247,7 @@ pub struct LiveView {
     approvals: Vec<ApprovalView>,
 }
 
-/// A task, or a call that is open and not kept.
+/// A task, or a call that is open: one of yours that is not kept, or one that waits for you.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "life", rename_all = "snake_case")]
 #[schema(as = Call)]
@@ -227,6 +257,8 @@ pub enum CallView {
     Task(Box<TaskView>),
     /// An open call.
     Live(LiveView),
+    /// An open call of somebody else's that waits for a decision of yours.
+    Waiting(WaitingView),
 }
 
 /// A call that was kept and goes on by itself.
@@ -254,6 +286,10 @@ pub struct CallResult {
     pub(super) state: TaskState,
     /// The words.
     pub(super) text: String,
+    /// Whether what the agent waits for are credentials, where the state is `input_required`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub(super) needs_auth: bool,
     /// What the agent made.
     pub(super) artifacts: Vec<ArtifactView>,
     /// Files that came with the end.
@@ -344,6 +380,18 @@ pub fn live_view(call: &Call, principal: &Principal) -> LiveView {
         parent: call.parent().map(|parent| parent.task_id()),
         asks,
         approvals: approvals_view(call),
+    }
+}
+
+/// What a call asks of the principal, whose agent it is at.
+pub fn waiting_view(call: &Call, principal: &Principal) -> WaitingView {
+    WaitingView {
+        id: call.id,
+        task: call.task,
+        agent: call.target.clone(),
+        caller: call.principal.label().to_owned(),
+        door: call.door,
+        asks: asks_view(call.decisions(principal)),
     }
 }
 

@@ -3,6 +3,7 @@
 use jackfield_core::{
     agent::Closing,
     id::Owner,
+    limits::Limits,
     principal::{Grant, Principal, Scopes},
 };
 use reqwest::{Method, StatusCode};
@@ -221,4 +222,32 @@ async fn an_agent_that_may_only_be_watched_is_seen_too() {
         .json_as(Some(&watcher), Method::POST, "/v1/agents/amy/calls", call)
         .await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn an_id_with_a_slip_names_those_that_may_be_meant_of_those_that_one_may_see() {
+    let hub = Running::start_with(false, Limits::default()).await;
+    let ann = Principal::admin(Owner::parse("ann").unwrap());
+    let _far = hub.attach_for(&ann, "weather@wUpT3WyJGkoj");
+    let (mine, other) = (hub.token("ann", &[]).await, hub.token("bob", &[]).await);
+    let calls = "/v1/agents/weathr/calls";
+    let agent = "/v1/agents/weathr";
+    for (method, path, body) in [
+        (Method::POST, calls, json!({"text": "x"})),
+        (Method::POST, calls, json!({"text": "x", "detach": true})),
+        (Method::GET, agent, Value::Null),
+        (Method::PATCH, agent, json!({"share": "everyone"})),
+        (Method::DELETE, agent, Value::Null),
+    ] {
+        let body = (!body.is_null()).then_some(body);
+        for (token, is_named) in [(&mine, true), (&other, false)] {
+            let (status, answer) = hub
+                .json_as(Some(token), method.clone(), path, body.clone())
+                .await;
+            assert_eq!(status, StatusCode::NOT_FOUND);
+            let text = answer["message"].as_str().unwrap();
+            let meant = text.contains("perhaps \"weather@wUpT3WyJGkoj\" is meant");
+            assert_eq!(meant, is_named, "{method} {path}: {text}");
+        }
+    }
 }

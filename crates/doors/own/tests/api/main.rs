@@ -6,6 +6,7 @@
 mod agents;
 mod callbacks;
 mod calls;
+mod decisions;
 mod description;
 mod files;
 mod harness;

@@ -104,10 +104,18 @@ async fn an_approval_is_the_owners_to_give_and_the_callers_only_to_wait_for() {
     );
     let path = format!("/v1/calls/{id}/answer");
     let yes = json!({"ask_id": "q", "approved": true, "reason": "fine"});
-    let (status, _) = hub
+    let (status, answer) = hub
         .json_as(Some(&ann), Method::POST, &path, Some(yes.clone()))
         .await;
-    assert_eq!(status, StatusCode::NOT_FOUND, "not the caller's to give");
+    assert_eq!(status, StatusCode::UNAUTHORIZED, "not the caller's to give");
+    let text = answer["message"].as_str().unwrap();
+    assert!(text.starts_with("local decides this"), "{text}");
+    let carl = hub.token("carl", &["call:amy"]).await;
+    let (status, answer) = hub
+        .json_as(Some(&carl), Method::POST, &path, Some(yes.clone()))
+        .await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "strangers know of nothing");
+    assert!(!answer["message"].as_str().unwrap().contains("local"));
     let vague = json!({"ask_id": "q", "content": "fine"});
     assert_eq!(hub.post(&path, vague).await.0, StatusCode::BAD_REQUEST);
     assert_eq!(hub.post(&path, yes).await.0, StatusCode::NO_CONTENT);
@@ -115,7 +123,7 @@ async fn an_approval_is_the_owners_to_give_and_the_callers_only_to_wait_for() {
     stream.expect("failed").await;
 }
 
-fn done(state: DoneState) -> End {
+pub(crate) fn done(state: DoneState) -> End {
     End::Done(Box::new(Done {
         state,
         ..Done::default()
@@ -255,4 +263,39 @@ async fn a_task_that_waits_for_input_can_be_cancelled() {
     assert_eq!(hub.get(&path).await.1["state"], "cancelled");
     let (status, _) = hub.json(Method::POST, &cancel, None).await;
     assert_eq!(status, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
+async fn an_agent_that_waits_for_credentials_is_told_from_one_that_waits_for_words() {
+    let hub = Running::start().await;
+    let mut amy = hub.attach("amy");
+    let ended = |needs_auth| {
+        End::Done(Box::new(Done {
+            state: DoneState::InputRequired,
+            needs_auth,
+            ..Done::default()
+        }))
+    };
+    for (needs_auth, done) in [
+        (
+            true,
+            json!({"type": "done", "state": "input_required", "needs_auth": true}),
+        ),
+        (false, json!({"type": "done", "state": "input_required"})),
+    ] {
+        let mut stream = hub.call("amy", json!({"text": "go", "keep": true})).await;
+        let task = stream.expect("call").await.data["task"].take();
+        amy.next_call().await.finish(ended(needs_auth));
+        assert_eq!(stream.rest().await.last().unwrap().data, done);
+        let (_, view) = hub
+            .get(&format!("/v1/calls/{}", task.as_str().unwrap()))
+            .await;
+        assert_eq!(view["state"], "input_required");
+        assert_eq!(view["needs_auth"] == true, needs_auth, "{view}");
+    }
+    let body = json!({"text": "go", "stream": false});
+    let (whole, ()) = tokio::join!(hub.post("/v1/agents/amy/calls", body), async {
+        amy.next_call().await.finish(ended(true));
+    });
+    assert_eq!(whole.1["needs_auth"], true, "{whole:?}");
 }

@@ -2,11 +2,14 @@
 
 use jackfield_core::{
     event::{End, Event},
+    id::AgentId,
     limits::Limits,
+    principal::Principal,
     tap::Direction,
+    team::{Member, MemberOf, TeamSpec},
     units::{Size, Span},
 };
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::harness::{Running, soon};
@@ -105,4 +108,50 @@ async fn a_silent_stream_is_kept_alive_by_comments() {
     let mut watch = hub.stream(hub.ask(Method::GET, "/v1/events")).await;
     let bytes = soon(watch.response().chunk()).await.unwrap().unwrap();
     assert!(bytes.starts_with(b": "), "{bytes:?}");
+}
+
+/// Makes a team of members, the first of which leads it.
+async fn team(hub: &Running, id: &str, members: &[MemberOf]) {
+    let member = |of: &MemberOf| {
+        let (MemberOf::Agent(id) | MemberOf::Team(id)) = of;
+        let (name, of) = (id.as_str().into(), of.clone());
+        Member { name, of }
+    };
+    let members: Vec<_> = members.iter().map(member).collect();
+    let spec = TeamSpec {
+        name: id.to_owned(),
+        description: None,
+        coordinator: members[0].name.clone(),
+        members,
+    };
+    let id = AgentId::parse(id).unwrap();
+    let made = hub.hub.create_team(&Principal::local(), &id, spec);
+    made.unwrap().1.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_observer_of_a_team_sees_its_members_and_those_of_teams_below_it() {
+    let hub = Running::start().await;
+    let id = |id: &str| AgentId::parse(id).unwrap();
+    let agent = |name: &str| MemberOf::Agent(id(name));
+    let (amy, bob, carl) = (hub.attach("amy"), hub.attach("bob"), hub.attach("carl"));
+    team(&hub, "inner", &[agent("bob")]).await;
+    team(&hub, "outer", &[agent("amy"), MemberOf::Team(id("inner"))]).await;
+    let watch = |query: &str| {
+        let path = format!("/v1/events?{query}");
+        hub.stream(hub.ask(Method::GET, &path))
+    };
+    let mut outer = watch("team=outer").await;
+    let mut bobs = watch("team=outer&agent=bob").await;
+    drop((carl, amy, bob));
+    let mut gone = Vec::new();
+    while !gone.contains(&json!("bob")) {
+        let seen = outer.expect("offline").await.data;
+        gone.push(seen["agent"].clone());
+    }
+    assert!(gone.contains(&json!("amy")), "{gone:?}");
+    assert!(!gone.contains(&json!("carl")), "{gone:?}");
+    assert_eq!(bobs.expect("offline").await.data["agent"], "bob");
+    let (status, answer) = hub.get("/v1/events?team=nobody").await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "{answer}");
 }

@@ -22,6 +22,18 @@ use jackfield_sdk::Failure;
 
 use crate::exit::Stop;
 
+/// Flags of ours that hardly any program has, so that whoever types one after a program means us.
+const OURS: [&str; 8] = [
+    "--as",
+    "--hub",
+    "--token-file",
+    "--setup",
+    "--skill",
+    "--trust",
+    "--no-mcp",
+    "--allow-private",
+];
+
 /// The longest part of an id that is made of a name.
 const LONGEST: usize = 48;
 
@@ -172,6 +184,16 @@ impl Kind {
                 Arc::new(A2a::new(settings).map_err(wrong)?)
             }
         })
+    }
+
+    /// A program, and a flag of ours that is told to it.
+    pub(super) fn misplaced(&self) -> Option<(&str, &str)> {
+        let (Self::Acp { command } | Self::Exec { command, .. }) = self else {
+            return None;
+        };
+        let mut flags = command.args.iter().filter_map(|arg| arg.split('=').next());
+        let flag = flags.find(|flag| OURS.contains(flag))?;
+        Some((command.name(), flag))
     }
 
     /// What the agent is called if nobody says: the program or the kind, and the machine.

@@ -61,3 +61,44 @@ fn permissions_are_skipped_only_with_trust() {
     assert!(error.to_string().contains("--trust"), "{error}");
     driver("--trust claude -- --dangerously-skip-permissions").unwrap();
 }
+
+#[test]
+fn a_flag_of_ours_that_a_program_gets_is_noticed() {
+    let misplaced = |line: &str| {
+        let connect = typed(line).unwrap();
+        let found = connect.kind.misplaced();
+        found.map(|(program, flag)| format!("{program} {flag}"))
+    };
+    let found = misplaced("exec /usr/bin/tr a-z A-Z --as foo");
+    assert_eq!(found.as_deref(), Some("tr --as"));
+    let found = misplaced("acp agent --hub=http://h");
+    assert_eq!(found.as_deref(), Some("agent --hub"));
+    for fine in ["--as foo exec tr a-z A-Z", "exec grep --name x", "claude"] {
+        assert_eq!(misplaced(fine), None, "{fine}");
+    }
+}
+
+#[test]
+fn the_next_time_has_all_that_was_typed_but_the_invite() {
+    let rest = |words: &[&str]| without_setup(words.iter().map(|&word| word.to_owned()));
+    let words = [
+        "jackfield",
+        "--hub",
+        "http://h",
+        "connect",
+        "--setup",
+        "http://h/invite/t",
+        "--hub=http://h",
+        "--max",
+        "2",
+        "exec",
+        "grep",
+        "--hub",
+        "it's {prompt}",
+    ];
+    assert_eq!(rest(&words), r" --max 2 exec grep --hub 'it'\''s {prompt}'");
+    assert_eq!(
+        rest(&["jackfield", "connect", "--setup=u", "claude"]),
+        " claude"
+    );
+}

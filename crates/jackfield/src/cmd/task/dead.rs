@@ -6,7 +6,7 @@ use http::Method;
 use jackfield_sdk::Error;
 use serde_json::{Value, json};
 
-use super::task_id;
+use super::named;
 use crate::{
     client::{self, Client},
     exit::{About, Code, Stop},
@@ -60,16 +60,17 @@ fn table(callbacks: &[Value]) -> Table {
     after_long_help = "jackfield task ls --dead lists them.\n\nExample:\n  jackfield task resend 0199c2f0-1111-7aaa-8bbb-123456789abc"
 )]
 pub(super) struct Resend {
-    /// The task's id
-    #[arg(value_parser = task_id)]
+    /// The task's id, or the end of it
+    #[arg(value_parser = named::task)]
     task: String,
     #[command(flatten)]
     client: Client,
 }
 
 impl Resend {
-    pub(super) async fn run(self) -> Result<Code> {
+    pub(super) async fn run(mut self) -> Result<Code> {
         let hub = self.client.connect()?;
+        self.task = named::find(&hub, &self.task).await?;
         let path = format!("/v1/calls/{}/resend", self.task);
         let sent = client::ask(&hub, Method::POST, &path, None).await;
         sent.map(drop).map_err(|error| match error {

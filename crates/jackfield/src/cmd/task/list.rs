@@ -6,7 +6,7 @@ use http::Method;
 use jackfield_sdk::{Hub, encode};
 use serde_json::{Value, json};
 
-use super::{dead, task_id};
+use super::{dead, named};
 use crate::{
     client::{self, Client},
     exit::{About, Code},
@@ -64,28 +64,37 @@ impl Ls {
         if let Some(state) = &self.state {
             filter += &format!("&state={}", encode(state));
         }
-        let mut tasks = Vec::new();
+        let (mut waiting, mut tasks) = (Vec::new(), Vec::new());
         let mut before = String::new();
         let more = loop {
             let page = PAGE.min(limit - tasks.len());
             let path = format!("/v1/calls?limit={page}{filter}{before}");
             let mut answer = client::get(&hub, &path, About::Task).await?;
-            if let Value::Array(some) = answer["tasks"].take() {
-                tasks.extend(some);
+            for (key, all) in [("waiting", &mut waiting), ("tasks", &mut tasks)] {
+                if let Value::Array(some) = answer[key].take() {
+                    all.extend(some);
+                }
             }
             match answer["next"].as_str() {
                 Some(next) if tasks.len() < limit => before = format!("&before={}", encode(next)),
                 next => break next.is_some(),
             }
         };
+        // What waits has no state that could be asked for.
+        waiting.retain(|_| self.state.is_none());
         if self.client.json {
-            output::json(&json!({ "tasks": tasks }))?;
+            output::json(&json!({ "waiting": waiting, "tasks": tasks }))?;
             return Ok(Code::Ok);
         }
-        if tasks.is_empty() {
+        if tasks.is_empty() && waiting.is_empty() {
             output::chat("no task is like that; jackfield call AGENT TEXT --detach makes one");
         }
-        table(&tasks).print()?;
+        let is_listed = |call: &Value| tasks.iter().any(|task| task["id"] == call["task"]);
+        let others = waiting.iter().filter(|call| !is_listed(call));
+        table(others.chain(&tasks)).print()?;
+        for call in &waiting {
+            decisions(call, &self.client);
+        }
         if more {
             output::chat(&format!("there are more than {limit}; --limit shows more"));
         }
@@ -93,7 +102,20 @@ impl Ls {
     }
 }
 
-fn table(tasks: &[Value]) -> Table {
+/// Says what a call asks of us, and by which commands it is decided.
+pub(crate) fn decisions(call: &Value, client: &Client) {
+    let (id, caller) = (text(call, "id"), clean_lines(text(call, "caller")));
+    for ask in output::items(call, "asks") {
+        output::chat(&format!(
+            "{} asks in a call of {caller}: {}\n{}",
+            text(call, "agent"),
+            asks::wanted(ask),
+            asks::command(id, ask, &client.flags())
+        ));
+    }
+}
+
+fn table<'a>(tasks: impl Iterator<Item = &'a Value>) -> Table {
     let mut table = Table::new(["id", "agent", "state", "caller", "updated"]);
     for task in tasks {
         let of = |key: &str| text(task, key).to_owned();
@@ -108,10 +130,12 @@ fn table(tasks: &[Value]) -> Table {
     table
 }
 
-/// Where a task stands. That it waits for an approval is no state of its own, but what a person wants to know.
+/// Where a task stands. That it waits for an approval is no state of its own, but what a person wants to know. Of a call
+/// of somebody else's nothing else is told.
 fn state(task: &Value) -> String {
     let state = text(task, "state");
     match output::items(task, "approvals") {
+        [] if state.is_empty() => "waits for you".to_owned(),
         [] => state.to_owned(),
         [approval, ..] => format!("{state}, waits for {} to approve", text(approval, "owner")),
     }
@@ -120,8 +144,8 @@ fn state(task: &Value) -> String {
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  jackfield task show 0199c2f0-1111-7aaa-8bbb-123456789abc")]
 pub(super) struct Show {
-    /// The task's id, or that of an open call
-    #[arg(value_parser = task_id)]
+    /// The task's id, or the end of it; or the id of an open call
+    #[arg(value_parser = named::task)]
     task: String,
     #[command(flatten)]
     client: Client,
@@ -129,7 +153,9 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self) -> Result<Code> {
-        show(&self.client.connect()?, &self.client, &self.task).await
+        let hub = self.client.connect()?;
+        let task = named::find(&hub, &self.task).await?;
+        show(&hub, &self.client, &task).await
     }
 }
 
@@ -148,18 +174,14 @@ pub(crate) async fn show(hub: &Hub, client: &Client, id: &str) -> Result<Code> {
     for ask in open {
         output::chat(&format!(
             "it asks: {}\n{}",
-            clean_lines(text(ask, "text")),
+            asks::wanted(ask),
             asks::command(id, ask, &client.flags())
         ));
     }
     for approval in output::items(&task, "approvals") {
-        let ask = json!({"id": approval["ask_id"], "kind": "approval"});
-        if open.iter().all(|open| open["id"] != ask["id"]) {
-            output::chat(&format!(
-                "{} must approve this before it goes on\n{}",
-                clean_lines(text(approval, "owner")),
-                asks::command(id, &ask, &client.flags())
-            ));
+        if open.iter().all(|open| open["id"] != approval["ask_id"]) {
+            let (what, how) = asks::of_others(id, approval);
+            output::chat(&format!("{what}\n{how}"));
         }
     }
     history(&task)?;

@@ -1,10 +1,15 @@
 //! One line for each thing that is seen.
 
+use std::io::{self, IsTerminal};
+
 use jackfield_sdk::RawEvent;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
-use crate::output::{Style, clean, text};
+use crate::{
+    output::{Style, clean, text},
+    reply::asks,
+};
 
 /// How much of a call's id is shown: its end, since ids of the same minute begin alike.
 const SHORT: usize = 8;
@@ -14,23 +19,26 @@ const SHORT: usize = 8;
 pub(super) struct Lines {
     style: Style,
     zone: TimeZone,
-    /// The widest agent so far, so that what follows is aligned.
-    width: usize,
+    /// The widest agent so far, so that what follows is aligned; elsewhere than on a terminal there are tabs.
+    width: Option<usize>,
+    /// The flags to repeat in a command that somebody is told to type.
+    flags: String,
 }
 
 impl Lines {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(flags: String) -> Self {
         Self {
             style: Style::stdout(),
             zone: TimeZone::system(),
-            width: 8,
+            width: io::stdout().is_terminal().then_some(8),
+            flags,
         }
     }
 
     /// The line of an event; nothing for what a newer hub may say.
     pub(super) fn of(&mut self, event: &RawEvent) -> Option<String> {
         let (data, style) = (&event.data, self.style);
-        let what = what(&event.name, data, style)?;
+        let mut what = what(&event.name, data, style)?;
         let at = text(data, "at")
             .parse()
             .unwrap_or_else(|_| Timestamp::now());
@@ -39,13 +47,18 @@ impl Lines {
             .strftime("%H:%M:%S")
             .to_string();
         let id = clean(text(data, "agent"));
-        self.width = self.width.max(id.chars().count()).min(32);
-        let width = self.width;
-        let agent = style.agent(&id, &format!("{id:width$}"));
         let call = text(data, "call");
+        if event.name == "ask" && !call.is_empty() {
+            what += &format!("; {}", asks::command(call, data, &self.flags));
+        }
         let short = call
             .get(call.len().saturating_sub(SHORT)..)
             .unwrap_or_default();
+        let Some(width) = &mut self.width else {
+            return Some([at, id, short.to_owned(), what].join("\t"));
+        };
+        *width = id.chars().count().clamp(*width, 32.max(*width));
+        let agent = style.agent(&id, &format!("{id:width$}"));
         let call = style.dim(&format!("{short:SHORT$}"));
         Some(format!("{} {agent} {call} {what}", style.dim(&at)))
     }
@@ -68,7 +81,7 @@ fn what(name: &str, data: &Value, style: Style) -> Option<String> {
         ),
         "ask" => {
             let ask = format!("asks ({}, {}):", of("kind"), of("id"));
-            format!("{} {}", style.yellow(&ask), of("text"))
+            format!("{} {}", style.yellow(&ask), asks::wanted(data))
         }
         "answer" => format!("answered ({}): {}", of("ask_id"), of("content")),
         "ended" => return what(text(&data["end"], "type"), &data["end"], style),
@@ -134,7 +147,8 @@ mod tests {
         let mut lines = Lines {
             style: Style::plain(),
             zone: TimeZone::UTC,
-            width: 4,
+            width: Some(4),
+            flags: " --hub http://h".to_owned(),
         };
         lines.of(&RawEvent {
             name: name.to_owned(),
@@ -167,5 +181,13 @@ mod tests {
         let frame = json!({"at": at, "agent": "bob", "direction": "in", "text": "{}"});
         assert!(line("frame", frame).unwrap().ends_with(" <- {}"));
         assert_eq!(line("something_new", json!({})), None);
+        let ask = json!({"at": at, "agent": "bob", "call": call, "id": "q1", "kind": "approval", "text": "may I?", "tool_name": "rm"});
+        assert_eq!(
+            line("ask", ask).unwrap(),
+            format!(
+                "05:06:07 bob  56789abc asks (approval, q1): may I? [rm]; \
+                 answer with: jackfield task answer {call} q1 --approve|--deny --hub http://h"
+            )
+        );
     }
 }

@@ -1,0 +1,160 @@
+//! Approvals between two people: bob calls ann's agent, ann finds what waits for her, and decides.
+
+use jackfield_core::{
+    agent::Share,
+    event::{Ask, AskKind, End, Event, Json},
+    id::{AgentId, Owner},
+    principal::Principal,
+};
+use jackfield_testkit::{FakeAgent, TestHub};
+
+use crate::run::{Cli, Run, Running};
+
+/// Ann's agent, and the two of them.
+struct Scene {
+    hub: TestHub,
+    agent: FakeAgent,
+    cli: Cli,
+    bob: Vec<String>,
+    ann: Vec<String>,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let hub =
+            TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().expect("an address"))
+                .await;
+        let cli = Cli::at(&format!("http://127.0.0.1:{}", hub.addr().port()));
+        let owner = Principal::admin(Owner::parse("ann").expect("an owner"));
+        let agent = FakeAgent::attach_as(hub.hub(), &owner, "ann-1", true);
+        let id = AgentId::parse("ann-1").expect("an id");
+        let shared = hub.hub().change(&owner, &id, Some(Share::Everyone), None);
+        shared.expect("it is hers");
+        for name in ["ann", "bob"] {
+            let token = hub.token(name, &[]).await;
+            std::fs::write(cli.home().join(name), token).expect("a file");
+        }
+        let flags = |name: &str| vec!["--token-file".to_owned(), name.to_owned()];
+        Self {
+            hub,
+            agent,
+            bob: flags("bob"),
+            ann: flags("ann"),
+            cli,
+        }
+    }
+
+    fn args<'a>(who: &'a [String], args: &[&'a str]) -> Vec<&'a str> {
+        let flags = who.iter().map(String::as_str);
+        flags.chain(args.iter().copied()).collect()
+    }
+
+    async fn ann(&self, args: &[&str]) -> Run {
+        self.cli.run(&Self::args(&self.ann, args)).await
+    }
+
+    async fn bob(&self, args: &[&str]) -> Run {
+        self.cli.run(&Self::args(&self.bob, args)).await
+    }
+
+    fn bob_starts(&self, args: &[&str]) -> Running {
+        self.cli.start(&Self::args(&self.bob, args))
+    }
+}
+
+fn leave_to_delete() -> Ask {
+    Ask {
+        id: "q1".into(),
+        kind: AskKind::Approval,
+        text: String::new(),
+        tool_name: Some("rm -rf".into()),
+        tool_call_id: None,
+        arguments: Json::parse(r#"{"path":"/"}"#).ok(),
+        schema: None,
+    }
+}
+
+/// What is to be approved, as it is shown.
+const SHOWN: &str = r#"may I do this? [rm -rf {"path":"/"}]"#;
+
+#[tokio::test]
+async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
+    let scene = Scene::start().await;
+    let mut call = scene.bob_starts(&["call", "ann-1", "x"]);
+    let serving = scene.agent.call().await;
+    let id = serving.call().id.to_string();
+    serving.ask(leave_to_delete());
+    call.until_it_says("ann must approve this before it goes on [rm -rf]")
+        .await;
+    let how = call.until_it_says("jackfield task answer").await;
+    let decides = format!("ann decides with: jackfield task answer {id} q1 --approve|--deny");
+    assert_eq!(how, decides, "without bob's own flags");
+    let tried = scene.bob(&["task", "answer", &id, "q1", "--approve"]).await;
+    tried.code(4).says("ann decides this");
+
+    let listed = scene.ann(&["task", "ls"]).await.ok();
+    assert_eq!(listed.out, format!("{id}\tann-1\twaits for you\tbob\t\n"));
+    let how = format!(
+        "{SHOWN}\nanswer with: jackfield task answer {id} q1 --approve|--deny --token-file ann"
+    );
+    let listed = listed.says("ann-1 asks in a call of bob").says(&how);
+    assert!(!listed.err.contains("no task"), "{listed:?}");
+    let shown = scene.ann(&["show", "ann-1"]).await.ok().says(&how);
+    let fact = format!("waits for you\tcall {id} of bob\n");
+    assert!(shown.out.contains(&fact), "{shown:?}");
+    let shown = scene.ann(&["task", "show", &id]).await.ok().says(&how);
+    for fact in ["state\twaits for you\n", "caller\tbob\n", "agent\tann-1\n"] {
+        assert!(shown.out.contains(fact), "{shown:?}");
+    }
+    let json = scene.ann(&["task", "ls", "--json"]).await.ok().json();
+    assert_eq!(json["waiting"][0]["asks"][0]["tool_name"], "rm -rf");
+    let others = scene.bob(&["task", "ls"]).await.ok();
+    assert_eq!(others.out, "", "the call is live: bob reads it");
+
+    // By the end of the id, as `watch` shows it.
+    let end = &id[id.len() - 8..];
+    let other = if end == "00000000" {
+        "11111111"
+    } else {
+        "00000000"
+    };
+    let unknown = scene.ann(&["task", "answer", other, "q1", "--deny"]).await;
+    unknown.code(3).says("none of your last tasks ends in");
+    scene
+        .ann(&["task", "answer", end, "q1", "--approve"])
+        .await
+        .ok();
+    serving.push(Event::text("gone"));
+    serving.finish(End::done());
+    assert_eq!(call.end().await.ok().out, "gone\n");
+    assert_eq!(scene.ann(&["task", "ls"]).await.ok().out, "");
+    drop(scene.hub);
+}
+
+#[tokio::test]
+async fn what_is_to_be_approved_is_shown_wherever_it_can_be() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut watch = cli.start(&["watch"]);
+    watch.until_it_says("watching").await;
+    let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
+    let task = task.out.trim();
+    let serving = agent.call().await;
+    serving.ask(leave_to_delete());
+    cli.run(&["task", "wait", task]).await.code(1).says(SHOWN);
+    cli.run(&["task", "show", task]).await.ok().says(SHOWN);
+    let how = format!("answer with: jackfield task answer {task} q1 --approve|--deny");
+    loop {
+        let line = watch.line().await.unwrap();
+        if line.contains("asks (") {
+            let end = format!("\tasks (approval, q1): {SHOWN}; {how}");
+            assert!(line.ends_with(&end), "{line}");
+            break;
+        }
+    }
+    // The task is listed once, as the task that it is.
+    let listed = cli.run(&["task", "ls"]).await.ok().says(&how);
+    assert_eq!(listed.out.lines().count(), 1, "{listed:?}");
+    assert!(listed.out.contains("working, waits for local to approve"));
+}
