@@ -4,6 +4,7 @@
 mod bundles;
 mod line;
 mod moving;
+pub mod notes;
 pub mod through_hub;
 mod uploads;
 
@@ -12,10 +13,10 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
-use jackfield_files::{Limits, Offer, Part, pack, rtc::Kind};
+use jackfield_files::{Limits, Offer, Packed, Part, changed_since, pack, rtc::Kind};
 use jackfield_kit::tasks::Tasks;
 use jackfield_sdk::{Hub, Reply, ReplyError, Signal, Signaller};
 use jackfield_wire::bridge::{SAFE_CLIENT_ID, is_safe_client_id};
@@ -105,29 +106,40 @@ impl Files {
         });
     }
 
-    /// Offers what is in the folder of a client. The project itself is never sent.
+    /// Offers what is in the folder of a client, after work that began then, and says what is not sent. The project itself
+    /// is never sent.
     pub(crate) async fn offer(
         &self,
         client_id: Option<&str>,
         folder: &Path,
+        began: SystemTime,
         reply: &Reply,
     ) -> Result<(), ReplyError> {
         if client_id.is_none() {
-            let text = "no files are offered: the call names no client_id, and only folders of clients are sent";
-            return reply.status(text).await;
+            let why = "the call names no client_id, and only folders of clients are sent";
+            return reply.status(notes::no_offer(why)).await;
         }
-        match pack(folder, self.shared.limits).await {
-            Ok(None) => Ok(()),
-            Ok(Some(bundle)) => {
-                if bundle.left_out() > 0 {
-                    let text = format!("{} files could not be packed", bundle.left_out());
-                    reply.status(text).await?;
+        let shared = &self.shared;
+        let links = shared.workspaces.links(folder).await;
+        match pack(folder, shared.limits, &links).await {
+            Ok(Packed { bundle, omitted }) => {
+                if !omitted.is_empty() {
+                    reply.status(notes::omitted(&omitted)).await?;
                 }
-                reply.offer_files(json!(bundle.offer()));
-                self.shared.offered.lock().keep(bundle);
+                if let Some(bundle) = bundle {
+                    reply.offer_files(json!(bundle.offer()));
+                    shared.offered.lock().keep(bundle);
+                }
+            }
+            Err(error) => reply.status(notes::no_offer(error)).await?,
+        }
+        match changed_since(shared.workspaces.project(), links, began).await {
+            Ok(names) if names.is_empty() => Ok(()),
+            Ok(names) => reply.status(notes::behind_links(&names)).await,
+            Err(error) => {
+                warn!(%error, "nobody knows what was changed in the project");
                 Ok(())
             }
-            Err(error) => reply.status(format!("no files are offered: {error}")).await,
         }
     }
 
@@ -156,7 +168,7 @@ impl Files {
         let line = Line::new(&signal, signaller, heard);
         let Some(job) = shared.job(&signal.transfer_id) else {
             warn!(transfer = ?signal.transfer_id, "somebody asks for files that are not kept here");
-            line.failed("the agent no longer has these files: call it again");
+            line.failed("the agent no longer has these files");
             return;
         };
         let Some(way) = Way::of(signal) else {

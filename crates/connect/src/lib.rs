@@ -28,7 +28,7 @@ pub mod workspace;
 
 pub use self::{
     driver::{Driver, Introduction, Working},
-    files::through_hub,
+    files::{notes, through_hub},
     lines::{LONGEST_LINE, Line, Lines, Pieces},
     news::{Ended, Listener, News},
     owner::{Asked, Desk, Request},

@@ -1,7 +1,7 @@
 //! A connected agent: attached to the hub, and at work on what comes. The walk of a message: its turn in the conversation,
 //! a place on this machine, a folder, its files, the driver; then the files that came of it, if the caller wants them.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc, time::SystemTime};
 
 use jackfield_files::sweep_parts;
 use jackfield_sdk::{Address, Agent, Error, Failure, Hub, Message, Reply};
@@ -157,10 +157,11 @@ impl Worker {
         let voice = self.voice(&turn.message, reply.clone());
         let wanted = turn.message.with_files;
         let (client, dir) = (turn.message.client_id.clone(), turn.dir.clone());
+        let began = SystemTime::now();
         connect.driver.work(turn, voice).await?;
         if wanted {
-            let offered = self.files.offer(client.as_deref(), &dir, &reply).await;
-            offered.map_err(|error| unheard(&error))?;
+            let offered = self.files.offer(client.as_deref(), &dir, began, &reply);
+            offered.await.map_err(|error| unheard(&error))?;
         }
         Ok(())
     }

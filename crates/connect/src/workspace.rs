@@ -76,6 +76,22 @@ impl Workspaces {
         let made = tokio::task::spawn_blocking(move || prepare(&project, &id)).await;
         Ok(made.map_err(io::Error::other)??)
     }
+
+    /// The names of the project's entries that the folder of a client has only as links; none if it cannot be read.
+    pub(crate) async fn links(&self, folder: &Path) -> Vec<OsString> {
+        let folder = folder.to_owned();
+        let found = tokio::task::spawn_blocking(move || linked(&folder)).await;
+        found.ok().and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+fn linked(folder: &Path) -> io::Result<Vec<OsString>> {
+    let folder = Dir::open(folder)?;
+    let mut names = folder.names()?;
+    let is_ours =
+        |name: &OsString| matches!(folder.link_at(name), Ok(Some(to)) if to == target(name));
+    names.retain(is_ours);
+    Ok(names)
 }
 
 /// Makes the folder of a client, and its links what they should be.

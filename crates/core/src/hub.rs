@@ -103,6 +103,8 @@ impl Hub {
             stopping: AtomicBool::new(false),
         };
         let hub = Self(Arc::new(inner));
+        let transfers = store.load_transfers().await?;
+        hub.transfers().keep_in(&store, transfers, Instant::now());
         hub.load_teams().await?;
         hub.take_up_tasks(store.reopen_tasks().await?).await?;
         Ok(hub)

@@ -23,6 +23,7 @@ use crate::{
     outbox::{NewCallback, OutboxRow, Settled},
     principal::Whose,
     team::{TeamRecord, board::BoardTask},
+    transfers::{Offer, Toward},
 };
 
 /// What is kept of an agent while it is away.
@@ -72,6 +73,25 @@ pub struct PeerRecord {
     pub is_blocked: bool,
     /// When it was last known to be here with agents, if it ever brought any that are not forgotten.
     pub seen_at: Option<Timestamp>,
+}
+
+/// A transfer as the book of transfers keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransferRecord {
+    /// Under whose name it is in the book: the agent's, or that of a team which it leads.
+    pub name: AgentId,
+    /// The agent.
+    pub agent: AgentId,
+    /// The caller, where it is an agent too.
+    pub peer: Option<AgentId>,
+    /// [`Principal::key`](crate::principal::Principal::key) of the caller.
+    pub caller: String,
+    /// Which way the archive goes.
+    pub toward: Toward,
+    /// The archive.
+    pub offer: Offer,
+    /// How long it is known.
+    pub until: Timestamp,
 }
 
 /// A token as it is kept: never the token itself.
@@ -126,6 +146,14 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn save_peer(&self, record: PeerRecord) -> Receipt;
     /// Forgets a peer.
     fn remove_peer(&self, id: String) -> Receipt;
+
+    /// All transfers that are not over, the oldest first, at start.
+    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>>;
+    /// Writes a transfer, new or changed, in the next batch; those that are over go. [`Store::remove_agent`] forgets those
+    /// under its name.
+    fn save_transfer(&self, record: TransferRecord) -> Receipt;
+    /// Forgets a transfer under this name.
+    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt;
 
     /// All teams, by id, each with its board in the order in which the tasks were first written; at start.
     fn load_teams(&self) -> Receipt<Vec<TeamRecord>>;

@@ -1,17 +1,18 @@
 //! The book of transfers: which archive an agent offered to whom, or who announced one to it. Whoever wants to signal about
 //! a transfer, or fetch it, is looked up here: it belongs to its two parties and to nobody else.
 //!
-//! It is in memory only, pure but for its lock (the time is told to it), and bounded: per agent and caller, per agent, and in
-//! all. A call that ends without an offer never comes here.
+//! It is bounded: per agent and caller, per agent, and in all. What is entered is written down too, so that a transfer outlives
+//! the hub's process; what is read here is in memory. A call that ends without an offer never comes here.
 
 mod offer;
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::Arc,
+    sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -20,6 +21,7 @@ use crate::{
     failure::{Failure, Reason},
     id::AgentId,
     principal::{Principal, Who},
+    store::{Store, TransferRecord},
 };
 
 /// How long a transfer is known: as long as the published client keeps its archive.
@@ -88,7 +90,11 @@ type Known = VecDeque<Arc<Transfer>>;
 
 /// The book of transfers.
 #[derive(Debug, Default)]
-pub struct Transfers(Mutex<Book>);
+pub struct Transfers {
+    book: Mutex<Book>,
+    /// Where it is written down, if it is. The hub holds it: open calls, which hold this book, do not keep it open.
+    store: OnceLock<Weak<dyn Store>>,
+}
 
 #[derive(Debug, Default)]
 struct Book {
@@ -98,6 +104,62 @@ struct Book {
 }
 
 impl Transfers {
+    /// Enters what was written down before, and writes down what is entered from now on.
+    pub(crate) fn keep_in(
+        &self,
+        store: &Arc<dyn Store>,
+        records: Vec<TransferRecord>,
+        now: Instant,
+    ) {
+        let mut book = self.book.lock();
+        for record in records {
+            let left = record.until.duration_since(Timestamp::now());
+            let Ok(left) = Duration::try_from(left) else {
+                continue;
+            };
+            let TransferRecord {
+                name,
+                agent,
+                peer,
+                caller,
+                toward,
+                offer,
+                ..
+            } = record;
+            let transfer = Transfer {
+                agent,
+                peer,
+                offer,
+                toward,
+                caller,
+                until: now + left.min(KNOWN_FOR),
+            };
+            book.enter(&name, Arc::new(transfer), now);
+        }
+        self.store.get_or_init(|| Arc::downgrade(store));
+    }
+
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        self.store.get().and_then(Weak::upgrade)
+    }
+
+    /// Whoever is told of a transfer is not made to wait for the disk.
+    fn write_down(&self, name: &AgentId, transfer: &Transfer) {
+        let Some(store) = self.store() else {
+            return;
+        };
+        let record = TransferRecord {
+            name: name.clone(),
+            agent: transfer.agent.clone(),
+            peer: transfer.peer.clone(),
+            caller: transfer.caller.clone(),
+            toward: transfer.toward,
+            offer: transfer.offer.clone(),
+            until: Timestamp::now() + KNOWN_FOR,
+        };
+        drop(store.save_transfer(record));
+    }
+
     /// An agent offered an archive to whoever called it, by its own name or by another.
     pub fn offered(
         &self,
@@ -109,10 +171,12 @@ impl Transfers {
     ) {
         let transfer = Transfer::new(agent, caller, offer, Toward::Caller, now);
         let transfer = Arc::new(transfer);
-        let mut book = self.0.lock();
+        let mut book = self.book.lock();
         if agent != called {
+            self.write_down(called, &transfer);
             book.enter(called, transfer.clone(), now);
         }
+        self.write_down(agent, &transfer);
         book.enter(agent, transfer, now);
     }
 
@@ -125,7 +189,7 @@ impl Transfers {
         offer: Offer,
         now: Instant,
     ) -> Result<Arc<Transfer>, Failure> {
-        let mut book = self.0.lock();
+        let mut book = self.book.lock();
         if let Some(known) = book.find(agent, &offer.transfer_id, now)
             && !(known.is_of(caller) && known.toward == Toward::Agent)
         {
@@ -133,19 +197,24 @@ impl Transfers {
         }
         let transfer = Transfer::new(agent, caller, offer, Toward::Agent, now);
         let transfer = Arc::new(transfer);
+        self.write_down(agent, &transfer);
         book.enter(agent, transfer.clone(), now);
         Ok(transfer)
     }
 
     /// The agent never heard of what was announced.
     pub fn withdraw(&self, transfer: &Transfer) {
-        let mut book = self.0.lock();
+        let mut book = self.book.lock();
         book.remove(&transfer.agent, |known| known.as_ref() == transfer);
+        if let Some(store) = self.store() {
+            let id = transfer.offer.transfer_id.clone();
+            drop(store.remove_transfer(transfer.agent.clone(), id));
+        }
     }
 
     /// A transfer with this agent, whoever the other party is.
     pub fn find(&self, agent: &AgentId, id: &str, now: Instant) -> Option<Arc<Transfer>> {
-        self.0.lock().find(agent, id, now)
+        self.book.lock().find(agent, id, now)
     }
 
     /// A transfer of this caller with this agent. One of somebody else and one that nobody knows look the same.
@@ -162,9 +231,9 @@ impl Transfers {
             .ok_or_else(not_yours)
     }
 
-    /// The agent is forgotten, and its transfers with it.
+    /// The agent is forgotten, and its transfers with it; the store forgets them with the agent.
     pub fn forget(&self, agent: &AgentId) {
-        let mut book = self.0.lock();
+        let mut book = self.book.lock();
         if let Some(known) = book.agents.remove(agent) {
             book.count -= known.len();
         }

@@ -17,15 +17,13 @@ const READ_AHEAD: usize = 16 * PIECE;
 pub struct Bundle {
     file: Arc<File>,
     offer: Offer,
-    left_out: u64,
 }
 
 impl Bundle {
-    pub(crate) fn new(file: File, offer: Offer, left_out: u64) -> Self {
+    pub(crate) fn new(file: File, offer: Offer) -> Self {
         Self {
             file: Arc::new(file),
             offer,
-            left_out,
         }
     }
 
@@ -37,11 +35,6 @@ impl Bundle {
     /// Its size in bytes.
     pub fn size(&self) -> u64 {
         self.offer.zip_size
-    }
-
-    /// How many files are not in it because of their names, or because they cannot be read.
-    pub fn left_out(&self) -> u64 {
-        self.left_out
     }
 
     /// Its bytes from there on.

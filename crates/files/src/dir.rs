@@ -13,7 +13,7 @@ use std::{
         unix::ffi::{OsStrExt as _, OsStringExt as _},
     },
     path::Path,
-    time::SystemTime,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use rustix::{
@@ -36,7 +36,8 @@ pub struct Dir {
 pub(crate) enum Kind {
     File,
     Folder,
-    /// A link, a socket, a device.
+    Link,
+    /// A pipe, a socket, a device.
     Other,
 }
 
@@ -179,6 +180,7 @@ impl Dir {
         Ok(Some(match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Folder,
+            FileType::Symlink => Kind::Link,
             _ => Kind::Other,
         }))
     }
@@ -207,6 +209,19 @@ impl Dir {
                 Ok(rustix::fs::renameat(&self.fd, name, &to.fd, new_name)?)
             }
             done => Ok(done?),
+        }
+    }
+
+    /// When a file in it was last written, without following it; nothing if it is not there.
+    pub(crate) fn changed_at(&self, name: &OsStr) -> io::Result<Option<SystemTime>> {
+        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => {
+                let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
+                let part = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
+                Ok(Some(UNIX_EPOCH + Duration::new(seconds, part)))
+            }
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

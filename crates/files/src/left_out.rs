@@ -24,9 +24,11 @@ const MADE: [&str; 16] = [
     ".venv",
 ];
 
-/// Folders that are not the other side's: histories, the folders of other clients, and what the caller itself sent with
-/// its messages, which it has already.
-const PRIVATE: [&str; 4] = [".hg", ".svn", ".bridge-clients", ".attachments"];
+/// Folders that are not the other side's: histories, and the folders of other clients.
+const PRIVATE: [&str; 4] = [".git", ".hg", ".svn", ".bridge-clients"];
+
+/// The folder of what the caller itself sent with its messages, which it has already.
+const SENT: &str = ".attachments";
 
 /// Whether tools make a folder of this name: its content is in nobody's way and of no use elsewhere.
 pub fn is_made_by_tools(name: &OsStr) -> bool {
@@ -35,10 +37,12 @@ pub fn is_made_by_tools(name: &OsStr) -> bool {
 
 /// Whether a folder of this name is left out.
 pub(crate) fn folder(name: &OsStr) -> bool {
-    is_made_by_tools(name)
-        || PRIVATE.iter().any(|it| name == *it)
-        || name == ".git"
-        || starts_with(name, STAGING)
+    is_made_by_tools(name) || PRIVATE.iter().any(|it| name == *it) || is_passed_over(name)
+}
+
+/// Whether a folder of this name is left out without a word: nobody misses it.
+pub(crate) fn is_passed_over(name: &OsStr) -> bool {
+    name == SENT || starts_with(name, STAGING)
 }
 
 /// Whether a file of this name is left out: secrets of the owner, and the pointer to a history.

@@ -2,13 +2,17 @@
 //! data channel or any other stream of bytes, verified, and unpacked with care. It knows nothing of hubs.
 
 mod archive;
+mod behind;
 mod bundle;
 mod channel;
 mod digest;
 mod dir;
 mod left_out;
 mod limits;
+mod loose;
+mod names;
 mod offer;
+mod omitted;
 mod pack;
 mod part;
 pub mod rtc;
@@ -19,13 +23,17 @@ mod work;
 mod zip;
 
 pub use self::archive::Archive;
+pub use self::behind::changed_since;
 pub use self::bundle::{Bundle, Pieces};
 pub use self::channel::{Channel, ChannelError, Frame};
 pub use self::dir::{Dir, starts_with};
 pub use self::left_out::is_made_by_tools;
 pub use self::limits::Limits;
+pub use self::loose::{Loose, save};
+pub use self::names::Names;
 pub use self::offer::{BadOffer, Offer};
-pub use self::pack::{PackError, pack};
+pub use self::omitted::{Omitted, Why};
+pub use self::pack::{PackError, Packed, pack};
 pub use self::part::{Part, PartError, sweep_parts};
 pub use self::transfer::{TransferError, receive, send};
 pub use self::tree::BadName;

@@ -18,6 +18,7 @@ use crate::{
     left_out,
     limits::{Limits, MAX_DEPTH, megabytes},
     offer::Offer,
+    omitted::{Omitted, Why},
     tree::{BadName, Tree},
     work::{Wanted, blocking},
     zip::{Meta, Writer},
@@ -30,21 +31,13 @@ pub enum PackError {
     #[error("cannot read the folder: {0}")]
     Folder(io::Error),
     /// There are too many files.
-    #[error(
-        "the folder has more than {0} files or folders, which is the limit: send a folder below it, or remove what is not needed"
-    )]
+    #[error("the folder has more than {0} files or folders, which is the limit")]
     TooManyFiles(u64),
     /// The archive would be too large.
-    #[error(
-        "the archive would have more than {}, which is the limit: send a folder below it, or remove what is not needed",
-        megabytes(*.0)
-    )]
+    #[error("the archive would have more than {}, which is the limit", megabytes(*.0))]
     TooLarge(u64),
     /// The files are too large, however well they are packed.
-    #[error(
-        "the files have more than {}, which is the limit: send a folder below it, or remove what is not needed",
-        megabytes(*.0)
-    )]
+    #[error("the files have more than {}, which is the limit", megabytes(*.0))]
     TooMuch(u64),
     /// A file cannot be read to its end.
     #[error("cannot read {0:?}: {1}")]
@@ -54,15 +47,25 @@ pub enum PackError {
     Archive(io::Error),
 }
 
-/// Packs the real files below a folder; nothing if there are none.
+/// A folder that was packed.
+#[derive(Debug)]
+pub struct Packed {
+    /// The archive; nothing if there are no files for one.
+    pub bundle: Option<Bundle>,
+    /// What is not in it.
+    pub omitted: Omitted,
+}
+
+/// Packs the real files below a folder. Of the links in it, those of the names in `ours` are not told as omitted: the owner
+/// of the folder knows that they are there.
 ///
 /// Left out are folders that tools make (`node_modules`, `target`), histories (`.git`), other clients' folders, files with
 /// secrets (`.env`) and `.attachments`: what the caller sent is not sent back. Files that change while they are packed are
 /// packed as far as they went at first; those that vanish are not there.
 ///
 /// If the future is dropped, the work ends soon; the archive's file has no name at any time.
-pub async fn pack(folder: &Path, limits: Limits) -> Result<Option<Bundle>, PackError> {
-    let folder = folder.to_owned();
+pub async fn pack(folder: &Path, limits: Limits, ours: &[OsString]) -> Result<Packed, PackError> {
+    let (folder, ours) = (folder.to_owned(), ours.to_vec());
     blocking(move |wanted| {
         let root = Dir::open(&folder).map_err(PackError::Folder)?;
         let scratch = tempfile::tempfile().map_err(PackError::Archive)?;
@@ -70,7 +73,8 @@ pub async fn pack(folder: &Path, limits: Limits) -> Result<Option<Bundle>, PackE
             zip: Writer::new(scratch, limits.archive),
             tree: Tree::new(limits),
             room: limits.unpacked,
-            left_out: 0,
+            omitted: Omitted::default(),
+            ours,
             limits,
             wanted,
         };
@@ -87,7 +91,8 @@ struct Packer<'a> {
     tree: Tree,
     /// How many bytes the files may still have.
     room: u64,
-    left_out: u64,
+    omitted: Omitted,
+    ours: Vec<OsString>,
     limits: Limits,
     wanted: &'a Wanted,
 }
@@ -106,12 +111,21 @@ impl Packer<'_> {
         for name in names {
             self.wanted.check().map_err(PackError::Archive)?;
             match dir.kind(&name) {
-                Ok(Some(Kind::File)) if !left_out::file(&name) => self.file(dir, path, &name)?,
-                Ok(Some(Kind::Folder)) if !left_out::folder(&name) => {
-                    self.inner(dir, path, &name, depth)?;
+                Ok(Some(Kind::File)) if left_out::file(&name) => {
+                    self.omit(Why::Never, path, &name, "");
                 }
-                Ok(_) => {}
-                Err(error) => self.leave_out(path, &name, &error),
+                Ok(Some(Kind::File)) => self.file(dir, path, &name)?,
+                Ok(Some(Kind::Folder)) if left_out::is_passed_over(&name) => {}
+                Ok(Some(Kind::Folder)) if left_out::folder(&name) => {
+                    self.omit(Why::Never, path, &name, "/");
+                }
+                Ok(Some(Kind::Folder)) => self.inner(dir, path, &name, depth)?,
+                Ok(Some(Kind::Link)) if path.is_empty() && self.ours.contains(&name) => {}
+                Ok(Some(Kind::Link)) => self.omit(Why::Link, path, &name, ""),
+                Ok(Some(Kind::Other)) => self.omit(Why::Special, path, &name, ""),
+                // It is gone.
+                Ok(None) => {}
+                Err(error) => self.leave_out(Why::Unreadable, path, &name, &error),
             }
         }
         Ok(())
@@ -125,22 +139,26 @@ impl Packer<'_> {
         depth: usize,
     ) -> Result<(), PackError> {
         let Some(text) = name.to_str() else {
-            self.leave_out(path, name, &"is no UTF-8");
+            self.leave_out(Why::Name, path, name, &"is no UTF-8");
             return Ok(());
         };
         if depth == MAX_DEPTH {
-            self.leave_out(path, name, &BadName::Deep);
+            self.leave_out(Why::Name, path, name, &BadName::Deep);
             return Ok(());
         }
         let opened = dir
             .folder(name)
             .and_then(|inner| inner.names().map(|names| (inner, names)));
         match opened {
+            Ok((_, names)) if names.is_empty() => {
+                self.omit(Why::Empty, path, name, "/");
+                Ok(())
+            }
             Ok((inner, names)) => self.folder(&inner, names, &format!("{path}{text}/"), depth + 1),
             // It is gone, or no folder any more.
             Err(error) if is_gone(&error) => Ok(()),
             Err(error) => {
-                self.leave_out(path, name, &error);
+                self.leave_out(Why::Unreadable, path, name, &error);
                 Ok(())
             }
         }
@@ -156,12 +174,12 @@ impl Packer<'_> {
         let (file, meta) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                self.leave_out(path, name, &error);
+                self.leave_out(Why::Unreadable, path, name, &error);
                 return Ok(());
             }
         };
         let Some(text) = name.to_str() else {
-            self.leave_out(path, name, &"is no UTF-8");
+            self.leave_out(Why::Name, path, name, &"is no UTF-8");
             return Ok(());
         };
         let full = format!("{path}{text}");
@@ -169,7 +187,7 @@ impl Packer<'_> {
             Ok(()) => self.add(full, file, &meta),
             Err(BadName::TooMany) => Err(PackError::TooManyFiles(self.limits.files)),
             Err(why) => {
-                self.leave_out(path, name, &why);
+                self.leave_out(Why::Name, path, name, &why);
                 Ok(())
             }
         }
@@ -198,27 +216,41 @@ impl Packer<'_> {
         }
     }
 
-    fn finish(self) -> Result<Option<Bundle>, PackError> {
+    fn finish(self) -> Result<Packed, PackError> {
         let Self {
             zip,
             tree,
-            left_out,
+            omitted,
             limits,
             wanted,
             ..
         } = self;
         if tree.files() == 0 {
-            return Ok(None);
+            return Ok(Packed {
+                bundle: None,
+                omitted,
+            });
         }
         let file = zip.finish().map_err(|error| writing(error, limits))?;
         let (hash, size) = sha256(&file, wanted).map_err(PackError::Archive)?;
         let offer = Offer::new(size, hash, tree.files());
-        Ok(Some(Bundle::new(file, offer, left_out)))
+        Ok(Packed {
+            bundle: Some(Bundle::new(file, offer)),
+            omitted,
+        })
     }
 
-    fn leave_out(&mut self, path: &str, name: &OsStr, why: &dyn std::fmt::Display) {
-        debug!(%why, name = ?format!("{path}{}", name.display()), "a file is not packed");
-        self.left_out += 1;
+    /// Leaves something out that is left out everywhere; `mark` is a slash for a folder.
+    fn omit(&mut self, why: Why, path: &str, name: &OsStr, mark: &str) {
+        let named = || format!("{:?}", format!("{path}{}{mark}", name.display()));
+        self.omitted.add(why, named);
+    }
+
+    /// Leaves something out for a reason of its own.
+    fn leave_out(&mut self, kind: Why, path: &str, name: &OsStr, why: &dyn std::fmt::Display) {
+        let named = || format!("{:?} ({why})", format!("{path}{}", name.display()));
+        debug!(name = named(), "a file is not packed");
+        self.omitted.add(kind, named);
     }
 
     fn writing(&self, error: io::Error) -> PackError {

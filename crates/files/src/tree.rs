@@ -11,9 +11,12 @@ pub enum BadName {
     /// It has no letter.
     #[error("is empty")]
     Empty,
-    /// It begins at the root, or at a drive.
+    /// It begins at the root.
     #[error("is absolute")]
     Absolute,
+    /// It begins as one that leads to a drive does elsewhere.
+    #[error("begins like that of a drive")]
+    Drive,
     /// It has `.`, `..` or nothing between two slashes.
     #[error("leads out of the folder, or nowhere")]
     Leading,
@@ -137,8 +140,11 @@ pub(crate) fn check(name: &str) -> Result<(), BadName> {
         return Err(BadName::Backslash);
     }
     let bytes = name.as_bytes();
-    if bytes[0] == b'/' || (bytes[0].is_ascii_alphabetic() && bytes.get(1) == Some(&b':')) {
+    if bytes[0] == b'/' {
         return Err(BadName::Absolute);
+    }
+    if bytes[0].is_ascii_alphabetic() && bytes.get(1) == Some(&b':') {
+        return Err(BadName::Drive);
     }
     for (at, part) in name.split('/').enumerate() {
         if at > MAX_DEPTH {

@@ -5,7 +5,7 @@
 mod place;
 mod staging;
 
-use std::{io, path::Path};
+use std::{fs::File, io, path::Path};
 
 use self::{
     place::{Plan, put},
@@ -15,26 +15,24 @@ use crate::{
     archive::Archive,
     dir::Dir,
     limits::Limits,
+    names::{NAMED, list},
     work::{Wanted, blocking},
     zip::{self, BadArchive, Broken, Entry},
 };
 
 pub(crate) use self::staging::PREFIX as STAGING;
 
-/// How many names an error gives.
-const NAMED: usize = 5;
-
 /// What happens to a file that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clash {
-    /// It stays, and nothing is unpacked.
+    /// It stays; unless it has the same content, nothing is unpacked.
     Refuse,
     /// It is replaced. A link is replaced itself, not what it leads to; a folder is never replaced.
     Replace,
 }
 
 /// What was unpacked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unpacked {
     /// The files, by their names in the folder.
     pub files: Vec<String>,
@@ -57,7 +55,7 @@ pub enum UnpackError {
         why: String,
     },
     /// There is something where files should go.
-    #[error("{} in the way: {}; nothing was changed", if names.len() == 1 && *more == 0 { "a file is" } else { "files are" }, list(names, *more))]
+    #[error("{} in the way: {}; nothing was changed", if names.len() == 1 && *more == 0 { "a file is" } else { "files are" }, quoted(names, *more))]
     InTheWay {
         /// The first five.
         names: Vec<String>,
@@ -80,29 +78,39 @@ pub async fn unpack(
     limits: Limits,
 ) -> Result<Unpacked, UnpackError> {
     let (file, offered, into) = (archive.file(), archive.file_count(), into.to_owned());
-    blocking(move |wanted| {
-        let entries = zip::read(&file, offered, limits)?;
-        let made = Made::folder(&into)?;
-        let root = Dir::open(&into)?;
-        let plan = Plan::of(&root, &entries, clash)?;
-        let staging = Staging::new(&root)?;
-        for (at, entry) in entries.iter().enumerate() {
-            if !entry.is_folder {
-                stage(&file, entry, staging.dir(), at, wanted)?;
-            }
+    blocking(move |wanted| unpack_file(&file, offered, &into, clash, limits, wanted)).await?
+}
+
+/// The same with an archive that was not received, and while somebody waits for it.
+pub(crate) fn unpack_file(
+    file: &File,
+    offered: u64,
+    into: &Path,
+    clash: Clash,
+    limits: Limits,
+    wanted: &Wanted,
+) -> Result<Unpacked, UnpackError> {
+    let entries = zip::read(file, offered, limits)?;
+    let made = Made::folder(into)?;
+    let root = Dir::open(into)?;
+    let plan = Plan::of(&root, &entries, clash)?;
+    let staging = Staging::new(&root)?;
+    for (at, entry) in entries.iter().enumerate() {
+        if !entry.is_folder {
+            stage(file, entry, staging.dir(), at, wanted)?;
         }
-        // The last moment to turn back: moving is short, and is done to the end.
-        wanted.check()?;
-        put(&root, staging.dir(), &entries, &plan)?;
-        made.keep();
-        Ok(unpacked(entries))
-    })
-    .await?
+    }
+    plan.compare(&root, staging.dir(), &entries, wanted)?;
+    // The last moment to turn back: moving is short, and is done to the end.
+    wanted.check()?;
+    put(&root, staging.dir(), &entries, &plan)?;
+    made.keep();
+    Ok(unpacked(entries))
 }
 
 /// Makes one file in the folder where files wait.
 fn stage(
-    archive: &std::fs::File,
+    archive: &File,
     entry: &Entry,
     staging: &Dir,
     at: usize,
@@ -138,10 +146,7 @@ fn in_the_way(mut names: Vec<String>) -> UnpackError {
     UnpackError::InTheWay { names, more }
 }
 
-fn list(names: &[String], more: usize) -> String {
+fn quoted(names: &[String], more: usize) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
-    match more {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
+    list(&names, more)
 }

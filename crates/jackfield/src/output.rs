@@ -1,7 +1,10 @@
 //! What the commands print: data on standard output, everything else on standard error. Tables and colours on a
 //! terminal, plain text with tabs to a pipe, JSON when asked. What agents say never steers the terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use anyhow::Result;
 use comfy_table::{
@@ -113,18 +116,32 @@ fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Whether there is work to do besides what is printed.
+static OUTLIVES_READER: AtomicBool = AtomicBool::new(false);
+
+/// From here on a reader of standard output that goes away (`| head`) ends nothing: the rest is printed to nobody.
+pub(crate) fn outlive_reader() {
+    OUTLIVES_READER.store(true, Ordering::Relaxed);
+}
+
 /// Writes to standard output, at once.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error)
+            if error.kind() == io::ErrorKind::BrokenPipe
+                && OUTLIVES_READER.load(Ordering::Relaxed) =>
+        {
+            Ok(())
+        }
+        written => written,
+    }
 }
 
 /// Writes a line to standard output.
 pub(crate) fn line(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{text}")?;
-    out.flush()
+    write(&format!("{text}\n"))
 }
 
 /// One JSON object on one line.

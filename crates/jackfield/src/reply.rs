@@ -17,6 +17,7 @@ use crate::{
     client,
     exit::{About, Code, Stop, WhatAbout},
     output,
+    transfers::handed::Handed,
 };
 
 /// How to read a reply.
@@ -31,6 +32,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) from_log: bool,
     /// The flags to repeat in a command that somebody is told to type.
     pub(crate) flags: String,
+    /// Who takes the files that come with it, if somebody does.
+    pub(crate) handed: Option<&'a Handed>,
 }
 
 /// How the reading ended.
@@ -92,6 +95,9 @@ impl Reading<'_> {
             Ok(None) => return Ok(None),
             Err(error) => return Ok(Some(Outcome::Failed(error))),
         };
+        if let Some(handed) = self.handed {
+            handed.hear(&event);
+        }
         match event {
             Event::Ask(ask) => {
                 if !self.json && (!self.from_log || self.is_open(stream, &ask).await?) {
@@ -112,7 +118,7 @@ impl Reading<'_> {
             }
             _ if self.json => {}
             Event::Chunk(chunk) => page.chunk(&chunk)?,
-            Event::Artifact(artifact) => page.artifact(&artifact)?,
+            Event::Artifact(artifact) => page.artifact(&artifact, self.handed.is_some())?,
             Event::Gap => page.gap()?,
             Event::Started(_) => {}
         }

@@ -3,6 +3,7 @@
 pub(crate) mod client_id;
 pub(crate) mod deliver;
 mod fetch;
+pub(crate) mod handed;
 mod line;
 pub(crate) mod tell;
 mod trouble;

@@ -6,7 +6,10 @@ use std::collections::{HashMap, hash_map::Entry};
 use jackfield_core::{
     id::{AgentId, CallbackId, TaskId},
     outbox::{NewCallback, Settled},
-    store::{AgentRecord, LogItem, LogRow, PeerRecord, RemoteRecord, TaskRecord, TokenRecord},
+    store::{
+        AgentRecord, LogItem, LogRow, PeerRecord, RemoteRecord, TaskRecord, TokenRecord,
+        TransferRecord,
+    },
     team::{TeamRecord, board::BoardTask},
 };
 use jiff::Timestamp;
@@ -20,7 +23,7 @@ use crate::{
     queue::Reply,
     remotes,
     tail::{Tail, Tails},
-    tasks, teams, tokens,
+    tasks, teams, tokens, transfers,
 };
 
 /// What an operation weighs in a batch besides its text; how many may wait is bounded by number too.
@@ -41,6 +44,8 @@ pub(crate) enum Op {
     SaveRemote(Box<RemoteRecord>),
     SavePeer(Box<PeerRecord>),
     RemovePeer(String),
+    SaveTransfer(Box<TransferRecord>),
+    RemoveTransfer(AgentId, String),
     SaveTeam(Box<TeamRecord>),
     SaveTeamTasks {
         team: AgentId,
@@ -84,7 +89,8 @@ impl Op {
             | Self::SettleCallback { .. }
             | Self::DropLane { .. } => true,
             Self::SaveTask { sync, .. } => *sync,
-            Self::Append { .. } => false,
+            // Who is told of a transfer does not wait for it.
+            Self::SaveTransfer(_) | Self::RemoveTransfer(..) | Self::Append { .. } => false,
         }
     }
 
@@ -93,6 +99,8 @@ impl Op {
         match self {
             Self::RemoveAgent(_)
             | Self::RemovePeer(_)
+            | Self::SaveTransfer(_)
+            | Self::RemoveTransfer(..)
             | Self::SaveToken(_)
             | Self::SettleCallback { .. }
             | Self::DropLane { .. } => OP_OVERHEAD,
@@ -169,11 +177,14 @@ impl Batch<'_> {
             Op::RemoveAgent(id) => {
                 remotes::remove(self.conn, id)?;
                 teams::remove(self.conn, id)?;
+                transfers::remove_of(self.conn, id)?;
                 agents::remove(self.conn, id)
             }
             Op::SaveRemote(record) => remotes::save(self.conn, record),
             Op::SavePeer(record) => peers::save(self.conn, record),
             Op::RemovePeer(id) => peers::remove(self.conn, id),
+            Op::SaveTransfer(record) => transfers::save(self.conn, record),
+            Op::RemoveTransfer(name, id) => transfers::remove(self.conn, name, id),
             Op::SaveTeam(record) => teams::save(self.conn, record),
             Op::SaveTeamTasks { team, tasks } => teams::save_tasks(self.conn, team, tasks),
             Op::SaveToken(record) => tokens::save(self.conn, record),

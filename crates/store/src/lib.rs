@@ -24,6 +24,7 @@ mod tail;
 mod tasks;
 mod teams;
 mod tokens;
+mod transfers;
 mod trim;
 mod writer;
 
@@ -40,7 +41,7 @@ use jackfield_core::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
         AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord, Reopened,
-        Store, TaskFilter, TaskRecord, TokenRecord,
+        Store, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
     },
     team::{TeamRecord, board::BoardTask},
 };
@@ -180,6 +181,20 @@ impl Store for SqliteStore {
 
     fn save_peer(&self, record: PeerRecord) -> Receipt {
         self.write(Op::SavePeer(Box::new(record)))
+    }
+
+    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Transfers(reply));
+        receipt
+    }
+
+    fn save_transfer(&self, record: TransferRecord) -> Receipt {
+        self.write(Op::SaveTransfer(Box::new(record)))
+    }
+
+    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
+        self.write(Op::RemoveTransfer(name, id))
     }
 
     fn remove_peer(&self, id: String) -> Receipt {

@@ -18,7 +18,7 @@ use jackfield_core::{
     outbox::OutboxRow,
     store::{
         AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, StoreError,
-        TaskFilter, TaskRecord, TokenRecord,
+        TaskFilter, TaskRecord, TokenRecord, TransferRecord,
     },
     team::TeamRecord,
 };
@@ -31,7 +31,7 @@ use crate::{
     fault::Fault,
     log, outbox, peers,
     queue::{Queue, Reply},
-    remotes, tasks, teams, tokens,
+    remotes, tasks, teams, tokens, transfers,
 };
 
 /// How many reads may wait. Each is asked for by somebody who waits for it, and answers are bounded one by one.
@@ -43,6 +43,7 @@ pub(crate) enum Read {
     Agents(Reply<Vec<AgentRecord>>),
     Remotes(Reply<Vec<RemoteRecord>>),
     Peers(Reply<Vec<PeerRecord>>),
+    Transfers(Reply<Vec<TransferRecord>>),
     Teams(Reply<Vec<TeamRecord>>),
     Tokens(Reply<Vec<TokenRecord>>),
     Task(TaskId, Reply<Option<TaskRecord>>),
@@ -70,6 +71,7 @@ impl Read {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
             Self::Remotes(reply) => send(reply, || remotes::load(conn)),
             Self::Peers(reply) => send(reply, || peers::load(conn)),
+            Self::Transfers(reply) => send(reply, || transfers::load(conn)),
             Self::Teams(reply) => send(reply, || teams::load(conn)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
@@ -96,6 +98,7 @@ impl Read {
             Self::Agents(reply) => drop(reply.send(Err(error))),
             Self::Remotes(reply) => drop(reply.send(Err(error))),
             Self::Peers(reply) => drop(reply.send(Err(error))),
+            Self::Transfers(reply) => drop(reply.send(Err(error))),
             Self::Teams(reply) => drop(reply.send(Err(error))),
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),

@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -186,6 +186,24 @@ const V9: &str = "
 /// The runs of teams that a task belongs to, so that it is shown there again after a restart.
 const V10: &str = "
     ALTER TABLE tasks ADD COLUMN seats TEXT; -- JSON
+";
+
+/// Transfers of files, for the hour in which an archive may be fetched.
+const V11: &str = "
+    CREATE TABLE transfers (
+        name     TEXT NOT NULL, -- under which the agent was called
+        id       TEXT NOT NULL,
+        agent    TEXT NOT NULL,
+        peer     TEXT, -- the caller, where it is an agent
+        caller   TEXT NOT NULL,
+        to_agent INTEGER NOT NULL,
+        size     INTEGER NOT NULL,
+        hash     TEXT NOT NULL,
+        files    INTEGER NOT NULL,
+        until    TEXT NOT NULL,
+        PRIMARY KEY (name, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX transfers_by_time ON transfers (until);
 ";
 
 /// The version of a database; 0 is an empty one.

@@ -57,8 +57,8 @@ mod tests {
         let mut bundles = Bundles::default();
         let mut ids = Vec::new();
         for _ in 0..=MOST {
-            let bundle = pack(folder.path(), Limits::default()).await;
-            let bundle = bundle.unwrap().unwrap();
+            let packed = pack(folder.path(), Limits::default(), &[]).await;
+            let bundle = packed.unwrap().bundle.unwrap();
             ids.push(bundle.offer().transfer_id.clone());
             bundles.keep(bundle);
         }

@@ -1,6 +1,9 @@
 //! Files of clients, as callers that speak raw JSON over the hub see them.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, SystemTime},
+};
 
 use jackfield_testkit::answer;
 use reqwest::Method;
@@ -74,6 +77,62 @@ async fn without_a_client_and_without_files_nothing_is_offered() {
     assert_eq!(told.told().await, pairs(&[("status", why), ("done", "")]));
 }
 
+/// What is told as status in a call for files of the client `c-1`.
+async fn statuses(rig: &Rig) -> Vec<String> {
+    let body = json!({"text": "go", "with_files": true, "client_id": "c-1"});
+    let told = rig.call_with(body).await.told().await;
+    let statuses = told.into_iter().filter(|(kind, _)| kind == "status");
+    statuses.map(|(_, text)| text).collect()
+}
+
+#[tokio::test]
+async fn what_is_not_sent_is_told_by_reason_and_name_whether_or_not_there_is_an_archive() {
+    let rig = Rig::start().await;
+    let script = "rm -rf made.txt; mkdir -p build empty; echo x > build/x; echo key > .env.local; echo x > 'a:b'; \
+                  ln -sf /etc/hosts far; [ \"$(cat)\" = go ] || echo content > made.txt";
+    let _bob = rig.shell(script).await;
+    let why = r#"not sent: never sent: ".env.local", "build/"; names that cannot be sent: "a:b" (begins like that of a drive); links: "far"; empty folders: "empty/""#;
+    assert_eq!(statuses(&rig).await, [why]);
+    let body = json!({"text": "more", "with_files": true, "client_id": "c-1"});
+    let told = rig.call_with(body).await.told().await;
+    assert!(
+        told.contains(&("status".to_owned(), why.to_owned())),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_an_agent_writes_through_links_to_the_project_is_told() {
+    let rig = Rig::start().await;
+    let script = "mkdir -p plots; cat > plots/a.txt; echo report > report.txt";
+    let _bob = rig.shell(script).await;
+    // The first call is worked on in the project, whose files the next one finds behind links.
+    rig.call_with(json!({"text": "go"}))
+        .await
+        .until("done")
+        .await;
+    let told = statuses(&rig).await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    let says = r#"files of the project, changed during this call: "plots/a.txt", "report.txt";"#;
+    assert!(
+        told[0].starts_with("not sent: ") && told[0].contains(says),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_was_in_the_project_before_a_call_is_not_told() {
+    let rig = Rig::start().await;
+    fs::write(rig.project().join("mine.txt"), "mine").unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    let file = fs::File::options()
+        .write(true)
+        .open(rig.project().join("mine.txt"));
+    file.unwrap().set_modified(long_ago).unwrap();
+    let _bob = rig.shell("cat mine.txt; echo x > made.txt").await;
+    assert_eq!(statuses(&rig).await, Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn files_that_are_no_longer_kept_are_told_so() {
     let rig = Rig::start().await;
@@ -88,7 +147,7 @@ async fn files_that_are_no_longer_kept_are_told_so() {
     assert_eq!(status, 200, "{told}");
     assert_eq!(told["signals"][0]["signal_type"], "failed", "{told}");
     let reason = told["signals"][0]["payload"].as_str().unwrap();
-    assert!(reason.contains("call it again"), "{told}");
+    assert!(reason.contains("no longer has these files"), "{told}");
 }
 
 #[tokio::test]

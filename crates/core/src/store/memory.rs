@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use self::outbox::Outbox;
 use super::{
     AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord, Reopened,
-    Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord,
+    Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord, TransferRecord,
 };
 use crate::{
     id::{AgentId, CallbackId, TaskId, TokenId},
@@ -29,6 +29,7 @@ struct Inner {
     agents: BTreeMap<AgentId, AgentRecord>,
     remotes: BTreeMap<AgentId, RemoteRecord>,
     peers: BTreeMap<String, PeerRecord>,
+    transfers: BTreeMap<(AgentId, String), TransferRecord>,
     teams: BTreeMap<AgentId, TeamRecord>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     tasks: BTreeMap<TaskId, Task>,
@@ -145,6 +146,7 @@ impl Store for MemoryStore {
         inner.agents.remove(&id);
         inner.remotes.remove(&id);
         inner.teams.remove(&id);
+        inner.transfers.retain(|(name, _), _| *name != id);
         Receipt::ready(Ok(()))
     }
 
@@ -163,6 +165,27 @@ impl Store for MemoryStore {
 
     fn save_peer(&self, record: PeerRecord) -> Receipt {
         self.0.lock().peers.insert(record.id.clone(), record);
+        Receipt::ready(Ok(()))
+    }
+
+    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
+        let mut kept: Vec<_> = self.0.lock().transfers.values().cloned().collect();
+        let now = Timestamp::now();
+        kept.retain(|record| now < record.until);
+        kept.sort_by_key(|record| record.until);
+        Receipt::ready(Ok(kept))
+    }
+
+    fn save_transfer(&self, record: TransferRecord) -> Receipt {
+        let (now, transfers) = (Timestamp::now(), &mut self.0.lock().transfers);
+        transfers.retain(|_, known| now < known.until);
+        let key = (record.name.clone(), record.offer.transfer_id.clone());
+        transfers.insert(key, record);
+        Receipt::ready(Ok(()))
+    }
+
+    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
+        self.0.lock().transfers.remove(&(name, id));
         Receipt::ready(Ok(()))
     }
 

@@ -20,7 +20,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{describe::Description, problem::Problem};
-use crate::{DOOR, bridge::Bridge, relay, secret};
+use crate::{DOOR, bridge::Bridge, files::platform, relay, secret};
 
 mod a2a;
 mod agents;
@@ -62,6 +62,7 @@ fn described() -> OpenApiRouter<Arc<Bridge>> {
         .routes(routes!(agents::disconnect))
         .routes(routes!(agents::by_token))
         .routes(routes!(rtc::exchange))
+        .routes(routes!(platform::download))
         .routes(routes!(a2a::call))
         .routes(routes!(cancel::cancel))
         .routes(routes!(status::show))

@@ -6,6 +6,7 @@ mod content;
 mod exchange;
 mod meet;
 mod pipe;
+pub(crate) mod platform;
 pub(crate) mod relays;
 pub(crate) mod rules;
 

@@ -1,5 +1,5 @@
-//! Who may signal whom about a transfer: its two parties each other, and nobody else. What the hub does not know (it was
-//! restarted, or an agent offered what cannot be meant) only the platform may signal about, as it always could; the agent
+//! Who may signal whom about a transfer: its two parties each other, and nobody else. What the hub does not know (its
+//! time is over, or an agent offered what cannot be meant) only the platform may signal about, as it always could; the agent
 //! judges it.
 
 use jackfield_core::{

@@ -20,7 +20,10 @@ use jackfield_wire::bridge::{
     uplink::RtcSignal,
 };
 use parking_lot::Mutex;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{
+    Map, Value, json,
+    value::{RawValue, to_raw_value},
+};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until, timeout_at},
@@ -290,6 +293,25 @@ pub(crate) fn post(bridge: &Bridge, to: &AgentId, frame: String) -> Result<(), F
         Some(link) => link.post_frame(frame),
         None => Err(Failure::agent_offline()),
     }
+}
+
+/// Tells the caller of a transfer that the archive broke off, and why, in the name of the agent. If there is no room for it,
+/// the caller knows only that.
+pub(crate) fn interrupted(bridge: &Bridge, transfer: &Known, why: &str) {
+    let payload = json!({ "reason": why }).to_string();
+    let Ok(payload) = to_raw_value(&payload) else {
+        return;
+    };
+    let signal = RtcSignal {
+        transfer_id: transfer.offer.transfer_id.as_str().into(),
+        target_agent_id: HTTP_CALLER.into(),
+        signal_type: "interrupted".into(),
+        payload: Some(&payload),
+        extra: Vec::new(),
+    };
+    bridge
+        .signals
+        .push(&transfer.agent, &signal, Instant::now());
 }
 
 /// Whether callers and agents may say a signal of this type; if not, why. Only some may announce.

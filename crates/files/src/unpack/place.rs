@@ -3,13 +3,17 @@
 #[cfg(test)]
 mod tests;
 
-use std::io;
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader},
+};
 
 use tracing::error;
 
 use super::{Clash, UnpackError, in_the_way};
 use crate::{
     dir::{Dir, Kind},
+    work::Wanted,
     zip::Entry,
 };
 
@@ -18,6 +22,8 @@ use crate::{
 pub(super) struct Plan {
     /// The entries that take the place of something.
     replaced: Vec<usize>,
+    /// The entries whose places are taken by files that are as large: if they are the same, they stay.
+    there: Vec<usize>,
 }
 
 /// What is where something should go.
@@ -31,13 +37,20 @@ enum Found {
 impl Plan {
     /// Looks at the places; an error if one is taken.
     pub(super) fn of(root: &Dir, entries: &[Entry], clash: Clash) -> Result<Self, UnpackError> {
-        let mut replaced = Vec::new();
+        let (mut replaced, mut there) = (Vec::new(), Vec::new());
         let mut taken = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
             match (find(root, &entry.name)?, entry.is_folder) {
                 (Found::Nothing, _) | (Found::Entry(Kind::Folder), true) => {}
-                (Found::Entry(Kind::File | Kind::Other), false) if clash == Clash::Replace => {
+                (Found::Entry(Kind::File | Kind::Link | Kind::Other), false)
+                    if clash == Clash::Replace =>
+                {
                     replaced.push(at);
+                }
+                (Found::Entry(Kind::File), false)
+                    if open(root, &entry.name)?.is_some_and(|(_, size)| size == entry.unpacked) =>
+                {
+                    there.push(at);
                 }
                 (Found::Entry(_), _) => taken.push(entry.name.clone()),
                 (Found::Blocked(folder), _) if taken.contains(&folder) => {}
@@ -45,10 +58,64 @@ impl Plan {
             }
         }
         if taken.is_empty() {
-            Ok(Self { replaced })
+            Ok(Self { replaced, there })
         } else {
             Err(in_the_way(taken))
         }
+    }
+
+    /// Compares the files that wait with those that are there; an error if some are not the same.
+    pub(super) fn compare(
+        &self,
+        root: &Dir,
+        staging: &Dir,
+        entries: &[Entry],
+        wanted: &Wanted,
+    ) -> Result<(), UnpackError> {
+        let mut taken = Vec::new();
+        for &at in &self.there {
+            let name = &entries[at].name;
+            let waits = staging.read(at.to_string().as_ref())?;
+            let is_same = match (open(root, name)?, waits) {
+                (Some((there, _)), Some(waits)) => is_same(there, waits, wanted)?,
+                _ => false,
+            };
+            if !is_same {
+                taken.push(name.clone());
+            }
+        }
+        match taken.is_empty() {
+            true => Ok(()),
+            false => Err(in_the_way(taken)),
+        }
+    }
+}
+
+/// A real file below the root that can be read, and its size.
+fn open(root: &Dir, name: &str) -> io::Result<Option<(File, u64)>> {
+    let (above, last) = split(name);
+    match walk(root, above)?.read(last.as_ref()) {
+        Ok(Some(file)) => {
+            let size = file.metadata()?.len();
+            Ok(Some((file, size)))
+        }
+        // What cannot be read is not known to be the same.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        other => other.map(|_| None),
+    }
+}
+
+fn is_same(one: File, other: File, wanted: &Wanted) -> io::Result<bool> {
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    loop {
+        wanted.check()?;
+        let (here, there) = (one.fill_buf()?, other.fill_buf()?);
+        let len = here.len().min(there.len());
+        if len == 0 || here[..len] != there[..len] {
+            return Ok(here.len() == there.len() && len == 0);
+        }
+        one.consume(len);
+        other.consume(len);
     }
 }
 
@@ -124,6 +191,9 @@ fn advance<'a>(
         let (above, last) = split(name);
         if entry.is_folder {
             make(root, name, steps)?;
+            continue;
+        }
+        if plan.there.contains(&at) {
             continue;
         }
         let folder = make(root, above, steps)?;

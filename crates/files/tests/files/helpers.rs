@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use jackfield_files::{Archive, Limits, Offer, Part};
+use jackfield_files::{Archive, Bundle, Limits, Offer, PackError, Part};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
@@ -13,6 +13,12 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 pub(crate) fn offer(archive: &[u8], files: u64) -> Offer {
     Offer::new(archive.len() as u64, sha256(archive), files)
+}
+
+/// A folder as an archive.
+pub(crate) async fn pack(folder: &Path, limits: Limits) -> Result<Option<Bundle>, PackError> {
+    let packed = jackfield_files::pack(folder, limits, &[]).await;
+    packed.map(|packed| packed.bundle)
 }
 
 /// An archive as if it had been received, and the folder that it lies in.

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod behind;
 mod helpers;
+mod loose;
 mod pack;
 mod part;
 mod pipe;

@@ -4,13 +4,13 @@ use std::{fs, path::Path, sync::Mutex};
 
 use jackfield_files::{
     Archive, Bundle, Channel as _, Clash, Frame, Limits, Offer, Part, PartError, TransferError,
-    pack, receive, send, unpack,
+    receive, send, unpack,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
 use tempfile::TempDir;
 
 use crate::{
-    helpers::{noise, offer, runtime, tree, write},
+    helpers::{noise, offer, pack, runtime, tree, write},
     pack::bytes,
     pipe::{Pipe, pipe},
 };

@@ -2,19 +2,20 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, File},
     io::{Cursor, Write as _},
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
     task::Poll,
+    time::{Duration, SystemTime},
 };
 
 use jackfield_files::{Clash, Limits, UnpackError, Unpacked, unpack};
 use tempfile::TempDir;
 
 use crate::{
-    helpers::{received, runtime, tree, write},
+    helpers::{noise, received, runtime, tree, write},
     raw::{Entry, with_directory, zip},
 };
 
@@ -59,8 +60,8 @@ fn has(error: &str, words: &str) {
 async fn names_that_may_not_be_are_refused() {
     for (name, words) in [
         ("/etc/passwd", "is absolute"),
-        ("C:/x", "is absolute"),
-        ("c:x", "is absolute"),
+        ("C:/x", "a drive"),
+        ("c:x", "a drive"),
         ("../x", "leads out"),
         ("a/../../x", "leads out"),
         ("a/..", "leads out"),
@@ -433,6 +434,39 @@ async fn files_in_the_way_are_named_and_nothing_is_changed() {
         error.unwrap_err().to_string(),
         r#"files are in the way: "a/0", "a/1", "a/2", "a/3", "a/4" and 2 more; nothing was changed"#
     );
+    assert_eq!(tree(folder.path()), before);
+}
+
+#[tokio::test]
+async fn files_that_are_there_already_with_the_same_content_are_not_in_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = noise(200_000);
+    let entries = [
+        Entry::new("a/large", &large),
+        Entry::new("a/small", b"same"),
+        Entry::new("new", b"new"),
+    ];
+    write(folder.path(), "a/large", &large);
+    write(folder.path(), "a/small", "same");
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let there = File::options()
+        .write(true)
+        .open(folder.path().join("a/small"));
+    there.unwrap().set_modified(old).unwrap();
+    let unpacked = unpack_into(folder.path(), &zip(&entries), 3, Clash::Refuse).await;
+    assert_eq!(unpacked.unwrap().files, ["a/large", "a/small", "new"]);
+    assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"new");
+    let there = fs::metadata(folder.path().join("a/small")).unwrap();
+    assert_eq!(there.modified().unwrap(), old, "it is left as it was");
+    // One of the same size is another file all the same.
+    let mut other = large.clone();
+    other[150_000] ^= 1;
+    write(folder.path(), "a/large", &other);
+    fs::remove_file(folder.path().join("new")).unwrap();
+    let before = tree(folder.path());
+    let refused = unpack_into(folder.path(), &zip(&entries), 3, Clash::Refuse).await;
+    let refused = refused.unwrap_err().to_string();
+    has(&refused, r#"a file is in the way: "a/large";"#);
     assert_eq!(tree(folder.path()), before);
 }
 

@@ -70,6 +70,7 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) async fn run(self) -> Result<ExitCode> {
+        self.with.check(&self.agent)?;
         let hub = self.client.connect()?;
         let call = self.with.name(self.builder(&hub)?)?;
         let sent = self.with.send(&hub, &self.agent, self.client.json).await?;
@@ -100,6 +101,7 @@ impl Call {
             verbose: self.verbose,
             from_log: false,
             flags: self.client.flags(),
+            handed: self.with.handed(),
         };
         let outcome = reading.read(&mut stream).await?;
         if let Outcome::Interrupted = outcome {

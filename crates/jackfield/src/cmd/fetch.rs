@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use jackfield_files::Part;
+use jackfield_files::{Part, Unpacked};
 use serde_json::json;
 
 use super::call::files::absolute;
@@ -14,7 +14,7 @@ use crate::{
     output::{self, Table},
     transfers::{
         Tell, Via,
-        deliver::Delivery,
+        deliver::{Delivery, check_out},
         tell::bytes,
         unfinished::{Order, Orders},
     },
@@ -24,7 +24,8 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "An agent keeps what it offered for an hour, and so does the hub know of it; then call it again: what came \
-                       is not fetched twice.\n\nExamples:\n  jackfield fetch\n  jackfield fetch 3f0c… --out results"
+                       is not fetched twice.\n\nExamples:\n  jackfield fetch\n  jackfield fetch 3f0c… --out results\n  \
+                       jackfield fetch --forget --all"
 )]
 pub(crate) struct Fetch {
     /// The transfer, as the list and the error have it; nothing lists them
@@ -38,6 +39,12 @@ pub(crate) struct Fetch {
     /// Which way files go
     #[arg(long, value_enum, default_value_t, value_name = "WAY")]
     via: Via,
+    /// Forget the transfer, and what has come of it
+    #[arg(long, conflicts_with_all = ["out", "overwrite"])]
+    forget: bool,
+    /// All that wait here
+    #[arg(long, requires = "forget", conflicts_with = "transfer")]
+    all: bool,
     #[command(flatten)]
     client: Client,
 }
@@ -46,24 +53,38 @@ impl Fetch {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let orders = Orders::open()?;
         let code = match &self.transfer {
-            Some(transfer) => self.go_on(&orders, transfer).await?,
+            Some(transfer) if self.forget => {
+                self.forget(&orders, &[find(&orders, transfer)?]).await?
+            }
+            Some(transfer) => self.go_on(find(&orders, transfer)?).await?,
+            None if self.all => self.forget(&orders, &all(&orders)?).await?,
+            None if self.forget => {
+                let text = "name the transfer to forget, or all of them with --all";
+                return Err(Stop::usage(text).into());
+            }
             None => self.list(&orders).await?,
         };
         Ok(code.into())
     }
 
-    async fn go_on(&self, orders: &Orders, transfer: &str) -> Result<Code> {
-        let found = orders.find(transfer).context("cannot read what is kept")?;
-        let mut order = found.ok_or_else(|| {
-            Stop::new(
-                Code::Missing,
-                format!("no transfer {transfer} waits here"),
-                "jackfield fetch lists those that do; jackfield call AGENT TEXT --with-files fetches new ones",
-            )
-        })?;
+    async fn forget(&self, orders: &Orders, which: &[Order]) -> Result<Code> {
+        for order in which {
+            let forgotten = orders.forget(order).await;
+            forgotten.context("cannot remove what has come")?;
+        }
+        let ids: Vec<_> = which.iter().map(|it| &it.offer.transfer_id).collect();
+        match self.client.json {
+            true => output::json(&json!({ "forgotten": ids }))?,
+            false => output::chat(&format!("forgotten: {}", ids.len())),
+        }
+        Ok(Code::Ok)
+    }
+
+    async fn go_on(&self, mut order: Order) -> Result<Code> {
         if let Some(out) = &self.out {
             order.out = absolute(out)?;
         }
+        check_out(&order.out)?;
         order.overwrite |= self.overwrite;
         let delivery = Delivery {
             hub: &self.client.connect_to(&order.hub)?,
@@ -71,12 +92,13 @@ impl Fetch {
             via: self.via,
             tell: Tell::new(self.client.json),
             flags: self.client.flags(),
+            saved: Unpacked::default(),
         };
         delivery.run().await
     }
 
     async fn list(&self, orders: &Orders) -> Result<Code> {
-        let all = orders.all().context("cannot read what is kept")?;
+        let all = all(orders)?;
         let mut listed = Vec::new();
         let mut table = Table::new(["transfer", "agent", "here", "size", "into"]);
         for Order {
@@ -112,4 +134,20 @@ impl Fetch {
         table.print()?;
         Ok(Code::Ok)
     }
+}
+
+fn all(orders: &Orders) -> Result<Vec<Order>> {
+    orders.all().context("cannot read what is kept")
+}
+
+fn find(orders: &Orders, transfer: &str) -> Result<Order> {
+    let found = orders.find(transfer).context("cannot read what is kept")?;
+    let missing = || {
+        Stop::new(
+            Code::Missing,
+            format!("no transfer {transfer} waits here"),
+            "jackfield fetch lists those that do; jackfield call AGENT TEXT --with-files fetches new ones",
+        )
+    };
+    Ok(found.ok_or_else(missing)?)
 }

@@ -80,6 +80,7 @@ impl Wait {
         let stream = hub.follow(&self.task).await.about(About::Task);
         let mut stream = stream.map_err(|stop| stop.naming("TASK", &self.task))?;
         let reading = Reading {
+            handed: None,
             hub: &hub,
             json: self.client.json,
             verbose: self.verbose,

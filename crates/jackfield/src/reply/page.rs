@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal};
 
+use jackfield_connect::notes;
 use jackfield_sdk::{Chunk, Done};
 use serde_json::Value;
 
@@ -43,6 +44,8 @@ impl Page {
             "tool_start" => self.aside_line(&format!("[{tool}] {}", chunk.text)),
             "tool_input" => self.aside("tool_input", "  ", &chunk.text),
             "tool_result" => self.aside("tool_result", "  -> ", &chunk.text),
+            // Whoever waits for files should know that some do not come.
+            _ if notes::is_note(&chunk.text) => self.note(&clean(&chunk.text)),
             _ => self.aside_line(&chunk.text),
         }
     }
@@ -92,8 +95,8 @@ impl Page {
         Ok(())
     }
 
-    /// Something the agent made: its words are said, what else it is only named.
-    pub(super) fn artifact(&mut self, artifact: &Value) -> io::Result<()> {
+    /// Something the agent made: its words are said, what else it is only named; it may be saved besides.
+    pub(super) fn artifact(&mut self, artifact: &Value, is_saved: bool) -> io::Result<()> {
         let parts = output::items(artifact, "parts");
         for words in parts.iter().filter_map(|part| part["text"].as_str()) {
             self.text(words)?;
@@ -102,7 +105,8 @@ impl Page {
             return Ok(());
         }
         let name = artifact["name"].as_str().unwrap_or(text(artifact, "id"));
-        let note = format!("made {} (--json shows it)", clean(name));
+        let how = if is_saved { "" } else { " (--json shows it)" };
+        let note = format!("made {}{how}", clean(name));
         self.note(&self.style.dim(&note))
     }
 
@@ -119,7 +123,7 @@ impl Page {
         let files = done.rest.get("attachments").and_then(Value::as_array);
         for file in files.map(Vec::as_slice).unwrap_or_default() {
             let (name, uri) = (clean(text(file, "name")), clean(text(file, "uri")));
-            self.note(&format!("attached: {name} {uri}"))?;
+            self.note(format!("attached: {name} {uri}").trim_end())?;
         }
         self.has_text = false;
         Ok(())

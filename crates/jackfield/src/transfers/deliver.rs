@@ -1,9 +1,9 @@
 //! Files of an agent into a folder here: fetched, verified and unpacked, or left so that it can be gone on with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use jackfield_files::{Archive, Clash, Limits, UnpackError, unpack};
+use jackfield_files::{Archive, Clash, Limits, UnpackError, Unpacked, unpack};
 use jackfield_sdk::Hub;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -27,6 +27,8 @@ pub(crate) struct Delivery<'a> {
     pub(crate) tell: Tell,
     /// The flags to repeat in a command that somebody is told to type.
     pub(crate) flags: String,
+    /// What came besides, and is in its place.
+    pub(crate) saved: Unpacked,
 }
 
 impl Delivery<'_> {
@@ -48,10 +50,12 @@ impl Delivery<'_> {
             }
         };
         self.tell.clear();
-        if done.is_forgotten() {
-            let forgotten = orders.remove(&self.order.offer.transfer_id);
-            forgotten.context("cannot remove the note of what is fetched")?;
-        }
+        let forgotten = match done {
+            Done::Unpacked => orders.fulfil(&self.order),
+            Done::Never(_) => orders.remove(&self.order.offer.transfer_id),
+            Done::Later(_) => Ok(()),
+        };
+        forgotten.context("cannot remove the note of what is fetched")?;
         match done {
             Done::Unpacked => Ok(Code::Ok),
             Done::Later(stop) | Done::Never(stop) => {
@@ -72,7 +76,7 @@ impl Delivery<'_> {
         };
         match fetch.run().await {
             Ok(archive) => self.unpack(archive).await,
-            Err(Trouble::Bad(stop)) => Done::Never(stop),
+            Err(Trouble::Bad(stop) | Trouble::Unknown(stop)) => Done::Never(stop),
             Err(Trouble::Refused(stop)) => Done::Later(stop),
             Err(Trouble::Cut(stop)) => self.later(&stop),
             Err(Trouble::NoWay(why)) => self.later(&no_way(&why)),
@@ -86,7 +90,11 @@ impl Delivery<'_> {
         };
         let out = &self.order.out;
         match unpack(&archive, out, clash, Limits::default()).await {
-            Ok(unpacked) => {
+            Ok(mut unpacked) => {
+                let also = self.saved.files.iter();
+                let also = also.filter(|name| !unpacked.files.contains(name));
+                unpacked.files.extend(also.cloned().collect::<Vec<_>>());
+                unpacked.bytes += self.saved.bytes;
                 self.tell.done(&unpacked, out);
                 Done::Unpacked
             }
@@ -138,12 +146,16 @@ enum Done {
     Never(Stop),
 }
 
-impl Done {
-    fn is_forgotten(&self) -> bool {
-        match self {
-            Self::Unpacked | Self::Never(_) => true,
-            Self::Later(_) => false,
-        }
+/// Whether files can go there, as far as can be seen before they come.
+pub(crate) fn check_out(out: &Path) -> Result<(), Stop> {
+    let there = out.ancestors().find(|place| place.exists());
+    match there.filter(|place| !place.is_dir()) {
+        Some(file) => Err(Stop::usage(format!(
+            "--out {}: {} is no folder; name one with --out DIR",
+            out.display(),
+            file.display()
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use jackfield_connect::through_hub;
+use jackfield_connect::through_hub::{self, RelayError};
 use jackfield_files::{
     Archive, Limits, Offer, Part, receive,
     rtc::{self, Options},
 };
-use jackfield_sdk::{Hub, Transfer};
+use jackfield_sdk::{Error, Hub, Transfer};
 
 use super::{
     Tell, Via,
@@ -92,7 +92,11 @@ impl Fetch<'_> {
         let asked = line.unless_refused(async |_, _| Ok(transfer.content(part.received()).await?));
         let content = asked.await?;
         let begins = content.begins();
-        Ok(through_hub::receive(content, begins, part, self.tell.progress()).await?)
+        match through_hub::receive(content, begins, part, self.tell.progress()).await {
+            // A body that breaks off cannot say why; the hub may.
+            Err(RelayError::Hub(Error::Broken)) => Err(line.why_cut().await),
+            received => Ok(received?),
+        }
     }
 
     async fn discard(&self) -> Result<(), Trouble> {

@@ -10,7 +10,11 @@ use jackfield_files::{
 use jackfield_sdk::{Error, Said, SaidSignal, Transfer};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::{sync::mpsc, task::JoinSet, time::sleep};
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 
 use super::trouble::Trouble;
 use crate::output;
@@ -19,6 +23,8 @@ use crate::output;
 const WAIT: Duration = Duration::from_secs(20);
 /// How long to wait after one that did not work.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long somebody may take to say why it was cut.
+pub(super) const REASON: Duration = Duration::from_secs(1);
 /// How much may wait to be read.
 const ROOM: usize = 128;
 
@@ -81,6 +87,15 @@ impl Line {
     /// The next word.
     pub(super) async fn word(&mut self) -> Word {
         next(&mut self.words).await
+    }
+
+    /// Why an archive broke off on its way through the hub, if somebody says so soon.
+    pub(super) async fn why_cut(&mut self) -> Trouble {
+        match timeout(REASON, self.word()).await {
+            Ok(Word::Interrupted(why)) => Trouble::cut(why),
+            Ok(Word::Failed(why)) => why,
+            _ => Trouble::cut("it broke off on its way through the hub"),
+        }
     }
 
     /// Does something that is of no use any more if the agent says so.

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jackfield_files::{Offer, Unpacked};
+use jackfield_files::{Offer, Omitted, Unpacked};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -130,10 +130,22 @@ impl Tell {
         });
     }
 
-    /// Some files could not be packed.
-    pub(super) fn left_out(&self, files: u64) {
+    /// Some of a folder is not sent.
+    pub(super) fn left_out(&self, omitted: &Omitted) {
+        self.step_left_out(&omitted.to_string());
+        self.note_if(true, || format!("not sent: {omitted}"));
+    }
+
+    /// The same for programs alone, of what the agent does not send.
+    pub(super) fn step_left_out(&self, why: &str) {
+        self.step("left_out", json!({ "why": why }));
+    }
+
+    /// A file of an answer is not here.
+    pub(super) fn elsewhere(&self, name: &str, why: &str) {
+        self.step("left_out", json!({"name": name, "why": why}));
         self.note_if(true, || {
-            format!("{files} files cannot be read and are not sent")
+            format!("not saved: {}: {}", output::clean(name), output::clean(why))
         });
     }
 
@@ -147,7 +159,7 @@ impl Tell {
     }
 
     /// An archive has arrived here.
-    pub(super) fn done(&self, unpacked: &Unpacked, out: &Path) {
+    pub(crate) fn done(&self, unpacked: &Unpacked, out: &Path) {
         let out = out.display();
         self.step(
             "done",

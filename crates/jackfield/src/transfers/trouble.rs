@@ -27,6 +27,8 @@ pub(super) enum Trouble {
     NoWay(String),
     /// The hub or the agent says no. What came before may be of use some other time.
     Refused(Stop),
+    /// The hub knows of no such transfer of ours: it will not come under this id.
+    Unknown(Stop),
     /// What came is not what was offered: it is of no use to anybody.
     Bad(Stop),
 }
@@ -78,17 +80,30 @@ impl From<Error> for Trouble {
             return Self::Cut(Stop::from_hub(&Error::Broken, About::Agent));
         }
         let is_passing = match error.code() {
-            // An agent that is away comes back; one that does not come with its ticket never will.
+            // An agent that is away comes back.
             Some("offline" | "busy") => true,
-            Some("timeout") => false,
             _ => error.is_passing(),
         };
-        if error.code() == Some("unauthorized") {
-            return Self::Refused(Stop::new(
-                Code::Auth,
-                error.to_string(),
-                "only who called the agent may have its files, for an hour: jackfield call AGENT TEXT --with-files",
-            ));
+        match &error {
+            Error::Refused {
+                status: 403, code, ..
+            } if code == "unauthorized" => {
+                return Self::Unknown(Stop::new(
+                    Code::Auth,
+                    error.to_string(),
+                    "only who called the agent may have its files, for an hour, so this transfer is forgotten here: \
+                     jackfield call AGENT TEXT --with-files fetches them anew",
+                ));
+            }
+            // An agent that does not come with its ticket never will.
+            Error::Refused { code, .. } if code == "timeout" => {
+                return Self::Refused(Stop::new(
+                    Code::Timeout,
+                    error.to_string(),
+                    "agents of jackfield connect can do both; --via direct tries without the hub",
+                ));
+            }
+            _ => {}
         }
         match is_passing {
             true => Self::Cut(Stop::from_hub(&error, About::Agent)),
@@ -110,7 +125,8 @@ impl From<ChannelError> for Trouble {
 impl From<PartError> for Trouble {
     fn from(error: PartError) -> Self {
         match error {
-            PartError::InUse | PartError::Io(_) => Self::Refused(Stop::new(
+            PartError::InUse => Self::cut("another command receives the same files just now"),
+            PartError::Io(_) => Self::Refused(Stop::new(
                 Code::Failed,
                 error.to_string(),
                 "try again when that is mended",

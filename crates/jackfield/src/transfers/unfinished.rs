@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::Offer;
+use jackfield_files::{Limits, Offer, Part, PartError};
 use jackfield_sdk::encode;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,13 @@ pub(crate) struct Order {
     pub(crate) out: PathBuf,
     /// Whether they replace what is there.
     pub(crate) overwrite: bool,
+}
+
+impl Order {
+    fn has_archive_of(&self, other: &Self) -> bool {
+        self.offer.zip_sha256 == other.offer.zip_sha256
+            && self.offer.zip_size == other.offer.zip_size
+    }
 }
 
 /// The folder of orders.
@@ -82,6 +89,26 @@ impl Orders {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Its archive came: whoever waited for the same one in the same place has it too.
+    pub(crate) fn fulfil(&self, order: &Order) -> io::Result<()> {
+        for other in self.all()? {
+            if other.has_archive_of(order) && other.out == order.out {
+                self.remove(&other.offer.transfer_id)?;
+            }
+        }
+        self.remove(&order.offer.transfer_id)
+    }
+
+    /// Somebody wants it no more: neither the order nor, unless another one is for the same archive, what has come.
+    pub(crate) async fn forget(&self, order: &Order) -> Result<(), PartError> {
+        self.remove(&order.offer.transfer_id)?;
+        if self.all()?.iter().any(|other| other.has_archive_of(order)) {
+            return Ok(());
+        }
+        let part = Part::open(&self.parts(), &order.offer, Limits::default()).await?;
+        part.discard().await
     }
 
     /// The order of a transfer.

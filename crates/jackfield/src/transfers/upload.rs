@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use jackfield_connect::through_hub;
 use jackfield_files::{
-    Bundle, Limits, PackError, pack,
+    Bundle, Limits, PackError, Packed, pack,
     rtc::{self, Options},
     send,
 };
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{
     Tell, Via,
-    line::{Line, Word},
+    line::{Line, REASON, Word},
     trouble::{Tries, Trouble, no_way},
 };
 use crate::exit::{About, Code, Stop};
@@ -24,8 +24,6 @@ pub(super) const DIRECT: Duration = Duration::from_secs(10);
 const PREPARED: Duration = Duration::from_secs(3);
 /// How long an agent may take to verify and unpack what came.
 const UNPACKED: Duration = Duration::from_secs(120);
-/// How long an agent may take to say why it cut us off.
-const REASON: Duration = Duration::from_secs(1);
 
 /// A folder that is to be sent.
 #[derive(Debug)]
@@ -40,18 +38,44 @@ pub(crate) struct Upload<'a> {
 impl Upload<'_> {
     /// Sends it; what the agent has already is not sent again.
     pub(crate) async fn run(&self, folder: &Path) -> Result<(), Stop> {
-        let bundle = packed(folder).await?;
-        self.tell.about(&bundle.offer().transfer_id);
-        if bundle.left_out() > 0 {
-            self.tell.left_out(bundle.left_out());
-        }
+        let bundle = self.packed(folder).await?;
         self.send(&bundle).await.map_err(|trouble| match trouble {
-            Trouble::Refused(stop) | Trouble::Bad(stop) => stop.naming("AGENT", self.agent),
+            Trouble::Refused(stop) | Trouble::Unknown(stop) | Trouble::Bad(stop) => {
+                stop.naming("AGENT", self.agent)
+            }
             Trouble::Cut(stop) => self.given_up(&stop),
             Trouble::NoWay(why) => self.given_up(&no_way(&why)),
         })?;
         self.tell.sent(bundle.offer());
         Ok(())
+    }
+
+    async fn packed(&self, folder: &Path) -> Result<Bundle, Stop> {
+        let shown = folder.display();
+        let Packed { bundle, omitted } = match pack(folder, Limits::default(), &[]).await {
+            Ok(packed) => packed,
+            Err(error @ PackError::Folder(_)) => {
+                let text = format!("{shown}: {error}; name one with --upload DIR");
+                return Err(Stop::usage(text));
+            }
+            Err(error) => {
+                let next = "send a folder below it, or remove what is not needed";
+                return Err(Stop::new(Code::Failed, format!("{shown}: {error}"), next));
+            }
+        };
+        if let Some(bundle) = &bundle {
+            self.tell.about(&bundle.offer().transfer_id);
+        }
+        if !omitted.is_empty() {
+            self.tell.left_out(&omitted);
+        }
+        bundle.ok_or_else(|| {
+            let text = match omitted.is_empty() {
+                true => format!("there are no files in {shown}"),
+                false => format!("there are no files to send in {shown}, only what is not sent"),
+            };
+            Stop::new(Code::Usage, text, "name another folder with --upload DIR")
+        })
     }
 
     fn given_up(&self, stop: &Stop) -> Stop {
@@ -175,25 +199,5 @@ impl Upload<'_> {
             Ok(answer) => answer,
             Err(_) => Err(Trouble::cut("the agent does not say that it has them")),
         }
-    }
-}
-
-async fn packed(folder: &Path) -> Result<Bundle, Stop> {
-    let shown = folder.display();
-    match pack(folder, Limits::default()).await {
-        Ok(Some(bundle)) => Ok(bundle),
-        Ok(None) => Err(Stop::new(
-            Code::Usage,
-            format!("there are no files to send in {shown}"),
-            "name another folder with --upload DIR; what tools make, .git and .env are never sent",
-        )),
-        Err(error @ PackError::Folder(_)) => Err(Stop::usage(format!(
-            "{shown}: {error}; name one with --upload DIR"
-        ))),
-        Err(error) => Err(Stop {
-            code: Code::Failed,
-            text: format!("{shown}: {error}"),
-            next: None,
-        }),
     }
 }

@@ -4,8 +4,10 @@
 
 mod bad;
 mod cuts;
+mod handed;
 mod moves;
 mod published;
+mod told;
 
 use std::{
     collections::BTreeMap,

@@ -14,13 +14,15 @@ mod teams;
 use jackfield_core::{
     event::{Answer, ChunkKind, End, Event, Json},
     failure::{Failure, Reason},
-    id::{CallId, TaskId},
+    id::{AgentId, CallId, TaskId},
     store::{
         LogItem, LogRow, PeerRecord, Store, StoreError, TaskFilter, TaskRecord, TaskState,
-        memory::MemoryStore,
+        TransferRecord, memory::MemoryStore,
     },
+    transfers::{Offer, Toward},
     units::Span,
 };
+use jiff::{SignedDuration, Timestamp};
 
 use lanes::{
     a_lane_that_is_dropped_takes_nothing_else_along, of_each_lane_only_the_first_is_due,
@@ -79,6 +81,7 @@ on_every_store! {
     agents_read_back_and_removed_ones_are_gone
     remotes_read_back_and_go_with_their_agent
     peers_read_back_may_change_and_are_forgotten
+    transfers_read_back_until_they_are_over_or_forgotten
     teams_read_back_and_keep_their_tasks_when_changed
     the_seats_of_a_call_are_kept_with_its_task
     tasks_keep_their_order_whenever_they_change
@@ -162,6 +165,47 @@ fn peers_read_back_may_change_and_are_forgotten(store: &dyn Store) {
     store.save_peer(b.clone()).wait().unwrap();
     store.remove_peer(a.id).wait().unwrap();
     assert_eq!(store.load_peers().wait().unwrap(), [b]);
+}
+
+fn transfers_read_back_until_they_are_over_or_forgotten(store: &dyn Store) {
+    let transfer = |name: &str, id: &str, seconds: i64| TransferRecord {
+        name: AgentId::parse(name).unwrap(),
+        agent: AgentId::parse("amy").unwrap(),
+        peer: None,
+        caller: "ann".into(),
+        toward: Toward::Caller,
+        offer: Offer {
+            transfer_id: id.into(),
+            zip_size: 5,
+            zip_sha256: "ab".repeat(32),
+            file_count: 1,
+        },
+        until: Timestamp::now() + SignedDuration::from_secs(seconds),
+    };
+    let later = TransferRecord {
+        peer: Some(AgentId::parse("bob").unwrap()),
+        toward: Toward::Agent,
+        ..transfer("amy", "later", 900)
+    };
+    let (sooner, over) = (transfer("amy", "t", 600), transfer("amy", "over", -1));
+    let of_team = transfer("team", "t", 700);
+    for record in [&later, &over, &of_team, &sooner] {
+        store.save_transfer(record.clone()).wait().unwrap();
+    }
+    let load = || store.load_transfers().wait().unwrap();
+    assert_eq!(load(), [sooner.clone(), of_team.clone(), later.clone()]);
+    let again = TransferRecord {
+        until: Timestamp::now() + SignedDuration::from_secs(800),
+        ..sooner
+    };
+    store.save_transfer(again.clone()).wait().unwrap();
+    assert_eq!(load(), [of_team.clone(), again, later]);
+    let forgotten = store.remove_transfer(AgentId::parse("amy").unwrap(), "t".into());
+    forgotten.wait().unwrap();
+    assert_eq!(load().len(), 2);
+    let agent = store.remove_agent(AgentId::parse("amy").unwrap());
+    agent.wait().unwrap();
+    assert_eq!(load(), [of_team]);
 }
 
 fn tokens_read_back_and_may_change(store: &dyn Store) {

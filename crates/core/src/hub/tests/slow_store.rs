@@ -8,7 +8,7 @@ use crate::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
         AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, Reopened,
-        TaskFilter, TaskRecord, TokenRecord,
+        TaskFilter, TaskRecord, TokenRecord, TransferRecord,
     },
     team::{TeamRecord, board::BoardTask},
 };
@@ -145,6 +145,15 @@ impl Store for SlowStore {
     }
     fn save_peer(&self, record: PeerRecord) -> Receipt {
         self.inner.save_peer(record)
+    }
+    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
+        self.inner.load_transfers()
+    }
+    fn save_transfer(&self, record: TransferRecord) -> Receipt {
+        self.inner.save_transfer(record)
+    }
+    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
+        self.inner.remove_transfer(name, id)
     }
     fn remove_peer(&self, id: String) -> Receipt {
         self.inner.remove_peer(id)

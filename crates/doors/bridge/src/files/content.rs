@@ -67,23 +67,33 @@ pub(crate) async fn download(
 ) -> Result<Response, Problem> {
     params.finish()?;
     let transfer = api.transfer(&principal, &id, &transfer)?;
-    check(&api, &transfer, Toward::Caller)?;
-    let size = transfer.offer.zip_size;
-    let range = range(&headers, &transfer);
-    let offset = range.unwrap_or(0);
-    if offset >= size {
-        let text = format!("the archive has {size} bytes; there is nothing from {offset} on");
-        return Err(Problem::from(invalid(text)).with_status(StatusCode::RANGE_NOT_SATISFIABLE));
-    }
+    let range = range(&headers, &transfer).map_err(past_the_end)?;
+    Ok(fetched(&api, &principal, &transfer, range, &method).await?)
+}
+
+fn past_the_end(failure: Failure) -> Problem {
+    Problem::from(failure).with_status(StatusCode::RANGE_NOT_SATISFIABLE)
+}
+
+/// The archive of a transfer that is the caller's, from there on.
+pub(super) async fn fetched(
+    api: &FilesApi,
+    principal: &Principal,
+    transfer: &Arc<Transfer>,
+    range: Option<u64>,
+    method: &Method,
+) -> Result<Response, Failure> {
+    check(api, transfer, Toward::Caller)?;
     if method == Method::HEAD {
-        return Ok(response(&transfer, range, Body::empty()));
+        return Ok(response(transfer, range, Body::empty()));
     }
-    let (inlet, outlet) = pipe(size - offset, api.0.relays.permit()?);
-    let stop = api.0.tasks.stop_token();
-    let half = Half::Send(inlet, Leash::until_stop(&principal, stop));
-    let meeting = invite(&api, &transfer, half, offset, "send")?;
-    met(&api, &principal, meeting).await?;
-    Ok(response(&transfer, range, Body::from_stream(outlet)))
+    let offset = range.unwrap_or(0);
+    let (inlet, outlet) = pipe(transfer.offer.zip_size - offset, api.0.relays.permit()?);
+    let leash = Leash::until_stop(principal, api.0.tasks.stop_token());
+    let half = Half::Send(inlet, leash, transfer.clone());
+    let meeting = invite(api, transfer, half, offset, "send")?;
+    met(api, principal, meeting).await?;
+    Ok(response(transfer, range, Body::from_stream(outlet)))
 }
 
 /// Sends the archive that was announced to the agent, through the hub; from `offset` on after a cut.
@@ -197,8 +207,19 @@ async fn met(api: &FilesApi, principal: &Principal, meeting: Meeting) -> Result<
     }
 }
 
-/// From where on the caller wants the archive, if it says so and means this very one.
-fn range(headers: &HeaderMap, transfer: &Transfer) -> Option<u64> {
+/// From where on the caller wants the archive, if it says so and means this very one; an error past its end.
+pub(super) fn range(headers: &HeaderMap, transfer: &Transfer) -> Result<Option<u64>, Failure> {
+    let (asked, size) = (asked_range(headers, transfer), transfer.offer.zip_size);
+    match asked.filter(|from| *from >= size) {
+        Some(from) => {
+            let text = format!("the archive has {size} bytes; there is nothing from {from} on");
+            Err(invalid(text))
+        }
+        None => Ok(asked),
+    }
+}
+
+fn asked_range(headers: &HeaderMap, transfer: &Transfer) -> Option<u64> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     if headers.contains_key(header::IF_RANGE) && text(header::IF_RANGE) != Some(&etag(transfer)) {
         return None;

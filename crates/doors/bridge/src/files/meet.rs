@@ -13,6 +13,7 @@ use jackfield_kit::{
 };
 
 use super::FilesApi;
+use crate::signals;
 
 /// Sends the archive to whoever waits for it. Needs no token: the ticket is the right.
 #[utoipa::path(
@@ -33,8 +34,14 @@ pub(crate) async fn send(
     params.finish()?;
     let body = request.into_body();
     match api.0.relays.take_inlet(&ticket) {
-        Ok((inlet, leash)) => {
-            inlet.carry(body.into_data_stream(), leash).await?;
+        Ok((inlet, leash, transfer)) => {
+            let carried = inlet.carry(body.into_data_stream(), leash).await;
+            if let Err(failure) = &carried {
+                // The receiver's body breaks off, and cannot say why.
+                let why = format!("the agent's end of it: {failure}");
+                signals::interrupted(&api.0, &transfer, &why);
+            }
+            carried?;
             Ok(StatusCode::NO_CONTENT)
         }
         Err(failure) => {

@@ -3,7 +3,10 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_core::{
+    failure::{Failure, Reason},
+    transfers::Transfer,
+};
 use jackfield_kit::api::leash::Leash;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -20,8 +23,8 @@ pub(crate) const MEET_WITHIN: Duration = Duration::from_secs(30);
 /// What the agent does with its request.
 #[derive(Debug)]
 pub(crate) enum Half {
-    /// It sends: here its body goes in, for as long as the caller may have it.
-    Send(Inlet, Leash),
+    /// It sends: here its body goes in, for as long as the caller may have it. Whose it is.
+    Send(Inlet, Leash, Arc<Transfer>),
     /// It receives: this is what it gets.
     Receive(Outlet),
 }
@@ -82,9 +85,12 @@ impl Relays {
     }
 
     /// Where the agent with this ticket sends to, once.
-    pub(crate) fn take_inlet(&self, ticket: &str) -> Result<(Inlet, Leash), Failure> {
+    pub(crate) fn take_inlet(
+        &self,
+        ticket: &str,
+    ) -> Result<(Inlet, Leash, Arc<Transfer>), Failure> {
         self.take(ticket, |half| match half {
-            Half::Send(inlet, leash) => Ok((inlet, leash)),
+            Half::Send(inlet, leash, transfer) => Ok((inlet, leash, transfer)),
             Half::Receive(_) => Err(half),
         })
     }
@@ -148,7 +154,7 @@ impl Meeting {
             Ok(Err(_)) | Err(_) => Err(Failure::new(
                 Reason::Timeout,
                 format!(
-                    "the agent did not come for the archive within {} s; it may not know how to go through the hub",
+                    "the agent did not come for the archive within {} s; it may not be able to move files, or not through the hub",
                     MEET_WITHIN.as_secs()
                 ),
             )),

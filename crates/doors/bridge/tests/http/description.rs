@@ -33,6 +33,7 @@ async fn every_route_is_described_and_every_reference_leads_somewhere() {
         "GET /api/agents/{id}/status",
         "GET /api/relay/events",
         "GET /api/task-status",
+        "GET /api/transfers/{id}/{transfer}/content",
         "GET /health",
         "POST /api/a2a/call",
         "POST /api/agents-by-token",

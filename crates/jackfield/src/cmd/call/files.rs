@@ -3,18 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use clap::Args;
-use jackfield_files::Offer;
+use clap::{ArgGroup, Args};
+use jackfield_files::{Clash, Offer};
 use jackfield_sdk::{CallBuilder, Done, Hub};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     client::Client,
-    exit::Code,
+    exit::{Code, Stop},
     output,
     transfers::{
         Tell, Via, client_id,
-        deliver::{Delivery, default_out},
+        deliver::{Delivery, check_out, default_out},
+        handed::Handed,
         unfinished::Order,
         upload::Upload,
     },
@@ -22,9 +23,12 @@ use crate::{
 
 /// What to do about files.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Files")]
+#[command(
+    next_help_heading = "Files",
+    group = ArgGroup::new("moves").args(["with_files", "upload"]).multiple(true)
+)]
 pub(super) struct Files {
-    /// Fetch the files that the agent makes for you
+    /// Fetch the files that the agent keeps for you, and those that it hands over
     #[arg(long, conflicts_with = "detach")]
     with_files: bool,
     /// Where they go [default: AGENT-files]
@@ -37,14 +41,41 @@ pub(super) struct Files {
     #[arg(long, value_name = "DIR", conflicts_with = "wait_online")]
     upload: Option<PathBuf>,
     /// Which way files go
-    #[arg(long, value_enum, default_value_t, value_name = "WAY")]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "WAY",
+        requires = "moves"
+    )]
     via: Via,
     /// For whom the agent keeps files apart [default: a name of this user and machine]
     #[arg(long, value_name = "ID", value_parser = client_id::parse)]
     client: Option<String>,
+    #[arg(skip)]
+    handed: Handed,
 }
 
 impl Files {
+    /// Whether files can go where they should, before anything is done.
+    pub(super) fn check(&self, agent: &str) -> Result<(), Stop> {
+        if !self.with_files {
+            return Ok(());
+        }
+        // Who reads the answer is not who waits for the files.
+        output::outlive_reader();
+        check_out(&self.out(agent))
+    }
+
+    fn out(&self, agent: &str) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| default_out(agent))
+    }
+
+    /// Who takes the files of the answer itself, if they are wanted.
+    pub(super) fn handed(&self) -> Option<&Handed> {
+        self.with_files.then_some(&self.handed)
+    }
+
     /// Says in the call whose files it is about.
     pub(super) fn name(&self, call: CallBuilder) -> Result<CallBuilder> {
         Ok(
@@ -100,11 +131,25 @@ impl Files {
         if !self.with_files {
             return Ok(Code::Ok);
         }
-        let Some(offer) = done.offer() else {
-            output::chat("the agent offers no files");
-            return Ok(Code::Ok);
+        let tell = Tell::new(client.json);
+        self.handed.tell(&tell);
+        let out = absolute(&self.out(agent))?;
+        let clash = match self.overwrite {
+            true => Clash::Replace,
+            false => Clash::Refuse,
         };
-        let out = self.out.clone().unwrap_or_else(|| default_out(agent));
+        let saved = self.handed.save(hub, &out, clash, &tell).await?;
+        let Some(offer) = done.offer() else {
+            if !saved.files.is_empty() {
+                tell.done(&saved, &out);
+            } else if self.handed.refusal().is_none() {
+                output::chat("the agent offers no files");
+            }
+            return match self.handed.refusal() {
+                Some(_) => Err(withheld().into()),
+                None => Ok(Code::Ok),
+            };
+        };
         let order = Order {
             hub: hub.address().base().to_owned(),
             agent: agent.to_owned(),
@@ -114,18 +159,28 @@ impl Files {
                 zip_sha256: offer.zip_sha256,
                 file_count: offer.file_count,
             },
-            out: absolute(&out)?,
+            out,
             overwrite: self.overwrite,
         };
         let delivery = Delivery {
             hub,
             order,
             via: self.via,
-            tell: Tell::new(client.json),
+            tell,
             flags: client.flags(),
+            saved,
         };
         delivery.run().await
     }
+}
+
+/// The agent has files and offers none; why, it has said.
+fn withheld() -> Stop {
+    Stop::new(
+        Code::Agent,
+        "the agent's files were not sent",
+        "have it remove what you do not need, or ask for less, and call again",
+    )
 }
 
 /// A place that means the same wherever somebody goes on.

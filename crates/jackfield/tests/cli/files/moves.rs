@@ -123,8 +123,9 @@ async fn an_agent_without_files_offers_none() {
     assert_eq!(called.out, "only words\n");
     for (args, says) in [
         (&["--upload", "nowhere"][..], "--upload DIR"),
-        (&["--upload", "."][..], "no files to send"),
+        (&["--upload", "."][..], "no files"),
         (&["--out", "x"][..], "--with-files"),
+        (&["--via", "hub"][..], "--with-files"),
         (&["--with-files", "--detach"][..], "--detach"),
         (&["--client", "../x", "--with-files"][..], "1 to 128"),
     ] {

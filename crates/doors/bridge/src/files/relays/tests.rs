@@ -1,13 +1,30 @@
 //! Tickets work once, for one direction and for a while.
 
-use jackfield_core::principal::Principal;
+use jackfield_core::{
+    id::AgentId,
+    principal::Principal,
+    transfers::{Offer, Transfers},
+};
 use tokio::time::Instant;
 
 use super::{super::pipe::pipe, *};
 
+fn transfer() -> Arc<Transfer> {
+    let offer = Offer {
+        transfer_id: "t".into(),
+        zip_size: 5,
+        zip_sha256: "ab".repeat(32),
+        file_count: 1,
+    };
+    let agent = AgentId::parse("bob").unwrap();
+    let announced =
+        Transfers::default().announced(&agent, &Principal::local(), offer, Instant::now());
+    announced.unwrap()
+}
+
 fn sends(relays: &Arc<Relays>) -> (String, Meeting, Outlet) {
     let (inlet, outlet) = pipe(5, relays.permit().unwrap());
-    let half = Half::Send(inlet, Leash::of(&Principal::local()));
+    let half = Half::Send(inlet, Leash::of(&Principal::local()), transfer());
     let (ticket, meeting) = relays.issue(half).unwrap();
     (ticket, meeting, outlet)
 }
@@ -37,7 +54,10 @@ async fn a_ticket_that_nobody_comes_with_is_over_after_a_while() {
         (start.elapsed(), &late.reason),
         (MEET_WITHIN, &Reason::Timeout)
     );
-    assert!(late.text.contains("may not know"), "{late}");
+    assert!(
+        late.text.contains("may not be able to move files"),
+        "{late}"
+    );
     assert_eq!(
         relays.take_inlet(&ticket).unwrap_err().reason,
         Reason::NotFound

@@ -26,6 +26,11 @@ async fn an_agent_that_lies_about_the_size_is_cut_and_the_caller_knows() {
             answer["message"].as_str().unwrap().contains(why),
             "{answer}"
         );
+        // The body could not say why.
+        let (_, heard) = place.ann.says("t1", &json!({"signal_type": "poll"})).await;
+        assert_eq!(heard["signals"][0]["signal_type"], "interrupted", "{heard}");
+        let payload = heard["signals"][0]["payload"].as_str().unwrap();
+        assert!(payload.contains(why), "{heard}");
     }
 }
 

@@ -233,7 +233,50 @@ async fn only_the_hub_says_relay() {
 }
 
 #[tokio::test]
-async fn a_hub_that_was_restarted_tells_everybody_but_the_platform_to_call_again() {
+async fn the_platform_fetches_through_the_hub_what_was_offered_to_it_and_nothing_else() {
+    let mut place = Place::open().await;
+    let ann = place.ann.principal();
+    place
+        .offers(&Principal::platform(), &offer("p1", 1000))
+        .await;
+    place.offers(&ann, &offer("t1", 5)).await;
+    let asked = |transfer: &str, secret: &str| {
+        let path = format!("/api/transfers/amy/{transfer}/content");
+        let url = format!("http://{}{path}", place.door.addr);
+        let asked = reqwest::Client::new().get(url);
+        asked.header("X-Platform-Secret", secret)
+    };
+    for (transfer, secret, status) in [
+        ("p1", "wrong", 401),
+        ("t1", SECRET, 403),
+        ("x", SECRET, 403),
+    ] {
+        let refused = asked(transfer, secret).send().await.unwrap();
+        assert_eq!(refused.status().as_u16(), status);
+        let told: Value = refused.json().await.unwrap();
+        assert_eq!(told["error"], "auth_failed");
+    }
+    let past = asked("p1", SECRET).header("Range", "bytes=1000-").send();
+    assert_eq!(past.await.unwrap().status(), 416);
+    let fetching = async {
+        let asked = asked("p1", SECRET).header("Range", "bytes=400-");
+        let response = asked.send().await.unwrap();
+        assert_eq!(response.status(), 206);
+        response.bytes().await.unwrap()
+    };
+    let frame = place.amy.frame();
+    let sending = async {
+        let (url, said) = meeting(&place.door, &frame.await);
+        assert_eq!(said["offset"], 400);
+        let sent = reqwest::Client::new().put(url).body(piece(400, 600)).send();
+        assert_eq!(sent.await.unwrap().status(), 204);
+    };
+    let (fetched, ()) = tokio::join!(fetching, sending);
+    assert_eq!(fetched, piece(400, 600));
+}
+
+#[tokio::test]
+async fn a_hub_that_was_restarted_still_knows_whose_a_transfer_is() {
     let store = Arc::new(MemoryStore::default());
     let open = || Door::open_on(store.clone(), Limits::default(), false);
     let door = open().await;
@@ -256,13 +299,18 @@ async fn a_hub_that_was_restarted_tells_everybody_but_the_platform_to_call_again
         ..ann
     };
     let mut amy = ann.agent(&door, "amy").await;
-    let (status, answer) = ann.says("t1", &json!({"signal_type": "poll"})).await;
+    let say = json!({"signal_type": "offer", "payload": "v=0"});
+    assert_eq!(ann.says("t1", &say).await.0, 200);
+    assert_eq!(amy.frame().await["transfer_id"], "t1");
+    let (status, answer) = ann.says("p1", &json!({"signal_type": "poll"})).await;
     assert_eq!((status, &answer["message"]), (403, &json!(REFUSED)));
-    for transfer in ["p1", "t1"] {
+    // What the hub never knew, the platform may signal about: the agent judges.
+    for (transfer, status) in [("t1", 403), ("p1", 200), ("x1", 200)] {
         let body = json!({"transfer_id": transfer, "signal_type": "offer", "payload": "v=0"});
-        assert_eq!(platform(&door, &body).await.0, 200, "the agent judges");
-        assert_eq!(amy.frame().await["transfer_id"], transfer);
+        assert_eq!(platform(&door, &body).await.0, status, "{transfer}");
     }
+    assert_eq!(amy.frame().await["transfer_id"], "p1");
+    assert_eq!(amy.frame().await["transfer_id"], "x1");
 }
 
 #[tokio::test]

@@ -1,0 +1,96 @@
+//! What was changed behind links: files that lie outside of a folder whose links lead to them. They are not packed, so
+//! somebody should know. The search is bounded: it is a hint, and a project may be large.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use crate::{
+    dir::{Dir, Kind},
+    left_out,
+    names::Names,
+    work::{Wanted, blocking},
+};
+
+/// How many names are looked at.
+const MOST: usize = 20_000;
+/// How many levels of folders.
+const DEEP: usize = 16;
+/// How far the clock of a file system may be behind: some ticks.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The files in a folder, or below folders in it, that were changed since then: only those in the entries of these names.
+pub async fn changed_since(
+    folder: &Path,
+    entries: Vec<OsString>,
+    since: SystemTime,
+) -> io::Result<Names> {
+    let folder = folder.to_owned();
+    blocking(move |wanted| {
+        let mut search = Search {
+            since: since - TICK,
+            left: MOST,
+            found: Names::default(),
+            wanted,
+        };
+        search.folder(&Dir::open(&folder)?, entries, "", 0)?;
+        Ok(search.found)
+    })
+    .await?
+}
+
+struct Search<'a> {
+    since: SystemTime,
+    left: usize,
+    found: Names,
+    wanted: &'a Wanted,
+}
+
+impl Search<'_> {
+    fn folder(
+        &mut self,
+        dir: &Dir,
+        mut names: Vec<OsString>,
+        path: &str,
+        depth: usize,
+    ) -> io::Result<()> {
+        names.sort_unstable();
+        for name in names {
+            self.wanted.check()?;
+            let Some(left) = self.left.checked_sub(1) else {
+                return Ok(());
+            };
+            self.left = left;
+            // What cannot be looked at is no reason to tell nothing of the others.
+            self.entry(dir, &name, path, depth).ok();
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, dir: &Dir, name: &OsStr, path: &str, depth: usize) -> io::Result<()> {
+        match dir.kind(name)? {
+            Some(Kind::File)
+                if !left_out::file(name)
+                    && dir.changed_at(name)?.is_some_and(|at| at >= self.since) =>
+            {
+                let named = || format!("{:?}", format!("{path}{}", name.display()));
+                self.found.add(named);
+            }
+            Some(Kind::Folder) if depth < DEEP && !left_out::folder(name) => {
+                let inner = dir.folder(name)?;
+                let names = inner.names()?;
+                self.folder(
+                    &inner,
+                    names,
+                    &format!("{path}{}/", name.display()),
+                    depth + 1,
+                )?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! Files that come with an answer, and transfers that nobody can go on with.
+
+use std::fs;
+
+use jackfield_testkit::{Raw, TestHub};
+use serde_json::{Value, json};
+
+use super::{files, left_over};
+use crate::run::{Cli, Running};
+
+fn call(cli: &Cli, more: &[&str]) -> Running {
+    cli.start(&[&["call", "eve", "go", "--with-files", "--out", "got"], more].concat())
+}
+
+/// `eve` answers with attachments.
+async fn hands_over(eve: &mut Raw, attachments: &Value) {
+    let request = eve.expect_message("go").await;
+    eve.send(json!({"type": "done", "request_id": request, "attachments": attachments}))
+        .await;
+}
+
+#[tokio::test]
+async fn attachments_are_saved_under_safe_names_and_overwrite_nothing() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut eve = hub.bridge("eve").await;
+    let got = cli.home().join("got");
+    fs::create_dir(&got).unwrap();
+    fs::write(got.join("a ü.txt"), "mine").unwrap();
+    let attachments = json!([
+        {"filename": "a ü.txt", "name": "a ü.txt", "url": "data:text/plain;base64,aGk=", "content_type": "text/plain"},
+        {"filename": "../evil.txt", "name": "../evil.txt", "url": "data:,evil"},
+        {"filename": "far.txt", "name": "far.txt", "url": "https://example.com/far.txt"},
+    ]);
+    let called = call(&cli, &[]);
+    hands_over(&mut eve, &attachments).await;
+    let called = called.end().await.ok().says("2 files (6 bytes)");
+    let called = called.says("far.txt: it is at https://example.com/far.txt");
+    assert!(!called.err.contains("offers no files"), "{called:?}");
+    assert!(called.err.contains("attached: a ü.txt\n"), "{called:?}");
+    let there = files(&got);
+    assert_eq!(there["a ü.txt"], b"mine");
+    assert_eq!(there["a ü-2.txt"], b"hi");
+    assert_eq!(there["evil.txt"], b"evil");
+    assert_eq!(there.len(), 3);
+    let called = call(&cli, &["--overwrite"]);
+    hands_over(&mut eve, &attachments).await;
+    called.end().await.ok();
+    assert_eq!(files(&got)["a ü.txt"], b"hi");
+}
+
+#[tokio::test]
+async fn what_was_saved_is_told_to_programs() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut eve = hub.bridge("eve").await;
+    let called = call(&cli, &["--json"]);
+    let request = eve.expect_message("go").await;
+    let list = json!([{"filename": "list.txt", "name": "list.txt", "url": "data:,1"}]);
+    eve.send(json!({"type": "done", "request_id": request, "attachments": list}))
+        .await;
+    let called = called.end().await.ok();
+    let last: Value = serde_json::from_str(called.out.lines().last().unwrap()).unwrap();
+    assert_eq!(last["step"], "done", "{called:?}");
+    assert_eq!(last["files"], json!(["list.txt"]));
+}
+
+/// `eve` offers an archive that nobody sends.
+async fn offers(eve: &mut Raw, id: &str) {
+    let request = eve.expect_message("go").await;
+    let offer =
+        json!({"transfer_id": id, "zip_size": 5, "zip_sha256": "ab".repeat(32), "file_count": 1});
+    eve.send(json!({"type": "done", "request_id": request, "file_transfer_offer": offer}))
+        .await;
+}
+
+#[tokio::test]
+async fn a_transfer_is_forgotten_if_somebody_wants_that_or_if_the_hub_knows_of_none() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut eve = hub.bridge("eve").await;
+    for id in ["t-1", "t-2", "t-3"] {
+        let called = call(&cli, &["--via", "hub"]);
+        offers(&mut eve, id).await;
+        eve.frame().await;
+        called.signal(rustix::process::Signal::INT);
+        called
+            .end()
+            .await
+            .code(130)
+            .says(&format!("jackfield fetch {id}"));
+    }
+    cli.run(&["fetch", "--forget"]).await.code(2).says("--all");
+    cli.run(&["fetch", "--forget", "unknown"]).await.code(3);
+    cli.run(&["fetch", "--forget", "t-1"]).await.ok();
+    let listed = cli.run(&["fetch", "--json"]).await.ok().json();
+    assert_eq!(listed["transfers"].as_array().unwrap().len(), 2);
+    // Somebody removed the agent, and its transfers with it.
+    drop(eve);
+    cli.run(&["rm", "eve"]).await.ok();
+    let gone = cli.run(&["fetch", "t-2", "--via", "hub"]).await.code(4);
+    gone.says("no transfer of yours").says("forgotten here");
+    cli.run(&["fetch", "t-2"]).await.code(3);
+    cli.run(&["fetch", "--forget", "--all"])
+        .await
+        .ok()
+        .says("forgotten: 1");
+    cli.run(&["fetch"]).await.ok().says("nothing waits");
+    assert_eq!(left_over(&cli), Vec::<String>::new());
+}

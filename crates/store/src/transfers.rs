@@ -1,0 +1,80 @@
+//! The book of transfers: its SQL.
+
+use jackfield_core::{
+    id::AgentId,
+    store::TransferRecord,
+    transfers::{Offer, Toward},
+};
+use jiff::Timestamp;
+use rusqlite::{Connection, Row};
+
+use crate::{
+    column::{maybe_named, parsed, signed, time, time_text, unsigned},
+    fault::Fault,
+};
+
+/// Writes a transfer, new or changed; those that are over go.
+pub(crate) fn save(conn: &Connection, transfer: &TransferRecord) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM transfers WHERE until <= ?")?
+        .execute([time_text(Timestamp::now())])?;
+    let offer = &transfer.offer;
+    let mut statement = conn.prepare_cached(
+        "INSERT OR REPLACE INTO transfers
+         (name, id, agent, peer, caller, to_agent, size, hash, files, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    statement.execute((
+        transfer.name.as_str(),
+        &offer.transfer_id,
+        transfer.agent.as_str(),
+        transfer.peer.as_ref().map(AgentId::as_str),
+        &transfer.caller,
+        transfer.toward == Toward::Agent,
+        signed(offer.zip_size),
+        &offer.zip_sha256,
+        signed(offer.file_count),
+        time_text(transfer.until),
+    ))?;
+    Ok(())
+}
+
+/// Forgets a transfer.
+pub(crate) fn remove(conn: &Connection, name: &AgentId, id: &str) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM transfers WHERE name = ? AND id = ?")?
+        .execute((name.as_str(), id))?;
+    Ok(())
+}
+
+/// Forgets the transfers of an agent.
+pub(crate) fn remove_of(conn: &Connection, name: &AgentId) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM transfers WHERE name = ?")?
+        .execute([name.as_str()])?;
+    Ok(())
+}
+
+/// All that are not over, the oldest first.
+pub(crate) fn load(conn: &Connection) -> Result<Vec<TransferRecord>, Fault> {
+    let mut statement = conn.prepare("SELECT * FROM transfers WHERE until > ? ORDER BY until")?;
+    let transfers = statement.query_map([time_text(Timestamp::now())], from_row)?;
+    Ok(transfers.collect::<Result<_, _>>()?)
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<TransferRecord> {
+    let toward = match row.get("to_agent")? {
+        true => Toward::Agent,
+        false => Toward::Caller,
+    };
+    Ok(TransferRecord {
+        name: parsed(row, "name", AgentId::parse)?,
+        agent: parsed(row, "agent", AgentId::parse)?,
+        peer: maybe_named(row, "peer", |text| AgentId::parse(text).ok())?,
+        caller: row.get("caller")?,
+        toward,
+        offer: Offer {
+            transfer_id: row.get("id")?,
+            zip_size: unsigned(row, "size")?,
+            zip_sha256: row.get("hash")?,
+            file_count: unsigned(row, "files")?,
+        },
+        until: time(row, "until")?,
+    })
+}
