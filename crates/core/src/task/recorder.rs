@@ -54,6 +54,8 @@ pub(super) struct Recorder {
     unwritten_max: usize,
     /// Whether the store was told by what the agent's door finds the work again.
     is_noted: bool,
+    /// That it was told, until it is committed.
+    noting: Option<Receipt>,
 }
 
 impl Recorder {
@@ -68,6 +70,7 @@ impl Recorder {
             unwritten: VecDeque::new(),
             unwritten_bytes: 0,
             unwritten_max,
+            noting: None,
         }
     }
 
@@ -206,6 +209,9 @@ impl Recorder {
                     let mut events = Vec::new();
                     let end = self.asking.take_marked(&mut events, BATCH);
                     self.note();
+                    if !events.is_empty() && let Err(error) = self.noted().await {
+                        return self.give_up(&error);
+                    }
                     self.write(events);
                     if let Some((end, seq)) = end {
                         break Over::Ended(end, seq);
@@ -224,6 +230,9 @@ impl Recorder {
                 }
             }
         };
+        if let Err(error) = self.noted().await {
+            return self.give_up(&error);
+        }
         while !self.unwritten.is_empty() {
             match written(&mut self.unwritten).await {
                 Ok((_, seq)) => self.ack(seq),
@@ -240,16 +249,21 @@ impl Recorder {
         }
     }
 
-    /// Writes down by what the agent's door finds the work again, before anything that the agent said of it.
+    /// Writes down by what the agent's door finds the work again.
     fn note(&mut self) {
         let handle = self.asking.call().handle().filter(|_| !self.is_noted);
         if let Some(handle) = handle.cloned() {
             self.is_noted = true;
-            self.unwritten.push_back(Unwritten {
-                receipt: self.task.note(handle),
-                bytes: 0,
-                seq: None,
-            });
+            self.noting = Some(self.task.note(handle));
+        }
+    }
+
+    /// Waits until that is committed. It comes before anything that the agent says: whoever has heard a word may count on
+    /// it that a killed hub goes on with the rest.
+    async fn noted(&mut self) -> Result<(), StoreError> {
+        match self.noting.take() {
+            Some(noting) => noting.await,
+            None => Ok(()),
         }
     }
 

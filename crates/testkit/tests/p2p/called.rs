@@ -271,7 +271,7 @@ async fn an_error_of_the_peer_fails_the_call() {
         let (_, answer) = ask(&hub, &guest.agent(), body).await;
         match guest.language {
             // A stream that ends without a word is no answer.
-            Language::Python => assert_eq!(answer["error"], "offline", "{answer}"),
+            Language::Python => assert_eq!(answer["error"], "crashed", "{answer}"),
             // Its frame says that the answer is empty.
             Language::JavaScript => assert_eq!(answer["text"], "", "{answer}"),
         }

@@ -49,6 +49,25 @@ async fn what_a_door_noted_is_kept_as_long_as_the_turn_lasts() {
     assert_eq!((stored.handle, stored.state), (None, TaskState::Completed));
 }
 
+#[tokio::test]
+async fn nobody_hears_a_word_before_what_the_door_noted_is_kept() {
+    let store = Arc::new(slow_store::SlowStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    store.hold();
+    serving.note(handle());
+    serving.push(Event::text("one "));
+    settle().await;
+    let end = |task: &Task| task.record().log_end;
+    let before = end(&task);
+    store.let_go();
+    settle().await;
+    assert!(end(&task) > before, "{before}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_door_goes_on_with_what_was_open_before_its_agent_is_there() {
     let store = Arc::new(MemoryStore::default());

@@ -20,12 +20,17 @@ const SILENT: &str = "the agent did not respond within ";
 /// A failure at the end of a call.
 pub(crate) fn failure(failure: &Failure, life: Life) -> Cow<'_, str> {
     match failure.reason {
-        Reason::Offline if *failure == Failure::agent_left() => "Agent disconnected".into(),
+        Reason::Offline if has_left(failure) => "Agent disconnected".into(),
         Reason::Offline if *failure == Failure::agent_offline() => "Agent is not connected".into(),
         Reason::Timeout => silence(&failure.text, life).unwrap_or_else(|| (&*failure.text).into()),
         Reason::Cancelled => CANCELLED.into(),
         _ => (&*failure.text).into(),
     }
+}
+
+/// Whether the agent is gone, for whatever reason: the original has one sentence for that.
+fn has_left(failure: &Failure) -> bool {
+    *failure == Failure::agent_left() || *failure == Failure::agent_replaced()
 }
 
 /// A failure before a call began.

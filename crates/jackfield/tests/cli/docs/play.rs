@@ -229,7 +229,13 @@ async fn sidecar(scene: &mut Scene, shown: &Shown, line: &str) {
     }
     let mut sidecar = scene.start(line);
     scene.until_shown(&mut sidecar, shown).await;
-    sidecar.until_it_says("the agent weather is there").await;
+    // The two come in any order.
+    let mut told = vec!["the agent weather is there", "callable as weather@"];
+    while !told.is_empty() {
+        let line = sidecar.err_line().await;
+        let line = line.unwrap_or_else(|| panic!("{}: it ended", shown.place));
+        told.retain(|text| !line.contains(text));
+    }
     scene.stay(SIDECAR, sidecar);
 }
 
@@ -242,7 +248,7 @@ async fn snippet(scene: &mut Scene, shown: &Shown) {
         while watch
             .line()
             .await
-            .is_some_and(|line| !line.contains(" online "))
+            .is_some_and(|line| !line.split_whitespace().any(|word| word == "online"))
         {}
     };
     let has_ended = tokio::select! {

@@ -137,7 +137,8 @@ async fn an_approval_is_the_owners_to_give() {
     assert_eq!(expect(&mut events, "chunk").await["kind"], "status");
     let path = format!("/v1/calls/{call}/answer");
     let yes = json!({"ask_id": "q", "approved": true});
-    assert_eq!(stranger.post(&path, yes.clone()).await.0, 404);
+    // Whoever called knows that it waits, and hears who decides.
+    assert_eq!(stranger.post(&path, yes.clone()).await.0, 401);
     amy.expect_no_bridge_frame().await;
     assert_eq!(hub.web().post(&path, yes).await.0, 204);
     amy.expect(json!({"type": "answer", "request_id": request, "ask_id": "q", "approved": true}))

@@ -111,6 +111,10 @@ impl Team {
                 self.unheard.push_back(Heard::Done);
                 self.unheard.pop_front()
             }
+            "ERROR" if payload["code"] == "cancelled" => {
+                self.is_busy = false;
+                Some(Heard::Cancelled)
+            }
             "ERROR" => Some(Heard::Failed {
                 code: text(&payload["code"]),
                 words: text(&payload["message"]),
