@@ -96,8 +96,8 @@ pub enum OutboundError {
     },
     /// It leads to a place that callers may not choose.
     #[error(
-        "{place} is not a public address; set allow_private_outbound = true (or \
-         JACKFIELD_ALLOW_PRIVATE_OUTBOUND=true) to allow such addresses"
+        "{place} is not a public address; start the hub with --allow-private-outbound, or set \
+         allow_private_outbound = true, to allow such addresses"
     )]
     Private {
         /// The host, and the address behind it.

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue};
 use jackfield_core::{
     bell::Bell,
     call::Serving,
-    event::{Answer, End, Input},
+    event::{Answer, Chunk, ChunkKind, End, Event, Input},
     failure::{Failure, Reason},
     gate::Gate,
     pipe::Pushed,
@@ -398,6 +398,9 @@ impl Work {
         if since.elapsed() > PATIENCE {
             return Some(self.failed(&trouble));
         }
+        if pause == PAUSE {
+            self.tell_trouble(&trouble);
+        }
         let next = (pause * 2).clamp(PAUSE, PAUSE_MAX);
         self.broken = Some((since, next));
         match trouble {
@@ -405,6 +408,23 @@ impl Work {
             _ => self.follow(task, pause, true),
         }
         None
+    }
+
+    /// A second try in a row did not work either: whoever waits should know for what.
+    fn tell_trouble(&self, trouble: &Trouble) {
+        let (Trouble::Unheard(why) | Trouble::Unreachable(why) | Trouble::Cut(why)) = trouble
+        else {
+            return;
+        };
+        tracing::info!(agent = %self.remote.id, why, "the stream of a task broke off");
+        let minutes = PATIENCE.as_secs() / 60;
+        self.serving.push(Event::Chunk(Chunk {
+            kind: ChunkKind::Status,
+            text: format!(
+                "the connection to the remote agent broke off ({why}); the hub tries again for {minutes} minutes"
+            ),
+            ..Chunk::default()
+        }));
     }
 
     /// Follows a task, after a pause. Servers of version 0.3 do not say how the task stands when they are asked to go on,
@@ -444,12 +464,16 @@ impl Work {
     fn failed(&self, trouble: &Trouble) -> Over {
         self.remote.failed(trouble);
         let mut failure = failure_of(trouble);
-        if self.is_taken_up
-            && let Trouble::Refused(fault) = trouble
+        if let Trouble::Refused(fault) = trouble
             && fault.kind == Kind::TaskNotFound
+            && (self.is_taken_up || self.broken.is_some())
         {
+            let why = match self.is_taken_up {
+                true => "the hub was restarted",
+                false => "the connection broke off",
+            };
             let text = format!(
-                "the hub was restarted, and the remote agent does not know the task any more: {}",
+                "{why}, and the remote agent does not know the task any more: {}",
                 fault.message
             );
             failure.text = text.into();

@@ -249,8 +249,11 @@ impl Exchange {
 }
 
 async fn next(mut updates: Updates) -> Option<(Result<proto::StreamResponse, Status>, Updates)> {
-    let update = updates.next().await?;
-    Some((Ok(write::item(update.item)), updates))
+    let told = match updates.next().await? {
+        Ok(update) => Ok(write::item(update.item)),
+        Err(fault) => Err(status_from(fault)),
+    };
+    Some((told, updates))
 }
 
 /// Reads messages up to the hub's limit instead of tonic's own, which is lower. What it writes has no limit: a task is as

@@ -102,8 +102,9 @@ fn is_event(operation: Operation, visit: &Visit, fault: &Fault) -> bool {
 fn answered(a2a: &A2a, version: Version, id: Id, answer: Answer) -> Response {
     let shape = Shape::Plain(version);
     match answer {
-        Answer::Stream(updates) => reply::events(a2a, *updates, move |item| {
-            rpc::write_result(&id, |out| shape.write_item(item, out))
+        Answer::Stream(updates) => reply::events(a2a, *updates, move |told| match told {
+            Ok(item) => rpc::write_result(&id, |out| shape.write_item(item, out)),
+            Err(fault) => rpc::write_error(version, &id, fault),
         }),
         answer => {
             let body = rpc::write_result(&id, |out| shape.write(&answer, out));

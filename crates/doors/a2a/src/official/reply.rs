@@ -101,11 +101,11 @@ pub(super) fn status(number: u16) -> StatusCode {
     StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// A stream of a task, each element written by the binding. A reader that hangs up changes nothing at the task.
+/// A stream of a task, each element written by the binding, and so is why it ends before the task does. A reader that hangs up changes nothing at the task.
 pub(super) fn events(
     a2a: &A2a,
     updates: Updates,
-    write: impl Fn(&Item) -> String + Send + 'static,
+    write: impl Fn(Result<&Item, &Fault>) -> String + Send + 'static,
 ) -> Response {
     struct Telling<W> {
         updates: Updates,
@@ -118,11 +118,11 @@ pub(super) fn events(
         _counted: a2a.hub.metrics().connection(DOOR),
     };
     let frames = stream::unfold(telling, |mut telling| async move {
-        let Update { id, item } = telling.updates.next().await?;
-        let frame = SseFrame::data((telling.write)(&item));
-        let frame = match id {
-            Some(id) => frame.with_id(id),
-            None => frame,
+        let told = telling.updates.next().await?;
+        let frame = SseFrame::data((telling.write)(told.as_ref().map(|update| &update.item)));
+        let frame = match told {
+            Ok(Update { id: Some(id), .. }) => frame.with_id(id),
+            Ok(Update { id: None, .. }) | Err(_) => frame,
         };
         Some((frame, telling))
     });

@@ -78,10 +78,13 @@ pub(super) async fn serve(
         Err(fault) => return refused(version, &fault),
     };
     match visit.answer(ask).await {
-        Ok(Answer::Stream(updates)) => reply::events(&a2a, *updates, move |item| {
-            let mut out = String::new();
-            shape.write_item(item, &mut out);
-            out
+        Ok(Answer::Stream(updates)) => reply::events(&a2a, *updates, move |told| match told {
+            Ok(item) => {
+                let mut out = String::new();
+                shape.write_item(item, &mut out);
+                out
+            }
+            Err(fault) => fault.rest_body(version),
         }),
         Ok(answer) => {
             let mut out = String::new();

@@ -4,13 +4,17 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use jackfield_core::{
+    failure::{Failure, Reason},
     principal::Principal,
     store::{LogItem, StoreError},
     task::{Cursor, Subscription, Task, TaskItem},
 };
-use jackfield_wire::a2a::official::model::{Item, State};
+use jackfield_wire::a2a::official::{
+    error::Fault,
+    model::{Item, State},
+};
 
-use super::{story::written, teller::Teller, visit::Visit};
+use super::{failure::fault_from, story::written, teller::Teller, visit::Visit};
 use crate::A2a;
 
 /// One element of a stream.
@@ -43,6 +47,8 @@ pub(crate) struct Updates {
     cursor: Cursor,
     ready: VecDeque<Update>,
     is_over: bool,
+    /// Why it is over though the task is not.
+    cut: Option<Fault>,
 }
 
 impl Updates {
@@ -68,6 +74,7 @@ impl Updates {
             cursor: after,
             ready: VecDeque::from([first]),
             is_over: false,
+            cut: None,
         }
     }
 
@@ -79,14 +86,14 @@ impl Updates {
         self.ready.extend(updates);
     }
 
-    /// The next element; none once the stream is over. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Option<Update> {
+    /// The next element; none once the stream is over, but first why, if the task goes on without it. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Option<Result<Update, Fault>> {
         loop {
             if let Some(update) = self.ready.pop_front() {
-                return Some(update);
+                return Some(Ok(update));
             }
             if self.is_over {
-                return None;
+                return self.cut.take().map(Err);
             }
             match self.subscription.next().await {
                 Ok(Some(TaskItem::Row { next, item })) => self.tell(next, item),
@@ -131,16 +138,31 @@ impl Updates {
     /// A turn is over; the task may go on.
     async fn turn_is_over(&mut self) {
         let id = self.subscription.task().id;
-        if self.until == Until::Turn || self.teller.state().is_terminal() {
+        let state = self.teller.state();
+        let waits_for_caller = self.until == Until::Turn && state.is_interrupted();
+        if state.is_terminal() || waits_for_caller {
             self.is_over = true;
-            return;
+        } else if self.a2a.hub.is_stopping() {
+            self.cut_off();
+        } else if self.until == Until::Turn {
+            self.is_over = true;
+        } else {
+            let tasks = self.a2a.hub.tasks();
+            match tasks.next_turn(&self.principal, id, self.cursor).await {
+                Ok(task) => self.subscription = task.subscribe(Some(self.cursor)),
+                Err(_) if self.a2a.hub.is_stopping() => self.cut_off(),
+                // It is not kept any more.
+                Err(_) => self.is_over = true,
+            }
         }
-        let tasks = self.a2a.hub.tasks();
-        match tasks.next_turn(&self.principal, id, self.cursor).await {
-            Ok(task) => self.subscription = task.subscribe(Some(self.cursor)),
-            // It is not kept any more, or the hub stops.
-            Err(_) => self.is_over = true,
-        }
+    }
+
+    /// The next hub goes on with the task. A stream that just ended would look like a whole answer.
+    fn cut_off(&mut self) {
+        let text =
+            "the hub is stopping, and the task goes on when it is back: subscribe to it then";
+        self.cut = Some(fault_from(Failure::new(Reason::Stopping, text)));
+        self.is_over = true;
     }
 
     fn broken(&mut self, error: &StoreError) {

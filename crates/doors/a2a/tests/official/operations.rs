@@ -1,11 +1,13 @@
 //! Every operation in every binding and version, once.
 
-use jackfield_core::event::Event;
+use std::time::Duration;
+
+use jackfield_core::event::{Event, Json};
 use serde_json::{Value, json};
 
 use crate::{
     callers::{ALL, Binding, Caller},
-    harness::{Running, answer, answered, ask_for_more},
+    harness::{Running, all_of, answer, answered, ask_for_more},
 };
 
 /// The text of an artifact or message.
@@ -192,6 +194,28 @@ async fn a_reader_that_leaves_changes_nothing_and_another_follows_the_task() {
         assert_eq!(last["status"]["state"], binding.state("completed"));
         let task = binding.result(&caller.ok(caller.get(&id)).await);
         assert_eq!(words(binding, &task["artifacts"][0]), "one two");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_with_the_hub_says_that_the_task_goes_on() {
+    for binding in ALL {
+        let hub = Running::start().await;
+        let mut agent = hub.attach("echo");
+        let caller = Caller::new(&hub, binding);
+        let mut stream = caller.open(caller.stream("work")).await;
+        let serving = agent.next_call().await;
+        // The next hub finds it by this.
+        serving.note(Json::of(&"there").unwrap());
+        serving.push(Event::text("one "));
+        while element(binding, &caller.next(&mut stream).await.unwrap()).0 != "artifact-update" {}
+        hub.hub.stop(Duration::ZERO).await;
+        let last = all_of(&mut stream).await.pop().unwrap();
+        let says = match binding.is_rpc() {
+            true => last["error"]["message"].to_string(),
+            false => last.to_string(),
+        };
+        assert!(says.contains("the hub is stopping"), "{binding:?}: {last}");
     }
 }
 

@@ -1,15 +1,18 @@
 //! Servers of version 1.0 that stream, as newcomers write them: what goes wrong is told at once, and by its name.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use axum::{
     Json, Router,
+    body::Body,
     extract::State,
     response::{IntoResponse as _, Response},
     routing::{get, post},
 };
+use futures_util::{StreamExt as _, stream};
 use jackfield_core::{
-    event::End,
+    call::Reply,
+    event::{ChunkKind, End, Event},
     principal::Principal,
     tap::{Direction, Sight, TapFilter},
 };
@@ -17,6 +20,7 @@ use jackfield_kit::testing::soon;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Near, id};
 
@@ -30,6 +34,8 @@ const DONE: &str =
 struct Streamer {
     url: String,
     heard: Arc<Mutex<Vec<String>>>,
+    /// From then on every connection breaks.
+    away: CancellationToken,
     _server: JoinSet<()>,
 }
 
@@ -38,18 +44,21 @@ struct Shared {
     says: Arc<str>,
     kind: Option<&'static str>,
     heard: Arc<Mutex<Vec<String>>>,
+    away: CancellationToken,
 }
 
 impl Streamer {
-    /// `$ID` in what it says stands for the id of the request.
+    /// `$ID` in what it says stands for the id of the request; after `$HANG` the stream stays open.
     async fn start(kind: Option<&'static str>, says: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let heard = Arc::default();
+        let away = CancellationToken::new();
         let shared = Shared {
             says: says.into(),
             kind,
             heard: Arc::clone(&heard),
+            away: away.clone(),
         };
         let card = json!({
             "name": "Streamer",
@@ -68,6 +77,7 @@ impl Streamer {
         Self {
             url,
             heard,
+            away,
             _server: server,
         }
     }
@@ -81,12 +91,26 @@ async fn answer(State(shared): State<Shared>, Json(body): Json<Value>) -> Respon
     let method = body["method"].as_str().unwrap().to_owned();
     let is_message = method == "SendStreamingMessage";
     shared.heard.lock().push(method);
+    if shared.away.is_cancelled() {
+        return Body::from_stream(stream::iter([broken()])).into_response();
+    }
     if !is_message {
         let error = json!({"code": -32601, "message": "no such method"});
         return Json(json!({"jsonrpc": "2.0", "id": body["id"], "error": error})).into_response();
     }
     let says = shared.says.replace("$ID", &body["id"].to_string());
-    let mut response = says.into_response();
+    let mut response = match says.strip_suffix("$HANG") {
+        Some(says) => {
+            let said = stream::iter([Ok(says.to_owned())]);
+            let away = shared.away.clone();
+            let end = stream::once(async move {
+                away.cancelled().await;
+                broken()
+            });
+            Body::from_stream(said.chain(end)).into_response()
+        }
+        None => says.into_response(),
+    };
     match shared.kind {
         Some(kind) => {
             let kind = http::HeaderValue::from_static(kind);
@@ -97,8 +121,12 @@ async fn answer(State(shared): State<Shared>, Json(body): Json<Value>) -> Respon
     response
 }
 
+fn broken() -> io::Result<String> {
+    Err(io::ErrorKind::ConnectionReset.into())
+}
+
 /// These results as a stream.
-fn stream(results: &[&str]) -> String {
+fn streamed(results: &[&str]) -> String {
     let event =
         |result: &&str| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{result}}}\n\n");
     results.iter().map(event).collect()
@@ -117,7 +145,7 @@ const EVENTS: Option<&str> = Some("text/event-stream");
 #[tokio::test]
 async fn an_error_in_the_middle_of_a_stream_is_the_end_and_its_words_the_reason() {
     let error = r#"data: {"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"it broke in the middle"}}"#;
-    let says = format!("{}{error}\n\n", stream(&[TASK, ONE]));
+    let says = format!("{}{error}\n\n", streamed(&[TASK, ONE]));
     let (text, end, heard) = called(EVENTS, &says).await;
     assert_eq!(text, "one");
     let End::Failed(failure) = end else {
@@ -130,7 +158,7 @@ async fn an_error_in_the_middle_of_a_stream_is_the_end_and_its_words_the_reason(
 
 #[tokio::test]
 async fn a_stream_without_an_end_fails_at_once_if_the_task_cannot_be_looked_at() {
-    let (text, end, heard) = called(EVENTS, &stream(&[TASK, ONE])).await;
+    let (text, end, heard) = called(EVENTS, &streamed(&[TASK, ONE])).await;
     assert_eq!(text, "one");
     assert!(
         format!("{end:?}").contains(
@@ -142,6 +170,28 @@ async fn a_stream_without_an_end_fails_at_once_if_the_task_cannot_be_looked_at()
         heard,
         ["SendStreamingMessage", "SubscribeToTask", "GetTask"]
     );
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_server_that_is_away_is_told_so() {
+    let says = format!("{}$HANG", streamed(&[TASK, ONE]));
+    let (near, far) = (Near::start().await, Streamer::start(EVENTS, &says).await);
+    near.add(json!({"url": far.url, "id": "far"})).await;
+    let mut replies = near.start_call("far").unwrap().replies();
+    let told = async {
+        loop {
+            match replies.next().await.unwrap() {
+                Reply::Event(Event::Chunk(chunk)) if chunk.kind == ChunkKind::Status => {
+                    return chunk.text;
+                }
+                Reply::Event(Event::Chunk(chunk)) if chunk.text == "one" => far.away.cancel(),
+                Reply::Event(_) => {}
+                Reply::End(end) => panic!("{end:?}"),
+            }
+        }
+    };
+    let told = soon(told).await;
+    assert!(told.contains("the hub tries again for 5 minutes"), "{told}");
 }
 
 #[tokio::test]
@@ -159,7 +209,7 @@ async fn params_that_the_server_does_not_take_are_no_mistake_of_the_caller() {
 
 #[tokio::test]
 async fn words_in_the_place_of_others_follow_them() {
-    let (text, end, _) = called(EVENTS, &stream(&[TASK, ONE, TWO, DONE])).await;
+    let (text, end, _) = called(EVENTS, &streamed(&[TASK, ONE, TWO, DONE])).await;
     assert_eq!((text.as_str(), end), ("one\ntwo", End::done()));
 }
 
@@ -171,37 +221,37 @@ async fn answers_that_make_no_sense_are_named() {
         (EVENTS, String::new(), "without a single event"),
         (
             None,
-            stream(&[TASK, DONE]),
+            streamed(&[TASK, DONE]),
             "Content-Type is missing; a stream needs text/event-stream",
         ),
         (
             Some("text/plain"),
-            stream(&[TASK, DONE]),
+            streamed(&[TASK, DONE]),
             "Content-Type is text/plain; a stream needs text/event-stream",
         ),
         (
             EVENTS,
-            stream(&[&message(r#""role":"ROLE_AGENT","content":"x""#)]),
+            streamed(&[&message(r#""role":"ROLE_AGENT","content":"x""#)]),
             "message.parts is required",
         ),
         (
             EVENTS,
-            stream(&[&message(
+            streamed(&[&message(
                 r#""role":"ROLE_ASSISTANT","parts":[{"text":"x"}]"#,
             )]),
             "message.role must be ROLE_USER or ROLE_AGENT",
         ),
         (
             EVENTS,
-            stream(&[r#"{"task":{"id":"t","status":{"state":"DONE"}}}"#]),
+            streamed(&[r#"{"task":{"id":"t","status":{"state":"DONE"}}}"#]),
             "TASK_STATE_COMPLETED, TASK_STATE_FAILED",
         ),
         (
             EVENTS,
-            stream(&[r#"{"task":{"id":"t","status":{"state":"DONE"}}}"#]),
+            streamed(&[r#"{"task":{"id":"t","status":{"state":"DONE"}}}"#]),
             "not \\\"DONE\\\"",
         ),
-        (EVENTS, stream(&[r#""ok""#]), "result must be an object"),
+        (EVENTS, streamed(&[r#""ok""#]), "result must be an object"),
         (
             EVENTS,
             format!("data: {good}\n\n"),
@@ -233,7 +283,7 @@ async fn answers_that_make_no_sense_are_named() {
 #[tokio::test]
 async fn whoever_watches_sees_what_the_server_is_told_and_says() {
     let near = Near::start().await;
-    let far = Streamer::start(EVENTS, &stream(&[TASK, ONE, DONE])).await;
+    let far = Streamer::start(EVENTS, &streamed(&[TASK, ONE, DONE])).await;
     near.add(json!({"url": far.url, "id": "far"})).await;
     let filter = TapFilter {
         agent: Some(id("far")),

@@ -61,8 +61,9 @@ impl Telling {
                 return Some(self.frame(&item));
             }
             match self.updates.as_mut()?.next().await {
-                Some(update) => self.tell(update.item),
-                None => {
+                Some(Ok(update)) => self.tell(update.item),
+                // Its clients know no errors in a stream: the task that comes last says that it still works.
+                Some(Err(_)) | None => {
                     self.updates = None;
                     let last = self.last().await;
                     self.ready.extend(last);
