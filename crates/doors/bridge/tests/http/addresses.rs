@@ -138,7 +138,7 @@ async fn a_name_that_leads_to_a_private_address_is_given_up_with_the_remedy() {
     });
     let why = dead.await.last_error.unwrap();
     assert!(
-        why.contains("home.example") && why.contains("ALLOW_PRIVATE_OUTBOUND"),
+        why.contains("home.example") && why.contains("--allow-private-outbound"),
         "{why}"
     );
     assert!(called.is_idle());

@@ -263,7 +263,7 @@ async fn private_places_are_refused_however_they_are_written() {
             matches!(error, OutboundError::Private { .. }),
             "{host}: {error}"
         );
-        assert!(error.is_refusal() && error.to_string().contains("ALLOW_PRIVATE_OUTBOUND"));
+        assert!(error.is_refusal() && error.to_string().contains("--allow-private-outbound"));
     }
     assert_eq!(target.posts(), 0);
 }
