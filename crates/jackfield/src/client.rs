@@ -173,9 +173,9 @@ impl Client {
 )]
 fn hub_url(text: &str) -> Result<String, std::convert::Infallible> {
     let text = text.trim();
-    let socket = [("ws://", "http://"), ("wss://", "https://")].into_iter();
-    let socket = socket.filter_map(|(ws, http)| Some((text.strip_prefix(ws)?, http)));
-    if let Some((rest, http)) = socket.into_iter().next() {
+    let mut schemes = [("ws://", "http://"), ("wss://", "https://")].into_iter();
+    let socket = schemes.find_map(|(ws, http)| Some((text.strip_prefix(ws)?, http)));
+    if let Some((rest, http)) = socket {
         let rest = rest.split('?').next().unwrap_or_default();
         let rest = rest.trim_end_matches('/');
         return Ok(format!(

@@ -314,12 +314,9 @@ impl Call {
         open.into_iter().map(|open| open.ask.clone()).collect()
     }
 
-    /// All open asks, whoever may answer them, by id.
+    /// All open asks, whoever may answer them, the oldest first.
     pub(crate) fn all_open_asks(&self) -> Vec<Ask> {
-        let asks = self.asks.lock();
-        let mut open: Vec<_> = asks.open.values().map(|open| open.ask.clone()).collect();
-        open.sort_by(|one, other| one.id.cmp(&other.id));
-        open
+        self.asks_that(|_| true)
     }
 
     /// The approvals that it waits for, whoever may give them.

@@ -149,10 +149,7 @@ impl Hub {
         profile: Profile,
         link: Arc<dyn Link>,
     ) -> Result<Attached, Failure> {
-        if self.is_stopping() {
-            return Err(stopping());
-        }
-        self.hold(entry.clone(), false, profile, link, Coming::Anew)
+        self.hold_at(entry, profile, link, Coming::Anew)
     }
 
     /// Attaches an agent at the place that was reserved for it, to go on with what is open there, such as calls of before
@@ -166,10 +163,21 @@ impl Hub {
         profile: Profile,
         link: Arc<dyn Link>,
     ) -> Result<Attached, Failure> {
+        self.hold_at(entry, profile, link, Coming::Away)
+    }
+
+    /// Gives a place that was reserved to a connection.
+    fn hold_at(
+        &self,
+        entry: &Arc<Entry>,
+        profile: Profile,
+        link: Arc<dyn Link>,
+        coming: Coming,
+    ) -> Result<Attached, Failure> {
         if self.is_stopping() {
             return Err(stopping());
         }
-        self.hold(entry.clone(), false, profile, link, Coming::Away)
+        self.hold(entry.clone(), false, profile, link, coming)
     }
 
     /// Gives an agent's place to a connection.

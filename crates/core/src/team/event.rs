@@ -54,6 +54,16 @@ pub enum MemberStatus {
     Error,
 }
 
+impl MemberStatus {
+    /// How a member is that does nothing.
+    pub(crate) fn at_rest(is_online: bool) -> Self {
+        match is_online {
+            true => Self::Idle,
+            false => Self::Uninitialized,
+        }
+    }
+}
+
 /// What a segment of a member's speech is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentKind {

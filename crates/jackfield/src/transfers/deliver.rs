@@ -84,10 +84,7 @@ impl Delivery<'_> {
     }
 
     async fn unpack(&self, archive: Archive) -> Done {
-        let clash = match self.order.overwrite {
-            true => Clash::Replace,
-            false => Clash::Refuse,
-        };
+        let clash = clash(self.order.overwrite);
         let out = &self.order.out;
         match unpack(&archive, out, clash, Limits::default()).await {
             Ok(mut unpacked) => {
@@ -144,6 +141,14 @@ enum Done {
     Later(Stop),
     /// It cannot.
     Never(Stop),
+}
+
+/// What becomes of files that are in the way.
+pub(crate) fn clash(overwrite: bool) -> Clash {
+    match overwrite {
+        true => Clash::Replace,
+        false => Clash::Refuse,
+    }
 }
 
 /// Whether files can go there, as far as can be seen before they come.

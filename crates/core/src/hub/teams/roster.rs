@@ -47,12 +47,8 @@ impl Hub {
             }
             for place in now.iter().filter(|place| !before.contains(place)) {
                 let entry = self.0.agents.read().get(&place.agent).cloned();
-                let status = if entry.is_some_and(|entry| entry.is_online()) {
-                    MemberStatus::Idle
-                } else {
-                    MemberStatus::Uninitialized
-                };
-                tell_status(&team, place, status);
+                let is_online = entry.is_some_and(|entry| entry.is_online());
+                tell_status(&team, place, MemberStatus::at_rest(is_online));
             }
         }
     }

@@ -104,13 +104,9 @@ impl Hub {
         let agents = tree.places().into_iter().map(|place| {
             let route_key = place.route_key();
             let online = is_online(&place.agent);
-            let idle = if online {
-                MemberStatus::Idle
-            } else {
-                MemberStatus::Uninitialized
-            };
+            let status = team.stage.member_status(&route_key);
             TeamAgent {
-                status: team.stage.member_status(&route_key).unwrap_or(idle),
+                status: status.unwrap_or(MemberStatus::at_rest(online)),
                 online,
                 route_key,
                 place,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
-use jackfield_files::{Clash, Offer};
+use jackfield_files::Offer;
 use jackfield_sdk::{CallBuilder, Done, Hub};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -14,7 +14,7 @@ use crate::{
     output,
     transfers::{
         Tell, Via, client_id,
-        deliver::{Delivery, check_out, default_out},
+        deliver::{Delivery, check_out, clash, default_out},
         handed::Handed,
         unfinished::Order,
         upload::Upload,
@@ -134,11 +134,10 @@ impl Files {
         let tell = Tell::new(client.json);
         self.handed.tell(&tell);
         let out = absolute(&self.out(agent))?;
-        let clash = match self.overwrite {
-            true => Clash::Replace,
-            false => Clash::Refuse,
-        };
-        let saved = self.handed.save(hub, &out, clash, &tell).await?;
+        let saved = self
+            .handed
+            .save(hub, &out, clash(self.overwrite), &tell)
+            .await?;
         let Some(offer) = done.offer() else {
             if !saved.files.is_empty() {
                 tell.done(&saved, &out);

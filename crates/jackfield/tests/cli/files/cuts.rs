@@ -13,23 +13,28 @@ fn number(step: &Value, field: &str) -> u64 {
     step[field].as_u64().unwrap_or_else(|| panic!("{step}"))
 }
 
+/// Calls `amy` for its files.
+fn call_for_files(cli: &Cli, via: &str) -> Running {
+    cli.start(&[
+        "call",
+        "amy",
+        "go",
+        "--with-files",
+        "--client",
+        CLIENT,
+        "--out",
+        "got",
+        "--via",
+        via,
+        "--json",
+    ])
+}
+
 /// Calls for the files and kills the caller when half of them are there. The transfer.
 async fn killed_at_half(cli: &Cli, via: &str) -> String {
     // Whoever is faster than the signal is asked again.
     for _ in 0..5 {
-        let mut called = cli.start(&[
-            "call",
-            "amy",
-            "go",
-            "--with-files",
-            "--client",
-            CLIENT,
-            "--out",
-            "got",
-            "--via",
-            via,
-            "--json",
-        ]);
+        let mut called = call_for_files(cli, via);
         let transfer = loop {
             let steps = steps_to(&mut called, "progress").await;
             let step = steps.last().unwrap();
@@ -88,19 +93,7 @@ async fn what_is_cut_on_its_way_through_the_hub_goes_on_by_itself() {
     let cli = cli.at_hub(&format!("http://{}", proxy.addr()));
     // Only the archive is that long.
     proxy.cut_next_after([30_000_000; 8]);
-    let mut called = cli.start(&[
-        "call",
-        "amy",
-        "go",
-        "--with-files",
-        "--client",
-        CLIENT,
-        "--out",
-        "got",
-        "--via",
-        "hub",
-        "--json",
-    ]);
+    let mut called = call_for_files(&cli, "hub");
     let steps = steps_to(&mut called, "done").await;
     called.end().await.ok();
     let begins: Vec<_> = named(&steps, "begin")
@@ -158,19 +151,7 @@ async fn a_webrtc_channel_that_is_cut_is_followed_by_another_that_goes_on() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
     let amy = amy(&cli, FIFTY).await;
-    let mut called = cli.start(&[
-        "call",
-        "amy",
-        "go",
-        "--with-files",
-        "--client",
-        CLIENT,
-        "--out",
-        "got",
-        "--via",
-        "direct",
-        "--json",
-    ]);
+    let mut called = call_for_files(&cli, "direct");
     let steps = stopped_in_the_middle(&amy, &mut called, "done").await;
     assert_went_on(&steps);
     called.end().await.ok();
