@@ -11,10 +11,11 @@ mod quiet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 pub(crate) use list::{JUDGES, PYTHON};
-use quiet::{answers, run_quietly};
+use quiet::{answers, run_quietly, version_of};
 
 /// Longest time for creating a folder of packages; a network that hangs must not hang the tests.
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
@@ -38,6 +39,8 @@ pub(crate) struct Judge {
     pin_sign: &'static str,
     /// Whether the language itself is here; the error says what is missing.
     runtime: fn() -> Result<(), String>,
+    /// The program of the language; its version is part of the stamp, because packages belong to the one that took them.
+    program: &'static str,
     /// The Debian packages that bring the language.
     system_packages: &'static [&'static str],
     /// Fills the empty folder with the packages named.
@@ -85,7 +88,8 @@ impl Judge {
         fs::create_dir_all(&folder)
             .map_err(|error| format!("its folder cannot be created: {error}"))?;
         (self.install)(&folder, &self.pinned())?;
-        fs::write(folder.join(STAMP), self.stamp())
+        let stamp = self.stamp().ok_or("its language went away")?;
+        fs::write(folder.join(STAMP), stamp)
             .map_err(|error| format!("its stamp cannot be written: {error}"))
     }
 
@@ -95,7 +99,9 @@ impl Judge {
 
     fn is_ready(&self, folder: &Path) -> bool {
         folder.join(self.entry).exists()
-            && fs::read_to_string(folder.join(STAMP)).is_ok_and(|stamp| stamp == self.stamp())
+            && self
+                .stamp()
+                .is_some_and(|stamp| fs::read_to_string(folder.join(STAMP)).ok() == Some(stamp))
     }
 
     fn pinned(&self) -> Vec<String> {
@@ -105,12 +111,13 @@ impl Judge {
             .collect()
     }
 
-    fn stamp(&self) -> String {
-        self.pinned().join("\n") + "\n"
+    fn stamp(&self) -> Option<String> {
+        let version = version_of(self.program)?;
+        Some(format!("{version}\n{}\n", self.pinned().join("\n")))
     }
 }
 
-/// Written last into a judge's folder: the pins that are installed there.
+/// Written last into a judge's folder: the language and the pins that are installed there.
 const STAMP: &str = ".jackfield-stamp";
 
 fn python_is_here() -> Result<(), String> {
@@ -153,6 +160,17 @@ fn install_node(folder: &Path, pinned: &[String]) -> Result<(), String> {
     )
 }
 
+/// Programs without which tests fail: those that the documentation's commands use, and our stand-ins for local agents.
+pub(crate) fn prepare_programs() -> Result<(), String> {
+    for program in ["curl", "python3"] {
+        if version_of(program).is_none() {
+            install_system_packages(&[program])
+                .map_err(|reason| format!("{program} is not installed; {reason}"))?;
+        }
+    }
+    Ok(())
+}
+
 /// Installs a missing language where that is ours to do: as root on a system with apt-get, as in a container.
 fn install_system_packages(packages: &[&str]) -> Result<(), String> {
     let is_root = Command::new("id")
@@ -168,7 +186,11 @@ fn install_system_packages(packages: &[&str]) -> Result<(), String> {
         command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq");
         command
     };
-    run_quietly(apt().arg("update"), SYSTEM_LIMIT)?;
+    // Once: a network that is not there would be waited for by every judge.
+    static UPDATED: OnceLock<Result<(), String>> = OnceLock::new();
+    UPDATED
+        .get_or_init(|| run_quietly(apt().arg("update"), SYSTEM_LIMIT))
+        .clone()?;
     run_quietly(
         apt()
             .args(["install", "-y", "--no-install-recommends"])
@@ -207,6 +229,7 @@ mod tests {
             variable: "JACKFIELD_JUDGE_SHELL",
             pin_sign: "==",
             runtime: || Ok(()),
+            program: "cargo",
             system_packages: &[],
             install: |folder, pinned| {
                 fs::write(folder.join("installed"), pinned.join(" ")).map_err(|e| e.to_string())
@@ -253,6 +276,18 @@ mod tests {
 
         assert_eq!(installed(&target), "one==1.1");
         assert!(!target.0.join("judges/shell/left-over").exists());
+    }
+
+    #[test]
+    fn a_judge_whose_language_is_gone_is_not_ready() {
+        let target = Folder::new("gone");
+        judge(&[("one", "1.0")]).prepare(&target.0).unwrap();
+        let mut without = judge(&[("one", "1.0")]);
+        without.program = "no-such-program-anywhere";
+        without.runtime = || Err("it is not installed".to_owned());
+        assert_eq!(without.variable(&target.0), None);
+        let refused = without.prepare(&target.0).unwrap_err();
+        assert!(refused.starts_with("it is not installed"), "{refused}");
     }
 
     #[test]

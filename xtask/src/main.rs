@@ -9,6 +9,7 @@ mod count;
 mod judges;
 mod layers;
 mod picture;
+mod room;
 mod steps;
 mod workspace;
 
@@ -78,11 +79,15 @@ fn parse(args: &[String]) -> Result<Command, String> {
     }
 }
 
-/// Reads `--only STEP` and `--skip STEP`; both may be repeated and take lists with commas.
+/// Reads `--strict`, `--only STEP` and `--skip STEP`; the last two may be repeated and take lists with commas.
 fn selection(args: &[String]) -> Result<Selection, String> {
     let mut selection = Selection::default();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
+        if arg == "--strict" {
+            selection.is_strict = true;
+            continue;
+        }
         let (flag, value) = match arg.split_once('=') {
             Some((flag, value)) => (flag, Some(value.to_owned())),
             None => (arg.as_str(), None),
@@ -102,6 +107,9 @@ fn selection(args: &[String]) -> Result<Selection, String> {
             list.push(name.to_owned());
         }
     }
+    if selection.is_empty() {
+        return Err("--only and --skip leave no step".to_owned());
+    }
     Ok(selection)
 }
 
@@ -111,10 +119,11 @@ fn help() -> String {
 Usage: cargo xtask COMMAND
 
 Commands:
-  test [--only STEP] [--skip STEP]   run every check and every test; stop at the first step that fails
-  bench [ARGS…]                      build for release, measure, write docs/benchmarks.md
-  picture                            record a terminal and write docs/picture.svg
-  help                               show this text
+  test [--only STEP] [--skip STEP] [--strict]
+                 run every check and every test; stop at the first step that fails
+  bench [ARGS…]  build for release, measure, write docs/benchmarks.md
+  picture        record a terminal and write docs/picture.svg
+  help           show this text
 
 Steps of `test`, in order:
 ",
@@ -123,7 +132,8 @@ Steps of `test`, in order:
         text.push_str(&format!("  {name:<9} {about}\n"));
     }
     text.push_str(
-        "\n--only and --skip may be repeated, or take several names with commas between them.\n",
+        "\n--only and --skip may be repeated, or take several names with commas between them.\n\
+         With --strict it fails if an outside judge could not run.\n",
     );
     text
 }
@@ -149,10 +159,19 @@ mod tests {
         let expected = Selection {
             only: vec!["fmt".into(), "clippy".into(), "docs".into()],
             skip: vec!["deny".into()],
+            is_strict: true,
         };
         assert_eq!(
-            parsed("test --only fmt,clippy --skip=deny --only docs"),
+            parsed("test --only fmt,clippy --strict --skip=deny --only docs"),
             Ok(Command::Test(expected))
+        );
+    }
+
+    #[test]
+    fn leaving_no_step_is_refused() {
+        assert_eq!(
+            parsed("test --only fmt --skip fmt"),
+            Err("--only and --skip leave no step".into())
         );
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::failure::{Failure, Reason};
+
 /// A small pipe leases this much at first; a growing one doubles up to [`STEP_MAX`].
 const STEP_MIN: usize = 4 << 10;
 /// The largest step.
@@ -26,6 +28,15 @@ impl Budget {
     /// Whether it is used up: new calls get `busy`, open ones go on.
     pub fn is_spent(&self) -> bool {
         self.used() >= self.total
+    }
+
+    /// Refuses something new while it is used up.
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.is_spent() {
+            let text = "the hub holds as much unread data as it may; try again later";
+            return Err(Failure::new(Reason::Busy, text));
+        }
+        Ok(())
     }
 
     /// The bytes leased.

@@ -262,12 +262,7 @@ impl Hub {
             return Err(stopping());
         }
         self.check_size(&request.message)?;
-        if shared.budget.is_spent() {
-            return Err(Failure::new(
-                Reason::Busy,
-                "the hub holds as much unread data as it may; try again later",
-            ));
-        }
+        shared.budget.check()?;
         let entry = self.0.agents.read().get(&request.target).cloned();
         let may = |entry: &Arc<Entry>| match &request.through {
             _ if start.is_allowed => true,

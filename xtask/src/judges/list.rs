@@ -17,6 +17,7 @@ pub(crate) const PYTHON: Judge = Judge {
     variable: "JACKFIELD_JUDGE_PYTHON",
     pin_sign: "==",
     runtime: python_is_here,
+    program: "python3",
     system_packages: &["python3", "python3-venv"],
     install: install_python,
 };
@@ -29,6 +30,7 @@ const NODE: Judge = Judge {
     variable: "JACKFIELD_JUDGE_NODE_PATH",
     pin_sign: "@",
     runtime: node_is_here,
+    program: "node",
     system_packages: &["nodejs", "npm"],
     install: install_node,
 };

@@ -21,6 +21,21 @@ pub(super) fn answers(program: &str, args: &[&str]) -> Result<(), ()> {
     }
 }
 
+/// What a program says to `--version`, in one line; nothing if it is not here.
+pub(super) fn version_of(program: &str) -> Option<String> {
+    let output = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output
+        .status
+        .success()
+        .then(|| text.lines().next().unwrap_or_default().to_owned())
+}
+
 /// Runs a command without showing its output, and ends it when `limit` has passed.
 pub(super) fn run_quietly(command: &mut Command, limit: Duration) -> Result<(), String> {
     let name = crate::workspace::shown(command);

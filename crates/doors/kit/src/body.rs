@@ -9,7 +9,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     units::{Size, Span},
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::api::invalid;
 
@@ -18,7 +18,11 @@ use crate::api::invalid;
 const THROWN_AWAY: usize = 16 << 20;
 const THROWING: Duration = Duration::from_secs(2);
 
-/// Reads a body of at most `max`; `stuck` is how long nothing of it may come.
+/// A body that comes slower than this is given up: what has come of it is held all the time.
+const BYTES_PER_SECOND: usize = 32 << 10;
+
+/// Reads a body of at most `max`; `stuck` is how long nothing of it may come, and how much longer than a slow network needs
+/// all of it may take.
 pub async fn read(body: Body, max: Size, stuck: Span) -> Result<Bytes, Failure> {
     let is_said_too_large = body.size_hint().lower() > max.0 as u64;
     let mut pieces = body.into_data_stream();
@@ -44,13 +48,18 @@ async fn read_pieces(
     stuck: Span,
 ) -> Result<Option<Bytes>, Failure> {
     let mut text = BytesMut::new();
+    let begun = Instant::now();
     loop {
-        let piece = match timeout(stuck.0, pieces.next()).await {
+        let until = begun + stuck.0 + Duration::from_secs((text.len() / BYTES_PER_SECOND) as u64);
+        let until = until.min(Instant::now() + stuck.0);
+        let piece = match timeout_at(until, pieces.next()).await {
             Ok(None) => return Ok(Some(text.freeze())),
             Ok(Some(Ok(piece))) => piece,
             Ok(Some(Err(error))) => return Err(invalid(format!("the body broke off: {error}"))),
             Err(_) => {
-                let text = format!("nothing of the body came for {stuck}; send it in one go");
+                let text = format!(
+                    "nothing of the body, or too little, came for {stuck}; send it in one go"
+                );
                 return Err(invalid(text));
             }
         };
@@ -111,6 +120,15 @@ mod tests {
         let body = Body::from_stream(endless);
         let refused = read(body, Size(5), STUCK).await.unwrap_err();
         assert_eq!(refused.reason, Reason::Invalid);
+        // One that comes byte by byte is held as long as one that does not come at all, and no longer.
+        let dripping = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            Some((Ok::<_, String>("h"), ()))
+        });
+        let begun = Instant::now();
+        let refused = read(Body::from_stream(dripping), Size(500), STUCK).await;
+        assert_eq!(refused.unwrap_err().reason, Reason::Invalid);
+        assert_eq!(begun.elapsed(), STUCK.0);
         let broken = stream::iter([Ok("he"), Err("gone")]);
         let refused = read(Body::from_stream(broken), Size(5), STUCK).await;
         assert!(refused.unwrap_err().text.contains("broke off"));

@@ -42,6 +42,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause between two attempts to accept.
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 
+/// How many requests one connection may have open; each may hold a body.
+const HTTP2_STREAMS: u32 = 100;
+
 /// How often an HTTP/2 peer is asked whether it is still there, which HTTP/1.1 has no way to do.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -125,7 +128,8 @@ impl Server {
         builder
             .http2()
             .timer(TokioTimer::new())
-            .keep_alive_interval(HTTP2_PING_INTERVAL);
+            .keep_alive_interval(HTTP2_PING_INTERVAL)
+            .max_concurrent_streams(HTTP2_STREAMS);
         let acceptor = Acceptor {
             builder,
             app: self.app,

@@ -31,6 +31,7 @@ mod survives;
 mod tasks;
 mod teams;
 mod terminal;
+mod tls;
 mod tokens;
 mod typed;
 mod watch;

@@ -114,6 +114,16 @@ def set_up(hub):
     }
 
 
+def operations(hub):
+    """What the hub says that it can do, by the names that the tally uses."""
+    return {
+        operation["operationId"]
+        for path in hub.ask("GET", "/openapi.json")["paths"].values()
+        for operation in path.values()
+        if "operationId" in operation
+    }
+
+
 def judge(title, data, tally, headers):
     print(f"  {title}", flush=True)
     command = [sys.executable, "-m", "schemathesis.cli", "run"]
@@ -163,6 +173,7 @@ def main(program):
         try:
             with Agents(hub.url):
                 data = set_up(hub)
+                described = operations(hub)
                 passes = {
                     "without credentials": [],
                     "with the platform's secret and a token": [
@@ -179,6 +190,10 @@ def main(program):
     for operation, statuses in sorted(answers.items()):
         shown = ", ".join(f"{status}: {statuses[status]}" for status in sorted(statuses))
         print(f"    {operation:<32} {shown}")
+    unasked = described - answers.keys() - set(EXCLUDED)
+    assert not unasked, f"never asked: {', '.join(sorted(unasked))}"
+    unknown = set(EXCLUDED) - described
+    assert not unknown, f"left out, but not described: {', '.join(sorted(unknown))}"
     failed = [
         operation
         for operation, statuses in answers.items()

@@ -56,10 +56,16 @@ async fn a_peer_by_quic_reads_the_card_and_hands_off() {
     expect_card(&mut peer, &quic).await;
     let said = ask_ada(&mut peer, &quic, &mut ada, "small").await;
     assert_eq!(said, "small");
-    // Its library loses the end of what is large now and then, and never anything else.
+    // Its library loses the end of what is large now and then, and never anything else, and not every time.
     let large = "a".repeat(256 << 10);
-    let said = ask_ada(&mut peer, &quic, &mut ada, &large).await;
-    assert!(large.starts_with(&said), "{} bytes", said.len());
+    for tries_left in (0..5).rev() {
+        let said = ask_ada(&mut peer, &quic, &mut ada, &large).await;
+        assert!(large.starts_with(&said), "{} bytes", said.len());
+        if said == large {
+            break;
+        }
+        assert!(tries_left > 0, "{} bytes, never all", said.len());
+    }
 }
 
 fn by_quic(hub: &TestHub) -> String {

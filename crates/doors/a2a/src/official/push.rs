@@ -27,6 +27,9 @@ const KIND: &str = "a2a";
 /// What version 0.3 calls a config that its caller gave no name: its programs ask for it by that.
 const UNNAMED: &str = "default";
 
+/// The largest config, as JSON.
+const MAX_CONFIG: usize = 8 << 10;
+
 /// What is kept of a config besides its name and its URL.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -69,6 +72,12 @@ impl Visit {
         };
         let data = Json::of(&kept);
         let data = data.map_err(|error| Fault::new(Kind::Internal, error.to_string()))?;
+        // It goes with every change of the task into the outbox.
+        let id_bytes = config.id.as_ref().map_or(0, String::len);
+        if url.as_str().len() + data.get().len() + id_bytes > MAX_CONFIG {
+            let text = format!("all of it together may have at most {MAX_CONFIG} bytes");
+            return Err(Fault::field("pushNotificationConfig", text));
+        }
         let named = config.id.clone().filter(|id| !id.is_empty());
         Ok(Follower {
             id: named.unwrap_or_else(|| match self.version {

@@ -63,6 +63,24 @@ async fn a_push_config_is_made_seen_listed_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_push_config_that_is_too_large_is_refused() {
+    for binding in ALL {
+        let hub = Running::start().await;
+        let mut agent = hub.attach("echo");
+        let caller = Caller::new(&hub, binding);
+        let (task, ()) = tokio::join!(
+            caller.begun(caller.send("hello")),
+            answered(&mut agent, "hi")
+        );
+        let large = format!("{URL}?{}", "x".repeat(9 << 10));
+        let (_, _, reason) = caller.refused(caller.create_push(&task, &large)).await;
+        assert_ne!(reason, "TASK_NOT_FOUND", "{binding:?}");
+        let list = binding.result(&caller.ok(caller.list_push(&task)).await);
+        assert!(!list.to_string().contains("c-1"), "{list}");
+    }
+}
+
+#[tokio::test]
 async fn at_the_hubs_address_a_config_is_for_a_task_of_the_agent_that_it_names() {
     let hub = Running::start().await;
     let mut agent = hub.attach("echo");

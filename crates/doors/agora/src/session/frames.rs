@@ -116,6 +116,10 @@ impl Session {
                 Failure::new(Reason::Invalid, text),
             ));
         }
+        // A message that is under way goes on, as calls do.
+        if relay.kind == RelayKind::Send {
+            self.agora.hub.shared().budget.check()?;
+        }
         if let Some(lane) = self.lanes.get(&*relay.to)
             && lane.is_current()
         {

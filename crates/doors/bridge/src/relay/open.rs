@@ -19,6 +19,9 @@ use crate::{api::problem::Problem, bridge::Bridge};
 /// How many tasks are remembered by their request; older ones are looked up in the store.
 const REMEMBERED: usize = 10_000;
 
+/// From how many agents on those without an open call are looked for.
+const MANY_AGENTS: usize = 1 << 10;
+
 type Key = (AgentId, RequestId);
 type Calls = Vec<(RequestId, Weak<Call>)>;
 
@@ -37,12 +40,20 @@ struct Remembered {
     order: VecDeque<(Key, TaskId)>,
 }
 
+fn is_open((_, call): &(RequestId, Weak<Call>)) -> bool {
+    call.upgrade().is_some_and(|call| !call.is_ended())
+}
+
 impl Open {
     /// A call was opened.
     pub(crate) fn add(&self, agent: &AgentId, request: &RequestId, call: &Arc<Call>) {
-        let mut calls = self.calls.lock();
-        let calls = calls.entry(agent.clone()).or_default();
-        calls.retain(|(_, call)| call.upgrade().is_some_and(|call| !call.is_ended()));
+        let mut all = self.calls.lock();
+        // Agents come and go; those that nobody asks about any more are forgotten now and then.
+        if all.len() >= MANY_AGENTS && all.len().is_power_of_two() {
+            all.retain(|_, calls| calls.iter().any(is_open));
+        }
+        let calls = all.entry(agent.clone()).or_default();
+        calls.retain(is_open);
         calls.push((request.clone(), Arc::downgrade(call)));
     }
 
@@ -69,7 +80,7 @@ impl Open {
         let Some(calls) = all.get_mut(agent) else {
             return Vec::new();
         };
-        calls.retain(|(_, call)| call.upgrade().is_some_and(|call| !call.is_ended()));
+        calls.retain(is_open);
         let open = calls
             .iter()
             .filter_map(|(id, call)| Some((id.clone(), call.upgrade()?)));

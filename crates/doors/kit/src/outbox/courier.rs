@@ -21,11 +21,12 @@ use crate::{
     tasks::Tasks,
 };
 
-/// How many callbacks are on their way at once, to different destinations.
-const AT_ONCE: usize = 8;
+/// How many callbacks are on their way at once, to different destinations. Each that takes and says nothing holds a place
+/// for its whole time limit, so that there must be many more than a few.
+const AT_ONCE: usize = 64;
 
 /// How many are looked at: with some to each destination, enough to find others than those that are busy.
-const LOOKED_AT: usize = 64;
+const LOOKED_AT: usize = 256;
 
 /// How long to leave a store alone that failed, and a callback whose delivery broke off.
 const PAUSE: Duration = Duration::from_secs(5);

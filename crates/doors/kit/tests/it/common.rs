@@ -150,7 +150,6 @@ fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
                 SseBody::new(stream::repeat_with(|| SseFrame::data("x".repeat(10_000))))
             }),
         )
-        .route("/never", get(std::future::pending::<()>))
 }
 
 /// Sends raw bytes and reads until the head of the response has come.

@@ -45,6 +45,11 @@ impl<'a> From<&'a Registered> for Subject<'a> {
     }
 }
 
+/// How many words of a goal count, and how many of what somebody says of itself: each is held against each, for every
+/// peer that is known.
+const SOUGHT: usize = 32;
+const KNOWN: usize = 512;
+
 impl Sought {
     /// Somebody for a goal.
     pub fn goal(goal: &str) -> Self {
@@ -70,8 +75,8 @@ impl Sought {
             return Some(0);
         };
         let known = [&[subject.name][..], &subject.skills, &subject.texts].concat();
-        let known: Vec<_> = known.into_iter().flat_map(words).collect();
-        let mut sought: Vec<_> = words(text).collect();
+        let known: Vec<_> = known.into_iter().flat_map(words).take(KNOWN).collect();
+        let mut sought: Vec<_> = words(text).take(SOUGHT).collect();
         sought.sort_unstable();
         sought.dedup();
         let score = sought

@@ -69,6 +69,11 @@ async fn one_that_tells_no_candidate_is_found_by_what_it_sends() {
 
 #[tokio::test]
 async fn it_works_over_ipv6() {
+    // Some containers have none.
+    if std::net::UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
+        eprintln!("left out: this machine has no ::1");
+        return;
+    }
     let (mut caller, mut called) = memory(unchanged(), unchanged());
     let options = Options {
         bind: Some(vec![Ipv6Addr::LOCALHOST.into()]),

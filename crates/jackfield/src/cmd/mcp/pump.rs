@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -103,12 +103,12 @@ impl Pump {
     ) -> io::Result<()> {
         let mut lines = Lines::at_most(input, LONGEST);
         let mut requests = JoinSet::new();
-        let mut open: HashMap<String, AbortHandle> = HashMap::new();
+        let mut open: HashMap<String, Carried> = HashMap::new();
         loop {
             let line = tokio::select! {
                 line = lines.next() => line?,
                 Some(_) = requests.join_next() => {
-                    open.retain(|_, request| !request.is_finished());
+                    open.retain(|_, request| !request.carrying.is_finished());
                     continue;
                 }
             };
@@ -126,10 +126,18 @@ impl Pump {
                     let cancelled = message
                         .cancels()
                         .and_then(|id| open.remove(&id.to_string()));
+                    if let Some(request) = &cancelled {
+                        request.is_silent.store(true, Ordering::Relaxed);
+                    }
                     let id = message.id().map(ToString::to_string);
-                    let carrying = self.clone().carry(message, answers.clone(), cancelled);
-                    let handle = requests.spawn(carrying);
-                    open.extend(id.map(|id| (id, handle)));
+                    let is_silent = Arc::new(AtomicBool::new(false));
+                    let told = Told::of(&message, answers.clone(), is_silent.clone());
+                    let carrying = requests.spawn(self.clone().carry(message, told, cancelled));
+                    let request = Carried {
+                        carrying,
+                        is_silent,
+                    };
+                    open.extend(id.map(|id| (id, request)));
                 }
                 // Nobody reads any more if it cannot be said; the writer notices that.
                 Err(error) => drop(answers.send(error).await),
@@ -142,13 +150,13 @@ impl Pump {
         Ok(())
     }
 
-    /// Carries one message to the hub and its answers back. With a cancel goes the request that is cancelled: nothing of
-    /// it may be said afterwards.
+    /// Carries one message to the hub and its answers back. With a cancel goes the request that is cancelled: it is let
+    /// go once the hub knows why.
     async fn carry(
         self: Arc<Self>,
         mut message: Message,
-        answers: Sender<Value>,
-        cancelled: Option<AbortHandle>,
+        mut told: Told,
+        cancelled: Option<Carried>,
     ) {
         if message.method().is_none() {
             // An answer, and the hub asks nothing.
@@ -159,20 +167,13 @@ impl Pump {
             self.count.fetch_add(1, Ordering::Relaxed)
         );
         let is_ours = message.ask_for_progress(&token);
-        let mut told = Told {
-            id: message.id().cloned(),
-            is_greeting: message.method() == Some("initialize"),
-            token: is_ours.then_some(token),
-            task: None,
-            is_answered: false,
-            answers,
-        };
+        told.token = is_ours.then_some(token);
         match self.send(&message).await {
             Ok(response) => self.pass_on(response, &mut told).await,
             Err(text) => told.fail(text).await,
         }
         if let Some(request) = cancelled {
-            request.abort();
+            request.carrying.abort();
         }
     }
 
@@ -260,6 +261,14 @@ impl Pump {
     }
 }
 
+/// A request that is being carried.
+#[derive(Debug)]
+struct Carried {
+    carrying: AbortHandle,
+    /// It is cancelled: nothing of it may be said any more, whatever the hub still answers.
+    is_silent: Arc<AtomicBool>,
+}
+
 /// What is known of a request while it is carried.
 #[derive(Debug)]
 struct Told {
@@ -269,10 +278,23 @@ struct Told {
     token: Option<String>,
     task: Option<String>,
     is_answered: bool,
+    is_silent: Arc<AtomicBool>,
     answers: Sender<Value>,
 }
 
 impl Told {
+    fn of(message: &Message, answers: Sender<Value>, is_silent: Arc<AtomicBool>) -> Self {
+        Self {
+            id: message.id().cloned(),
+            is_greeting: message.method() == Some("initialize"),
+            token: None,
+            task: None,
+            is_answered: false,
+            is_silent,
+            answers,
+        }
+    }
+
     async fn tell(&mut self, answer: Value) {
         if answer["method"] == "notifications/progress" {
             self.task = task_of(&answer).map(str::to_owned).or(self.task.take());
@@ -283,8 +305,14 @@ impl Told {
         }
         let is_response = answer.get("result").is_some() || answer.get("error").is_some();
         self.is_answered |= is_response;
-        // Nobody reads any more if it cannot be said; the writer notices that.
-        drop(self.answers.send(answer).await);
+        self.say(answer).await;
+    }
+
+    async fn say(&self, answer: Value) {
+        if !self.is_silent.load(Ordering::Relaxed) {
+            // Nobody reads any more if it cannot be said; the writer notices that.
+            drop(self.answers.send(answer).await);
+        }
     }
 
     /// Answers a request to which the hub has no answer.
@@ -299,7 +327,7 @@ impl Told {
             );
         }
         let data = task.map(|task| json!({"task": task}));
-        drop(self.answers.send(failed(&id, HUB_ERROR, &text, data)).await);
+        self.say(failed(&id, HUB_ERROR, &text, data)).await;
     }
 }
 

@@ -9,6 +9,7 @@ use jackfield_core::{
 };
 use jackfield_testkit::{Raw, SOON, TestHub};
 use serde_json::json;
+use tokio::time::timeout;
 
 /// More than the kernel's buffers and all pipes together hold.
 const FLOOD: usize = 16 << 20;
@@ -218,4 +219,50 @@ async fn two_agents_that_write_before_they_read_do_not_wait_for_each_other() {
             assert_eq!(raw.frame().await["type"], "message");
         }
     }
+}
+
+#[tokio::test]
+async fn nothing_new_is_taken_while_what_is_unread_fills_the_hub() {
+    let hub = hub_with(|limits| {
+        limits.pipes_total = Size::kib(128);
+        limits.pipe_overrun = Size(64 << 20);
+        limits.pipe_stalled = Span::secs(600);
+        limits.write_stuck = Span::secs(600);
+    })
+    .await;
+    let stuck = hub.agora_narrow("stuck").await;
+    let mut sender = hub.agora("sender").await;
+    let (mut one, mut two) = (hub.agora("by-1").await, hub.agora("by-2").await);
+    let large = json!({"type": "send", "to": "stuck", "payload": "x".repeat(1 << 20)}).to_string();
+    for _ in 0..4 {
+        sender.send_text(large.clone()).await;
+    }
+    let hello = json!({"type": "send", "to": "by-2", "payload": 1});
+    let refused = async {
+        loop {
+            one.send(hello.clone()).await;
+            tokio::select! {
+                error = one.frame() => break error,
+                _ = two.frame() => {}
+            }
+        }
+    };
+    let refused = timeout(SOON, refused).await.expect("it fills");
+    assert_eq!(
+        (&refused["type"], &refused["code"]),
+        (&json!("error"), &json!("busy"))
+    );
+    // Once nobody holds anything back, there is room again.
+    drop((stuck, sender));
+    let taken = async {
+        loop {
+            one.send(hello.clone()).await;
+            tokio::select! {
+                error = one.frame() => assert_eq!(error["code"], "busy"),
+                message = two.frame() => break message,
+            }
+        }
+    };
+    let taken = timeout(SOON, taken).await.expect("there is room again");
+    assert_eq!(taken["payload"], 1);
 }

@@ -59,6 +59,9 @@ fn words_find_who_has_most_of_them_first() {
     assert_eq!(names(&registry.find(&Sought::goal("poems"))), ["poet"]);
     assert!(registry.find(&Sought::goal("bake a cake")).is_empty());
     assert!(registry.find(&Sought::goal("?!")).is_empty());
+    // Only its beginning counts in a goal of thousands of words.
+    let endless = "lorem ".repeat(5_000) + "translate";
+    assert!(registry.find(&Sought::goal(&endless)).is_empty());
 }
 
 #[test]
