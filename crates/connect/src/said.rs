@@ -29,7 +29,7 @@ pub enum Said {
     ToolResult {
         /// Which call.
         id: String,
-        /// The result.
+        /// The result; that of a tool that failed begins with `[error] `.
         text: String,
     },
     /// What it calls the conversation itself: kept, so that the next turn can go on, after a restart too.
@@ -38,4 +38,14 @@ pub enum Said {
     Usage(Value),
     /// Why the model stopped.
     StopReason(String),
+}
+
+impl Said {
+    /// That a tool failed, in the words that the hub and its viewers know that by.
+    pub(crate) fn tool_failed(id: impl Into<String>, why: &str) -> Self {
+        Self::ToolResult {
+            id: id.into(),
+            text: format!("[error] {why}"),
+        }
+    }
 }

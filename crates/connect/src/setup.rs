@@ -108,8 +108,9 @@ pub async fn fetch(url: &str) -> Result<Setup, SetupError> {
     }
     let answer: Answer =
         serde_json::from_slice(&body).map_err(|error| unreadable(error.to_string()))?;
-    let base = base_of(&answer.bridge_url)
-        .ok_or_else(|| unreadable("field \"bridge_url\" must be a WebSocket's URL".to_owned()))?;
+    let base = base_of(&answer.bridge_url).ok_or_else(|| {
+        unreadable("field \"bridge_url\" must be a WebSocket's plain URL".to_owned())
+    })?;
     let address = Address::new(&base).map_err(|error| unreadable(error.to_string()))?;
     Ok(Setup {
         agent_id: answer.agent_id,
@@ -118,13 +119,19 @@ pub async fn fetch(url: &str) -> Result<Setup, SetupError> {
     })
 }
 
+/// Whether a shell takes an address as it is: people copy it into one, and the hub may be anybody's.
+pub fn is_plain_url(url: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-_~%[]".contains(&byte);
+    url.bytes().all(is_plain)
+}
+
 /// The hub whose WebSocket this is: `wss://hub.example/base/ws` is that of `https://hub.example/base`.
 fn base_of(socket: &str) -> Option<String> {
-    let rest = socket.strip_prefix("ws")?;
-    if !rest.starts_with("://") && !rest.starts_with("s://") {
+    let socket = Url::parse(socket).ok()?;
+    if !matches!(socket.scheme(), "ws" | "wss") || !is_plain_url(socket.as_str()) {
         return None;
     }
-    let rest = rest.trim_end_matches('/');
+    let rest = socket.as_str().strip_prefix("ws")?.trim_end_matches('/');
     let rest = rest.strip_suffix("/ws").unwrap_or(rest);
     Some(format!("http{rest}"))
 }
@@ -201,8 +208,30 @@ mod tests {
             ("http://hub.example/ws", None),
             ("wsx://hub.example/ws", None),
             ("", None),
+            // What a shell or a terminal would make something else of.
+            ("ws://hub.example/$(id)/ws", None),
+            ("ws://hub.example/;id/ws", None),
+            ("ws://ann:secret@hub.example/ws", None),
+            ("ws://hub.example/ws?token=x", None),
+            (
+                "ws://hub.example/\u{1b}[2J/ws",
+                Some("http://hub.example/%1B[2J"),
+            ),
         ] {
             assert_eq!(base_of(socket).as_deref(), base, "{socket}");
+        }
+    }
+
+    #[test]
+    fn what_a_shell_would_read_is_no_plain_url() {
+        assert!(is_plain_url("https://hub.example:7411/base/invite/6d1f"));
+        for bad in [
+            "http://x/$(id)",
+            "http://x/;ls",
+            "http://x/a b",
+            "http://x/\n",
+        ] {
+            assert!(!is_plain_url(bad), "{bad:?}");
         }
     }
 

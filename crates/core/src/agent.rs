@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{Call, Serving},
+    event::Json,
     id::Owner,
     units::Span,
 };
@@ -53,6 +54,9 @@ pub struct Profile {
     /// The protocol extensions that it knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<Extension>,
+    /// What only the door it came through can read: what it says besides, kept for others of that protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Json>,
 }
 
 /// A protocol extension that an agent knows.

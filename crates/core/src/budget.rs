@@ -1,6 +1,10 @@
-//! The memory of all pipes together. Pipes lease it in steps, so that the shared counter is touched rarely.
+//! The memory of all pipes together, and of the messages of open calls. Pipes lease it in steps, so that the shared counter
+//! is touched rarely.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use crate::failure::{Failure, Reason};
 
@@ -9,7 +13,7 @@ const STEP_MIN: usize = 4 << 10;
 /// The largest step.
 const STEP_MAX: usize = 64 << 10;
 
-/// The bytes that all pipes may hold.
+/// The bytes that all pipes and messages may hold.
 #[derive(Debug)]
 pub struct Budget {
     used: AtomicUsize,
@@ -33,7 +37,8 @@ impl Budget {
     /// Refuses something new while it is used up.
     pub fn check(&self) -> Result<(), Failure> {
         if self.is_spent() {
-            let text = "the hub holds as much unread data as it may; try again later";
+            let text =
+                "the hub holds as much unread data and as many messages as it may; try again later";
             return Err(Failure::new(Reason::Busy, text));
         }
         Ok(())
@@ -65,7 +70,29 @@ impl Budget {
         }
     }
 
+    /// Takes bytes that something holds from its beginning to its end, however much is leased already.
+    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Held {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        Held {
+            budget: self.clone(),
+            bytes,
+        }
+    }
+
     pub(crate) fn give_back(&self, lease: usize) {
         self.used.fetch_sub(lease, Ordering::Relaxed);
+    }
+}
+
+/// Bytes of a budget, given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.give_back(self.bytes);
     }
 }

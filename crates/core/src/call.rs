@@ -23,6 +23,7 @@ pub use self::{
     serving::Serving,
 };
 use crate::{
+    budget::Held,
     chain::Chain,
     clock::{Clock, Progress},
     entry::Entry,
@@ -103,10 +104,14 @@ pub struct Call {
     is_taken_up: bool,
     /// By what the agent's door finds the work again after a restart of the hub.
     handle: OnceLock<Json>,
+    /// The same of the turn before, if its agent waited for this message.
+    handle_before: Option<Json>,
     answered: AtomicBool,
     /// The agent's number of its last frame that is in the log.
     acked: AtomicU64,
     ended: AtomicBool,
+    /// What the message takes of the budget, as long as somebody has the call.
+    _held: Held,
 }
 
 /// What is known of a call that the agent got before the hub was restarted.
@@ -142,6 +147,7 @@ pub(crate) struct Draft {
     /// It was allowed before the restart.
     pub(crate) is_allowed: bool,
     pub(crate) taken_up: Option<TakenUp>,
+    pub(crate) handle_before: Option<Json>,
     pub(crate) seats: Option<Box<Seats>>,
     pub(crate) runs: Arc<[Belonging]>,
 }
@@ -161,6 +167,7 @@ impl Call {
             session: draft.session,
             agent_session: draft.agent_session,
             request: draft.request,
+            _held: shared.budget.hold(draft.message.weight()),
             message: draft.message,
             streamed: draft.streamed,
             life: draft.life,
@@ -184,6 +191,7 @@ impl Call {
             turn: AtomicU64::new(0),
             is_taken_up,
             handle: OnceLock::new(),
+            handle_before: draft.handle_before,
             answered: AtomicBool::new(has_reply),
             acked: AtomicU64::new(acked),
             ended: AtomicBool::new(false),
@@ -237,6 +245,11 @@ impl Call {
     /// By what the agent's door finds the work again after a restart of the hub, if it can: see [`Serving::note`].
     pub fn handle(&self) -> Option<&Json> {
         self.handle.get()
+    }
+
+    /// What the agent's door noted in the turn before, if the agent waited for this message: the work may go on there.
+    pub fn handle_before(&self) -> Option<&Json> {
+        self.handle_before.as_ref()
     }
 
     /// Whether an agent that comes back, to this hub or to the next one, may go on with it, or its door finds it again.

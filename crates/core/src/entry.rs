@@ -12,7 +12,7 @@ use std::{
     collections::{HashMap, VecDeque},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -53,6 +53,8 @@ pub struct Entry {
     pub(crate) placed: Notify,
     /// Set once the agent is forgotten, under the lock.
     retired: SetOnce<()>,
+    /// The hub reaches the agent by itself, so that it does not come back of its own accord.
+    is_reserved: AtomicBool,
 }
 
 /// What a caller may know of an agent.
@@ -110,6 +112,7 @@ impl Entry {
             shared,
             placed: Notify::new(),
             retired: SetOnce::new(),
+            is_reserved: AtomicBool::new(false),
         }
     }
 

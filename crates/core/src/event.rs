@@ -13,7 +13,11 @@ pub use self::{
     file::{File, FileSource},
     json::Json,
 };
-use crate::pipe::Item;
+use crate::{
+    failure::{Failure, Reason},
+    id::MAX_PEER_ID,
+    pipe::Item,
+};
 
 /// What a chunk of a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
@@ -138,6 +142,12 @@ impl Part {
     }
 }
 
+/// What parts weigh. The first has its own size in whatever holds it; each that follows costs memory, however little it says.
+fn parts_weight(parts: &[Part]) -> usize {
+    let own: usize = parts.iter().map(Part::weight).sum();
+    own + ITEM_OVERHEAD * parts.len().saturating_sub(1)
+}
+
 fn len(text: &Option<String>) -> usize {
     text.as_ref().map_or(0, String::len)
 }
@@ -206,8 +216,8 @@ impl Message {
 
     /// Its size in bytes, for the limit on messages.
     pub fn weight(&self) -> usize {
-        let parts: usize = self.parts.iter().map(Part::weight).sum();
-        parts + json_len(&self.metadata) + json_len(&self.extra)
+        let parts = parts_weight(&self.parts);
+        len(&self.id) + parts + json_len(&self.metadata) + json_len(&self.extra)
     }
 }
 
@@ -230,6 +240,12 @@ pub struct Artifact {
     /// What only the door it came through can read, as in [`Message::extra`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Json>,
+}
+
+impl Artifact {
+    fn weight(&self) -> usize {
+        self.id.len() + len(&self.name) + parts_weight(&self.parts) + json_len(&self.extra)
+    }
 }
 
 /// What an agent wants to know.
@@ -265,9 +281,20 @@ pub struct Ask {
     pub schema: Option<Json>,
 }
 
+impl Ask {
+    pub(crate) fn weight(&self) -> usize {
+        let tool = len(&self.tool_name) + len(&self.tool_call_id);
+        let details = json_len(&self.arguments) + json_len(&self.schema);
+        self.id.len() + self.text.len() + tool + details
+    }
+}
+
 /// The answer to an ask.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Answer {
+    /// The caller's own id of it, if its protocol has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
@@ -280,12 +307,18 @@ pub struct Answer {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What the caller's protocol says besides, as in [`Message::metadata`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+    /// What only the door it came through can read, as in [`Message::extra`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Json>,
 }
 
 impl Answer {
     pub(crate) fn weight(&self) -> usize {
-        let parts: usize = self.parts.iter().map(Part::weight).sum();
-        len(&self.content) + parts + len(&self.reason)
+        let besides = len(&self.id) + json_len(&self.metadata) + json_len(&self.extra);
+        len(&self.content) + parts_weight(&self.parts) + len(&self.reason) + besides
     }
 }
 
@@ -337,6 +370,21 @@ impl Event {
         }
     }
 
+    /// Refuses an id that nobody can mean: it is kept with every piece of what it names, and repeated in every frame.
+    pub(crate) fn check_id(&self) -> Result<(), Failure> {
+        let (field, id) = match self {
+            Self::Chunk(_) => return Ok(()),
+            Self::Artifact(artifact) => ("artifact_id", &artifact.id),
+            Self::Ask(ask) => ("ask_id", &ask.id),
+        };
+        if id.len() <= MAX_PEER_ID {
+            return Ok(());
+        }
+        let text =
+            format!("field \"{field}\" of what the agent said has more than {MAX_PEER_ID} bytes");
+        Err(Failure::new(Reason::TooLarge, text))
+    }
+
     /// By how much it advances a cursor: text by its bytes, anything else by 1.
     pub fn advance(&self) -> u64 {
         match self {
@@ -359,11 +407,8 @@ impl Item for Event {
                     let tool = len(&chunk.tool_name) + len(&chunk.tool_call_id);
                     chunk.text.len() + tool + json_len(&chunk.extra)
                 }
-                Self::Artifact(artifact) => {
-                    let parts: usize = artifact.parts.iter().map(Part::weight).sum();
-                    len(&artifact.name) + parts + json_len(&artifact.extra)
-                }
-                Self::Ask(ask) => ask.text.len() + json_len(&ask.arguments) + json_len(&ask.schema),
+                Self::Artifact(artifact) => artifact.weight(),
+                Self::Ask(ask) => ask.weight(),
             }
     }
 
@@ -395,7 +440,7 @@ impl Item for Input {
             + match self {
                 Self::Chunk(text) => text.len(),
                 Self::EndOfMessage => 0,
-                Self::Answer(_, answer) => answer.weight(),
+                Self::Answer(id, answer) => id.len() + answer.weight(),
             }
     }
 

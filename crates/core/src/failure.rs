@@ -43,11 +43,32 @@ pub enum Reason {
     SlowReader,
     /// A fault of the hub.
     Internal,
-    /// The agent's own code.
+    /// The agent's own code, which is none of our names: see [`Reason::of_agent`].
     Agent(String),
 }
 
 impl Reason {
+    /// All of ours: every reason but the agents' own.
+    pub const OURS: [Self; 17] = [
+        Self::Invalid,
+        Self::Unsupported,
+        Self::TooLarge,
+        Self::Unauthorized,
+        Self::NotFound,
+        Self::Offline,
+        Self::Stopping,
+        Self::Busy,
+        Self::RateLimited,
+        Self::Loop,
+        Self::Conflict,
+        Self::Timeout,
+        Self::Cancelled,
+        Self::SessionUnknown,
+        Self::Crashed,
+        Self::SlowReader,
+        Self::Internal,
+    ];
+
     /// The name that our own protocols use.
     pub fn name(&self) -> &str {
         if let Self::Agent(code) = self {
@@ -83,28 +104,36 @@ impl Reason {
 
     /// Reads a name back: our own names mean our reasons, anything else is the agent's own code.
     pub fn from_name(name: &str) -> Self {
-        const OURS: [Reason; 17] = [
-            Reason::Invalid,
-            Reason::Unsupported,
-            Reason::TooLarge,
-            Reason::Unauthorized,
-            Reason::NotFound,
-            Reason::Offline,
-            Reason::Stopping,
-            Reason::Busy,
-            Reason::RateLimited,
-            Reason::Loop,
-            Reason::Conflict,
-            Reason::Timeout,
-            Reason::Cancelled,
-            Reason::SessionUnknown,
-            Reason::Crashed,
-            Reason::SlowReader,
-            Reason::Internal,
-        ];
-        OURS.into_iter()
+        Self::OURS
+            .into_iter()
             .find(|ours| ours.name() == name)
             .unwrap_or_else(|| Self::Agent(name.to_owned()))
+    }
+
+    /// The reason behind the code with which an agent fails. What it can say of its own work means the same as our name
+    /// for it. All else is its own; a name that is only the hub's to say gets a mark, so that nobody who reads the name
+    /// later, from a store or a wire, takes it for the hub's word.
+    pub fn of_agent(code: &str) -> Self {
+        match Self::from_name(code) {
+            own @ (Self::Agent(_)
+            | Self::Invalid
+            | Self::Unsupported
+            | Self::TooLarge
+            | Self::Busy
+            | Self::RateLimited
+            | Self::Timeout
+            | Self::Cancelled
+            | Self::Crashed) => own,
+            Self::Unauthorized
+            | Self::NotFound
+            | Self::Offline
+            | Self::Stopping
+            | Self::Loop
+            | Self::Conflict
+            | Self::SessionUnknown
+            | Self::SlowReader
+            | Self::Internal => Self::Agent(format!("agent_{code}")),
+        }
     }
 }
 
@@ -184,5 +213,14 @@ mod tests {
         }
         assert_eq!(Reason::from_name("quota"), Reason::Agent("quota".into()));
         assert_eq!(Reason::from_name("quota").label(), "agent");
+    }
+
+    #[test]
+    fn an_agent_says_of_its_own_work_what_we_say_and_never_speaks_for_the_hub() {
+        assert_eq!(Reason::of_agent("busy"), Reason::Busy);
+        assert_eq!(Reason::of_agent("cancelled"), Reason::Cancelled);
+        assert_eq!(Reason::of_agent("quota"), Reason::Agent("quota".into()));
+        let marked = Reason::Agent("agent_slow_reader".into());
+        assert_eq!(Reason::of_agent("slow_reader"), marked);
     }
 }

@@ -262,7 +262,10 @@ impl Hub {
             return Err(stopping());
         }
         self.check_size(&request.message)?;
-        shared.budget.check()?;
+        // What was accepted before a restart is not refused after it.
+        if !start.is_allowed {
+            shared.budget.check()?;
+        }
         let entry = self.0.agents.read().get(&request.target).cloned();
         let may = |entry: &Arc<Entry>| match &request.through {
             _ if start.is_allowed => true,

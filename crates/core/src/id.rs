@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 /// The longest agent id or owner name, in characters.
 pub const MAX_NAME: usize = 128;
-/// The longest request or session id a peer may choose, in bytes.
+/// The longest id of a request, a session, a question or an artifact that a peer may choose, in bytes.
 pub const MAX_PEER_ID: usize = 256;
 
 /// Why a text is not a valid agent id or owner name.
@@ -47,7 +47,7 @@ fn check_name(text: &str) -> Result<Arc<str>, BadName> {
     Ok(text.into())
 }
 
-fn check_peer_id(text: &str) -> Result<Arc<str>, BadPeerId> {
+pub(crate) fn check_peer_id(text: &str) -> Result<Arc<str>, BadPeerId> {
     let ok = !text.is_empty() && text.len() <= MAX_PEER_ID && !text.chars().any(char::is_control);
     if ok { Ok(text.into()) } else { Err(BadPeerId) }
 }

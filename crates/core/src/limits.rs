@@ -16,7 +16,7 @@ pub struct Limits {
     pub pipe_overrun: Size,
     /// A pipe that is full and of which nothing was taken for this long has lost its reader.
     pub pipe_stalled: Span,
-    /// All pipes together; beyond it new calls get `busy`. Bounds the hub's memory.
+    /// All pipes and the messages of all open calls together; beyond it new calls get `busy`. Bounds the hub's memory.
     pub pipes_total: Size,
     /// How much is read per `paced_every` from a connection some of whose pipes are full.
     pub paced_read: Size,
@@ -57,6 +57,10 @@ pub struct Limits {
     /// Questions of an agent that may be open in one call, and answers that are remembered for a connection that
     /// resumes it: far more than any person keeps in mind.
     pub asks_per_call: usize,
+    /// One such question, with what the tool would be called with: more than anybody reads before they decide.
+    pub ask: Size,
+    /// All questions together that are open in one call: they stay in memory until they are answered.
+    pub asks_total: Size,
     /// Every door says something on an open stream after this much silence, for the proxies in between.
     pub keepalive: Span,
     /// An attached agent is pinged this often, and gone when it says nothing for twice as long.
@@ -73,9 +77,11 @@ pub struct Limits {
     pub task_ring: Size,
     /// How much of a task may wait for the store before its agent is paced.
     pub task_unwritten: Size,
-    /// How long a finished task is kept.
+    /// How long a finished task is kept, and one that waits for its next message.
     pub task_kept: Span,
-    /// All task logs together on disk; the oldest finished tasks go first.
+    /// What one kept call may write to its log before it fails: far more than any answer, and a fraction of `tasks_total`.
+    pub task_log: Size,
+    /// The logs of all finished tasks together on disk; the oldest go first.
     pub tasks_total: Size,
     /// Followers of one task: each costs a request to them per change, and hardly anybody has more than one or two.
     pub followers: usize,
@@ -132,6 +138,8 @@ impl Default for Limits {
             ask_live: Span::secs(600),
             ask_kept: Span::secs(86_400),
             asks_per_call: 64,
+            ask: Size::kib(256),
+            asks_total: Size::mib(1),
             keepalive: Span::secs(15),
             ping: Span::secs(25),
             resume_grace: Span::secs(30),
@@ -141,6 +149,7 @@ impl Default for Limits {
             task_ring: Size::kib(256),
             task_unwritten: Size::mib(1),
             task_kept: Span::secs(86_400),
+            task_log: Size::mib(256),
             tasks_total: Size::mib(1024),
             followers: 16,
             files_total: Size::mib(256),

@@ -113,6 +113,8 @@ pub struct Grant {
     pub token: Option<TokenId>,
     /// What it may do.
     pub scopes: Scopes,
+    /// The agent whose approvals it may give: whoever holds the token of an agent sits where the agent runs.
+    pub desk_of: Option<AgentId>,
     /// Fires when the token is revoked or expires; whoever holds a socket for it closes.
     pub revoked: CancellationToken,
 }
@@ -221,6 +223,8 @@ impl Principal {
         let grant = Arc::new(Grant {
             token: self.grant.token,
             scopes,
+            // No agent approves for its owner.
+            desk_of: None,
             revoked: self.grant.revoked.clone(),
         });
         Self {
@@ -258,6 +262,21 @@ impl Principal {
     /// Whether it may read and steer what `key` started.
     pub fn may_act_for(&self, key: &str) -> bool {
         self.reach().includes(key)
+    }
+
+    /// Whether it gives the approvals of this agent of this owner's: the owner does, an admin, and whoever holds the
+    /// agent's own token.
+    pub fn decides_for(&self, agent: &AgentId, owner: &Owner) -> bool {
+        let is_at_desk = self.grant.desk_of.as_ref() == Some(agent) && self.owner == *owner;
+        is_at_desk || self.may_act_for(owner.as_str())
+    }
+
+    /// Whether it may see all of this agent of this owner's: the owner may, an admin, and the agent itself.
+    pub fn sees_all_of(&self, agent: &AgentId, owner: &Owner) -> bool {
+        match &self.who {
+            Who::Agent(id) => id == agent && self.owner == *owner,
+            Who::Person | Who::Platform | Who::Peer(_) => self.may_act_for(owner.as_str()),
+        }
     }
 
     /// Who this is, as one text: the owner, and what kind of caller. Two tokens of one owner are one principal.
@@ -355,6 +374,12 @@ mod tests {
         assert!(agent.may_act_for(&agent.key()));
         assert!(!agent.may_act_for(&other.key()));
         assert!(!agent.may_act_for(&person.key()));
+        let (a, b) = (AgentId::parse("a").unwrap(), AgentId::parse("b").unwrap());
+        assert!(person.sees_all_of(&a, &person.owner) && person.sees_all_of(&b, &person.owner));
+        assert!(agent.sees_all_of(&a, &person.owner));
+        assert!(!agent.sees_all_of(&b, &person.owner));
+        assert!(!agent.sees_all_of(&a, &Owner::local()));
+        assert!(!agent.decides_for(&a, &person.owner));
         assert!(!Principal::person(Owner::parse("an").unwrap()).may_act_for(&person.key()));
     }
 }

@@ -103,6 +103,8 @@ pub struct TokenRecord {
     pub name: String,
     /// Whose it is.
     pub owner: Owner,
+    /// The one agent of the owner's that it stands for; without one it stands for the owner.
+    pub agent: Option<AgentId>,
     /// SHA-256 of the token.
     pub hash: [u8; 32],
     /// What it may do, as written.
@@ -169,7 +171,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Writes a token, new or changed; synced to disk.
     fn save_token(&self, record: TokenRecord) -> Receipt;
 
-    /// Opens every unfinished task again after a restart: raises its epoch and returns it with what its log says.
+    /// Opens every unfinished task again after a restart: raises its epoch and returns it with what its log says. One that
+    /// waits for its next message is not returned, since nobody has to go on with it.
     fn reopen_tasks(&self) -> Receipt<Vec<Reopened>>;
     /// Writes a task, new or changed, together with rows of its log and what is to be told of them, in one transaction;
     /// `sync` waits for the disk.
@@ -191,8 +194,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn count_tasks(&self, filter: TaskFilter) -> Receipt<usize>;
     /// Reads a task's log from the row that contains `from`, at most about `max` bytes.
     fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>>;
-    /// Removes finished tasks that ended before `before`, then the oldest finished ones until all logs fit into `total`
-    /// bytes. Never one whose callback is pending; one whose callback was given up is old when that was before `before`.
+    /// Removes finished tasks that ended before `before`, and those that wait for their next message since then; then the
+    /// oldest finished ones until the logs of all that are finished fit into `total` bytes. Never one whose callback is pending; one whose callback was given up is old when that was before `before`.
     fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize>;
 
     /// The callbacks that may be tried now, oldest first, at most [`crate::outbox::PER_ORIGIN`] to each destination, and

@@ -122,10 +122,10 @@ impl Watcher {
     }
 }
 
-/// Whether a principal may watch an agent: its owner, a token with the scope, an admin.
+/// Whether a principal may watch an agent: its owner, the agent itself, a token with the scope, an admin.
 pub fn may_watch(principal: &Principal, agent: &AgentId, owner: &Owner) -> bool {
     principal.is_admin()
-        || principal.owner == *owner
+        || principal.sees_all_of(agent, owner)
         || principal
             .grant
             .scopes

@@ -193,7 +193,7 @@ impl Task {
     }
 
     /// Waits until its turn is over, and its readers know.
-    async fn over(&self) {
+    pub async fn over(&self) {
         let mut moved = self.moved.subscribe();
         // It fails only if nobody can send any more, and this task can.
         drop(moved.wait_for(|(_, running)| !running).await);
@@ -338,7 +338,7 @@ impl Task {
                 item: LogItem::End(end.clone()),
             };
             // One that waits for its next message was told of when its turn ended: each turn is told once.
-            let is_waiting = record.state == TaskState::InputRequired && !record.sent;
+            let is_waiting = record.waits_for_message();
             let mut record = record.clone();
             end_record(&mut record, &end, Timestamp::now());
             record.log_end = pos + row.item.advance();
@@ -431,8 +431,14 @@ fn state_of(call: &Call) -> TaskState {
 /// Ends the turn in the record.
 fn end_record(record: &mut TaskRecord, end: &End, at: Timestamp) {
     record.state = state_after(end);
+    record.needs_auth =
+        matches!(end, End::Done(done) if done.state == DoneState::InputRequired && done.needs_auth);
     record.sent = false;
-    record.handle = None;
+    // An agent that waits for the next message may go on with the work that was noted.
+    record.handle = record
+        .handle
+        .take()
+        .filter(|_| record.state == TaskState::InputRequired);
     record.failure = if let End::Failed(failure) = end {
         Some(failure.clone())
     } else {

@@ -60,7 +60,7 @@ pub struct TeamRecord {
     pub id: AgentId,
     /// Whose it is.
     pub owner: Owner,
-    /// Whether an admin made it, who may call any agent.
+    /// Whether it is an admin's or the operator's, who may call any agent: then it may too. It decides nothing for them.
     pub by_admin: bool,
     /// The team.
     pub spec: TeamSpec,

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::{
-    id::{Owner, TokenId},
-    principal::{Grant, Principal, Scopes, Who},
+    id::{AgentId, Owner, TokenId},
+    principal::{Grant, Pattern, Principal, Scopes, Who},
     store::{Store, StoreError, TokenRecord},
 };
 
@@ -61,6 +61,14 @@ fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
+fn new_secret() -> Result<String, StoreError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed(error.to_string()))?;
+    Ok(bytes.iter().fold(PREFIX.to_owned(), |text, byte| {
+        text + &format!("{byte:02x}")
+    }))
+}
+
 impl Live {
     fn new(record: TokenRecord) -> Self {
         // Scopes were checked when the token was made; one that an older or newer hub wrote and we cannot read grants nothing.
@@ -68,6 +76,7 @@ impl Live {
         let grant = Grant {
             token: Some(record.id),
             scopes,
+            desk_of: record.agent.clone(),
             ..Grant::default()
         };
         Self {
@@ -94,7 +103,7 @@ impl Tokens {
         }
     }
 
-    /// Makes a token. It works once the store has it.
+    /// Makes a token of the owner's. It works once the store has it.
     pub async fn create(
         &self,
         name: String,
@@ -102,12 +111,23 @@ impl Tokens {
         scopes: &Scopes,
         valid_for: Option<Duration>,
     ) -> Result<NewToken, StoreError> {
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed(error.to_string()))?;
-        let secret = bytes.iter().fold(PREFIX.to_owned(), |text, byte| {
-            text + &format!("{byte:02x}")
-        });
-        self.add(secret, name, owner, scopes, valid_for).await
+        self.add(new_secret()?, name, owner, scopes, valid_for)
+            .await
+    }
+
+    /// Makes a token with which one is this agent of the owner's, and nothing else of theirs.
+    pub async fn create_for(
+        &self,
+        agent: AgentId,
+        name: String,
+        owner: Owner,
+    ) -> Result<NewToken, StoreError> {
+        let scopes = Scopes {
+            agent: vec![Pattern::new(agent.as_str())],
+            ..Scopes::default()
+        };
+        self.keep(new_secret()?, name, owner, Some(agent), &scopes, None)
+            .await
     }
 
     /// Takes a secret that was made elsewhere as a token.
@@ -119,11 +139,25 @@ impl Tokens {
         scopes: &Scopes,
         valid_for: Option<Duration>,
     ) -> Result<NewToken, StoreError> {
+        self.keep(secret, name, owner, None, scopes, valid_for)
+            .await
+    }
+
+    async fn keep(
+        &self,
+        secret: String,
+        name: String,
+        owner: Owner,
+        agent: Option<AgentId>,
+        scopes: &Scopes,
+        valid_for: Option<Duration>,
+    ) -> Result<NewToken, StoreError> {
         let created_at = Timestamp::now();
         let record = TokenRecord {
             id: TokenId::new(),
             name,
             owner,
+            agent,
             hash: hash(&secret),
             scopes: scopes.to_texts(),
             created_at,
@@ -147,9 +181,10 @@ impl Tokens {
                 if live.is_dead(Timestamp::now()) {
                     return Lookup::Dead;
                 }
+                let agent = live.record.agent.clone();
                 Lookup::Valid(Principal {
                     owner: live.record.owner.clone(),
-                    who: Who::Person,
+                    who: agent.map_or(Who::Person, Who::Agent),
                     grant: live.grant.clone(),
                 })
             }
@@ -236,6 +271,30 @@ mod tests {
         );
         assert!(!tokens.revoke(TokenId::new()).await.unwrap());
         assert!(matches!(tokens.look_up("jf_guess"), Lookup::Unknown));
+    }
+
+    #[tokio::test]
+    async fn a_token_for_an_agent_is_that_agent_and_not_its_owner() {
+        let tokens = tokens();
+        let amy = AgentId::parse("amy").unwrap();
+        let new = tokens
+            .create_for(amy.clone(), "laptop".into(), owner())
+            .await
+            .unwrap();
+        let Lookup::Valid(principal) = tokens.look_up(&new.secret) else {
+            panic!("not valid")
+        };
+        assert_eq!(principal.owner, owner());
+        assert_eq!(principal.who, Who::Agent(amy.clone()));
+        assert!(principal.may_register(&amy));
+        assert!(!principal.may_register(&AgentId::parse("amy2").unwrap()));
+        assert!(!principal.may_act_for("ann"));
+        assert!(principal.decides_for(&amy, &owner()));
+        let itself = principal.as_agent(amy.clone());
+        assert!(
+            !itself.decides_for(&amy, &owner()),
+            "no agent approves for its owner"
+        );
     }
 
     #[tokio::test]

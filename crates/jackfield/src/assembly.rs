@@ -33,7 +33,7 @@ use crate::{
 
 /// How long open connections are given once all calls have ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// The file of the first administrator's token, for hubs that trust nobody by address.
+/// The file of the first administrator's token, for hubs that trust nobody without one.
 pub const ADMIN_TOKEN: &str = "admin-token";
 
 /// A hub that is running.
@@ -84,7 +84,7 @@ pub async fn start(config: &Config) -> Result<Running> {
         max_connections: config.limits.connections,
         ..ServerLimits::default()
     };
-    let gatekeeper = Gatekeeper::new(hub.clone(), config.trusts_everyone());
+    let gatekeeper = Gatekeeper::new(hub.clone(), config.trust());
     let bridge = Bridge::with_platform(hub.clone(), gatekeeper.clone(), tasks.clone(), platform)
         .context("cannot call the platform back")?;
     let a2a = A2a::new(hub.clone(), gatekeeper.clone())
@@ -153,7 +153,7 @@ async fn declare_teams(hub: &Hub, config: &Config) -> Result<()> {
         .map_err(|failure| anyhow::anyhow!("[[team]]: {}", failure.text))
 }
 
-/// A hub that trusts nobody by address needs somebody who may make tokens.
+/// A hub that trusts nobody without a token needs somebody who may make some.
 async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<()> {
     let secret = secrets::load_or_create(data_dir, ADMIN_TOKEN)
         .with_context(|| format!("cannot read or make the secret {ADMIN_TOKEN}"))?;

@@ -17,6 +17,7 @@ use crate::{
     assembly::ADMIN_TOKEN,
     config::{Config, DEFAULT_LISTEN, Overrides},
     exit::{About, Code, Stop, WhatAbout},
+    shell,
 };
 
 /// How long a hub may take for an answer that is no stream.
@@ -63,22 +64,18 @@ pub(crate) struct Client {
 impl Client {
     /// The hub. Nothing is sent yet.
     pub(crate) fn connect(&self) -> Result<Hub> {
-        match self.named() {
-            Some(url) => self.at(url, None),
-            None => {
-                let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
-                let data_dir = data_dir(named.as_ref());
-                self.at(&format!("http://{DEFAULT_LISTEN}"), Some(&data_dir))
-            }
-        }
+        let here = format!("http://{DEFAULT_LISTEN}");
+        self.connect_to(self.named().unwrap_or(&here))
     }
 
-    /// The hub that was written down some time ago.
+    /// The hub at this address. The one that runs here is the same whether or not somebody names it: agents that are
+    /// started for it are told its address.
     pub(crate) fn connect_to(&self, url: &str) -> Result<Hub> {
-        if self.named().is_none() && url == format!("http://{DEFAULT_LISTEN}") {
-            return self.connect();
+        if url.trim_end_matches('/') != format!("http://{DEFAULT_LISTEN}") {
+            return self.at(url, None);
         }
-        self.at(url, None)
+        let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
+        self.at(url, Some(&data_dir(named.as_ref())))
     }
 
     /// The hub that was named, else the one that runs here with this configuration.
@@ -153,13 +150,13 @@ impl Client {
         if let Some(hub) = &self.hub
             && from_env.as_ref() != Some(hub)
         {
-            flags += &format!(" --hub {hub}");
+            flags += &format!(" --hub {}", shell::word(hub));
         }
         let from_env = std::env::var_os("JACKFIELD_TOKEN_FILE").map(PathBuf::from);
         if let Some(file) = &self.token_file
             && from_env.as_ref() != Some(file)
         {
-            flags += &format!(" --token-file {}", file.display());
+            flags += &format!(" --token-file {}", shell::word(&file.to_string_lossy()));
         }
         flags
     }

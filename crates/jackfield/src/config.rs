@@ -15,6 +15,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use jackfield_bridge::Secret;
 use jackfield_core::{id::AgentId, limits::Limits};
+use jackfield_kit::{auth::Trust, guard::is_loopback};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -67,12 +68,13 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where the database and the secrets are.
     pub data_dir: PathBuf,
-    /// The URL under which others reach the hub, where it is not the listen address.
+    /// The URL under which others reach the hub, where it is not the listen address. One that leads not only to this
+    /// machine makes tokens needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
     /// Web origins that may use the hub from a browser.
     pub allowed_origins: Vec<String>,
-    /// Further names by which the hub may be called.
+    /// Further names by which the hub may be called. One that is not this machine's own makes tokens needed.
     pub allowed_hosts: Vec<String>,
     /// Lets anybody who can connect do everything, on any address.
     pub insecure: bool,
@@ -252,9 +254,26 @@ impl Config {
         self.public_url.clone().unwrap_or_else(listen)
     }
 
-    /// Whether callers without a token are the owner `local`.
+    /// Who is the owner `local` without a token. A hub that is known by a name of others has a proxy or a tunnel before
+    /// it, and what comes through that looks as if it came from this machine.
+    pub fn trust(&self) -> Trust {
+        if self.insecure {
+            Trust::Everybody
+        } else {
+            (self.listen.ip().is_loopback() && !self.is_known_elsewhere()).into()
+        }
+    }
+
+    /// Whether whoever connects is the owner `local` without a token.
     pub fn trusts_everyone(&self) -> bool {
-        self.insecure || self.listen.ip().is_loopback()
+        self.trust() != Trust::Nobody
+    }
+
+    fn is_known_elsewhere(&self) -> bool {
+        let uri = self.public_url.as_ref().map(|url| url.parse::<http::Uri>());
+        let public = uri.map(|uri| uri.is_ok_and(|uri| uri.host().is_some_and(is_loopback)));
+        let others = self.allowed_hosts.iter().map(|host| is_loopback(host));
+        !public.into_iter().chain(others).all(|is_here| is_here)
     }
 }
 
@@ -339,6 +358,37 @@ mod tests {
         assert!(error.contains("feature p2p"), "{error}");
         checked("").unwrap();
         checked("[p2p]\nenabled = false").unwrap();
+    }
+
+    #[test]
+    fn a_hub_that_is_known_elsewhere_trusts_nobody_without_a_token() {
+        for (text, trust) in [
+            ("", Trust::ThisMachine),
+            ("listen = \"[::1]:7411\"", Trust::ThisMachine),
+            ("public_url = \"http://localhost:7411\"", Trust::ThisMachine),
+            ("public_url = \"http://[::1]:7411/x\"", Trust::ThisMachine),
+            (
+                "allowed_hosts = [\"localhost\", \"127.0.0.1:80\"]",
+                Trust::ThisMachine,
+            ),
+            ("listen = \"0.0.0.0:7411\"", Trust::Nobody),
+            ("public_url = \"https://hub.example.com\"", Trust::Nobody),
+            (
+                "public_url = \"http://localhost.example.com\"",
+                Trust::Nobody,
+            ),
+            ("public_url = \"http://192.168.1.2:7411\"", Trust::Nobody),
+            (
+                "allowed_hosts = [\"localhost\", \"hub.lan\"]",
+                Trust::Nobody,
+            ),
+            (
+                "public_url = \"https://hub.example.com\"\ninsecure = true",
+                Trust::Everybody,
+            ),
+        ] {
+            assert_eq!(Config::parse(text).unwrap().trust(), trust, "{text}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::{error::Error as _, fmt, io, process::ExitCode};
 use jackfield_core::failure::Reason;
 use jackfield_sdk::Error;
 
+use crate::shell;
+
 /// An exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
@@ -88,10 +90,11 @@ impl Stop {
         }
     }
 
-    /// The same with what was typed, or found out, in the place of the word that stands for it: AGENT, TASK, COMMAND.
+    /// The same with what was typed, or found out, in the place of the word that stands for it: AGENT, TASK. It stands
+    /// in commands.
     pub(crate) fn naming(mut self, word: &str, name: &str) -> Self {
         if !name.is_empty() {
-            self.next = self.next.map(|next| next.replace(word, name));
+            self.next = self.next.map(|next| next.replace(word, &shell::word(name)));
         }
         self
     }
@@ -372,6 +375,9 @@ mod tests {
         let stop = Stop::from_hub(&failed("quota"), About::Agent);
         let next = stop.naming("AGENT", "bob").next.unwrap();
         assert!(next.contains("jackfield watch bob --raw"), "{next}");
+        let stop = Stop::from_hub(&failed("quota"), About::Agent);
+        let next = stop.naming("AGENT", "$(id)").next.unwrap();
+        assert!(next.contains("jackfield watch '$(id)' --raw"), "{next}");
     }
 
     #[test]

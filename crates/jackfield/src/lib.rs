@@ -19,6 +19,7 @@ mod platform;
 mod prompt;
 mod reply;
 mod sessions;
+mod shell;
 mod signpost;
 mod telemetry;
 mod transfers;

@@ -70,8 +70,9 @@ pub(crate) async fn open(
         },
         terms: Terms {
             name: p2p.name.clone(),
-            allowed: if config.trusts_everyone() {
-                Allowed::Everyone
+            // Where the programs of this machine need no token, they need no entry here, unless the operator made a list.
+            allowed: if config.trusts_everyone() && p2p.allowed.is_empty() {
+                Allowed::ThisMachine
             } else {
                 Allowed::Only(p2p.allowed.clone())
             },

@@ -16,7 +16,7 @@ pub(crate) use self::page::Page;
 use crate::{
     client,
     exit::{About, Code, Stop, WhatAbout},
-    output,
+    output, shell,
     transfers::handed::Handed,
 };
 
@@ -187,10 +187,8 @@ impl Reading<'_> {
             return Stop::new(Code::Cancelled, asked(ask), next);
         };
         let how = self.how(stream, ask);
-        let next = format!(
-            "{how}\nthen go on with: jackfield task wait {task}{}",
-            self.flags
-        );
+        let wait = shell::command("task wait", &[task], "", &self.flags);
+        let next = format!("{how}\nthen go on with: {wait}");
         Stop::new(Code::Failed, asked(ask), next)
     }
 

@@ -14,7 +14,7 @@ use jackfield_agora::Agora;
 use jackfield_bridge::Bridge;
 use jackfield_core::hub::Hub;
 use jackfield_kit::{
-    auth::bearer,
+    auth::{Came, bearer},
     line::{Line, LineParts, Step},
     server::Peer,
     tasks::Tasks,
@@ -56,6 +56,7 @@ async fn upgrade(
         // Without our own server below (a test of somebody else's), a hang-up shows only when we read.
         hangup: peer.map(|Extension(peer)| peer.hangup),
         token: bearer(&headers).map(Box::from),
+        came: Came::with(&headers),
     };
     let tasks = doors.tasks.clone();
     Line::open(upgrade, &tasks, parts, move |line| {

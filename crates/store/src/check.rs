@@ -120,7 +120,7 @@ fn count(conn: &Connection) -> rusqlite::Result<Counts> {
         tokens: one("SELECT count(*) FROM tokens")?,
         tasks: one("SELECT count(*) FROM tasks")?,
         unfinished: one(
-            "SELECT count(*) FROM tasks WHERE state IN ('submitted', 'working', 'input_required')",
+            "SELECT count(*) FROM tasks WHERE state IN ('submitted', 'working', 'input_required', 'auth_required')",
         )?,
         log_rows: one("SELECT count(*) FROM log")?,
         log_bytes: one("SELECT coalesce(sum(bytes), 0) FROM tasks")?,

@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -204,6 +204,14 @@ const V11: &str = "
         PRIMARY KEY (name, id)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX transfers_by_time ON transfers (until);
+";
+
+/// The one agent that a token stands for. Those of invites were the owner's before; they are known by the name and the one
+/// scope that every invite gave.
+const V12: &str = "
+    ALTER TABLE tokens ADD COLUMN agent TEXT;
+    UPDATE tokens SET agent = substr(name, 11)
+        WHERE substr(name, 1, 10) = 'invite of ' AND scopes = json_array('agent:' || substr(name, 11));
 ";
 
 /// The version of a database; 0 is an empty one.

@@ -53,7 +53,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
         task.agent.as_str(),
         task.session.as_str(),
         task.request.as_str(),
-        task.state.name(),
+        state_name(task.state, task.needs_auth),
         task.sent,
         task.epoch,
         signed(task.log_end),
@@ -106,7 +106,7 @@ impl Condition {
             condition.and("session = ?", &[session.as_str()]);
         }
         if let Some(state) = filter.state {
-            condition.and("state = ?", &[state.name()]);
+            condition.and_state(state, filter);
         }
         if let Some(key) = &filter.once {
             condition.and("once_key = ?", &[key]);
@@ -115,6 +115,26 @@ impl Condition {
             condition.and("updated_at >= ?", &[&time_text(since)]);
         }
         condition
+    }
+
+    /// Those that stand there, as the filter has it.
+    fn and_state(&mut self, state: TaskState, filter: &TaskFilter) {
+        let plain = (filter.needs_auth != Some(true)).then(|| state_name(state, false));
+        let auth = (filter.needs_auth != Some(false)).then(|| state_name(state, true));
+        let mut operands: Vec<_> = plain.into_iter().chain(auth).collect();
+        operands.dedup();
+        let mut sql = format!("state IN ({})", places(operands.len()));
+        if !filter.not_failed.is_empty() {
+            let count = places(filter.not_failed.len());
+            sql += &format!(" AND NOT (state = 'failed' AND coalesce(failure, '') IN ({count}))");
+            operands.extend(filter.not_failed.iter().map(Reason::name));
+        }
+        if !filter.or_failed.is_empty() {
+            let count = places(filter.or_failed.len());
+            sql += &format!(" OR state = 'failed' AND failure IN ({count})");
+            operands.extend(filter.or_failed.iter().map(Reason::name));
+        }
+        self.and(&format!("({sql})"), &operands);
     }
 
     fn and(&mut self, condition: &str, operands: &[&str]) {
@@ -126,6 +146,28 @@ impl Condition {
     fn take(&mut self, operands: &[&str]) {
         let operands = operands.iter().map(|&operand| operand.to_owned().into());
         self.values.extend(operands);
+    }
+}
+
+/// So many operands of a list.
+fn places(count: usize) -> String {
+    vec!["?"; count].join(", ")
+}
+
+/// What a task that waits for credentials is called in the table; it has no other place for that.
+const AUTH_REQUIRED: &str = "auth_required";
+
+fn state_name(state: TaskState, needs_auth: bool) -> &'static str {
+    match state {
+        TaskState::InputRequired if needs_auth => AUTH_REQUIRED,
+        state => state.name(),
+    }
+}
+
+fn state_from(name: &str) -> Option<TaskState> {
+    match name {
+        AUTH_REQUIRED => Some(TaskState::InputRequired),
+        name => TaskState::from_name(name),
     }
 }
 
@@ -175,10 +217,16 @@ pub(crate) fn theirs(whose: &Whose) -> (&'static str, Vec<&str>) {
 }
 
 /// Raises the epoch of every unfinished task and returns it with what its log says. What the log's last row says is
-/// where the log ends; a record may have been ahead of the rows when the hub was killed.
+/// where the log ends; a record may have been ahead of the rows when the hub was killed. Those that wait for their next
+/// message are as they were written, together with the end of their turn, and nobody wants to know of their logs.
 pub(crate) fn reopen(conn: &Connection) -> Result<Vec<Reopened>, Fault> {
+    conn.execute(
+        "UPDATE tasks SET epoch = min(epoch + 1, 4294967295) WHERE state IN ('input_required', 'auth_required') AND NOT sent",
+        [],
+    )?;
     let mut unfinished = conn.prepare(
-        "SELECT * FROM tasks WHERE state IN ('submitted', 'working', 'input_required') ORDER BY id",
+        "SELECT * FROM tasks WHERE state IN ('submitted', 'working')
+            OR (state IN ('input_required', 'auth_required') AND sent) ORDER BY id",
     )?;
     let mut update = conn.prepare("UPDATE tasks SET epoch = ?, log_end = ? WHERE id = ?")?;
     let tasks: Vec<TaskRecord> = unfinished
@@ -210,7 +258,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         session: parsed(row, "session", SessionId::parse)?,
         request: parsed(row, "request", RequestId::parse)?,
         parent: maybe_named(row, "parent", TaskId::parse)?,
-        state: named(row, "state", TaskState::from_name)?,
+        state: named(row, "state", state_from)?,
+        needs_auth: row.get_ref("state")?.as_str()? == AUTH_REQUIRED,
         sent: row.get("sent")?,
         handle: maybe_json(row, "handle")?,
         epoch: row.get("epoch")?,

@@ -1,26 +1,27 @@
 //! Tokens: their SQL. The token itself never comes here, only its hash.
 
 use jackfield_core::{
-    id::{Owner, TokenId},
+    id::{AgentId, Owner, TokenId},
     store::TokenRecord,
 };
 use rusqlite::{Connection, Row};
 
 use crate::{
-    column::{json, maybe_time, named, parsed, time, time_text},
+    column::{json, maybe_named, maybe_time, named, parsed, time, time_text},
     fault::Fault,
 };
 
 /// Writes a token, new or changed.
 pub(crate) fn save(conn: &Connection, token: &TokenRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
-        "INSERT OR REPLACE INTO tokens (id, name, owner, hash, scopes, created_at, expires_at, revoked_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO tokens (id, name, owner, agent, hash, scopes, created_at, expires_at, revoked_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     statement.execute((
         token.id.to_string(),
         &token.name,
         token.owner.as_str(),
+        token.agent.as_ref().map(AgentId::as_str),
         token.hash,
         serde_json::to_string(&token.scopes)?,
         time_text(token.created_at),
@@ -42,6 +43,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TokenRecord> {
         id: named(row, "id", TokenId::parse)?,
         name: row.get("name")?,
         owner: parsed(row, "owner", Owner::parse)?,
+        agent: maybe_named(row, "agent", |id| AgentId::parse(id).ok())?,
         hash: row.get("hash")?,
         scopes: json(row, "scopes")?,
         created_at: time(row, "created_at")?,

@@ -1,4 +1,5 @@
-//! Removing finished tasks, the oldest first: those that are too old, then as many as it takes for all logs to fit.
+//! Removing finished tasks, the oldest first: those that are too old, then as many as it takes for the logs of all that
+//! are finished to fit. In between go those that wait too long for their caller's next message.
 //! It is done in slices, each a short transaction between two batches, so that nobody waits long for the writer. A task
 //! whose log is long loses it from the beginning, over several slices, before it goes itself.
 
@@ -29,17 +30,38 @@ pub(crate) struct Trim {
     total: i64,
     /// Where to go on: what is before it was looked at, and is gone or stays.
     from: Place,
-    /// Those that are too old are gone; now the rest has to fit.
-    by_size: bool,
+    pass: Pass,
+    /// The size of the logs of all that are not finished, when last looked at.
+    unfinished: i64,
     removed: usize,
     reply: Reply<usize>,
 }
 
-/// A place in the order of age. The first one is empty.
+/// What is being removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// Finished tasks that are too old.
+    Old,
+    /// Those that wait for their next message for too long.
+    Waiting,
+    /// As many finished ones as do not fit.
+    Surplus,
+}
+
+/// A place in the order of age, or of ids. The first one is empty.
 #[derive(Debug, Default)]
 struct Place {
     updated_at: String,
     id: String,
+}
+
+impl Place {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            updated_at: row.get("updated_at")?,
+            id: row.get("id")?,
+        })
+    }
 }
 
 /// What one slice did.
@@ -52,13 +74,15 @@ pub(crate) struct Slice {
 }
 
 impl Trim {
-    /// Removes tasks that ended before `before`, then the oldest until all logs fit into `total` bytes.
+    /// Removes tasks that are at rest since before `before`, then the oldest finished ones until the logs of those fit into
+    /// `total` bytes.
     pub(crate) fn new(before: Timestamp, total: usize, reply: Reply<usize>) -> Self {
         Self {
             before: time_text(before),
             total: size(total),
             from: Place::default(),
-            by_size: false,
+            pass: Pass::Old,
+            unfinished: 0,
             removed: 0,
             reply,
         }
@@ -80,6 +104,9 @@ impl Trim {
         let mut rows = 0;
         let mut freed = 0;
         let mut more = true;
+        if self.pass == Pass::Surplus {
+            self.unfinished = unfinished_bytes(conn)?;
+        }
         while freed < SLICE_BYTES && rows < SLICE_ROWS {
             let Some(id) = self.next(conn, total - freed)? else {
                 more = false;
@@ -100,15 +127,22 @@ impl Trim {
 
     /// The next task to remove, when all logs have this size.
     fn next(&mut self, conn: &Connection, total: i64) -> Result<Option<TaskId>, Fault> {
-        if !self.by_size {
+        if self.pass == Pass::Old {
             // A task whose callback was given up lately may still be asked for.
             let old = oldest(conn, &self.from, &self.before)?;
             if let Some(place) = old.filter(|place| place.updated_at < self.before) {
                 return self.at(place).map(Some);
             }
-            (self.by_size, self.from) = (true, Place::default());
+            (self.pass, self.from) = (Pass::Waiting, Place::default());
         }
-        if total <= self.total {
+        if self.pass == Pass::Waiting {
+            if let Some(place) = waiting(conn, &self.from, &self.before)? {
+                return self.at(place).map(Some);
+            }
+            (self.pass, self.from) = (Pass::Surplus, Place::default());
+            self.unfinished = unfinished_bytes(conn)?;
+        }
+        if total - self.unfinished <= self.total {
             return Ok(None);
         }
         let oldest = oldest(conn, &self.from, AFTER_ALL)?;
@@ -136,14 +170,31 @@ fn oldest(conn: &Connection, from: &Place, since: &str) -> Result<Option<Place>,
                 AND (outbox.state = 'pending' OR outbox.next_at >= ?3))
          ORDER BY updated_at, id LIMIT 1",
     )?;
-    let from_row = |row: &Row<'_>| {
-        Ok(Place {
-            updated_at: row.get("updated_at")?,
-            id: row.get("id")?,
-        })
-    };
-    let place = statement.query_row((&from.updated_at, &from.id, since), from_row);
+    let place = statement.query_row((&from.updated_at, &from.id, since), Place::from_row);
     Ok(place.optional()?)
+}
+
+/// The first task from a place on that waits for its next message since before `before`, but for those whose callback is
+/// pending, or was given up since then. In the order of ids, which has an index: each is looked at once in a trim.
+fn waiting(conn: &Connection, from: &Place, before: &str) -> Result<Option<Place>, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT id, updated_at FROM tasks INDEXED BY tasks_by_state
+         WHERE state IN ('input_required', 'auth_required') AND id >= ?1 AND NOT sent AND updated_at < ?2
+            AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id
+                AND (outbox.state = 'pending' OR outbox.next_at >= ?2))
+         ORDER BY id LIMIT 1",
+    )?;
+    let place = statement.query_row((&from.id, before), Place::from_row);
+    Ok(place.optional()?)
+}
+
+/// The size of the logs of all tasks that are not finished: few, and found by their index.
+fn unfinished_bytes(conn: &Connection) -> Result<i64, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT coalesce(sum(bytes), 0) FROM tasks INDEXED BY tasks_by_state
+         WHERE state IN ('submitted', 'working', 'input_required', 'auth_required')",
+    )?;
+    Ok(statement.query_row([], |row| row.get(0))?)
 }
 
 struct Removed {

@@ -252,7 +252,8 @@ async def finds_calls_and_signals(one_id, one, version):
     offer = {"transfer_id": "t-1", "zip_size": 9, "zip_sha256": "0" * 64, "file_count": 1}
     signal = {"transfer_id": "t-1", "signal_type": "prepare-upload", "payload": json.dumps(offer)}
     await one.send(type="rtc_signal", target_agent_id=two_id, **signal)
-    await two.expect(type="rtc_signal_relay", from_agent_id=one_id, **signal)
+    client = {"client_id": f"agent.{one_id}"}
+    await two.expect(type="rtc_signal_relay", from_agent_id=one_id, **client, **signal)
     signal = {"transfer_id": "t-1", "signal_type": "offer", "payload": "v=0"}
     await one.send(type="rtc_signal", target_agent_id=two_id, **signal)
     await two.expect(type="rtc_signal_relay", from_agent_id=one_id, **signal)

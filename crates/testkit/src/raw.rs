@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_tungstenite::{
     WebSocketStream,
-    tungstenite::{Message, client::IntoClientRequest},
+    tungstenite::{Message, client::IntoClientRequest, protocol::CloseFrame},
 };
 
 /// How long a test waits for something that must come. Long, since it only matters when the test fails.
@@ -256,6 +256,15 @@ impl Raw {
     pub async fn close(mut self) {
         // The hub may have been faster.
         self.ws.close(None).await.ok();
+    }
+
+    /// Closes with a code and a reason.
+    pub async fn close_with(mut self, code: u16, reason: &str) {
+        let frame = CloseFrame {
+            code: code.into(),
+            reason: reason.into(),
+        };
+        self.ws.close(Some(frame)).await.ok();
     }
 
     /// The socket below, to be rude with.

@@ -22,7 +22,8 @@ pub use crate::frame::{Fault, Limits, MAX_CHUNK};
 pub use downlink::{AgentEntry, Delivery, DeliveryKind, Downlink, ErrorFrame, parse_downlink};
 pub use frame::{Chunk, Opening};
 pub use payload::{
-    Answer, AnswerPayload, InputRequired, Payload, Query, QueryPayload, answer_of, query_of,
+    Answer, AnswerPayload, InputRequired, Payload, Query, QueryPayload, answer_of, opening_of,
+    query_of,
 };
 pub use uplink::{List, Register, Relay, RelayKind, Uplink, parse, parse_with};
 

@@ -116,6 +116,21 @@ pub fn is_safe_client_id(id: &str) -> bool {
 /// What [`is_safe_client_id`] asks for, as the end of a sentence.
 pub const SAFE_CLIENT_ID: &str = "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot";
 
+/// How the ids of clients begin that hubs give to agents that call.
+pub const CLIENT_OF_AGENT: &str = "agent.";
+
+/// Whether a caller may say that it is this client: the id is [safe](is_safe_client_id), and none of an agent.
+pub fn is_free_client_id(id: &str) -> bool {
+    let begins = id.get(..CLIENT_OF_AGENT.len());
+    // Folders of some systems do not tell upper case from lower case.
+    let is_of_agent = begins.is_some_and(|it| it.eq_ignore_ascii_case(CLIENT_OF_AGENT));
+    is_safe_client_id(id) && !is_of_agent
+}
+
+/// What [`is_free_client_id`] asks for, as the end of a sentence.
+pub const FREE_CLIENT_ID: &str =
+    "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot or with \"agent.\"";
+
 /// Writes one object of the given type into a string of about the right size.
 fn frame(frame_type: &str, size_hint: usize, fill: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
     /// Room for braces, field names, a frame type and two ids; texts come on top.

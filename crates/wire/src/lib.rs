@@ -9,6 +9,7 @@ pub mod bridge;
 mod echo;
 mod frame;
 pub mod json;
+pub mod observers;
 pub mod p2p;
 pub mod team;
 

@@ -56,10 +56,7 @@ pub const MAX_SKILLS: usize = 64;
 /// How many addresses a registration may have.
 pub const MAX_ADDRESSES: usize = 16;
 
-/// The longest value of a parameter, in bytes: it becomes part of a path.
-pub const MAX_PARAM: usize = 1024;
-
-/// The longest path, filled in and encoded: a parameter of the longest kind, each byte of it encoded, and as much again.
+/// The longest path, filled in and encoded, with its query: what the servers of agents commonly take.
 pub const MAX_PATH: usize = 8 * 1024;
 
 /// The longest line of a stream of frames that is written, its line break included.

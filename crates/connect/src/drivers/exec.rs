@@ -1,7 +1,7 @@
 //! `exec`: any command. One process for each message; what it prints is the answer.
 //!
-//! The prompt comes on standard input, which then ends, or stands in place of `{prompt}` in an argument. What the command
-//! prints is text as it comes; what it complains about is status; an exit code other than 0 is a crash. With
+//! The prompt comes on standard input, which then ends, or stands in place of `{prompt}` in an argument, where it must not
+//! become an option. What the command prints is text as it comes; what it complains about is status; an exit code other than 0 is a crash. With
 //! [`Format::Jsonl`] it reads and prints lines of JSON instead, see [`lines`].
 
 pub mod lines;
@@ -22,6 +22,9 @@ use crate::{
 
 /// What stands for the prompt in an argument.
 const PROMPT: &str = "{prompt}";
+
+/// Programs that read a whole argument as commands.
+const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
 
 /// What a command reads and prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,6 +58,14 @@ impl Exec {
         }
     }
 
+    /// Whether callers could say options to the command: where their words begin an argument, and no `--` before it ends
+    /// the options.
+    fn takes_options(&self) -> bool {
+        let args = self.spec.args.iter();
+        let mut open = args.take_while(|arg| *arg != "--");
+        open.any(|arg| arg.starts_with(PROMPT))
+    }
+
     /// What to start for a turn.
     fn spec_for(&self, turn: &Turn) -> Spec {
         let prompt = turn.prompt();
@@ -77,6 +88,11 @@ impl Exec {
     }
 
     async fn run(&self, turn: Turn, voice: Voice) -> Result<(), Failure> {
+        if self.takes_options() && turn.prompt().starts_with('-') {
+            let why = "a message that begins with \"-\" would be an option of the command; begin it with another character, or \
+                       have the agent's owner put -- before {prompt}";
+            return Err(Failure::new("invalid_message", why));
+        }
         let mut process = Process::start(&self.spec_for(&turn), &self.reaper)?;
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(Failure::new(CRASHED, "the command cannot be spoken to"));
@@ -102,6 +118,33 @@ impl Exec {
         }
         Err(process.crash("the command").await)
     }
+}
+
+/// Whether what callers say would be read as commands: it stands in what a shell is given after `-c`.
+pub fn is_read_as_commands(program: &str, args: &[String]) -> bool {
+    let is_shell = |word: &str| {
+        let name = word.rsplit('/').next();
+        name.is_some_and(|name| SHELLS.contains(&name))
+    };
+    let mut words = std::iter::once(program).chain(args.iter().map(String::as_str));
+    // Others start shells too, such as env and timeout.
+    while words.by_ref().any(is_shell) {
+        let mut has_script = false;
+        while let Some(word) = words.next() {
+            if !word.starts_with(['-', '+']) {
+                if has_script && word.contains(PROMPT) {
+                    return true;
+                }
+                break;
+            }
+            has_script |= word.contains('c') && !word.starts_with("--");
+            // The name of an option is no script.
+            if matches!(word, "-o" | "+o" | "-O" | "+O") {
+                words.next();
+            }
+        }
+    }
+    false
 }
 
 impl Driver for Exec {
@@ -197,4 +240,35 @@ fn unreadable(error: &std::io::Error) -> Failure {
         CRASHED,
         format!("the command's output cannot be read: {error}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_a_shell_would_read_as_commands_are_found() {
+        let is_read = |line: &[&str]| {
+            let args: Vec<_> = line[1..].iter().map(|&arg| arg.to_owned()).collect();
+            is_read_as_commands(line[0], &args)
+        };
+        for bad in [
+            &["sh", "-c", "grep {prompt} notes.txt"][..],
+            &["/bin/bash", "-ec", "echo \"{prompt}\""],
+            &["bash", "-e", "-o", "pipefail", "-c", "echo {prompt}"],
+            &["env", "A=b", "zsh", "-c", "echo {prompt}", "zsh"],
+        ] {
+            assert!(is_read(bad), "{bad:?}");
+        }
+        for good in [
+            &["sh", "-c", "grep -- \"$1\" notes.txt", "sh", "{prompt}"][..],
+            &["sh", "-c", "cat"],
+            &["bash", "script.sh", "{prompt}"],
+            &["grep", "-c", "{prompt}"],
+            &["echo", "{prompt}"],
+            &["sh"],
+        ] {
+            assert!(!is_read(good), "{good:?}");
+        }
+    }
 }

@@ -96,10 +96,19 @@ impl Http {
         Ok(card)
     }
 
-    /// A path below the agent's own.
+    /// A path below the agent's own. Its query, if it has one, goes with that of the agent's URL.
     fn below(&self, path: &str) -> Url {
         let base = self.url.path().trim_end_matches('/');
-        web::at(&self.url, &format!("{base}{path}"))
+        let (path, query) = match path.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (path, None),
+        };
+        let mut url = web::at(&self.url, &format!("{base}{path}"));
+        if let Some(query) = query {
+            let own = url.query().map(|own| format!("{own}&{query}"));
+            url.set_query(Some(own.as_deref().unwrap_or(query)));
+        }
+        url
     }
 
     async fn turn(&self, turn: Turn, voice: &Voice) -> Result<(), Failure> {

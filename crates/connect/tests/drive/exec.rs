@@ -33,6 +33,31 @@ async fn the_prompt_can_be_an_argument() {
 }
 
 #[tokio::test]
+async fn a_caller_cannot_say_an_option_to_the_command() {
+    let rig = Rig::start().await;
+    std::fs::write(rig.project().join("notes.txt"), "-r is an option\n").unwrap();
+    std::fs::write(rig.project().join("private.txt"), "a secret\n").unwrap();
+    let bob = rig
+        .command(&["grep", "-h", "{prompt}", "notes.txt"], Format::Text)
+        .await;
+    let told = rig.told("-r").await;
+    assert_eq!(
+        (&*told[0].0, told.len()),
+        ("invalid_message", 1),
+        "{told:?}"
+    );
+    assert!(told[0].1.contains("put -- before {prompt}"), "{told:?}");
+    let found = pairs(&[("text", "-r is an option\n"), ("done", "")]);
+    assert_eq!(rig.told("is an").await, found);
+    bob.stop().await;
+    // Where the command has no more options, anything can be said.
+    let _bob = rig
+        .command(&["grep", "-h", "--", "{prompt}", "notes.txt"], Format::Text)
+        .await;
+    assert_eq!(rig.told("-r").await, found);
+}
+
+#[tokio::test]
 async fn it_knows_for_whom_it_works() {
     let rig = Rig::start().await;
     let _bob = rig

@@ -7,4 +7,5 @@ mod claude;
 mod exec;
 mod files;
 mod owner;
+mod peers;
 mod rig;

@@ -93,6 +93,10 @@ async fn an_answer_arrives_in_its_kinds_and_the_key_goes_to_the_server_alone() {
             json!({"text": "Hello"}),
             json!({"tool_start": "", "tool_name": "f", "tool_call_id": "t"}),
             json!({"tool_input": "{}", "tool_call_id": "t"}),
+            json!({
+                "tool_result": "[error] not carried out: no tools are offered to this model",
+                "tool_call_id": "t",
+            }),
         ],
         "{heard:#?}"
     );

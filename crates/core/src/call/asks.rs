@@ -12,7 +12,7 @@ use super::Call;
 use crate::{
     event::{Answer, Ask, AskKind, Chunk, Event, Input},
     failure::{Failure, Reason},
-    id::Owner,
+    id::{BadPeerId, Owner, check_peer_id},
     limits::Limits,
     pipe::Pushed,
     principal::Principal,
@@ -32,7 +32,7 @@ pub struct Approval {
     pub tool: Option<String>,
 }
 
-/// The open questions of a call, and the last ones that were answered; both bounded by `asks_per_call`.
+/// The open questions of a call, and the last ones that were answered; both bounded by `asks_per_call`, and in bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Asks {
     open: HashMap<String, Open>,
@@ -52,6 +52,28 @@ impl Asks {
         } else {
             Failure::new(Reason::NotFound, "no such question is open")
         }
+    }
+
+    /// Whether one more may be open: the open ones stay in memory beside the pipe, until they are answered.
+    fn check_room(&self, ask: &Ask, limits: &Limits) -> Result<(), Failure> {
+        let (one, all, count) = (limits.ask, limits.asks_total, limits.asks_per_call);
+        let weight = ask.weight();
+        if weight > one.0 {
+            let text = format!("the agent asked a question of more than {one}");
+            return Err(Failure::new(Reason::TooLarge, text));
+        }
+        let text = if self.open.len() >= count {
+            format!("the agent asked more than {count} questions at once")
+        } else if weight + self.open_weight() > all.0 {
+            format!("the agent asked questions of more than {all} at once")
+        } else {
+            return Ok(());
+        };
+        Err(Failure::new(Reason::RateLimited, text))
+    }
+
+    fn open_weight(&self) -> usize {
+        self.open.values().map(|open| open.ask.weight()).sum()
     }
 
     fn remember(&mut self, id: String, answer: Answer, limits: &Limits) {
@@ -77,8 +99,8 @@ pub(super) enum Opened {
     Pushed(Pushed),
     /// The agent asked this before.
     Repeated,
-    /// As many are open as may be.
-    TooMany(usize),
+    /// As many are open as may be, it is too large, or its id cannot be one.
+    Refused(Failure),
 }
 
 #[derive(Debug)]
@@ -119,12 +141,17 @@ impl Call {
         if self.is_ended() || self.turn.load(Ordering::Acquire) != turn {
             return Opened::Pushed(Pushed::Ended);
         }
+        // People are told to type it, and it is remembered after the answer.
+        if check_peer_id(&ask.id).is_err() {
+            let text = format!("the agent asked under an id that cannot be one: {BadPeerId}");
+            let reason = Reason::Agent("internal_error".to_owned());
+            return Opened::Refused(Failure::new(reason, text));
+        }
         if asks.open.contains_key(&ask.id) || asks.is_answered(&ask.id) {
             return Opened::Repeated;
         }
-        let max = self.shared.limits.asks_per_call;
-        if asks.open.len() >= max {
-            return Opened::TooMany(max);
+        if let Err(failure) = asks.check_room(&ask, &self.shared.limits) {
+            return Opened::Refused(failure);
         }
         // Under the lock, so that an answer that comes at once finds the ask.
         let pushed = match seq {
@@ -163,8 +190,10 @@ impl Call {
         for (id, answer) in answers {
             asks.remember(id, answer, limits);
         }
-        for ask in open.into_iter().take(limits.asks_per_call) {
-            self.insert_ask(&mut asks, ask, true);
+        for ask in open {
+            if asks.check_room(&ask, limits).is_ok() {
+                self.insert_ask(&mut asks, ask, true);
+            }
         }
     }
 
@@ -220,7 +249,7 @@ impl Call {
         };
         let as_caller = open.to_caller && principal.may_act_for(&self.principal.key());
         let as_owner = open.ask.kind == AskKind::Approval
-            && principal.may_act_for(self.entry.owner().as_str());
+            && principal.decides_for(&self.entry.id, self.entry.owner());
         if !as_caller && !as_owner {
             return Err(self.not_asked(principal, open));
         }
@@ -292,7 +321,7 @@ impl Call {
     /// The asks that this principal may answer.
     pub fn open_asks(&self, principal: &Principal) -> Vec<Ask> {
         let as_caller = principal.may_act_for(&self.principal.key());
-        let as_owner = principal.may_act_for(self.entry.owner().as_str());
+        let as_owner = principal.decides_for(&self.entry.id, self.entry.owner());
         self.asks_that(|open| {
             (open.to_caller && as_caller) || (open.ask.kind == AskKind::Approval && as_owner)
         })
@@ -300,7 +329,7 @@ impl Call {
 
     /// The approvals that are this principal's to give because the agent is theirs, whoever calls.
     pub fn decisions(&self, principal: &Principal) -> Vec<Ask> {
-        if !principal.may_act_for(self.entry.owner().as_str()) {
+        if !principal.decides_for(&self.entry.id, self.entry.owner()) {
             return Vec::new();
         }
         self.asks_that(|open| open.ask.kind == AskKind::Approval)

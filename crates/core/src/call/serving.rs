@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use super::{Call, Life, asks::Opened};
 use crate::{
     event::{Answer, Ask, End, Event, Input, Json},
-    failure::{Failure, Reason},
+    failure::Failure,
     gate::Gate,
     pipe::{Item, Pipe, Pushed},
     tap::Sight,
@@ -38,8 +38,12 @@ impl Serving {
         self.call.reply.written_by(Some(gate), self.turn);
     }
 
-    /// Says something to the caller. A caller that overran loses the call here and now.
+    /// Says something to the caller. A caller that overran loses the call here and now; so does an agent whose ids are too
+    /// long.
     pub fn push(&self, event: Event) -> Pushed {
+        if let Err(failure) = event.check_id() {
+            return self.refuse(failure);
+        }
         let weight = event.weight();
         let seen = self.is_watched().then(|| event.clone());
         let push = |event| Some(self.call.reply.push_as(Some(self.turn), event));
@@ -59,6 +63,9 @@ impl Serving {
     /// Says something to the caller, with the agent's own number of the frame, from 1 on and rising within a call. A frame
     /// that came before, as an agent repeats it when it resumes, is dropped; so is all that has no higher number.
     pub fn push_numbered(&self, event: Event, seq: u64) -> Pushed {
+        if let Err(failure) = event.check_id() {
+            return self.refuse(failure);
+        }
         let weight = event.weight();
         let seen = self.is_watched().then(|| event.clone());
         let push = |event| self.call.reply.push_marked(Some(self.turn), event, seq);
@@ -72,7 +79,8 @@ impl Serving {
 
     /// Asks, which suspends the call until it is answered. An approval is the agent's owner's to give: the caller only
     /// hears that it is waited for, unless the owner said otherwise. An ask that is repeated, as after a resume, is
-    /// the same ask. An agent that asks more than a call may have open fails the call.
+    /// the same ask. An agent that asks more than a call may have open, in number or in bytes, or under what can be no id,
+    /// fails the call.
     pub fn ask(&self, ask: Ask) -> Pushed {
         self.open_ask(ask, None)
     }
@@ -86,6 +94,9 @@ impl Serving {
     fn open_ask(&self, ask: Ask, seq: Option<u64>) -> Pushed {
         // Whoever may approve sees the ask through a tap, even where the caller only hears why it waits.
         let seen = Event::Ask(ask.clone());
+        if let Err(failure) = seen.check_id() {
+            return self.refuse(failure);
+        }
         let weight = seen.weight();
         match self.call.open_ask(ask, self.turn, seq) {
             Opened::Pushed(pushed) => {
@@ -96,13 +107,16 @@ impl Serving {
                 self.repeated();
                 Pushed::Room
             }
-            Opened::TooMany(count) => {
-                let text = format!("the agent asked more than {count} questions at once");
-                let end = End::Failed(Failure::new(Reason::RateLimited, text));
-                self.call.finish(end, true);
-                Pushed::Ended
-            }
+            Opened::Refused(failure) => self.refuse(failure),
         }
+    }
+
+    /// The agent said more than it may: its call fails, and it is told to stop.
+    fn refuse(&self, failure: Failure) -> Pushed {
+        if self.is_current() {
+            self.call.finish(End::Failed(failure), true);
+        }
+        Pushed::Ended
     }
 
     /// Something came again: a sign of life, and nothing else.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::Entry;
 use crate::{
-    agent::{Closing, Keep, Link, Profile, Settings, Share},
+    agent::{Closing, Keep, Link, Profile},
     call::Serving,
     event::End,
     failure::{Failure, Reason},
@@ -232,18 +232,26 @@ impl Entry {
     /// such a one.
     pub(crate) fn retire_unmissed(&self) -> bool {
         let state = self.state.lock();
-        let is_unmissed = state.link.is_none()
-            && state.lead.is_none()
-            && state.grace.is_none()
-            && state.open.is_empty()
-            && state.share == Share::Nobody
-            && state.settings == Settings::default();
+        let is_unmissed = state.is_unmissed();
         if is_unmissed {
             // It may have been forgotten before.
             self.retired.set(()).ok();
             self.generation.fetch_add(1, Ordering::AcqRel);
         }
         is_unmissed
+    }
+
+    /// The hub reaches the agent by itself.
+    pub(crate) fn set_reserved(&self) {
+        self.is_reserved.store(true, Ordering::Relaxed);
+    }
+
+    /// Since when the agent is away and nobody would miss it, by which of several comes first the one that registered first.
+    /// Nothing for one that the hub reaches by itself: it would not come back.
+    pub(crate) fn unmissed_since(&self) -> Option<(Timestamp, Timestamp)> {
+        let state = self.state.lock();
+        let is_unmissed = !self.is_reserved.load(Ordering::Relaxed) && state.is_unmissed();
+        is_unmissed.then_some((state.changed_at, self.registered_at))
     }
 
     /// Ends the grace of an agent that did not come back in time.

@@ -70,6 +70,16 @@ impl Session {
 }
 
 impl State {
+    /// Whether the agent is away, nothing waits for it, and nobody shared or set anything for it.
+    pub(super) fn is_unmissed(&self) -> bool {
+        self.link.is_none()
+            && self.lead.is_none()
+            && self.grace.is_none()
+            && self.open.is_empty()
+            && self.share == Share::Nobody
+            && self.settings == Settings::default()
+    }
+
     pub(super) fn is_held_by(&self, link: &Arc<dyn Link>) -> bool {
         let held = self.link.as_ref();
         held.is_some_and(|held| Arc::ptr_eq(held, link))

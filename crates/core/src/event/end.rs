@@ -51,7 +51,8 @@ pub struct Done {
 impl Done {
     pub(crate) fn weight(&self) -> usize {
         let files: usize = self.attachments.iter().map(File::weight).sum();
-        len(&self.result) + files + json_len(&self.usage) + json_len(&self.file_transfer_offer)
+        let texts = len(&self.result) + len(&self.stop_reason);
+        texts + files + json_len(&self.usage) + json_len(&self.file_transfer_offer)
     }
 }
 

@@ -91,3 +91,39 @@ fn parts_are_joined_by_line_breaks_with_their_data_where_nothing_else_shows_it()
     assert_eq!(message.words(), "look:\nwell?");
     assert_eq!(message.words_and_data(), "look:\n{\"n\": 1.50}\nwell?");
 }
+
+#[test]
+fn every_string_and_every_part_weighs_and_plain_words_weigh_what_they_are() {
+    let long = || "x".repeat(1000);
+    let ask = Ask {
+        id: long(),
+        kind: AskKind::Approval,
+        text: long(),
+        tool_name: Some(long()),
+        tool_call_id: Some(long()),
+        arguments: None,
+        schema: None,
+    };
+    assert_eq!(Event::Ask(ask).weight(), ITEM_OVERHEAD + 4000);
+    let artifact = Artifact {
+        id: long(),
+        name: Some(long()),
+        ..Artifact::default()
+    };
+    assert_eq!(Event::Artifact(artifact).weight(), ITEM_OVERHEAD + 2000);
+    let answer = Input::Answer(long(), Answer::default());
+    assert_eq!(answer.weight(), ITEM_OVERHEAD + 1000);
+    let done = Done {
+        stop_reason: Some(long()),
+        ..Done::default()
+    };
+    assert_eq!(done.weight(), 1000);
+    let message = Message {
+        id: Some(long()),
+        ..Message::text(long())
+    };
+    assert_eq!(message.weight(), 2000);
+    assert_eq!(Message::text(long()).weight(), 1000);
+    let empty = vec![Part::Text(String::new()); 1000];
+    assert!(size_of::<Part>() * 1000 <= parts_weight(&empty) * 3 / 2);
+}

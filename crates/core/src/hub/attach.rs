@@ -10,7 +10,7 @@ use crate::{
     call::Serving,
     entry::Entry,
     failure::{Failure, Reason},
-    id::AgentId,
+    id::{AgentId, Owner},
     principal::Principal,
     resume::{Coming, ResumeToken, hash},
     store::{AgentRecord, Receipt},
@@ -121,7 +121,11 @@ impl Hub {
         if self.is_stopping() {
             return Err(stopping());
         }
-        let (entry, is_new) = self.claim(principal, id, &profile, link.door())?;
+        let claim = || self.claim(principal, id, &profile, link.door());
+        let (entry, is_new) = match claim() {
+            Err(full) if full.reason == Reason::Busy && self.make_room(&principal.owner) => claim(),
+            claimed => claimed,
+        }?;
         self.hold(entry, is_new, profile, link, coming)
     }
 
@@ -138,6 +142,7 @@ impl Hub {
             return Err(stopping());
         }
         let (entry, is_new) = self.claim(principal, id, profile, door)?;
+        entry.set_reserved();
         let saved = is_new.then(|| self.0.store.save_agent(entry.record()));
         Ok((entry, saved))
     }
@@ -212,6 +217,26 @@ impl Hub {
         changed.then(|| self.0.store.save_agent(attached.entry.record()))
     }
 
+    /// Forgets the agent of an owner's that is away for longest and that nobody would miss, for one that comes. False if
+    /// there is none.
+    fn make_room(&self, owner: &Owner) -> bool {
+        let mut absent: Vec<_> = {
+            let agents = self.0.agents.read();
+            let theirs = agents.values().filter(|entry| entry.owner() == owner);
+            let since = |entry: &Arc<Entry>| Some((entry.unmissed_since()?, entry.id.clone()));
+            theirs.filter_map(since).collect()
+        };
+        absent.sort_unstable();
+        // The receipt is nobody's: what is written next comes after it.
+        let forgotten = absent
+            .into_iter()
+            .find(|(_, id)| self.forget_unmissed(id).is_some());
+        if let Some((_, agent)) = &forgotten {
+            tracing::info!(%agent, %owner, "forgotten to make room: it was away for longest");
+        }
+        forgotten.is_some()
+    }
+
     /// The agent's place, made if the id is free. An id is its first owner's.
     fn claim(
         &self,
@@ -249,7 +274,10 @@ impl Hub {
             .count()
             >= self.limits().agents_per_owner
         {
-            let text = format!("owner {} holds as many agents as one may", principal.owner);
+            let text = format!(
+                "owner {} holds as many agents as one may; forget one that is not needed with `jackfield rm AGENT`",
+                principal.owner
+            );
             return Err(Failure::new(Reason::Busy, text));
         }
         let record = AgentRecord {

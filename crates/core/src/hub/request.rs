@@ -14,7 +14,7 @@ use crate::{
     chain::Chain,
     clock::{Clock, Progress},
     entry::Entry,
-    event::Message,
+    event::{Json, Message},
     failure::Failure,
     id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId},
     limits::Limits,
@@ -149,6 +149,7 @@ impl Request {
             clock,
             is_allowed: start.is_allowed,
             taken_up: start.taken_up.clone(),
+            handle_before: start.handle_before.clone(),
             seats: placed.seats,
             runs: placed.runs,
         })
@@ -166,6 +167,8 @@ pub(crate) struct Start {
     pub(crate) is_allowed: bool,
     /// The agent got it before the restart.
     pub(crate) taken_up: Option<TakenUp>,
+    /// What the agent's door noted in the turn before.
+    pub(crate) handle_before: Option<Json>,
     /// Whose conversation it is, if not the caller's.
     pub(crate) speaker: Option<Principal>,
     /// The runs of teams that its task belonged to before.
@@ -181,6 +184,7 @@ impl Start {
             task: None,
             is_allowed: false,
             taken_up: None,
+            handle_before: None,
             speaker: None,
             seats: Vec::new(),
         }

@@ -101,10 +101,34 @@ impl Hub {
         let (team, entry) = self.owned_team(principal, id)?;
         self.check_declared(id)?;
         let _changing = self.0.teams.changing.lock();
-        let spec = change(team.spec());
-        self.check_spec(principal, id, &spec)?;
-        let saved = self.set_team(&team, &entry, spec, principal.is_admin());
+        let mut record = team.record();
+        let before = std::mem::replace(&mut record.spec, change(team.spec()));
+        self.check_spec(principal, id, &record.spec)?;
+        if principal.owner == record.owner {
+            record.by_admin = principal.is_admin();
+        } else {
+            // An admin lends somebody else's team none of their own rights.
+            self.check_reach(&record, &before)?;
+        }
+        let saved = self.set_team(&team, &entry, record.spec, record.by_admin);
         Ok((self.view_of(&team), saved))
+    }
+
+    /// Whether a team may call the members that it did not have before.
+    fn check_reach(&self, record: &TeamRecord, before: &TeamSpec) -> Result<(), Failure> {
+        for (at, member) in record.spec.members.iter().enumerate() {
+            let (MemberOf::Agent(id) | MemberOf::Team(id)) = &member.of;
+            let entry = self.0.agents.read().get(id).cloned();
+            let is_new = before.members.iter().all(|known| known.of != member.of);
+            if is_new && entry.is_some_and(|entry| !team_may_call(record, &entry)) {
+                let text = format!(
+                    "field \"members[{at}]\": this is a team of {owner}'s, with whom {id} is not shared; see `jackfield share`",
+                    owner = record.owner
+                );
+                return Err(Failure::new(Reason::Invalid, text));
+            }
+        }
+        Ok(())
     }
 
     fn set_team(&self, team: &Team, entry: &Entry, spec: TeamSpec, by_admin: bool) -> Receipt {

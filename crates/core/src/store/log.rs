@@ -89,9 +89,12 @@ impl LogItem {
         match self {
             Self::Event(event) => event.weight(),
             Self::Message(message) => ITEM_OVERHEAD + message.weight(),
-            Self::Answer(_, answer) => ITEM_OVERHEAD + answer.weight(),
+            Self::Answer(id, answer) => ITEM_OVERHEAD + id.len() + answer.weight(),
             Self::End(End::Done(done)) => ITEM_OVERHEAD + done.weight(),
-            Self::End(_) => ITEM_OVERHEAD,
+            Self::End(End::Failed(failure)) => {
+                ITEM_OVERHEAD + failure.reason.name().len() + failure.text.len()
+            }
+            Self::End(End::Cancelled) => ITEM_OVERHEAD,
         }
     }
 }
@@ -109,7 +112,30 @@ pub struct LogRow {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Any code that an agent may fail with: our names, and whatever else.
+    fn code() -> impl Strategy<Value = String> {
+        let ours = prop::sample::select(Reason::OURS.to_vec());
+        prop_oneof![ours.prop_map(|ours| ours.name().to_owned()), ".{0,12}"]
+    }
+
+    /// Any reason that a failure can have.
+    fn reason() -> impl Strategy<Value = Reason> {
+        let ours = prop::sample::select(Reason::OURS.to_vec());
+        prop_oneof![ours, code().prop_map(|code| Reason::of_agent(&code))]
+    }
+
+    proptest! {
+        #[test]
+        fn a_failure_reads_back_as_it_was_whatever_the_agent_calls_it(reason in reason(), text in ".{0,12}") {
+            let item = LogItem::End(End::Failed(Failure::new(reason, text)));
+            let (kind, body) = item.to_row().unwrap();
+            prop_assert_eq!(LogItem::from_row(kind, &body).unwrap(), item);
+        }
+    }
 
     #[test]
     fn rows_read_back_as_they_were() {

@@ -115,7 +115,7 @@ fn admits(filter: &TaskFilter, task: &TaskRecord) -> bool {
         && is(filter.agent.as_ref(), &task.agent)
         && is(filter.request.as_ref(), &task.request)
         && is(filter.session.as_ref(), &task.session)
-        && is(filter.state.as_ref(), &task.state)
+        && filter.has_state_of(task)
         && (filter.once.is_none()
             || filter.once.as_ref() == task.once.as_ref().map(|once| &once.key))
         && filter
@@ -231,10 +231,14 @@ impl Store for MemoryStore {
     fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
         let mut inner = self.0.lock();
         let open = inner.tasks.values_mut().filter(|task| !task.is_final());
-        let open = open.map(|task| {
+        let open = open.filter_map(|task| {
             task.record.epoch = task.record.epoch.saturating_add(1);
+            if task.record.waits_for_message() {
+                return None;
+            }
             task.record.log_end = task.log.last().map_or(0, end);
-            Reopened::new(task.record.clone(), task.log.iter().cloned())
+            let rows = task.log.iter().cloned();
+            Some(Reopened::new(task.record.clone(), rows))
         });
         Receipt::ready(Ok(open.collect()))
     }
@@ -308,8 +312,9 @@ impl Store for MemoryStore {
     fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize> {
         let mut inner = self.0.lock();
         let count = inner.tasks.len();
-        let finished = inner.tasks.values().filter(|task| task.is_final());
-        let mut oldest: Vec<_> = finished
+        let at_rest = inner.tasks.values();
+        let at_rest = at_rest.filter(|task| task.is_final() || task.record.waits_for_message());
+        let mut oldest: Vec<_> = at_rest
             .map(|task| (task.record.updated_at, task.record.id))
             .collect();
         oldest.sort();
@@ -318,7 +323,10 @@ impl Store for MemoryStore {
                 inner.remove(*id);
             }
         }
-        let mut left: usize = inner.tasks.values().map(Task::weight).sum();
+        let is_final = |id: &TaskId| inner.tasks.get(id).is_some_and(Task::is_final);
+        oldest.retain(|(_, id)| is_final(id));
+        let finished = inner.tasks.values().filter(|task| task.is_final());
+        let mut left: usize = finished.map(Task::weight).sum();
         for (_, id) in oldest {
             if left > total && !inner.outbox.keeps(id, None) {
                 left -= inner.remove(id);

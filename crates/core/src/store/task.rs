@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::log::{LogItem, LogRow};
 use crate::{
     event::{Answer, Ask, Event, Json, Message},
-    failure::Failure,
+    failure::{Failure, Reason},
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
     outbox::{Callback, Follower},
     principal::Whose,
@@ -99,9 +99,12 @@ pub struct TaskRecord {
     pub parent: Option<TaskId>,
     /// Where it stands.
     pub state: TaskState,
+    /// Whether what it waits for are credentials, with [`TaskState::InputRequired`].
+    pub needs_auth: bool,
     /// Whether the current message was written to the agent; if so it is never written again.
     pub sent: bool,
-    /// By what the agent's door finds the work on that message again, as long as it goes on.
+    /// By what the agent's door finds the work on that message again, as long as it goes on or the agent waits for the
+    /// next message.
     pub handle: Option<Json>,
     /// Rises when an unfinished task is opened again after a restart; cursors of older epochs get a gap.
     pub epoch: u32,
@@ -125,6 +128,13 @@ pub struct TaskRecord {
     pub unread: Option<Span>,
     /// The runs of teams that it belongs to.
     pub seats: Vec<KeptSeat>,
+}
+
+impl TaskRecord {
+    /// Whether its turn is over and its agent waits for another message: nobody works on it.
+    pub fn waits_for_message(&self) -> bool {
+        self.state == TaskState::InputRequired && !self.sent
+    }
 }
 
 /// An unfinished task that was opened again after a restart, with what its log says of the turn that was cut off.
@@ -205,6 +215,12 @@ pub struct TaskFilter {
     pub session: Option<SessionId>,
     /// Only those in this state.
     pub state: Option<TaskState>,
+    /// With `state`: only those that wait for credentials, or only those that do not.
+    pub needs_auth: Option<bool>,
+    /// With `state`: those too that failed for one of these reasons, which some protocols call by another name.
+    pub or_failed: Vec<Reason>,
+    /// With `state`: none that failed for one of these reasons.
+    pub not_failed: Vec<Reason>,
     /// Only those whose last message is known by this key; see [`Once`].
     pub once: Option<String>,
     /// Only those whose state changed at this time or later.
@@ -217,4 +233,21 @@ pub struct TaskFilter {
     pub before_update: Option<(Timestamp, TaskId)>,
     /// At most so many.
     pub limit: usize,
+}
+
+impl TaskFilter {
+    /// Whether a task stands where it is looked for.
+    pub(crate) fn has_state_of(&self, task: &TaskRecord) -> bool {
+        let Some(state) = self.state else {
+            return true;
+        };
+        let failed_for = |reasons: &[Reason]| {
+            let failure = task.failure.as_ref();
+            task.state == TaskState::Failed
+                && failure.is_some_and(|it| reasons.contains(&it.reason))
+        };
+        let waits_so = self.needs_auth.is_none_or(|it| it == task.needs_auth);
+        (task.state == state && waits_so && !failed_for(&self.not_failed))
+            || failed_for(&self.or_failed)
+    }
 }

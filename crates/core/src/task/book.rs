@@ -204,7 +204,7 @@ impl TaskBook {
         self.live.lock().insert(task.id, task.clone());
         self.turns.tell(task.id);
         let (accepted, receipt) = Receipt::pair();
-        let recorder = Recorder::new(task, Asking::new(call), self.shared.limits.task_unwritten.0);
+        let recorder = Recorder::new(task, Asking::new(call), &self.shared.limits);
         let (live, stopping) = (self.live.clone(), self.stopping.clone());
         self.recorders
             .spawn(async move { recorder.run(sent, saved, accepted, &live, stopping).await });

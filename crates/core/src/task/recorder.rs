@@ -17,9 +17,12 @@ use crate::{
     call::Asking,
     clock::Progress,
     event::{End, Event},
+    failure::{Failure, Reason},
     id::TaskId,
+    limits::Limits,
     pipe::Item,
     store::{Receipt, StoreError},
+    units::Size,
 };
 
 /// How much is taken from the pipe at once: about one batch of the store.
@@ -52,6 +55,9 @@ pub(super) struct Recorder {
     unwritten: VecDeque<Unwritten>,
     unwritten_bytes: usize,
     unwritten_max: usize,
+    /// How much of this call was handed to the store, and how much may be.
+    logged_bytes: usize,
+    logged_max: Size,
     /// Whether the store was told by what the agent's door finds the work again.
     is_noted: bool,
     /// That it was told, until it is committed.
@@ -59,7 +65,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(task: Arc<Task>, asking: Asking, unwritten_max: usize) -> Self {
+    pub(super) fn new(task: Arc<Task>, asking: Asking, limits: &Limits) -> Self {
         let bell = Bell::new();
         asking.listen(bell.rope(0));
         Self {
@@ -69,7 +75,9 @@ impl Recorder {
             bell,
             unwritten: VecDeque::new(),
             unwritten_bytes: 0,
-            unwritten_max,
+            unwritten_max: limits.task_unwritten.0,
+            logged_bytes: 0,
+            logged_max: limits.task_log,
             noting: None,
         }
     }
@@ -281,9 +289,21 @@ impl Recorder {
                     seq,
                 });
                 self.unwritten_bytes += bytes;
+                self.logged_bytes += bytes;
+                if self.logged_bytes > self.logged_max.0 {
+                    self.cut_off();
+                }
             }
             None => self.ack(seq),
         }
+    }
+
+    /// The log has as much of this call as it may: the agent is told to stop. What it said until then is written.
+    fn cut_off(&self) {
+        let max = self.logged_max;
+        let text = format!("the agent said more than {max}, as much as is kept of one call");
+        let end = End::Failed(Failure::new(Reason::TooLarge, text));
+        self.asking.call().finish(end, true);
     }
 
     /// The store failed: so does the call, and the agent is told to stop.

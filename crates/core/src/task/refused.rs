@@ -46,6 +46,7 @@ impl Hub {
             // Nothing was called.
             parent: None,
             state: TaskState::Submitted,
+            needs_auth: false,
             sent: false,
             handle: None,
             epoch: 0,

@@ -12,7 +12,7 @@ use crate::{
     failure::Failure,
     hub::{Hub, Request, Start, known_door},
     principal::Principal,
-    store::{Receipt, Reopened, StoreError, TaskRecord, TaskState},
+    store::{Receipt, Reopened, StoreError, TaskRecord},
 };
 
 impl Hub {
@@ -21,11 +21,7 @@ impl Hub {
     pub(crate) async fn take_up_tasks(&self, open: Vec<Reopened>) -> Result<(), StoreError> {
         let tasks = self.tasks();
         for mut reopened in open {
-            let record = &reopened.record;
-            if record.state == TaskState::InputRequired && !record.sent {
-                continue;
-            }
-            let sent = record.sent;
+            let sent = reopened.record.sent;
             let keep = if reopened.messages.is_empty() {
                 Keep::Meta
             } else {
@@ -67,6 +63,7 @@ impl Hub {
                 task: Some(record.id),
                 is_allowed: true,
                 taken_up,
+                handle_before: record.handle.clone().filter(|_| !record.sent),
                 seats: record.seats.clone(),
                 ..Start::new(Life::Kept)
             },

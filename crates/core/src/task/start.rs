@@ -101,6 +101,7 @@ impl Hub {
                 seats: before
                     .as_ref()
                     .map_or_else(Vec::new, |record| record.seats.clone()),
+                handle_before: before.as_ref().and_then(|record| record.handle.clone()),
                 ..Start::new(Life::Kept)
             },
         )?;
@@ -123,8 +124,9 @@ impl Hub {
             } else {
                 TaskState::Submitted
             },
+            needs_auth: false,
             sent,
-            handle: None,
+            handle: before.as_ref().and_then(|record| record.handle.clone()),
             epoch: before.as_ref().map_or(0, |record| record.epoch),
             log_end: before.as_ref().map_or(0, |record| record.log_end),
             created_at: before.as_ref().map_or(now, |record| record.created_at),

@@ -4,6 +4,7 @@
 //! Every segment is begun and ended once, a tool's state only goes forward, and a tool is told of only after its segment
 //! was begun: viewers drop what does not keep to that. A status chunk interrupts nothing.
 
+mod giving;
 mod joined;
 mod made;
 mod tool;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use self::{
+    giving::Giving,
     joined::Joined,
     tool::{Closing, Origin, Phase},
     tools::{Tools, filled, usable},
@@ -69,16 +71,6 @@ pub(crate) struct Story {
 struct Speech {
     id: Arc<str>,
     kind: SegmentKind,
-}
-
-/// A result that is being joined.
-#[derive(Debug)]
-struct Giving {
-    /// The id of its tool.
-    id: Arc<str>,
-    /// Whether the agent says by id whose result it is; what comes without is then no more of it.
-    is_by_id: bool,
-    result: Joined,
 }
 
 impl Story {
@@ -338,8 +330,7 @@ impl Story {
             && giving.is_by_id == is_by_id
             && id == Some(&giving.id)
         {
-            let room = self.max_text.saturating_sub(giving.result.len());
-            giving.result.add(&chunk.text, room);
+            giving.add(&chunk.text, self.max_text);
             return;
         }
         self.take_turn(tell);
@@ -353,13 +344,9 @@ impl Story {
         }
         self.tools[at].come_back(tell);
         self.say(MemberStatus::ProcessingToolResult, None, tell);
-        let mut result = Joined::default();
-        result.add(&chunk.text, self.max_text);
-        self.result = Some(Giving {
-            id: self.tools[at].of.id.clone(),
-            is_by_id,
-            result,
-        });
+        let mut giving = Giving::new(self.tools[at].of.id.clone(), is_by_id);
+        giving.add(&chunk.text, self.max_text);
+        self.result = Some(giving);
     }
 
     /// The tool whose result this is.
@@ -477,7 +464,7 @@ impl Story {
         if let Some(giving) = self.result.take()
             && let Some(at) = self.tools.told_as(&giving.id)
         {
-            self.tools[at].succeed(giving.result.into_result(), tell);
+            giving.end(&mut self.tools[at], tell);
         }
     }
 

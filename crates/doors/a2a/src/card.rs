@@ -4,6 +4,7 @@
 //! - `key.rs` the key that signs cards, `shelf.rs` those that were given out
 //! - `serve.rs` the routes
 
+mod besides;
 mod compose;
 mod key;
 mod serve;
@@ -18,6 +19,7 @@ use jackfield_core::{
     id::AgentId,
     principal::Principal,
 };
+use jackfield_kit::auth::Came;
 use jackfield_wire::a2a::{
     card::{Card, KEYS_PATH, Reader},
     official::Version,
@@ -26,6 +28,7 @@ use jackfield_wire::a2a::{
 pub use self::key::{BadCardKey, CardKey};
 use self::shelf::{Issued, Shelf, Subject};
 pub(crate) use self::{
+    besides::Besides,
     compose::is_of_hub,
     serve::{root_routes, routes},
 };
@@ -181,7 +184,7 @@ impl A2a {
 
     fn terms(&self) -> Terms {
         Terms {
-            needs_token: !self.gatekeeper.trusts_everyone(),
+            needs_token: !self.gatekeeper.trusts(Came::Directly),
             pushes: self.outbound.is_some(),
         }
     }

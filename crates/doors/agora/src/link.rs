@@ -12,6 +12,7 @@ use jackfield_core::{
     id::AgentId,
 };
 use jackfield_kit::{line::Signs, mailbox::Mailbox};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{DOOR, lane::Lane};
 
@@ -26,6 +27,8 @@ pub(crate) enum Mail {
     Lane(Arc<Lane>),
     /// A frame of the hub for this agent: what became of something it sent.
     Frame(String),
+    /// The answer to a message without a name; the next one is put together when this one is taken.
+    Answer(String, OwnedSemaphorePermit),
 }
 
 /// The way into one connection.
@@ -60,7 +63,7 @@ impl Link for AgoraLink {
             .post(Mail::Call(call))
             .map_err(|mail| match mail {
                 Mail::Call(call) => call,
-                Mail::Cancel(_) | Mail::Lane(_) | Mail::Frame(_) => {
+                Mail::Cancel(_) | Mail::Lane(_) | Mail::Frame(_) | Mail::Answer(..) => {
                     unreachable!("post gives back what it was given")
                 }
             })

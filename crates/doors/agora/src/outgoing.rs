@@ -3,14 +3,14 @@
 
 use jackfield_core::{
     call::Asking,
-    event::{Artifact, ChunkKind, End, Event, Input, Part},
+    event::{ChunkKind, End, Event, Input, Part},
     failure::{Failure, Reason},
     hub::Request,
     pipe::{Item, Pushed},
     principal::Principal,
 };
 
-use crate::translate::Thread;
+use crate::{artifacts::Artifacts, translate::Thread};
 
 /// A call that was made, as this connection's agent knows it.
 #[derive(Debug)]
@@ -21,16 +21,11 @@ pub(crate) struct Outgoing {
     opened: bool,
     /// Whether some of the answer itself was among what was streamed.
     spoke: bool,
-    artifacts: Vec<Artifact>,
-    /// What each of them weighs.
-    weights: Vec<usize>,
+    artifacts: Artifacts,
 }
 
 /// The field that names a message which comes in pieces.
 const STREAM: &str = "stream_id";
-
-/// How many artifacts one reply may have; they wait in memory for its end.
-const MAX_ARTIFACTS: usize = 1024;
 
 /// What a message that is being joined weighs besides its words.
 const JOINING_OVERHEAD: usize = 512;
@@ -53,8 +48,7 @@ impl Outgoing {
             state,
             opened: false,
             spoke: false,
-            artifacts: Vec::new(),
-            weights: Vec::new(),
+            artifacts: Artifacts::default(),
         }
     }
 
@@ -142,13 +136,8 @@ impl Outgoing {
                     frames.push(self.thread.chunk(&chunk));
                 }
                 Event::Artifact(artifact) => {
-                    self.keep(artifact, weight);
-                    let weight: usize = self.weights.iter().sum();
-                    if weight > max || self.artifacts.len() > MAX_ARTIFACTS {
-                        let text = format!(
-                            "the artifacts of this reply are more than {MAX_ARTIFACTS} or have more than {max} bytes"
-                        );
-                        frames.push(self.thread.failed(&Failure::new(Reason::TooLarge, text)));
+                    if let Err(failure) = self.artifacts.keep(artifact, weight, max) {
+                        frames.push(self.thread.failed(&failure));
                         return true;
                     }
                 }
@@ -158,7 +147,7 @@ impl Outgoing {
         let Some(end) = end else { return false };
         frames.push(match end {
             End::Done(done) => {
-                let (artifacts, links) = (&self.artifacts, call.files());
+                let (artifacts, links) = (self.artifacts.all(), call.files());
                 self.thread
                     .done(&done, artifacts, links, self.opened, self.spoke)
             }
@@ -168,24 +157,6 @@ impl Outgoing {
                 .failed(&Failure::new(Reason::Cancelled, "the call was cancelled")),
         });
         true
-    }
-
-    /// Keeps an artifact for the end of the reply: appended to, or in place of, the one it goes on with.
-    fn keep(&mut self, artifact: Artifact, weight: usize) {
-        let known = self.artifacts.iter().position(|it| it.id == artifact.id);
-        let Some(at) = known else {
-            self.artifacts.push(artifact);
-            self.weights.push(weight);
-            return;
-        };
-        if artifact.append {
-            self.weights[at] += weight;
-            self.artifacts[at].parts.extend(artifact.parts);
-            self.artifacts[at].last = artifact.last;
-        } else {
-            self.weights[at] = weight;
-            self.artifacts[at] = artifact;
-        }
     }
 }
 

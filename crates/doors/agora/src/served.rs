@@ -12,6 +12,7 @@ use jackfield_wire::agora::{Relay, RelayKind, answer_of, downlink};
 
 use crate::translate::{
     Then, call_address, chunk_from_relay, frame_from_answer, frame_from_call, said_in,
+    said_in_opening,
 };
 
 /// One call that the agent works on.
@@ -76,7 +77,7 @@ impl Served {
             }
             RelayKind::Reply if opens_stream(relay) => {
                 // The opening of a stream may already say or ask something; the end comes with another frame.
-                let said = said_in(relay.payload, true);
+                let said = said_in_opening(relay.payload);
                 for event in said.events {
                     self.spoke |= matches!(event, Event::Chunk(_));
                     self.serving.push(event);
@@ -102,7 +103,10 @@ impl Served {
             RelayKind::Error => {
                 let code = relay.code().map(String::from).unwrap_or_default();
                 let text = relay.message().map(String::from).unwrap_or_default();
-                Ok(Some(End::Failed(Failure::new(Reason::Agent(code), text))))
+                Ok(Some(End::Failed(Failure::new(
+                    Reason::of_agent(&code),
+                    text,
+                ))))
             }
             RelayKind::Cancel => Ok(Some(End::Cancelled)),
             RelayKind::Send | RelayKind::SendChunk | RelayKind::SendEnd => {

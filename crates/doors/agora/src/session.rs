@@ -10,22 +10,25 @@ mod tests;
 use std::{collections::HashMap, sync::Arc};
 
 use jackfield_core::{
-    entry::Entry, hub::Attached, id::AgentId, principal::Principal, tap::Direction,
+    entry::Entry, event::End, hub::Attached, id::AgentId, principal::Principal, tap::Direction,
 };
 use jackfield_kit::{
     line::{Leave, Line, Step},
     mailbox::MAILBOX,
     ws::WsError,
 };
+use jackfield_wire::observers::without_tokens;
 use rustc_hash::FxHashMap;
 
 use crate::{
     DOOR,
+    awaited::Awaited,
     lane::{Lane, RawFrame},
     link::{AgoraLink, Mail},
     outgoing::Outgoing,
     serve::Agora,
     served::{Served, cancel_frame},
+    translate::failure_from_goodbye,
 };
 
 /// How much one flow may put out before the next one has its turn.
@@ -69,6 +72,8 @@ pub(crate) struct Session {
     served: HashMap<String, (Served, u32)>,
     /// Open calls of the agent to other doors: the flow, by agent and stream or request.
     outgoing: HashMap<(AgentId, Box<str>), u32>,
+    /// Answers to messages of the agent that have no name.
+    awaited: Option<Box<Awaited>>,
     /// What the messages weigh that are being joined for agents of other doors.
     joining: usize,
 }
@@ -83,6 +88,7 @@ impl Session {
             lanes: HashMap::new(),
             served: HashMap::new(),
             outgoing: HashMap::new(),
+            awaited: None,
             joining: 0,
         }
     }
@@ -149,7 +155,9 @@ impl Session {
     fn show_frame(&self, direction: Direction, frame: &str) {
         if let Some(registered) = &self.registered {
             let taps = self.agora.hub.taps();
-            taps.see_frame(registered.entry(), direction, || frame.into());
+            taps.see_frame(registered.entry(), direction, || {
+                without_tokens(frame).into()
+            });
         }
     }
 
@@ -236,6 +244,10 @@ impl Session {
                 self.flows.insert(key, Flow::Lane(lane));
             }
             Mail::Frame(frame) => self.queue(&frame),
+            Mail::Answer(frame, turn) => {
+                self.queue(&frame);
+                drop(turn);
+            }
         }
     }
 
@@ -245,6 +257,12 @@ impl Session {
             return;
         };
         tracing::info!(agent = %registered.link.id, "agent left");
+        // Whoever waits for it is told why, if it said so.
+        if let Some(failure) = self.line.goodbye().and_then(failure_from_goodbye) {
+            for (served, _) in std::mem::take(&mut self.served).into_values() {
+                served.finish(End::Failed(failure.clone()));
+            }
+        }
         // The agent goes first, so that nobody opens a new way to it.
         drop(registered.attached);
         let rest = registered.link.mailbox.shut();
@@ -263,6 +281,7 @@ impl Session {
         }
         self.served.clear();
         self.outgoing.clear();
+        self.awaited = None;
         self.joining = 0;
     }
 }

@@ -10,6 +10,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     id::CallId,
 };
+use jackfield_kit::line::Goodbye;
 use jackfield_wire::{
     agora::{
         self, CALL_PREFIX, ErrorFrame, Malformed, Opening, Payload, Query, QueryPayload, Relay,
@@ -22,7 +23,7 @@ use serde_json::value::RawValue;
 
 use self::files::{files_from_raw, raw_from_files};
 pub(crate) use self::{
-    said::{Then, said_in},
+    said::{Then, said_in, said_in_opening},
     thread::Thread,
 };
 
@@ -47,6 +48,21 @@ pub(crate) fn unreadable(why: &str) -> Failure {
     Failure::new(Reason::Agent("internal_error".to_owned()), text)
 }
 
+/// The failure of a call whose agent closed its connection and said why; none if that says nothing.
+pub(crate) fn failure_from_goodbye(goodbye: &Goodbye) -> Option<Failure> {
+    let Goodbye { code, reason } = goodbye;
+    if matches!(code, 1000 | 1005) && reason.is_empty() {
+        return None;
+    }
+    let mut failure = Failure::agent_left();
+    let text = failure.text.to_mut();
+    text.push_str(&format!(": it closed the connection with {code}"));
+    if !reason.is_empty() {
+        text.push_str(&format!(" {reason:?}"));
+    }
+    Some(failure)
+}
+
 /// A failure that answers a frame: names its type, whom it was for, its stream and its request. What the peer wrote is
 /// repeated up to a length that its ids have, so that an answer does not outgrow its frame.
 pub(crate) fn refusal(relay: &Relay<'_>, failure: &Failure, field: Option<&str>) -> String {
@@ -68,6 +84,10 @@ pub(crate) fn words_of(relay: &Relay<'_>) -> String {
             relay.chunk_text().map(String::from).unwrap_or_default()
         }
         RelayKind::Send => agora::query_of(relay.payload).text,
+        RelayKind::Reply if relay.stream => {
+            let answer = relay.payload.map(agora::opening_of);
+            answer.and_then(|answer| answer.text).unwrap_or_default()
+        }
         RelayKind::Reply | RelayKind::ReplyEnd => {
             let answer = relay.payload.map(agora::answer_of);
             answer.and_then(|answer| answer.text).unwrap_or_default()
@@ -215,6 +235,7 @@ pub(crate) fn answer_from_payload(payload: &RawValue) -> Option<(String, Answer)
         parts: parts.map(parts_from_raw).unwrap_or_default(),
         approved,
         reason: reason.map(String::from),
+        ..Answer::default()
     };
     Some((ask_id, answer))
 }

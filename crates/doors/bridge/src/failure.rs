@@ -45,7 +45,7 @@ pub(crate) fn failure_of_agent(code: &str, text: &str) -> Failure {
         Some(ErrorCode::AdapterCrash) => Reason::Crashed,
         Some(ErrorCode::AgentBusy) => Reason::Busy,
         Some(ErrorCode::Timeout) => Reason::Timeout,
-        _ => Reason::Agent(code.to_owned()),
+        _ => Reason::of_agent(code),
     };
     Failure::new(reason, text.to_owned())
 }

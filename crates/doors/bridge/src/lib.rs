@@ -4,7 +4,8 @@
 //! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's way into it
 //! - `served.rs` calls that the agent works on, `calling.rs` calls that it makes, `lineage.rs` what outlives a connection
 //! - `translate.rs` pure functions between wire and core, `failure.rs` the codes
-//! - `signals.rs` signalling about transfers of files, `parties.rs` who may, `files.rs` transfers for every caller
+//! - `signals.rs` signalling about transfers of files, `parties.rs` who may, `client.rs` as whom, `files.rs` transfers for
+//!   every caller
 //! - `api.rs` the routes of the HTTP API, `relay.rs` its heart, `callbacks.rs` what async relays come back with
 
 mod api;
@@ -12,6 +13,7 @@ mod attachment;
 mod bridge;
 mod callbacks;
 mod calling;
+mod client;
 mod failure;
 mod files;
 mod lineage;

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::{
     bridge::Bridge,
+    client,
     signals::{self, PREPARE_UPLOAD, announced_offer, check_type},
 };
 
@@ -59,7 +60,7 @@ pub(crate) fn pass_on(
     }
     let to = other_party(bridge, principal, from, to, &signal.transfer_id);
     let to = to.map_err(Refused::by("transfer_id"))?;
-    post(bridge, from, &to, signal)
+    post(bridge, from, &to, signal, None)
 }
 
 /// The agent that is meant, if it and the sender are the two parties of a transfer.
@@ -96,7 +97,7 @@ fn announce(
     let book = bridge.hub.transfers();
     let announced = book.announced(to, principal, offer, Instant::now());
     let transfer = announced.map_err(Refused::by("transfer_id"))?;
-    let posted = post(bridge, from, to, signal);
+    let posted = post(bridge, from, to, signal, Some(client::of_agent(from)));
     if posted.is_err() {
         book.withdraw(&transfer);
     }
@@ -108,13 +109,14 @@ fn post(
     from: &AgentId,
     to: &AgentId,
     signal: &RtcSignal<'_>,
+    client_id: Option<String>,
 ) -> Result<(), Refused> {
     let frame = downlink::rtc_signal_relay(&RtcRelay {
         transfer_id: signal.transfer_id.clone(),
         from_agent_id: from.as_str().into(),
         signal_type: signal.signal_type.clone(),
         payload: signal.payload,
-        client_id: None,
+        client_id: client_id.map(Into::into),
         ice_servers: None,
         extra: signal.extra.clone(),
     });

@@ -15,9 +15,12 @@ use jackfield_core::{
     id::AgentId,
     transfers::{Offer, Transfer as Known},
 };
-use jackfield_wire::bridge::{
-    downlink::{self, HTTP_CALLER, RtcRelay},
-    uplink::RtcSignal,
+use jackfield_wire::{
+    bridge::{
+        downlink::{self, HTTP_CALLER, RtcRelay},
+        uplink::RtcSignal,
+    },
+    observers::{HIDDEN, without_tokens},
 };
 use parking_lot::Mutex;
 use serde_json::{
@@ -334,8 +337,15 @@ pub(crate) fn announced_offer(transfer: &str, payload: Option<&RawValue>) -> Opt
     Offer::read(&text).filter(|offer| offer.transfer_id == transfer)
 }
 
-/// What observers see of a frame: never the credentials of servers, nor a ticket that still works.
+/// What observers see of a frame: never a token, the credentials of servers, or a ticket that still works.
 pub(crate) fn for_observers(frame: &str) -> Cow<'_, str> {
+    match without_credentials(frame) {
+        Cow::Borrowed(frame) => without_tokens(frame),
+        Cow::Owned(frame) => without_tokens(&frame).into_owned().into(),
+    }
+}
+
+fn without_credentials(frame: &str) -> Cow<'_, str> {
     if !frame.contains("rtc_signal") {
         return frame.into();
     }
@@ -346,7 +356,7 @@ pub(crate) fn for_observers(frame: &str) -> Cow<'_, str> {
     let hidden = ["ice_servers", "payload"];
     for name in hidden.into_iter().take(1 + usize::from(is_ticket)) {
         if let Some(value) = members.get_mut(name) {
-            *value = "hidden".into();
+            *value = HIDDEN.into();
         }
     }
     Value::Object(members).to_string().into()

@@ -10,7 +10,7 @@ use jackfield_core::{
 use jackfield_wire::{
     bridge::{
         downlink::{self, AgentEntry, Message, Meta},
-        is_safe_client_id, uplink,
+        is_free_client_id, uplink,
     },
     json::{self, Members, Text},
 };
@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     attachment::{attachment_from_file, file_from_attachment},
+    client,
     link::Extensions,
 };
 
@@ -54,20 +55,25 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
         caller: Some(call.principal.label().into()),
         parent: Some(call_id.as_str().into()),
     });
+    let with_files = known
+        .as_ref()
+        .and_then(|known| known.get("with_files"))
+        .is_some_and(|raw| raw.get() == "true");
+    // Callers of other doors may have written it, and agents make a folder of that name.
+    let named = known
+        .as_ref()
+        .and_then(|known| known.text("client_id"))
+        .filter(|id| is_free_client_id(id));
+    // Only folders of clients are offered.
+    let own = || client::of_caller(&call.principal).filter(|_| with_files);
+    let client_id = named.or_else(|| own().map(Into::into));
     downlink::message(&Message {
         session_id: call.agent_session.as_str().into(),
         request_id: call.request.as_str().into(),
         content: Text::from(content.as_str()),
         attachments,
-        // Callers of other doors may have written it, and agents make a folder of that name.
-        client_id: known
-            .as_ref()
-            .and_then(|known| known.text("client_id"))
-            .filter(|id| is_safe_client_id(id)),
-        with_files: known
-            .as_ref()
-            .and_then(|known| known.get("with_files"))
-            .is_some_and(|raw| raw.get() == "true"),
+        client_id,
+        with_files,
         meta,
     })
 }

@@ -1,7 +1,10 @@
-//! Who a connection is: the token it shows, or the trust in loopback. Every door asks here, whichever
+//! Who a connection is: the token it shows, or the trust in programs of this machine. Every door asks here, whichever
 //! field or header its protocol carries the token in.
 
-use http::{HeaderMap, header::AUTHORIZATION};
+use http::{
+    HeaderMap,
+    header::{AUTHORIZATION, FORWARDED, VIA},
+};
 use jackfield_core::{
     failure::{Failure, Reason},
     hub::Hub,
@@ -9,38 +12,87 @@ use jackfield_core::{
     token::Lookup,
 };
 
+/// How a request came to the hub, as far as it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Came {
+    /// From whoever connected.
+    Directly,
+    /// From somebody else, through a proxy or a tunnel that connected for them.
+    Forwarded,
+}
+
+impl Came {
+    /// How a request with these headers came.
+    pub fn with(headers: &HeaderMap) -> Self {
+        let is_trace = |name: &str| name.starts_with("x-forwarded-") || name == "x-real-ip";
+        let is_forwarded = headers.contains_key(FORWARDED)
+            || headers.contains_key(VIA)
+            || headers.keys().any(|name| is_trace(name.as_str()));
+        if is_forwarded {
+            Self::Forwarded
+        } else {
+            Self::Directly
+        }
+    }
+}
+
+/// Who is the owner `local` without a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Nobody.
+    Nobody,
+    /// Programs of this machine, since nobody else can connect. What a proxy passes on is not theirs.
+    ThisMachine,
+    /// Everybody: the operator said `--insecure`.
+    Everybody,
+}
+
+/// For those who have no `--insecure`: whether programs of this machine are trusted.
+impl From<bool> for Trust {
+    fn from(is_here_only: bool) -> Self {
+        if is_here_only {
+            Self::ThisMachine
+        } else {
+            Self::Nobody
+        }
+    }
+}
+
 /// Decides who a connection is.
 #[derive(Debug, Clone)]
 pub struct Gatekeeper {
     hub: Hub,
-    /// Callers without a token are the owner `local`: the hub is bound to loopback, or the operator said `--insecure`.
-    trusts_everyone: bool,
+    trust: Trust,
 }
 
 impl Gatekeeper {
-    /// A gatekeeper; `trusts_everyone` only where nobody but this machine's user can connect.
-    pub fn new(hub: Hub, trusts_everyone: bool) -> Self {
+    /// A gatekeeper; [`Trust::ThisMachine`] only where nobody but this machine's user can connect.
+    pub fn new(hub: Hub, trust: impl Into<Trust>) -> Self {
         Self {
             hub,
-            trusts_everyone,
+            trust: trust.into(),
         }
     }
 
-    /// Whether a connection without a token is somebody.
-    pub fn trusts_everyone(&self) -> bool {
-        self.trusts_everyone
+    /// Whether a connection that came like this is somebody without a token.
+    pub fn trusts(&self, came: Came) -> bool {
+        match self.trust {
+            Trust::Nobody => false,
+            Trust::ThisMachine => came == Came::Directly,
+            Trust::Everybody => true,
+        }
     }
 
-    /// Who shows this token, or none. Where everyone is trusted, an unknown token is no reason to refuse: clients of
+    /// Who shows this token, or none. Where no token is needed, an unknown one is no reason to refuse: clients of
     /// other hubs bring theirs along. A revoked or expired one always is.
-    pub fn admit(&self, token: Option<&str>) -> Result<Principal, Failure> {
+    pub fn admit(&self, token: Option<&str>, came: Came) -> Result<Principal, Failure> {
         let refused = |text: &'static str| Err(Failure::new(Reason::Unauthorized, text));
         match token.map(|token| self.hub.tokens().look_up(token)) {
             Some(Lookup::Valid(principal)) => Ok(principal),
             Some(Lookup::Dead) => {
                 refused("this token was revoked or has expired; ask for a new one")
             }
-            Some(Lookup::Unknown) | None if self.trusts_everyone => Ok(Principal::local()),
+            Some(Lookup::Unknown) | None if self.trusts(came) => Ok(Principal::local()),
             Some(Lookup::Unknown) => {
                 refused("this hub does not know the token; see `jackfield token create`")
             }
@@ -57,7 +109,7 @@ impl Gatekeeper {
 
     /// Who sent these headers.
     pub fn admit_headers(&self, headers: &HeaderMap) -> Result<Principal, Failure> {
-        self.admit(bearer(headers))
+        self.admit(bearer(headers), Came::with(headers))
     }
 }
 
@@ -88,9 +140,10 @@ mod tests {
     async fn on_loopback_anybody_is_local_but_a_dead_token_is_refused() {
         let hub = hub().await;
         let gate = Gatekeeper::new(hub.clone(), true);
-        assert_eq!(gate.admit(None).unwrap().owner, Owner::local());
+        let admit = |token| gate.admit(token, Came::Directly);
+        assert_eq!(admit(None).unwrap().owner, Owner::local());
         assert_eq!(
-            gate.admit(Some("ah_from_elsewhere")).unwrap().owner,
+            admit(Some("ah_from_elsewhere")).unwrap().owner,
             Owner::local()
         );
         let ann = Owner::parse("ann").unwrap();
@@ -99,19 +152,55 @@ mod tests {
             .create("t".into(), ann.clone(), &Scopes::default(), None)
             .await
             .unwrap();
-        assert_eq!(gate.admit(Some(&token.secret)).unwrap().owner, ann);
+        assert_eq!(admit(Some(&token.secret)).unwrap().owner, ann);
         hub.tokens().revoke(token.record.id).await.unwrap();
         assert_eq!(
-            gate.admit(Some(&token.secret)).unwrap_err().reason,
+            admit(Some(&token.secret)).unwrap_err().reason,
             Reason::Unauthorized
         );
+    }
+
+    #[tokio::test]
+    async fn what_a_proxy_passes_on_is_nobody_without_a_known_token() {
+        let hub = hub().await;
+        let ann = Owner::parse("ann").unwrap();
+        let token = hub
+            .tokens()
+            .create("t".into(), ann.clone(), &Scopes::default(), None)
+            .await
+            .unwrap();
+        let gate = Gatekeeper::new(hub.clone(), Trust::ThisMachine);
+        for name in [
+            "forwarded",
+            "via",
+            "x-real-ip",
+            "x-forwarded-for",
+            "x-forwarded-proto",
+        ] {
+            let mut headers = HeaderMap::new();
+            assert!(gate.admit_headers(&headers).is_ok());
+            headers.insert(name, "whatever".parse().unwrap());
+            for shown in [None, Some("Bearer ah_from_elsewhere")] {
+                if let Some(shown) = shown {
+                    headers.insert(AUTHORIZATION, shown.parse().unwrap());
+                }
+                let refused = gate.admit_headers(&headers).unwrap_err();
+                assert_eq!(refused.reason, Reason::Unauthorized, "{name}");
+            }
+            let everybody = Gatekeeper::new(hub.clone(), Trust::Everybody);
+            assert!(everybody.admit_headers(&headers).is_ok(), "{name}");
+            let shown = format!("Bearer {}", token.secret).parse().unwrap();
+            headers.insert(AUTHORIZATION, shown);
+            assert_eq!(gate.admit_headers(&headers).unwrap().owner, ann, "{name}");
+        }
     }
 
     #[tokio::test]
     async fn elsewhere_only_a_known_token_is_somebody() {
         let gate = Gatekeeper::new(hub().await, false);
         for token in [None, Some(""), Some("jf_guess")] {
-            assert_eq!(gate.admit(token).unwrap_err().reason, Reason::Unauthorized);
+            let refused = gate.admit(token, Came::Directly).unwrap_err();
+            assert_eq!(refused.reason, Reason::Unauthorized);
         }
     }
 

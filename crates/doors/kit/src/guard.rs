@@ -41,7 +41,9 @@ pub enum Refusal {
     #[error("request must have exactly one Host header")]
     MissingHost,
     /// `Host` is not one of the hub's.
-    #[error("host {0:?} is not this hub's; add it to allowed_hosts or set public_url")]
+    #[error(
+        "host {0:?} is not this hub's; add it to allowed_hosts or set public_url, from when on every request needs a token"
+    )]
     Host(String),
     /// `Origin` is neither the hub's nor listed.
     #[error("origin {0:?} may not use this hub; add it to allowed_origins")]
@@ -86,6 +88,11 @@ pub fn check(host: Option<&str>, origin: Option<&str>, rules: &HostRules) -> Res
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a host, with or without a port, is this machine to itself. What is no host at all is not.
+pub fn is_loopback(host: &str) -> bool {
+    Name::parse(host).is_some_and(|name| name.is_loopback())
 }
 
 impl HostRules {

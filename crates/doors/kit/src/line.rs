@@ -34,6 +34,7 @@ use self::{
     rung::{END, Rung},
 };
 use crate::{
+    auth::Came,
     io::Io,
     mailbox::MAILBOX,
     socket::Hangup,
@@ -64,6 +65,8 @@ pub struct LineParts {
     pub hangup: Option<Hangup>,
     /// The token in the headers of the handshake.
     pub token: Option<Box<str>>,
+    /// How the handshake came.
+    pub came: Came,
 }
 
 /// What happens next on a line.
@@ -100,6 +103,22 @@ pub enum Leave {
     Close(u16, &'static str),
 }
 
+/// With what a peer closed its connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Goodbye {
+    /// The code; 1005 if it gave none.
+    pub code: u16,
+    /// Why, in its own words; empty if it did not say.
+    pub reason: Box<str>,
+}
+
+impl Goodbye {
+    /// Whether the peer closed because it is done.
+    fn is_done(&self) -> bool {
+        matches!(self.code, 1000 | 1005)
+    }
+}
+
 impl From<Closing> for Leave {
     fn from(why: Closing) -> Self {
         match why {
@@ -128,8 +147,9 @@ pub struct Line {
     counts: Counts,
     hangup: Option<Hangup>,
     token: Option<Box<str>>,
-    /// Whether the peer closed because it is done.
-    said_goodbye: bool,
+    came: Came,
+    /// With what the peer closed.
+    goodbye: Option<Box<Goodbye>>,
     bell: Arc<Bell>,
     gate: Arc<Gate>,
     signs: Arc<Signs>,
@@ -168,7 +188,8 @@ impl Line {
             counts: Counts::new(parts.hub.metrics(), parts.door),
             hangup: parts.hangup,
             token: parts.token,
-            said_goodbye: false,
+            came: parts.came,
+            goodbye: None,
             bell: Bell::new(),
             gate: Arc::default(),
             signs: Arc::default(),
@@ -231,6 +252,11 @@ impl Line {
         &self.signs
     }
 
+    /// With what the peer closed, if it did.
+    pub fn goodbye(&self) -> Option<&Goodbye> {
+        self.goodbye.as_deref()
+    }
+
     /// The limits.
     pub fn limits(&self) -> &Limits {
         self.hub.limits()
@@ -239,6 +265,11 @@ impl Line {
     /// The token that the handshake showed, as long as the peer is not known.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
+    }
+
+    /// How the handshake came.
+    pub fn came(&self) -> Came {
+        self.came
     }
 
     /// The peer has said who it is: larger frames are taken, and it is pinged from now on.
@@ -372,8 +403,10 @@ impl Line {
                 // Nobody waited for it: go on with what the peer says.
                 Turn::Flushed if may_read && !rang && !self.rung.waits() => continue,
                 Turn::Flushed => None,
-                Turn::Closed if self.said_goodbye => Some(Step::Over(Leave::Left)),
-                Turn::Closed => Some(Step::Over(Leave::Gone)),
+                Turn::Closed => Some(Step::Over(match &self.goodbye {
+                    Some(goodbye) if goodbye.is_done() => Leave::Left,
+                    _ => Leave::Gone,
+                })),
                 Turn::Failed(error) => Some(Self::broken(error)),
                 Turn::Frame(frame) => self.on_first_frame(frame),
             });
@@ -403,8 +436,9 @@ impl Line {
             }
             Incoming::Ping(_) | Incoming::Pong(_) => return None,
             // The peer closes: `turn` completes the handshake and then says so.
-            Incoming::Close { code, .. } => {
-                self.said_goodbye = matches!(code, 1000 | 1005);
+            Incoming::Close { code, reason } => {
+                let reason = reason.as_str().into();
+                self.goodbye = Some(Box::new(Goodbye { code, reason }));
                 return None;
             }
         };

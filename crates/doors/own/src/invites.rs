@@ -1,5 +1,6 @@
 //! `POST /v1/invites` and `GET /invite/{ticket}`: an agent of another machine is brought to the hub by one line. Whoever may
-//! register an agent makes a ticket; whoever shows it first gets a token that may register that agent and no other.
+//! register an agent makes a ticket; whoever shows it first gets a token with which it is that agent, and
+//! nothing else of its owner's.
 //!
 //! The ticket's address and what it answers are those of the Agent Mesh platform, so that its unmodified client can use it
 //! (`connect --setup URL`). That client fetches it by a plain GET, so the ticket is all the right that is needed.
@@ -11,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use jackfield_core::{
     failure::{Failure, Reason},
     id::AgentId,
-    principal::{Principal, Scopes, Who},
+    principal::{Principal, Who},
 };
 use jackfield_kit::api::{Body, CallRefused, Caller, ErrorView, Id, Problem, invalid};
 
@@ -111,14 +112,11 @@ pub(crate) async fn redeem(
     }
     let ticket = tickets.take(&secret)?;
     let base = state.hub.files().base().unwrap_or_default();
-    let scope = format!("agent:{}", ticket.agent);
-    let scopes = Scopes::parse([scope.as_str()])
-        .map_err(|error| Failure::new(Reason::Internal, error.to_string()))?;
     let name = format!("invite of {}", ticket.agent);
     let made = state
         .hub
         .tokens()
-        .create(name, ticket.owner.clone(), &scopes, None)
+        .create_for(ticket.agent.clone(), name, ticket.owner.clone())
         .await;
     let new = match made {
         Ok(new) => new,

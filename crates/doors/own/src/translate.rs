@@ -179,7 +179,7 @@ impl From<entry::AgentView> for AgentView {
 
 /// One agent, with what only its owner and admins may know.
 pub fn agent_for(principal: &Principal, view: entry::AgentView) -> AgentView {
-    let is_theirs = principal.is_admin() || principal.owner == view.owner;
+    let is_theirs = principal.is_admin() || principal.sees_all_of(&view.id, &view.owner);
     let private = is_theirs.then(|| (view.share.clone(), view.settings.clone()));
     let (share, settings) = private.unzip();
     AgentView {
@@ -201,6 +201,10 @@ pub struct TokenView {
     /// Whose it is.
     #[schema(value_type = String)]
     owner: Owner,
+    /// The one agent that it stands for, if it is no token of the owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    agent: Option<AgentId>,
     /// What it may do.
     scopes: Vec<String>,
     /// When it was made.
@@ -222,6 +226,7 @@ impl From<TokenRecord> for TokenView {
             id: record.id,
             name: record.name,
             owner: record.owner,
+            agent: record.agent,
             scopes: record.scopes,
             created_at: record.created_at,
             expires_at: record.expires_at,
@@ -285,6 +290,10 @@ pub struct Whoami {
     owner: Owner,
     /// What kind of caller one is.
     who: WhoView,
+    /// The agent that one is, if one is an agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    agent: Option<AgentId>,
     /// What one may do besides what an owner may.
     scopes: Vec<String>,
     /// Whether one may do everything.
@@ -300,6 +309,10 @@ impl From<&Principal> for Whoami {
                 Who::Agent(_) => WhoView::Agent,
                 Who::Platform => WhoView::Platform,
                 Who::Peer(_) => WhoView::Peer,
+            },
+            agent: match &principal.who {
+                Who::Agent(id) => Some(id.clone()),
+                Who::Person | Who::Platform | Who::Peer(_) => None,
             },
             scopes: principal.grant.scopes.to_texts(),
             admin: principal.is_admin(),

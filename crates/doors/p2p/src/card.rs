@@ -59,6 +59,7 @@ pub(crate) fn hub_card<'a>(
         description: "A switchboard for AI agents. Each skill is an agent; GET /agents/ID/card shows what it can do."
             .to_owned(),
         skills,
+        ..Card::default()
     };
     card.fit(FIT_CARD, HINT)
 }
@@ -70,7 +71,7 @@ pub(crate) fn closed_card(name: &str) -> String {
         version: VERSION.to_owned(),
         description: "A switchboard for AI agents. It takes handoffs from allowed peers only."
             .to_owned(),
-        skills: Vec::new(),
+        ..Card::default()
     };
     card.fit(FIT_CARD, HINT)
 }
@@ -98,6 +99,7 @@ pub(crate) fn agent_card(view: &AgentView) -> String {
             .to_owned(),
         description: description_of(view).to_owned(),
         skills,
+        ..Card::default()
     };
     card.fit(FIT_CARD, AGENT_HINT)
 }
@@ -122,7 +124,7 @@ pub(crate) fn closed_agent_card(name: &str) -> String {
         name: name.to_owned(),
         version: VERSION.to_owned(),
         description: "It takes handoffs from allowed peers only.".to_owned(),
-        skills: Vec::new(),
+        ..Card::default()
     })
 }
 

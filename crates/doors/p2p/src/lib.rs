@@ -8,7 +8,7 @@
 //! - `exchange.rs` how a request and its answer go over a stream
 //! - `delegate.rs` the caller's side of a handoff, `inquire.rs` what else is asked of a peer
 //! - `permits.rs` how much a peer may ask at once and per second
-//! - `address.rs` pure functions about multiaddrs, `limits.rs` every limit with its reason, `waits.rs` when to try again
+//! - `address.rs` pure functions about multiaddrs, `origin.rs` which connections come from this machine, `limits.rs` every limit with its reason, `waits.rs` when to try again
 //!
 //! The hub's side of it:
 //!
@@ -31,6 +31,7 @@ pub mod identity;
 mod inquire;
 pub mod limits;
 pub mod node;
+pub mod origin;
 mod peers;
 pub mod permits;
 pub mod registry;

@@ -32,7 +32,7 @@ pub use self::{
     reservation::{Reservation, ReservationState},
 };
 use crate::{
-    address::{is_relayed, peer_of, sort},
+    address::{ip_of, is_relayed, peer_of, sort},
     limits,
     serve::Allowed,
     streams::{AlreadyAccepted, Desk, Incoming, Opened, Stream, StreamTrouble},
@@ -173,9 +173,9 @@ impl Node {
         let desk = Arc::new(Desk::new());
         let relay = config.relay_server.as_ref();
         let allowed = relay.map_or_else(Allowed::nobody, |relay| relay.allowed.clone());
-        let guests = Arc::new(Guests::new(allowed));
         let peer_id = key.public().to_peer_id();
         let board = Arc::new(Board::new(peer_id));
+        let guests = Arc::new(Guests::new(allowed, Arc::clone(&board)));
         let swarm = behaviour::build(key, &config, Arc::clone(&desk), Arc::clone(&guests))?;
         let (commands, queue) = mpsc::channel(limits::COMMANDS);
         let mut task = SwarmTask::new(
@@ -428,14 +428,21 @@ impl Node {
     }
 }
 
-/// The addresses in the groups that are tried together: direct ones by TCP, by QUIC, then relays.
+/// The addresses in the groups that are tried together: direct ones by TCP, by QUIC, then relays. Those of this machine come
+/// first: whoever dials them counts there as one of its programs.
 fn ways_to(addresses: &[Multiaddr]) -> Vec<Vec<Multiaddr>> {
     let mut addresses = addresses.to_vec();
     sort(&mut addresses);
     let kind = |address: &Multiaddr| {
         let is_quic = address.iter().any(|part| matches!(part, Protocol::QuicV1));
-        (is_relayed(address), is_quic && !is_relayed(address))
+        let is_here = ip_of(address).is_some_and(|ip| ip.is_loopback());
+        (
+            is_relayed(address),
+            is_quic && !is_relayed(address),
+            !is_here,
+        )
     };
+    addresses.sort_by_key(kind);
     addresses
         .chunk_by(|a, b| kind(a) == kind(b))
         .map(<[Multiaddr]>::to_vec)

@@ -29,12 +29,13 @@ use tokio::{
 use self::{guest::Guest, list::Listed, visit::Visit};
 pub(crate) use self::{list::agent_id, visit::Shown};
 use crate::{
-    address::is_relayed,
+    address::{ip_of, is_relayed},
     contacts::{Contacts, Setback},
     door::{CARD, HANDOFF, HANDOFF_STREAM},
     inquire::fetch_card,
     node::{Node, PeerEvent},
-    registry::Registry,
+    origin::Origin,
+    registry::{Registry, placed},
     serve::Reception,
 };
 
@@ -181,11 +182,18 @@ impl Peers {
         })
     }
 
+    /// Whether a peer may hand off, whichever of its connections it does so by.
+    pub(crate) fn may_hand_off(&self, peer: PeerId) -> bool {
+        let connected = self.0.node.peer(peer);
+        let origin = connected.map_or(Origin::Elsewhere, |it| it.origin);
+        let terms = self.0.reception.terms();
+        terms.allowed.includes(&peer.to_string(), origin)
+    }
+
     /// Begins the visit of a peer that is connected, if it can be an agent and is wanted as one: by whoever let it hand off,
     /// or told the hub to keep it.
     pub(crate) fn meet(&self, peer: PeerId) {
-        let terms = self.0.reception.terms();
-        let is_wanted = terms.allowed.includes(&peer.to_string()) || self.0.contacts.is_kept(peer);
+        let is_wanted = self.may_hand_off(peer) || self.0.contacts.is_kept(peer);
         if !is_wanted || !self.is_agent(peer) {
             return;
         }
@@ -298,7 +306,10 @@ impl Peers {
     async fn agents_of(&self, peer: PeerId, visit: &Visit) -> Result<Vec<Listed>, String> {
         let card = fetch_card(&self.0.node, peer, &[]).await;
         let card = card.map_err(|failure| failure.to_string())?;
-        visit.shown.lock().name = Some(card.name.clone());
+        let is_new = visit.shown.lock().name.replace(card.name.clone()).is_none();
+        for remark in card.remarks().iter().filter(|_| is_new) {
+            tracing::debug!(%peer, remark, "a peer's card is not as it should be");
+        }
         self.note(peer, &card);
         let mut listed = Vec::new();
         if self.is_hub(peer) {
@@ -317,8 +328,12 @@ impl Peers {
 
     /// A peer that is connected and showed its card can be found.
     fn note(&self, peer: PeerId, card: &Card) {
-        let listens = self.0.node.peer(peer).map(|it| it.listens);
-        let mut addresses: Vec<_> = listens.unwrap_or_default();
+        let mut addresses = Vec::new();
+        if let Some(seen) = self.0.node.peer(peer) {
+            let from = ip_of(&seen.address);
+            let listens = seen.listens.iter();
+            addresses.extend(listens.map(|it| from.map_or(it.clone(), |from| placed(it, from))));
+        }
         if self.0.is_relay {
             // It can take a place here, and is reached by it then.
             addresses.extend(places_for(peer, self.0.node.addresses()));

@@ -43,6 +43,7 @@ use tokio::{
     time::Instant,
 };
 
+pub(crate) use self::address::placed;
 use self::proof::Challenges;
 pub use self::{
     find::Sought,

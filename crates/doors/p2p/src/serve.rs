@@ -47,6 +47,7 @@ pub(crate) use self::{failure::Trouble, job::Job};
 use crate::{
     DOOR,
     card::{self, Behind, Meant},
+    origin::Origin,
     translate::message_from,
 };
 
@@ -56,8 +57,10 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 /// Which peers may hand off.
 #[derive(Debug, Clone)]
 pub enum Allowed {
-    /// All: only where nobody but this machine's user can connect.
+    /// All, wherever they are: for an agent that is there to be called by strangers.
     Everyone,
+    /// Whoever connects by itself from this machine.
+    ThisMachine,
     /// Those with these ids.
     Only(HashSet<String>),
 }
@@ -77,10 +80,11 @@ impl Allowed {
         Self::Only(HashSet::new())
     }
 
-    /// Whether this peer may.
-    pub fn includes(&self, peer: &str) -> bool {
+    /// Whether this peer may, by a connection that comes from there.
+    pub fn includes(&self, peer: &str, origin: Origin) -> bool {
         match self {
             Self::Everyone => true,
+            Self::ThisMachine => origin == Origin::ThisMachine,
             Self::Only(peers) => peers.contains(peer),
         }
     }
@@ -132,12 +136,12 @@ impl Host for Reception {
         }
     }
 
-    async fn card(&self, peer: &str) -> String {
-        Self::card(self, peer)
+    async fn card(&self, peer: &str, origin: Origin) -> String {
+        Self::card(self, peer, origin)
     }
 
-    async fn answer(&self, peer: &str, request: &[u8], way: Way) -> Answer {
-        Self::answer(self, peer, request, way).await
+    async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer {
+        Self::answer(self, peer, origin, request, way).await
     }
 }
 
@@ -167,8 +171,8 @@ impl Reception {
     }
 
     /// Who a peer is to the hub, as its connection proved it.
-    pub fn principal(&self, peer: &str) -> Result<Principal, Failure> {
-        if !self.0.terms.allowed.includes(peer) {
+    pub fn principal(&self, peer: &str, origin: Origin) -> Result<Principal, Failure> {
+        if !self.0.terms.allowed.includes(peer, origin) {
             let text = "this hub takes handoffs from allowed peers only; ask its operator";
             return Err(Failure::new(Reason::Unauthorized, text));
         }
@@ -185,16 +189,16 @@ impl Reception {
     }
 
     /// What a peer gets on a card stream: at most 16 KiB.
-    pub fn card(&self, peer: &str) -> String {
-        match self.principal(peer) {
+    pub fn card(&self, peer: &str, origin: Origin) -> String {
+        match self.principal(peer, origin) {
             Ok(principal) => self.hub_card(&principal),
             Err(_) => card::closed_card(&self.0.terms.name),
         }
     }
 
     /// Takes a handoff. Dropping the future, or the frames that come of it, cancels the work.
-    pub async fn answer(&self, peer: &str, request: &[u8], way: Way) -> Answer {
-        let (is_framed, job) = match self.read(peer, request) {
+    pub async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer {
+        let (is_framed, job) = match self.read(peer, origin, request) {
             Ok((principal, hand_off)) => {
                 let is_framed = way == Way::Framed || hand_off.stream;
                 (is_framed, self.begin(principal, hand_off))
@@ -209,9 +213,14 @@ impl Reception {
         Job::answer(job, is_framed, self.0.terms.deadline).await
     }
 
-    fn read(&self, peer: &str, request: &[u8]) -> Result<(Principal, HandOff), Trouble> {
+    fn read(
+        &self,
+        peer: &str,
+        origin: Origin,
+        request: &[u8],
+    ) -> Result<(Principal, HandOff), Trouble> {
         // A stranger learns nothing from what is wrong with its request.
-        let principal = self.principal(peer)?;
+        let principal = self.principal(peer, origin)?;
         Ok((principal, HandOff::read(request, &self.limits())?))
     }
 

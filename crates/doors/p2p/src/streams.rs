@@ -15,7 +15,7 @@ use std::{
 
 use libp2p::{
     Multiaddr, PeerId, StreamProtocol,
-    core::{Endpoint, transport::PortUse},
+    core::{ConnectedPoint, Endpoint, transport::PortUse},
     swarm::{
         ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, NotifyHandler, THandler,
         THandlerInEvent, THandlerOutEvent, ToSwarm,
@@ -35,6 +35,7 @@ pub use self::stream::Stream;
 use crate::{
     address::{ip_of, is_relayed},
     limits,
+    origin::Origin,
 };
 
 /// A stream that a peer opened.
@@ -44,6 +45,8 @@ pub struct Inbound {
     pub peer: PeerId,
     /// Where its connection comes from; unknown behind a relay.
     pub source: Option<IpAddr>,
+    /// The same as far as trust goes.
+    pub origin: Origin,
     /// Which of the accepted protocols it chose.
     pub protocol: StreamProtocol,
     /// The stream.
@@ -200,8 +203,9 @@ impl Behaviour {
         }
     }
 
-    fn handler(&self, peer: PeerId, remote: &Multiaddr) -> Handler {
-        Handler::new(Arc::clone(&self.desk), peer, ip_of(remote))
+    fn handler(&self, peer: PeerId, ends: &ConnectedPoint) -> Handler {
+        let source = ip_of(ends.get_remote_address());
+        Handler::new(Arc::clone(&self.desk), peer, source, Origin::of(ends))
     }
 }
 
@@ -213,10 +217,14 @@ impl NetworkBehaviour for Behaviour {
         &mut self,
         _: ConnectionId,
         peer: PeerId,
-        _: &Multiaddr,
+        local: &Multiaddr,
         remote: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        Ok(self.handler(peer, remote))
+        let ends = ConnectedPoint::Listener {
+            local_addr: local.clone(),
+            send_back_addr: remote.clone(),
+        };
+        Ok(self.handler(peer, &ends))
     }
 
     fn handle_established_outbound_connection(
@@ -224,10 +232,15 @@ impl NetworkBehaviour for Behaviour {
         _: ConnectionId,
         peer: PeerId,
         remote: &Multiaddr,
-        _: Endpoint,
-        _: PortUse,
+        role_override: Endpoint,
+        port_use: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        Ok(self.handler(peer, remote))
+        let ends = ConnectedPoint::Dialer {
+            address: remote.clone(),
+            role_override,
+            port_use,
+        };
+        Ok(self.handler(peer, &ends))
     }
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
@@ -294,8 +307,11 @@ mod tests {
     fn only_the_connections_of_peers_that_are_kept_live_without_use() {
         let behaviour = Behaviour::new(Arc::new(Desk::new()));
         let (kept, other) = (PeerId::random(), PeerId::random());
-        let address = "/ip4/192.0.2.1/tcp/1".parse().unwrap();
-        let handlers = [kept, other].map(|peer| behaviour.handler(peer, &address));
+        let ends = ConnectedPoint::Listener {
+            local_addr: "/ip4/192.0.2.2/tcp/1".parse().unwrap(),
+            send_back_addr: "/ip4/192.0.2.1/tcp/1".parse().unwrap(),
+        };
+        let handlers = [kept, other].map(|peer| behaviour.handler(peer, &ends));
         behaviour.desk.keep(kept, true);
         assert_eq!(
             handlers.each_ref().map(Handler::connection_keep_alive),

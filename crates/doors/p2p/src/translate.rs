@@ -50,10 +50,12 @@ fn params_of(hand_off: &HandOff) -> Option<Json> {
             match param {
                 Param::Text(text) => object.text(name, text.as_str()),
                 Param::Flag(flag) => object.flag(name, *flag),
-                Param::Number(number) => match serde_json::from_str::<&RawValue>(number) {
-                    Ok(raw) => object.raw(name, raw),
-                    Err(_) => object.text(name, &**number),
-                },
+                Param::Number(json) | Param::Structured(json) => {
+                    match serde_json::from_str::<&RawValue>(json) {
+                        Ok(raw) => object.raw(name, raw),
+                        Err(_) => object.text(name, &**json),
+                    }
+                }
             };
         }
     });

@@ -9,6 +9,7 @@ use axum::{Extension, Router, extract::State, response::Response, routing::get};
 use jackfield_core::{failure::Failure, principal::Principal, team::stage::Since};
 use jackfield_kit::{
     api::{Caller, Id, Params, Problem, invalid},
+    auth::Came,
     line::{Line, LineParts},
     server::Peer,
     upgrade::Upgrade,
@@ -120,6 +121,8 @@ pub(crate) fn line_parts(door: &TeamDoor, peer: Option<Extension<Peer>>) -> Line
         stop: door.tasks.stop_token().clone(),
         // Without our own server below, a hang-up shows only when we read.
         hangup: peer.map(|Extension(peer)| peer.hangup),
+        // Who it is was asked before.
         token: None,
+        came: Came::Forwarded,
     }
 }

@@ -21,6 +21,7 @@ use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
     output::{self, text},
+    shell,
 };
 
 /// How long the hub may take: the card is looked for in several places, and so are the keys that sign it.
@@ -117,10 +118,14 @@ impl Add {
         output::facts(&facts)?;
         let flags = self.client.flags();
         output::chat(&match text(&remote, "state") {
-            "online" => format!("try it: jackfield call {id} hello{flags}"),
-            _ => format!(
-                "it is tried again and again; jackfield show {id}{flags} tells how it stands"
-            ),
+            "online" => {
+                let call = shell::command("call", &[&id], "hello", &flags);
+                format!("try it: {call}")
+            }
+            _ => {
+                let show = shell::command("show", &[&id], "", &flags);
+                format!("it is tried again and again; {show} tells how it stands")
+            }
         });
         Ok(Code::Ok.into())
     }
@@ -143,9 +148,9 @@ impl Add {
         if stop.code == Code::Usage
             && let Some(address) = peer::address_of_hub(&self.target).await
         {
+            let add = shell::command("add", &[&address], "", &self.client.flags());
             stop.next = Some(format!(
-                "or add the hub itself, with all of its agents, as a peer: jackfield add {address}{}",
-                self.client.flags()
+                "or add the hub itself, with all of its agents, as a peer: {add}"
             ));
         }
         if cfg!(feature = "p2p") && stop.code == Code::Missing {
@@ -153,7 +158,7 @@ impl Add {
             stop.next = Some(format!(
                 "{}an agent that speaks HTTP and has its card at /card needs: jackfield p2p sidecar --agent-url {}",
                 next.unwrap_or_default(),
-                self.target
+                shell::word(&self.target)
             ));
         }
         stop

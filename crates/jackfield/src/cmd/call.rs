@@ -18,7 +18,7 @@ use crate::{
     exit::{About, Code, WhatAbout},
     output,
     reply::{self, Outcome, Reading},
-    sessions,
+    sessions, shell,
 };
 
 /// How long the hub is given to take a cancel before we leave anyway.
@@ -107,11 +107,7 @@ impl Call {
         if let Outcome::Interrupted = outcome {
             cancel(stream).await;
         }
-        let next = format!(
-            "jackfield call {} -c TEXT{}",
-            self.agent,
-            self.client.flags()
-        );
+        let next = shell::command("call", &[&self.agent], "-c TEXT", &self.client.flags());
         let done = match &outcome {
             Outcome::Done(done) => Some(done.clone()),
             _ => None,
@@ -191,9 +187,12 @@ impl Call {
             output::json(&json!({"task": task, "call": started.id, "session": started.session}))?;
             return Ok(());
         }
-        output::line(task)?;
+        output::line(&output::clean(task))?;
+        let with = |name: &str| shell::command(name, &[task], "", &flags);
         output::chat(&format!(
-            "follow it with: jackfield task wait {task}{flags}\ncancel it with: jackfield task cancel {task}{flags}"
+            "follow it with: {}\ncancel it with: {}",
+            with("task wait"),
+            with("task cancel")
         ));
         Ok(())
     }

@@ -35,11 +35,15 @@ use crate::{
     client::{self, Client},
     config::LogFormat,
     exit::{About, Code, Stop},
-    output, sessions, telemetry,
+    output, sessions, shell, telemetry,
 };
 
 /// What the agent calls the server through which it can call others.
 const MCP: &str = "jackfield";
+
+/// What is said where a shell reads the words of callers.
+const COMMANDS: &str = "warning: the shell reads {prompt} as commands, so that whoever calls this agent can run any command here; \
+                        pass it as an argument: sh -c '… \"$1\" …' sh '{prompt}'";
 
 /// Bring an agent of this machine to a hub, and work for it until ctrl-c.
 #[derive(Debug, Args)]
@@ -51,7 +55,7 @@ const MCP: &str = "jackfield";
                        once.\n\nExit codes: 1 another connection took over the id, 2 what was typed cannot be meant, 3 the program \
                        or the server does not exist, 4 the token is refused or revoked.\n\nExamples:\n  jackfield connect --as \
                        laptop claude\n  jackfield connect acp gemini --acp\n  jackfield connect --as grep exec grep -n \
-                       '{prompt}' notes.txt\n  jackfield connect openai http://127.0.0.1:11434\n  jackfield connect --setup \
+                       -- '{prompt}' notes.txt\n  jackfield connect openai http://127.0.0.1:11434\n  jackfield connect --setup \
                        https://hub.example/invite/TICKET claude"
 )]
 pub(crate) struct Connect {
@@ -113,6 +117,9 @@ impl Connect {
             output::chat(&format!(
                 "note: {flag} goes to {program}, since it stands after it; our own flags come before the kind of agent"
             ));
+        }
+        if self.kind.lets_callers_command() {
+            output::chat(COMMANDS);
         }
         let dir = self.folder()?;
         let reaper = Reaper::new();
@@ -181,10 +188,11 @@ impl Connect {
             tokens
                 .keep(&setup.address, &id)
                 .context("cannot keep the token of the invite")?;
-            let base = setup.address.base();
+            let base = shell::word(setup.address.base());
             let rest = without_setup(std::env::args());
             output::chat(&format!(
-                "next time without the invite: jackfield connect --hub {base} --as {id}{rest}"
+                "next time without the invite: jackfield connect --hub {base} --as {}{rest}",
+                shell::word(&id)
             ));
             return Ok((id, setup.address));
         }
@@ -242,7 +250,7 @@ impl Connect {
     /// The flags to repeat in a command that somebody is told to type.
     fn flags(&self, address: &Address) -> String {
         match &self.setup {
-            Some(_) => format!(" --hub {}", address.base()),
+            Some(_) => format!(" --hub {}", shell::word(address.base())),
             None => self.client.flags(),
         }
     }
@@ -260,20 +268,11 @@ fn without_setup(typed: impl Iterator<Item = String>) -> String {
         match word.split_once('=').map_or(word.as_str(), |(flag, _)| flag) {
             "--setup" | "--hub" if word.contains('=') => {}
             "--setup" | "--hub" => drop(ours.next()),
-            _ => rest += &format!(" {}", quoted(word)),
+            _ => rest += &format!(" {}", shell::word(word)),
         }
     }
     its.iter()
-        .fold(rest, |rest, word| format!("{rest} {}", quoted(word)))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", output::clean(word).replace('\'', r"'\''"))
+        .fold(rest, |rest, word| format!("{rest} {}", shell::word(word)))
 }
 
 /// A token in a file of the owner's own folder that nobody else can read; removed when it is dropped.

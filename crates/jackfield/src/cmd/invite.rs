@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use http::{Method, Uri};
+use jackfield_connect::setup::is_plain_url;
+use jackfield_kit::guard::is_loopback;
 use serde_json::json;
 
 use crate::{
@@ -62,7 +64,7 @@ impl Invite {
         let answer = client::ask(&hub, Method::POST, "/v1/invites", Some(&body)).await;
         let mut invite = answer.about(About::Agent)?;
         let url = text(&invite, "url").to_owned();
-        if !is_plain(&url) {
+        if !url.starts_with("http") || !is_plain_url(&url) {
             let what = "the hub's invite is no plain URL";
             return Err(Stop::new(Code::Failed, what, "set public_url at the hub").into());
         }
@@ -82,47 +84,24 @@ impl Invite {
         }
         output::chat("It works once and for 15 minutes; whoever has it can be this agent.");
         if is_here_only(&url) {
-            output::chat("It leads to this machine only; set public_url for agents of others.");
+            output::chat(
+                "It leads to this machine only; set public_url for agents of others, from when on every request needs a token.",
+            );
         }
         Ok(Code::Ok.into())
     }
 }
 
-/// Whether a shell takes the address as it is: people copy it into one, and the hub may be anybody's.
-fn is_plain(url: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-_~%[]".contains(&byte);
-    url.starts_with("http") && url.bytes().all(is_plain)
-}
-
 /// Whether only programs of this machine can use the address.
 fn is_here_only(url: &str) -> bool {
     let host = url.parse::<Uri>().ok();
-    let host = host.as_ref().and_then(Uri::host).unwrap_or_default();
-    let addr = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || addr
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|it| it.is_loopback())
+    let host = host.as_ref().and_then(Uri::host);
+    host.is_some_and(is_loopback)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_shell_would_read_is_not_printed() {
-        assert!(is_plain("https://hub.example:7411/base/invite/6d1f"));
-        for bad in [
-            "",
-            "x",
-            "http://x/$(id)",
-            "http://x/;ls",
-            "http://x/a b",
-            "http://x/\n",
-        ] {
-            assert!(!is_plain(bad), "{bad:?}");
-        }
-    }
 
     #[test]
     fn addresses_that_lead_here_only_are_known() {

@@ -12,7 +12,7 @@ use super::show::{peer, remote};
 use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
-    output, prompt,
+    output, prompt, shell,
 };
 
 /// Forget an agent and who owned it; one that is attached is told to go. Or let the hub keep no connection with a peer any
@@ -75,9 +75,10 @@ impl Rm {
             );
         }
         if let Some(peer) = peer.filter(|it| it["state"] == "online" || it["kept"] == true) {
-            let id = output::text(&peer, "id");
+            let address = format!("/p2p/{}", output::text(&peer, "id"));
+            let rm = shell::command("rm", &[&address], "", "");
             output::chat(&format!(
-                "it comes back when its peer connects again; jackfield rm /p2p/{id} forgets a peer that is kept"
+                "it comes back when its peer connects again; {rm} forgets a peer that is kept"
             ));
         }
         Ok(())

@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     /// Where the database and the secrets are [default: ~/.local/share/jackfield]
     #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// The URL under which others reach the hub
+    /// The URL under which others reach the hub; every request needs a token then
     #[arg(long, env = "JACKFIELD_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
     /// Let anybody who can connect do everything, on any address
@@ -147,6 +147,13 @@ fn greet(config: &Config, running: &Running) {
         }
     }
     let mut facts = vec![format!("its data is in {}", config.data_dir.display())];
+    if !config.trusts_everyone() {
+        let file = config.data_dir.join(ADMIN_TOKEN);
+        let file = file.display();
+        facts.push(format!(
+            "every request needs a token; the administrator's is in {file}, where commands on this machine find it"
+        ));
+    }
     facts.extend(peer_address(running).map(|address| format!("peers reach it at {address}")));
     for fact in facts {
         if is_watched {
@@ -156,7 +163,7 @@ fn greet(config: &Config, running: &Running) {
         }
     }
     if is_watched {
-        invite(config, running.addr, &url);
+        invite(running.addr, &url);
     }
 }
 
@@ -176,7 +183,7 @@ fn peer_address(_: &Running) -> Option<String> {
 }
 
 /// Says what to try next.
-fn invite(config: &Config, addr: SocketAddr, url: &str) {
+fn invite(addr: SocketAddr, url: &str) {
     let hub = if DEFAULT_LISTEN.parse() == Ok(addr) {
         String::new()
     } else {
@@ -192,10 +199,4 @@ fn invite(config: &Config, addr: SocketAddr, url: &str) {
     output::chat(&format!(
         "  jackfield watch{hub}                   see what they say, live"
     ));
-    if !config.trusts_everyone() {
-        output::chat(&format!(
-            "\nevery request needs a token; the administrator's is in {}",
-            config.data_dir.join(ADMIN_TOKEN).display()
-        ));
-    }
 }

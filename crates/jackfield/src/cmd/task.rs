@@ -18,6 +18,7 @@ use crate::{
     exit::{About, Code, Stop, WhatAbout},
     output::{self, text},
     reply::{self, Outcome, Reading},
+    shell,
 };
 
 /// Look at tasks, which are calls that the hub keeps, and steer them.
@@ -89,10 +90,8 @@ impl Wait {
         };
         let mut outcome = reading.read(&mut stream).await?;
         if let Outcome::Interrupted = outcome {
-            output::chat(&format!(
-                "the task goes on without you; jackfield task cancel {} ends it",
-                self.task
-            ));
+            let cancel = shell::command("task cancel", &[&self.task], "", "");
+            output::chat(&format!("the task goes on without you; {cancel} ends it"));
         }
         if matches!(&outcome, Outcome::Done(done) if done.state == "completed")
             || matches!(outcome, Outcome::Interrupted)
@@ -107,7 +106,8 @@ impl Wait {
         }
         let (agent, session) = (text(&task, "agent"), text(&task, "session"));
         let flags = self.client.flags();
-        let next = format!("jackfield call {agent} --session {session} TEXT{flags}");
+        let go_on = format!("call --session {}", shell::word(session));
+        let next = shell::command(&go_on, &[agent], "TEXT", &flags);
         reply::code(outcome, agent, &next)
     }
 }
@@ -209,12 +209,14 @@ impl Answer {
                         .to_owned()
                 }
                 Some("not_found") => {
-                    format!("jackfield task show {} shows what it asks", self.task)
+                    let show = shell::command("task show", &[&self.task], "", "");
+                    format!("{show} shows what it asks")
                 }
-                Some("invalid") if self.approve || self.deny => format!(
-                    "answer in words: jackfield task answer {} {} TEXT",
-                    self.task, self.ask_id
-                ),
+                Some("invalid") if self.approve || self.deny => {
+                    let about = [&*self.task, &self.ask_id];
+                    let answer = shell::command("task answer", &about, "TEXT", "");
+                    format!("answer in words: {answer}")
+                }
                 Some("invalid") => "it asks for an approval: use --approve or --deny".to_owned(),
                 _ => return stop.naming("TASK", &self.task),
             };

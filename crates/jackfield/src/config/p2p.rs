@@ -20,7 +20,7 @@ pub struct P2pConfig {
     pub external: Vec<String>,
     /// Whether registered peers that cannot be reached may be called through the hub.
     pub relay: bool,
-    /// The peers that may hand off, by id. On loopback all may.
+    /// The peers that may hand off, by id. Without any, and where callers need no token, programs of this machine may.
     pub allowed: HashSet<String>,
     /// Who gets what peers hand to the hub itself.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     output::{self, Style, text},
-    prompt,
+    prompt, shell,
 };
 
 /// How much of a tool's arguments is shown.
@@ -125,8 +125,8 @@ pub(crate) fn command(call: &str, ask: &Value, flags: &str) -> String {
     } else {
         "TEXT"
     };
-    let id = output::clean(text(ask, "id"));
-    format!("answer with: jackfield task answer {call} {id} {how}{flags}")
+    let command = shell::command("task answer", &[call, text(ask, "id")], how, flags);
+    format!("answer with: {command}")
 }
 
 /// What is waited for in an approval that is somebody else's to give, and by which command they do: as themselves, so
@@ -137,9 +137,9 @@ pub(crate) fn of_others(call: &str, approval: &Value) -> (String, String) {
     if let Some(tool) = approval["tool_name"].as_str() {
         what += &format!(" [{}]", output::clean(tool));
     }
-    let id = output::clean(text(approval, "ask_id"));
-    let how = format!("{owner} decides with: jackfield task answer {call} {id} --approve|--deny");
-    (what, how)
+    let about = [call, text(approval, "ask_id")];
+    let command = shell::command("task answer", &about, "--approve|--deny", "");
+    (what, format!("{owner} decides with: {command}"))
 }
 
 /// What the hub is told. Anything but yes to an approval is no, and the reason.
@@ -171,6 +171,19 @@ mod tests {
         let bare = |kind: &str| wanted(&json!({"kind": kind, "text": " "}));
         assert_eq!(bare("approval"), "may I go on?");
         assert_eq!(bare("input"), "(it waits for an answer)");
+    }
+
+    #[test]
+    fn the_id_of_a_question_does_not_become_a_command() {
+        let ask = json!({"id": "q; touch PWNED #", "ask_id": "$(id)", "kind": "approval", "owner": "ann"});
+        assert_eq!(
+            command("c1", &ask, " --hub http://h"),
+            "answer with: jackfield task answer c1 'q; touch PWNED #' --approve|--deny --hub http://h"
+        );
+        assert_eq!(
+            of_others("c1", &ask).1,
+            "ann decides with: jackfield task answer c1 '$(id)' --approve|--deny"
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use jackfield_wire::bridge::{SAFE_CLIENT_ID, is_safe_client_id};
+use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
 use uuid::Uuid;
 
 use crate::{exit::Stop, sessions};
@@ -18,9 +18,9 @@ const FILE: &str = "client-id";
 
 /// A name that was typed.
 pub(crate) fn parse(text: &str) -> Result<String, String> {
-    match is_safe_client_id(text) {
+    match is_free_client_id(text) {
         true => Ok(text.to_owned()),
-        false => Err(SAFE_CLIENT_ID.to_owned()),
+        false => Err(FREE_CLIENT_ID.to_owned()),
     }
 }
 
@@ -61,7 +61,7 @@ fn load_or_make(state: &Path) -> io::Result<String> {
 /// Nothing if there is none.
 fn read(file: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text.trim().to_owned()).filter(|id| is_safe_client_id(id))),
+        Ok(text) => Ok(Some(text.trim().to_owned()).filter(|id| is_free_client_id(id))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -77,7 +77,7 @@ mod tests {
     fn the_name_is_made_once_and_for_the_owner_alone() {
         let state = tempfile::tempdir().unwrap();
         let id = load_or_make(state.path()).unwrap();
-        assert!(is_safe_client_id(&id));
+        assert!(is_free_client_id(&id));
         assert_eq!(load_or_make(state.path()).unwrap(), id);
         let meta = fs::metadata(state.path().join(FILE)).unwrap();
         assert_eq!(meta.permissions().mode() & 0o777, 0o600);

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     exit::{Code, Stop},
-    output,
+    output, shell,
 };
 
 /// How files are to be had.
@@ -99,8 +99,8 @@ impl Delivery<'_> {
                 // It need not be fetched again.
                 archive.keep();
                 let other = match error {
-                    UnpackError::InTheWay { .. } => self.command(" --overwrite"),
-                    _ => self.command(" --out DIR"),
+                    UnpackError::InTheWay { .. } => self.command("--overwrite"),
+                    _ => self.command("--out DIR"),
                 };
                 Done::Later(Stop::new(
                     Code::Failed,
@@ -130,7 +130,7 @@ impl Delivery<'_> {
     /// The command that goes on.
     fn command(&self, more: &str) -> String {
         let transfer = &self.order.offer.transfer_id;
-        format!("jackfield fetch {transfer}{more}{}", self.flags)
+        shell::command("fetch", &[transfer], more, &self.flags)
     }
 }
 

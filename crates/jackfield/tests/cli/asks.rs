@@ -49,6 +49,36 @@ async fn without_a_terminal_a_live_call_says_how_to_answer_and_ends() {
 }
 
 #[tokio::test]
+async fn the_command_that_answers_is_no_other_however_a_question_is_named() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut agent = hub.bridge_with("bob", &["input"]).await;
+    let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
+    let task = task.out.trim();
+    let request = agent.expect_message("x").await;
+    let named = "q; touch PWNED #";
+    let ask = json!({"type": "ask", "request_id": request, "ask_id": named, "kind": "input", "text": "which?"});
+    agent.send(ask).await;
+    let waited = cli.run(&["task", "wait", task]).await.code(1);
+    let line = waited.err.lines().find(|line| line.contains("task answer"));
+    let (_, command) = line.expect("a command").split_once(": ").expect("one");
+    // As somebody pastes it into a shell.
+    let pasted = format!("jackfield() {{ printf '%s|' \"$@\"; }}\n{command}");
+    let shell = tokio::process::Command::new("sh")
+        .args(["-c", &pasted])
+        .current_dir(cli.home())
+        .output();
+    let typed = shell.await.expect("a shell").stdout;
+    assert_eq!(
+        String::from_utf8_lossy(&typed),
+        format!("task|answer|{task}|{named}|TEXT|")
+    );
+    assert!(!cli.home().join("PWNED").exists());
+    cli.run(&["task", "answer", task, named, "this"]).await.ok();
+    assert_eq!(agent.frame().await["ask_id"], named);
+}
+
+#[tokio::test]
 async fn a_kept_call_waits_for_the_answer_from_elsewhere() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);

@@ -9,7 +9,12 @@ use std::{
 use jackfield_testkit::{SOON, TestHub};
 use rustix::process::{Signal, kill_process};
 use serde_json::json;
-use tokio::{process::Command, time::timeout};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+    process::Command,
+    time::timeout,
+};
 
 use crate::{
     run::{Cli, Running},
@@ -282,6 +287,59 @@ async fn an_invite_connects_once_and_its_token_stays() {
     let at = words.iter().position(|word| *word == "connect").unwrap();
     let args = [&words[at + 1..], &["exec", "cat"]].concat();
     let _bob = connected(&cli, &args).await;
+}
+
+#[tokio::test]
+async fn an_invite_to_what_a_shell_would_read_is_refused_and_not_repeated() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/invite/t", listener.local_addr().unwrap());
+    let bridge = "ws://127.0.0.1:1/$(touch PWNED)\u{1b}[2J/ws";
+    let body = json!({"agent_id": "bob", "token": "t", "bridge_url": bridge}).to_string();
+    let inviting = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut asked = vec![0; 4096];
+        assert!(stream.read(&mut asked).await.unwrap() > 0);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all((head + &body).as_bytes()).await.unwrap();
+    };
+    let cli = Cli::at("");
+    let args = ["--setup", &url, "exec", "cat"];
+    let (run, ()) = tokio::join!(end(&cli, &args), inviting);
+    let run = run.code(1).says("bridge_url");
+    assert!(
+        !run.err.contains("touch") && !run.err.contains('\u{1b}'),
+        "{run:?}"
+    );
+}
+
+#[tokio::test]
+async fn whoever_lets_callers_write_a_shells_script_is_warned() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let args = ["--as", "bob", "exec", "sh", "-c", "echo {prompt}"];
+    let mut bob = connected(&cli, &args).await;
+    let warned = bob.until_it_says("warning:").await;
+    assert!(
+        warned.contains(r#"sh -c '… "$1" …' sh '{prompt}'"#),
+        "{warned}"
+    );
+    bob.signal(Signal::INT);
+    bob.end().await.ok();
+    let args = [
+        "--as",
+        "bob",
+        "exec",
+        "sh",
+        "-c",
+        "echo \"$1\"",
+        "sh",
+        "{prompt}",
+    ];
+    let bob = connected(&cli, &args).await;
+    assert_eq!(cli.run(&["call", "bob", "; id"]).await.ok().out, "; id\n");
+    bob.signal(Signal::INT);
+    let ended = bob.end().await.ok();
+    assert!(!ended.err.contains("warning"), "{ended:?}");
 }
 
 /// A hub as a process of its own, at this address.

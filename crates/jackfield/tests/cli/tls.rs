@@ -11,10 +11,10 @@ use crate::run::Cli;
 /// Puts a new certificate and its key where the hub reads them, and the certificate under a name of its own too.
 fn certify(home: &Path, name: &str) {
     let CertifiedKey { cert, signing_key } =
-        generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    std::fs::write(home.join("cert.pem"), cert.pem()).unwrap();
-    std::fs::write(home.join("key.pem"), signing_key.serialize_pem()).unwrap();
-    std::fs::write(home.join(name), cert.pem()).unwrap();
+        generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    std::fs::write(home.join("cert.pem"), cert.pem()).expect("written");
+    std::fs::write(home.join("key.pem"), signing_key.serialize_pem()).expect("written");
+    std::fs::write(home.join(name), cert.pem()).expect("written");
 }
 
 /// What curl makes of the hub when it trusts only one certificate: its exit code and what it read.

@@ -91,7 +91,7 @@ impl Reply {
             .await
     }
 
-    /// Result of a tool call.
+    /// Result of a tool call. That of one that failed begins with `[error] `.
     pub async fn tool_result(
         &self,
         call_id: &str,

@@ -158,7 +158,7 @@ fn failed(failure: Failure) -> failure::Failure {
         "adapter_crash" => Reason::Crashed,
         "agent_busy" => Reason::Busy,
         "timeout" => Reason::Timeout,
-        _ => Reason::Agent(failure.code),
+        code => Reason::of_agent(code),
     };
     failure::Failure::new(reason, failure.message)
 }

@@ -110,7 +110,7 @@ async fn a_coordinator_hears_why_a_member_failed_and_who_is_no_member() {
     let (hub, _team) = with(team).await;
     for (name, failure) in [
         ("a", ("quota", "no more today")),
-        ("b", ("not_found", "this team has no member \"b\"")),
+        ("b", ("agent_not_found", "this team has no member \"b\"")),
     ] {
         assert_eq!(outcome(call(&hub, "team", name)).await.failure(), failure);
     }

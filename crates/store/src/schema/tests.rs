@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use jackfield_core::{
     event::{End, Message},
-    id::{AgentId, CallId, CallbackId},
+    id::{AgentId, CallId, CallbackId, TokenId},
     outbox::{Callback, Follower, NewCallback, OutboxRow},
     store::{LogItem, PeerRecord, Store, TaskRecord, TaskState},
     task::Once,
@@ -298,6 +298,31 @@ fn a_database_of_version_7_keeps_its_agents_and_takes_peers() {
     assert_eq!(store.load_peers().wait().unwrap(), [peer]);
     drop(store);
     assert_eq!(names(&dir), ["jackfield.db", "jackfield.db.bak-v7", "lock"]);
+}
+
+#[test]
+fn tokens_of_invites_of_version_11_stand_for_their_agents_from_then_on() {
+    let (dir, _path, conn) = database(&MIGRATIONS[..11]);
+    for (name, scopes) in [
+        ("invite of amy", r#"["agent:amy"]"#),
+        ("invite of bob", r#"["agent:*"]"#),
+        ("laptop", r#"["agent:amy"]"#),
+        ("root", r#"["admin"]"#),
+    ] {
+        let id = TokenId::new().to_string();
+        conn.execute(
+            "INSERT INTO tokens VALUES (?, ?, 'ann', zeroblob(32), ?, '2026-01-01T00:00:00.000000000Z', NULL, NULL)",
+            (id, name, scopes),
+        )
+        .unwrap();
+    }
+    drop(conn);
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let tokens = store.load_tokens().wait().unwrap().into_iter();
+    let of_agents: Vec<_> = tokens
+        .filter_map(|token| Some((token.name, token.agent?.to_string())))
+        .collect();
+    assert_eq!(of_agents, [("invite of amy".to_owned(), "amy".to_owned())]);
 }
 
 /// What SQLite does for a query.

@@ -40,6 +40,7 @@ use outbox::{
 use pages::{
     a_task_is_found_by_the_key_of_its_request, lists_by_update_come_in_pages_whatever_their_times,
     only_what_changed_since_is_listed_and_counted,
+    tasks_are_found_by_where_a_protocol_says_they_stand,
 };
 use teams::{
     a_team_goes_with_its_agent_and_its_tasks_with_it, tasks_keep_their_order_whenever_they_change,
@@ -55,8 +56,9 @@ use many::{
     an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for, filters_choose_tasks,
     lists_are_newest_first_and_come_in_pages, reopening_believes_the_rows_not_the_record,
     reopening_raises_the_epoch_of_what_is_unfinished,
-    reopening_tells_what_the_log_says_of_the_last_turn,
+    reopening_tells_what_the_log_says_of_the_last_turn, trimming_does_not_count_what_is_unfinished,
     trimming_removes_the_oldest_until_the_rest_fits, trimming_removes_what_ended_early,
+    trimming_removes_what_waits_too_long_for_its_next_message,
 };
 
 macro_rules! on_every_store {
@@ -105,6 +107,8 @@ on_every_store! {
     an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for
     trimming_removes_what_ended_early
     trimming_removes_the_oldest_until_the_rest_fits
+    trimming_removes_what_waits_too_long_for_its_next_message
+    trimming_does_not_count_what_is_unfinished
     reopening_tells_what_the_log_says_of_the_last_turn
     a_turn_that_ends_puts_its_callback_into_the_outbox
     what_a_callback_says_by_itself_is_kept_as_long_as_it_is
@@ -119,6 +123,7 @@ on_every_store! {
     a_lane_that_is_dropped_takes_nothing_else_along
     lists_by_update_come_in_pages_whatever_their_times
     only_what_changed_since_is_listed_and_counted
+    tasks_are_found_by_where_a_protocol_says_they_stand
     a_task_is_found_by_the_key_of_its_request
 }
 

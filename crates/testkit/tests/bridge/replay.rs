@@ -236,7 +236,12 @@ async fn agents_of_either_version_find_call_and_signal_each_other() {
             ("candidate", "{\"candidate\":\"c\",\"mid\":\"0\"}"),
         ] {
             amy.send(json!({"type": "rtc_signal", "transfer_id": "t-1", "target_agent_id": BOB, "signal_type": signal_type, "payload": payload})).await;
-            bob.expect(json!({"type": "rtc_signal_relay", "transfer_id": "t-1", "from_agent_id": AMY, "signal_type": signal_type, "payload": payload})).await;
+            let mut relayed = json!({"type": "rtc_signal_relay", "transfer_id": "t-1", "from_agent_id": AMY, "signal_type": signal_type, "payload": payload});
+            if signal_type == "prepare-upload" {
+                // Where it puts the files.
+                relayed["client_id"] = format!("agent.{AMY}").into();
+            }
+            bob.expect(relayed).await;
         }
         let path = format!("/api/rtc-signal/{AMY}");
         let prepare = json!({"transfer_id": "t-2", "signal_type": "prepare-upload", "payload": "{\"transfer_id\":\"t-2\",\"zip_size\":9}", "client_id": "c-1"});

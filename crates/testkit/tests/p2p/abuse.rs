@@ -233,14 +233,12 @@ async fn no_trick_with_a_path_reaches_anybody() {
         "user:word@evil.example/ask",
         "/@evil.example/ask",
         // With more than a path.
-        "/agents/ada/ask?admin=1",
+        "/card?admin=1",
         "/agents/ada/ask#x",
         "?",
         "/agents/ada/ask\0",
         "/agents/ada/ask%00",
         "/agents/ada/ask\r\nHost: evil.example",
-        "/agents/ada/ask%0d%0aHost:%20evil.example",
-        "/agents/ada/ask%250a",
         "/agents/ada/ask\u{7f}",
         "/agents/ada/ask%",
         "/agents/ada/%ff",
@@ -270,8 +268,8 @@ async fn no_trick_with_a_path_reaches_anybody() {
         "../../card",
         "a/../b",
         "..;x",
-        "a\\b",
-        "a\nb",
+        "a\\..\\b",
+        ".\n.",
         "\0",
     ]
     .map(|value| json!({"path": "/agents/ada/{skill}", "params": {"skill": value}}));
@@ -308,6 +306,10 @@ async fn what_nobody_declared_is_refused() {
         "/agents/ada@hub/ask",
         "/agents/http%3A%2F%2Fevil.example/ask",
         "/do something",
+        "/agents/ada/ask?admin=1",
+        "/agents/ada/ask%0d%0aHost:%20evil.example",
+        "/agents/ada/ask%250a",
+        "/agents/ada/a%5cb",
     ];
     expect_refusals(&paths.map(|path| at("POST", path)), 404).await;
 }

@@ -228,6 +228,10 @@ async fn a_skill_is_chosen_and_its_path_filled_by_what_the_caller_says() {
                 json!({"text": "rain?", "metadata": {"skill": "goal", "params": {"goal": "snow"}}}),
                 json!({"goal": "snow", "input": "rain?"}),
             ),
+            (
+                json!({"text": "plan a trip\nto C:\\Rome", "metadata": {"skill": "goal"}}),
+                json!({"goal": "plan a trip\nto C:\\Rome", "input": "plan a trip\nto C:\\Rome"}),
+            ),
         ] {
             let (status, answer) = ask(&hub, &id, body).await;
             let said = answer["text"]

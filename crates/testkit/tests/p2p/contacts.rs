@@ -24,6 +24,13 @@ async fn delete(hub: &TestHub, path: &str) -> (u16, Value) {
     answer(hub.web().ask(Method::DELETE, path)).await
 }
 
+/// Lets a hub keep a connection with a peer, whose agents it has from then on.
+pub(crate) async fn keep(hub: &TestHub, address: &str) {
+    let body = json!({ "address": address });
+    let (status, added) = hub.web().post("/v1/peers", body).await;
+    assert_eq!(status, 201, "{added}");
+}
+
 /// Waits until a hub has this agent, which may be there already.
 pub(crate) async fn until_there(hub: &TestHub, id: &str) {
     let mut watch = hub.watch(id);
@@ -43,7 +50,7 @@ async fn a_peer_that_is_kept_brings_its_agents_and_is_kept_after_a_restart() {
     assert_eq!(status, 201, "{added}");
     let told = json!({
         "id": peer, "name": "Jackfield", "state": "online", "relayed": false, "agents": [amy],
-        "kept": true, "configured": false, "allowed": true, "blocked": false
+        "kept": true, "configured": false, "allowed": false, "blocked": false
     });
     for (key, value) in told.as_object().unwrap() {
         assert_eq!(&added[key], value, "{key}: {added}");
@@ -261,6 +268,30 @@ async fn a_peer_that_is_kept_is_called_and_does_not_call() {
     assert_eq!((status, &seen["agents"]), (201, &json!([])), "{seen}");
     let why = seen["error"]["message"].as_str().unwrap();
     assert!(why.contains("allowed peers only"), "{why}");
+}
+
+#[tokio::test]
+async fn on_one_machine_too_a_peer_that_is_kept_does_not_call() {
+    let (far, near) = (hub().await, hub().await);
+    let (_amy, _bob) = (far.bridge("amy").await, near.bridge("bob").await);
+    let body = json!({"address": tcp(&far)});
+    let (status, added) = near.web().post("/v1/peers", body).await;
+    assert_eq!(
+        (status, &added["agents"], &added["allowed"]),
+        (201, &json!([at(&far, "amy")]), &json!(false)),
+        "{added}"
+    );
+    // The other one sees a program of this machine that came to it, and is none to it.
+    let body = json!({"address": tcp(&near)});
+    let (status, seen) = far.web().post("/v1/peers", body).await;
+    assert_eq!(
+        (status, &seen["agents"], &seen["allowed"]),
+        (201, &json!([]), &json!(true)),
+        "{seen}"
+    );
+    let why = seen["error"]["message"].as_str().unwrap();
+    assert!(why.contains("allowed peers only"), "{why}");
+    assert_eq!(ids(&far).await, ["amy"]);
 }
 
 #[tokio::test]

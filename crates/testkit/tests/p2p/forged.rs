@@ -101,10 +101,9 @@ async fn a_card_that_is_no_good_makes_no_agent_and_a_good_one_later_does() {
             card[name] = value;
             card
         };
-        let skill = card("x", &["/echo"])["skills"][0].take();
         for bad in [
             huge("description", "x".repeat(70 << 10).into()),
-            huge("skills", vec![skill; 65].into()),
+            huge("skills", json!([{"path": "/echo"}, "echo"])),
             huge("skills", json!([])),
             huge("skills", json!("echo")),
             json!({"error": "no card today", "code": 500}),

@@ -1,4 +1,4 @@
-//! Two hubs that are connected as peers: each has the other's agents.
+//! Two hubs that are connected as peers, and let each other in: each has the other's agents.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
@@ -15,7 +15,18 @@ pub(crate) fn at(hub: &TestHub, agent: &str) -> String {
     format!("{agent}@{}", short(address.rsplit('/').next().unwrap()))
 }
 
-/// Connects two hubs; each has an agent of the other afterwards.
+/// A hub that lets another one in, which it is going to dial: whom it dials does not come from this machine.
+async fn hub_that_allows(other: &TestHub) -> TestHub {
+    let address = tcp(other);
+    let peer = address.rsplit('/').next().unwrap().to_owned();
+    TestHub::start_with(|config| {
+        config.p2p.enabled = true;
+        config.p2p.allowed = [peer].into();
+    })
+    .await
+}
+
+/// Connects two hubs, of which the second allows the first; each has an agent of the other afterwards.
 async fn meet(first: &TestHub, of_first: &str, second: &TestHub, of_second: &str) {
     let mut at_first = first.watch(&at(second, of_second));
     let mut at_second = second.watch(&at(first, of_first));
@@ -26,7 +37,8 @@ async fn meet(first: &TestHub, of_first: &str, second: &TestHub, of_second: &str
 
 /// Two hubs with a bridge agent each, which know each other.
 async fn pair() -> (TestHub, Raw, TestHub, Raw) {
-    let (first, second) = (hub().await, hub().await);
+    let first = hub().await;
+    let second = hub_that_allows(&first).await;
     let (amy, bob) = (first.bridge("amy").await, second.bridge("bob").await);
     meet(&first, "amy", &second, "bob").await;
     (first, amy, second, bob)
@@ -128,9 +140,9 @@ async fn an_error_of_an_agent_behind_another_hub_is_told() {
 
 #[tokio::test]
 async fn what_a_hub_got_from_peers_is_not_shown_to_peers() {
-    let third = hub().await;
+    let first = hub().await;
+    let (second, third) = (hub_that_allows(&first).await, hub_that_allows(&first).await);
     let _cid = third.bridge("cid").await;
-    let (first, second) = (hub().await, hub().await);
     let (_amy, _bob) = (first.bridge("amy").await, second.bridge("bob").await);
     meet(&first, "amy", &third, "cid").await;
     let mut guests = Vec::new();

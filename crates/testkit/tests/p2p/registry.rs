@@ -52,6 +52,24 @@ async fn prove(
 }
 
 #[tokio::test]
+async fn the_originals_default_address_is_registered_as_that_of_whoever_asks() {
+    let hub = hub().await;
+    let peer = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
+    let address = format!("/ip4/0.0.0.0/tcp/4001/p2p/{peer}");
+    let body = json!({"agent_name": "travel", "peer_id": peer, "addrs": [address]});
+    // Whatever a header says of where it is from.
+    let request = hub.web().ask(Method::POST, "/register");
+    let token = hub.token("ann", &["admin"]).await;
+    let request = request.header("x-forwarded-for", "8.8.8.8");
+    let request = request.bearer_auth(token).json(&body);
+    let (status, told) = answer(request).await;
+    assert_eq!(status, 200, "{told}");
+    let (_, found) = hub.web().get("/peers?agent_name=travel").await;
+    let placed = format!("/ip4/127.0.0.1/tcp/4001/p2p/{peer}");
+    assert_eq!(found["addresses"], json!([placed]), "{found}");
+}
+
+#[tokio::test]
 async fn published_clients_register_find_renew_and_leave_in_every_shape() {
     let hub = hub().await;
     let web = hub.web();

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::{
     called::{call_from_every_door, expect_large},
+    contacts::keep,
     hub,
     peer::{LANGUAGES, Language, Peer, card},
     tcp,
@@ -39,7 +40,7 @@ async fn a_peer_with_a_place_is_called_from_every_door_of_another_hub() {
         let other = hub().await;
         let id = guest.agent();
         let mut watch = other.watch(&id);
-        other.meet_peer(&address).await;
+        keep(&other, &address).await;
         watch.until_online().await;
         call_from_every_door(&other, &mut guest).await;
         expect_large(&other, &guest).await;
@@ -64,7 +65,7 @@ async fn a_peer_that_listens_at_the_relay_from_its_start_has_its_place() {
     assert!(guest.addr.starts_with(&at), "{}", guest.addr);
     let other = hub().await;
     let mut watch = other.watch(&guest.agent());
-    other.meet_peer(&guest.addr).await;
+    keep(&other, &guest.addr).await;
     watch.until_online().await;
     call_from_every_door(&other, &mut guest).await;
 }

@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::contacts::until_there;
+use crate::contacts::{keep, until_there};
 
 /// The program while it runs; ended when dropped.
 struct Tides {
@@ -116,7 +116,7 @@ async fn the_peer_of_the_page_takes_a_place_at_the_relay_and_is_called_through_i
     assert!(through.contains("/p2p-circuit"), "{addresses:?}");
     let other = crate::hub().await;
     let mut watch = other.watch(&agent);
-    other.meet_peer(&through).await;
+    keep(&other, &through).await;
     watch.until_online().await;
     expect_low_tide(&other, &agent).await;
 }

@@ -1,5 +1,9 @@
 //! The token of the handshake counts for both doors, until the frame shows another one.
 
+use jackfield_core::{
+    principal::Principal,
+    tap::{Sight, TapFilter},
+};
 use jackfield_testkit::{Raw, TestHub, bridge_register};
 use serde_json::{Value, json};
 
@@ -75,4 +79,48 @@ async fn a_revoked_token_of_the_header_closes_the_agents_of_both_doors() {
     for mut raw in [bridge, agora] {
         assert_eq!(raw.closed().await, (4002, "token revoked".to_owned()));
     }
+}
+
+#[tokio::test]
+async fn observers_of_raw_frames_see_no_token_of_either_door() {
+    let hub = strict().await;
+    let ann = hub.token("ann", &["agent:*"]).await;
+    let filter = TapFilter {
+        raw: true,
+        ..TapFilter::default()
+    };
+    let mut watching = hub.hub().watch(Principal::local(), filter);
+    let mut agora = hub.connect().await;
+    for _ in 0..2 {
+        agora
+            .send(json!({"type": "register", "id": "a", "token": ann}))
+            .await;
+        agora.expect(json!({"type": "registered", "id": "a"})).await;
+    }
+    // One that cannot be taken shows it as well.
+    agora.send(json!({"type": "register", "token": ann})).await;
+    agora.frame().await;
+    let mut bridge = hub.connect_bridge("b").await;
+    let mut frame = register("b", Some(&ann));
+    frame["extensions"] = json!(["resume"]);
+    bridge.send(frame.clone()).await;
+    let registered = bridge.frame().await;
+    let resume = registered["resume"]["token"].as_str().unwrap();
+    frame["resume"] = json!({"token": resume, "open": []});
+    bridge.send(frame).await;
+    bridge.frame().await;
+    agora.close().await;
+    bridge.close().await;
+    let (mut registers, mut left) = (0, 0);
+    while left < 2 {
+        match watching.next().await.sight {
+            Sight::Frame(_, text) => {
+                assert!(!text.contains(&ann) && !text.contains(resume), "{text}");
+                registers += usize::from(text.contains("\"hidden\""));
+            }
+            Sight::Offline => left += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(registers, 4, "three `register` and one `registered`");
 }

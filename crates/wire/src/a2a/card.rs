@@ -121,6 +121,10 @@ pub struct Skill {
     pub tags: Vec<String>,
     /// Requests that it can serve.
     pub examples: Vec<String>,
+    /// The media types that it takes; those of the agent if empty.
+    pub input_modes: Vec<String>,
+    /// The media types that it answers in; those of the agent if empty.
+    pub output_modes: Vec<String>,
 }
 
 /// The card of an agent. Texts that are required should not be empty: verifiers disagree on whether to sign those.

@@ -44,6 +44,14 @@ impl Version {
     /// The header, and the query parameter, that names it.
     pub const HEADER: &'static str = "A2A-Version";
 
+    /// The header in which callers declare the extensions that they know.
+    pub fn extensions_header(self) -> &'static str {
+        match self {
+            Self::V03 => "x-a2a-extensions",
+            Self::V10 => "a2a-extensions",
+        }
+    }
+
     /// Its name: major and minor.
     pub fn name(self) -> &'static str {
         match self {

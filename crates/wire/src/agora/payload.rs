@@ -225,6 +225,9 @@ pub(super) const ANSWER_KEYS: [&str; 7] = [
     "answer", "text", "content", "result", "message", "response", "question",
 ];
 
+/// Where the opening of a streamed answer has words of it: the same, but not where it may only repeat what was asked.
+const OPENING_KEYS: [&str; 6] = ["answer", "text", "content", "result", "message", "response"];
+
 /// What in an answer is no text: it has its own place or only serves matching.
 const ANSWER_META: [&str; 13] = [
     "action",
@@ -244,25 +247,44 @@ const ANSWER_META: [&str; 13] = [
 
 /// Reads an answer out of a payload of any shape.
 pub fn answer_of(payload: &RawValue) -> Answer {
+    let mut answer = answer_under(&ANSWER_KEYS, payload);
+    if answer.text.is_none() {
+        answer.text = match Members::of(payload) {
+            Some(outer) => {
+                let is_known = |name: &str| name == "result" || ANSWER_META.contains(&name);
+                has_content(&outer, is_known).then(|| json::compact(payload))
+            }
+            None => plain_text(payload),
+        };
+    }
+    answer
+}
+
+/// Reads what the opening of a streamed answer says already. What else it has is about the stream, and no words of it.
+pub fn opening_of(payload: &RawValue) -> Answer {
+    let opening = answer_under(&OPENING_KEYS, payload);
+    match opening.input_required {
+        // Here a question is what the agent asks.
+        Some(_) => answer_under(&ANSWER_KEYS, payload),
+        None => opening,
+    }
+}
+
+/// Reads an answer whose text is a string, the payload itself or under one of these keys.
+fn answer_under(keys: &[&'static str], payload: &RawValue) -> Answer {
     let Some(outer) = Members::of(payload) else {
         return Answer {
-            text: plain_text(payload),
+            text: json::str_of(payload).map(String::from),
             ..Answer::default()
         };
     };
     let body = outer.get("body");
     let inner = body.and_then(Members::of).unwrap_or_default();
-    let found = first_text(&outer, &ANSWER_KEYS)
-        .or_else(|| first_text(&inner, &ANSWER_KEYS))
+    let found = first_text(&outer, keys)
+        .or_else(|| first_text(&inner, keys))
         .or_else(|| Some(("body", body.and_then(json::str_of)?.into_owned())));
     let is_result_the_text = matches!(found, Some(("result", _)));
-    let text = match found {
-        Some((_, text)) => Some(text),
-        None => {
-            let is_known = |name: &str| name == "result" || ANSWER_META.contains(&name);
-            has_content(&outer, is_known).then(|| json::compact(payload))
-        }
-    };
+    let text = found.map(|(_, text)| text);
     let raw = |name| outer.get(name).or_else(|| inner.get(name));
     let owned = |name| raw(name).map(ToOwned::to_owned);
     let string = |name| raw(name).and_then(json::str_of).map(String::from);

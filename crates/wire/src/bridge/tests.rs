@@ -215,5 +215,16 @@ fn client_ids_that_could_leave_a_folder_are_not_safe() {
         "", ".", "..", ".hidden", "a/b", "..\\x", "a b", "ü", "a\0", "a\n", "C:", &too_long,
     ] {
         assert!(!is_safe_client_id(id), "{id:?}");
+        assert!(!is_free_client_id(id), "{id:?}");
+    }
+}
+
+#[test]
+fn nobody_says_that_it_is_the_client_of_an_agent() {
+    for id in ["a", "agent", "agent-amy", "my.agent.", "stable-client-id"] {
+        assert!(is_free_client_id(id), "{id}");
+    }
+    for id in ["agent.", "agent.amy", "Agent.amy", "agent..0f"] {
+        assert!(is_safe_client_id(id) && !is_free_client_id(id), "{id}");
     }
 }

@@ -27,6 +27,8 @@ pub struct Card {
     pub description: String,
     /// What it can do.
     pub skills: Vec<Skill>,
+    /// What was passed over when it was read, a sentence each; see [`Card::remarks`].
+    pub flaws: Vec<String>,
 }
 
 /// Something that a peer can do.
@@ -71,19 +73,21 @@ pub fn read_card(bytes: &[u8]) -> Result<Card, NoCard> {
 }
 
 impl Card {
-    /// Reads a card that is part of something else. Names and descriptions are cut to a length that can be shown.
+    /// Reads a card that is part of something else. Names and descriptions are cut to a length that can be shown. Skills
+    /// that cannot be read are passed over, as are those after the first [`MAX_SKILLS`]: the others can be called.
     pub fn from_value(raw: &RawValue) -> Result<Self, Fault> {
         let fields = Fields::of(raw)?;
         let name = fields.cut_text("name", MAX_NAME)?;
         if name.trim().is_empty() {
             return Err(Fault::at("name", REQUIRED));
         }
-        let read_skills = |raw| fields::list(raw, MAX_SKILLS, Skill::from_value);
+        let (skills, flaws) = fields.read("skills", Skill::list)?.unwrap_or_default();
         Ok(Card {
             name,
             version: fields.cut_text("version", MAX_NAME)?,
             description: fields.cut_text("description", MAX_DESCRIPTION)?,
-            skills: fields.read("skills", read_skills)?.unwrap_or_default(),
+            skills,
+            flaws,
         })
     }
 
@@ -112,6 +116,20 @@ impl Card {
 }
 
 impl Skill {
+    /// The skills of a list, and what is wrong with the others in it.
+    fn list(raw: &RawValue) -> Result<(Vec<Self>, Vec<String>), Fault> {
+        let (mut skills, mut flaws) = (Vec::new(), Vec::new());
+        let elements = fields::elements(raw)?;
+        for (at, raw) in elements.iter().take(MAX_SKILLS).enumerate() {
+            match Self::from_value(raw) {
+                Ok(skill) => skills.push(skill),
+                Err(fault) => flaws.push(remarks::passed_over(at, fault)),
+            }
+        }
+        flaws.extend(remarks::too_many(elements.len()));
+        Ok((skills, flaws))
+    }
+
     fn from_value(raw: &RawValue) -> Result<Self, Fault> {
         let fields = Fields::of(raw)?;
         let name = fields.cut_text("name", MAX_NAME)?;

@@ -117,13 +117,18 @@ pub(super) fn word(raw: &RawValue, max: usize) -> Result<String, Fault> {
     Ok(word.into_owned())
 }
 
+/// The elements of a list.
+pub(super) fn elements(raw: &RawValue) -> Result<Vec<&RawValue>, Fault> {
+    json::elements(raw).ok_or_else(|| Fault::here("must be an array"))
+}
+
 /// The elements of a list of at most `max`.
 pub(super) fn list<'a, T>(
     raw: &'a RawValue,
     max: usize,
     read: impl Fn(&'a RawValue) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
-    let elements = json::elements(raw).ok_or_else(|| Fault::here("must be an array"))?;
+    let elements = elements(raw)?;
     if elements.len() > max {
         return Err(Fault::too_large(max, "entries"));
     }

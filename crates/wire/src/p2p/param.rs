@@ -1,12 +1,12 @@
-//! The parameters of a request: short values that are put into its path.
+//! The parameters of a request: values that are put into its path, and others that its path has no place for.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
+use super::Fault;
 use super::fields::Fields;
-use super::{Fault, MAX_PARAM};
 use crate::json::{self, push_string};
 
 /// Parameters by name.
@@ -21,31 +21,28 @@ pub enum Param {
     Number(Box<str>),
     /// True or false.
     Flag(bool),
+    /// An object or an array as it was written; no path has a place for it.
+    Structured(Box<str>),
 }
 
 impl Param {
-    /// Reads a value: a string, a number or a boolean, of at most [`MAX_PARAM`] bytes.
-    pub fn from_value(raw: &RawValue) -> Result<Self, Fault> {
-        let param = match (raw.get(), json::str_of(raw)) {
-            (_, Some(text)) => Param::Text(text.into_owned()),
-            ("true", None) => Param::Flag(true),
-            ("false", None) => Param::Flag(false),
-            (number, None) if !json::is_container(number) && !json::is_null(raw) => {
-                Param::Number(number.into())
-            }
-            _ => return Err(Fault::here("must be a string, a number or a boolean")),
-        };
-        if param.as_str().len() > MAX_PARAM {
-            return Err(Fault::too_large(MAX_PARAM, "bytes"));
+    /// Reads a value; null is none.
+    pub fn from_value(raw: &RawValue) -> Option<Self> {
+        match (raw.get(), json::str_of(raw)) {
+            (_, Some(text)) => Some(Param::Text(text.into_owned())),
+            ("true", None) => Some(Param::Flag(true)),
+            ("false", None) => Some(Param::Flag(false)),
+            _ if json::is_null(raw) => None,
+            (value, None) if json::is_container(value) => Some(Param::Structured(value.into())),
+            (number, None) => Some(Param::Number(number.into())),
         }
-        Ok(param)
     }
 
     /// The value as it stands in a path, before it is encoded. Booleans are written as in JSON.
     pub fn as_str(&self) -> &str {
         match self {
             Param::Text(text) => text,
-            Param::Number(number) => number,
+            Param::Number(json) | Param::Structured(json) => json,
             Param::Flag(true) => "true",
             Param::Flag(false) => "false",
         }
@@ -54,7 +51,7 @@ impl Param {
     fn push_json(&self, out: &mut String) {
         match self {
             Param::Text(text) => push_string(out, text),
-            Param::Number(_) | Param::Flag(_) => out.push_str(self.as_str()),
+            Param::Number(_) | Param::Flag(_) | Param::Structured(_) => out.push_str(self.as_str()),
         }
     }
 }
@@ -65,17 +62,20 @@ impl From<&str> for Param {
     }
 }
 
-/// Reads the parameters of a request.
+/// Reads the parameters of a request. Whether a value can be put into the path is seen when it is.
 pub(super) fn read(raw: &RawValue) -> Result<Params, Fault> {
     let fields = Fields::of(raw)?;
-    let mut params = Params::new();
+    let mut params = BTreeMap::new();
     for (name, value) in fields.iter() {
-        let param = Param::from_value(value).map_err(|fault| fault.within(name))?;
+        let param = Param::from_value(value);
         if params.insert(name.to_owned(), param).is_some() {
             return Err(Fault::at(name, "is given twice"));
         }
     }
-    Ok(params)
+    let given = params.into_iter();
+    Ok(given
+        .filter_map(|(name, param)| Some((name, param?)))
+        .collect())
 }
 
 /// Writes the parameters as an object.

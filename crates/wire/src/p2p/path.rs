@@ -1,14 +1,17 @@
 //! Paths: filled in, checked and taken apart here and nowhere else.
 //!
 //! The original formats a path as Python does and glues it to a URL. Here a placeholder is a name and nothing more, its
-//! value is encoded whole, and what comes out must be one plain path. Servers decode paths, some of them twice; so what
-//! would lead elsewhere is refused in the encoded forms too.
+//! value is encoded whole, and what comes out must be one plain path, with a query (`query.rs`) where the template has one.
+//! Servers decode paths, some of them twice; so what would lead elsewhere is refused in the encoded forms too. Encoded text
+//! of any other kind is a value, and stays one.
+
+mod query;
 
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::{Fault, MAX_PATH, Params, code};
+use super::{Fault, MAX_PATH, Param, Params, code};
 
 /// What is encoded in the value of a parameter: everything but the unreserved characters.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC
@@ -38,11 +41,15 @@ const PLAIN: &AsciiSet = &VALUE
 /// How often a path is decoded to see what it could become.
 const ROUNDS: usize = 3;
 
+/// Some servers take it for the end of a text.
+const NUL: &str = "must not have a NUL character";
+
 /// Fills the placeholders of `template` and checks what comes out, see [`check`].
 ///
-/// A placeholder is `{name}` with a name of `A-Z a-z 0-9 _`. One without a parameter is refused, as is any other brace;
-/// parameters without a placeholder are not used.
+/// A placeholder is `{name}` with a name of `A-Z a-z 0-9 _`. One without a parameter is refused, as is any other brace, and
+/// a placeholder for a name of a query; parameters without a placeholder are not used, and may be anything.
 pub fn expand(template: &str, params: &Params) -> Result<String, Fault> {
+    query::check_names(template)?;
     let mut out = String::with_capacity(template.len());
     for piece in Pieces(template) {
         match piece.map_err(|()| leftover_brace())? {
@@ -51,6 +58,10 @@ pub fn expand(template: &str, params: &Params) -> Result<String, Fault> {
                 let missing = || Fault::at(name, "is required: the path has a place for it");
                 let param = params.get(name);
                 let param = param.ok_or_else(|| missing().within("params"))?;
+                if matches!(param, Param::Structured(_)) {
+                    let fault = Fault::at(name, "must be a string, a number or a boolean");
+                    return Err(fault.within("params"));
+                }
                 out.extend(utf8_percent_encode(param.as_str(), VALUE));
             }
         }
@@ -62,18 +73,60 @@ pub fn expand(template: &str, params: &Params) -> Result<String, Fault> {
     check(&out)
 }
 
+/// The start of `text` that has room in the place `name` of `template`, beside the other parameters.
+pub fn fitting<'a>(template: &str, name: &str, params: &Params, text: &'a str) -> &'a str {
+    let encoded = |text: &str, set| utf8_percent_encode(text, set).map(str::len).sum::<usize>();
+    let (mut taken, mut places) = (usize::from(!template.starts_with('/')), 0);
+    for piece in Pieces(template).map_while(Result::ok) {
+        match piece {
+            Piece::Literal(text) => taken += encoded(text, query::QUERY),
+            Piece::Name(other) if other == name => places += 1,
+            Piece::Name(other) => {
+                let param = params.get(other).map_or("", Param::as_str);
+                taken += encoded(param, VALUE);
+            }
+        }
+    }
+    let room = MAX_PATH.saturating_sub(taken) / places.max(1);
+    let mut length = 0;
+    let end = text.char_indices().find(|(at, char)| {
+        length += encoded(&text[*at..at + char.len_utf8()], VALUE);
+        length > room
+    });
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
 /// Checks a path without placeholders and gives it in the one form that is used: one leading slash, and encoded what may
 /// not stand in a path.
 ///
 /// The original strips all leading slashes. Here a path without any is given one; more than one is refused, since every
 /// reader of URLs takes `//host` for another server. Also refused, as written and after up to three rounds of decoding:
-/// `.` and `..` segments (with `;…` behind them too), backslashes, control characters with CR, LF and NUL, and bytes that
-/// are not UTF-8. As written only: `//` anywhere, `?`, `#`, braces, `@` in the first segment, and `:` there unless a slash
-/// precedes it. An encoded slash, `?` or `#` is part of a value and stays so.
+/// `.` and `..` segments (with `;…` behind them, between backslashes and with control characters in them too), NUL, and
+/// bytes that are not UTF-8. As written only: `//` anywhere, `#`, braces, backslashes, control characters, `@` in the first
+/// segment, and `:` there unless a slash precedes it. An encoded slash, `?`, backslash or line break is part of a value and
+/// stays so.
+///
+/// A query is passed: whether there may be one is for the template to say that the path must match, see [`matches`].
 pub fn check(path: &str) -> Result<String, Fault> {
     if path.len() > MAX_PATH {
         return Err(too_long());
     }
+    if path.contains('#') {
+        return Err(wrong("must not have a fragment"));
+    }
+    if path.contains('\\') {
+        let problem = "must not have a backslash: encode it, or put such text into input_data";
+        return Err(wrong(problem));
+    }
+    if path.contains(char::is_control) {
+        let problem =
+            "must not have control characters: encode them, or put such text into input_data";
+        return Err(wrong(problem));
+    }
+    if !has_whole_escapes(path) {
+        return Err(wrong("has a % without two hex digits"));
+    }
+    let (path, query) = query::split(path);
     let (has_slash, rest) = match path.strip_prefix('/') {
         Some(rest) => (true, rest),
         None => (false, path),
@@ -84,9 +137,6 @@ pub fn check(path: &str) -> Result<String, Fault> {
     if path.contains("//") {
         return Err(wrong("must not have two slashes in a row"));
     }
-    if path.contains(['?', '#']) {
-        return Err(wrong("must not have a query or a fragment"));
-    }
     if path.contains(['{', '}']) {
         return Err(leftover_brace());
     }
@@ -94,16 +144,17 @@ pub fn check(path: &str) -> Result<String, Fault> {
     if first.contains('@') || (!has_slash && first.contains(':')) {
         return Err(wrong("must not have a scheme or a host"));
     }
-    if !has_whole_escapes(path) {
-        return Err(wrong("has a % without two hex digits"));
-    }
     let mut out = String::with_capacity(path.len() + 1);
     out.push('/');
     out.extend(utf8_percent_encode(rest, PLAIN));
+    check_decoded(&out)?;
+    if let Some(query) = query {
+        out.push('?');
+        out.push_str(&query::check(query)?);
+    }
     if out.len() > MAX_PATH {
         return Err(too_long());
     }
-    check_decoded(&out)?;
     Ok(out)
 }
 
@@ -111,26 +162,22 @@ pub fn check(path: &str) -> Result<String, Fault> {
 fn check_decoded(path: &str) -> Result<(), Fault> {
     let mut path = Cow::Borrowed(path);
     for round in 0..=ROUNDS {
-        if path.contains('\\') {
-            return Err(wrong(
-                "must not have a backslash: put such text into input_data",
-            ));
+        if path.contains('\0') {
+            return Err(wrong(NUL));
         }
-        if path.contains(char::is_control) {
-            let problem = "must not have control characters: put such text into input_data";
-            return Err(wrong(problem));
-        }
-        if path.starts_with("//") {
+        // Some readers of URLs pass over line breaks and tabs, and take a backslash for a slash.
+        let seen = path.replace(char::is_control, "").replace('\\', "/");
+        if seen.starts_with("//") {
             return Err(wrong("must not have two slashes in a row"));
         }
-        if path.split('/').any(is_dot_segment) {
+        if seen.split('/').any(is_dot_segment) {
             return Err(wrong("must not have . or .. segments"));
         }
         if round == ROUNDS {
             break;
         }
         let decoded = percent_decode_str(&path).decode_utf8();
-        let decoded = decoded.map_err(|_| wrong("has encoded bytes that are not UTF-8"))?;
+        let decoded = decoded.map_err(|_| not_utf8())?;
         if decoded == path {
             break;
         }
@@ -164,53 +211,62 @@ pub enum Route {
     Agent {
         /// The agent's id, decoded.
         id: String,
-        /// What follows it, encoded and with a leading slash.
+        /// What follows it, encoded, with a leading slash and the query if there is one.
         rest: String,
     },
     /// `/{goal}`: work for whoever is the hub's default; the original's agents have this path. Decoded.
     Goal(String),
 }
 
-/// Finds what is meant by a path without placeholders, after [`check`]ing it. A slash at the end makes no difference.
+/// Finds what is meant by a path without placeholders, after [`check`]ing it. A slash at the end makes no difference. Only
+/// agents may have paths with a query.
 pub fn route(path: &str) -> Result<Route, Fault> {
     let path = check(path)?;
-    let path = path.strip_suffix('/').unwrap_or(&path);
+    let (path, query) = query::split(&path);
+    let path = path.strip_suffix('/').unwrap_or(path);
     let mut segments = path.splitn(4, '/').skip(1);
     let first = segments.next().map(decode).unwrap_or_default();
     let id = segments.next().map(decode);
     let rest = segments.next();
     match (&*first, id, rest) {
+        ("agents", Some(id), rest) if rest.map(decode).as_deref() != Some("card") => {
+            let query = query.map(|query| format!("?{query}"));
+            Ok(Route::Agent {
+                id,
+                rest: format!("/{}{}", rest.unwrap_or_default(), query.unwrap_or_default()),
+            })
+        }
+        _ if query.is_some() => Err(wrong("must not have a query")),
         ("card", None, None) => Ok(Route::Card),
         ("agents", None, None) => Ok(Route::Agents),
-        ("agents", Some(id), rest) if rest.map(decode).as_deref() == Some("card") => {
-            Ok(Route::AgentCard(id))
-        }
-        ("agents", Some(id), rest) => Ok(Route::Agent {
-            id,
-            rest: format!("/{}", rest.unwrap_or_default()),
-        }),
+        ("agents", Some(id), Some(_)) => Ok(Route::AgentCard(id)),
         (goal, None, None) if !goal.trim().is_empty() => Ok(Route::Goal(first)),
         _ => Err(wrong("leads nowhere").coded(code::NOT_FOUND)),
     }
 }
 
 /// Whether a path without placeholders, checked before, is one that `template` can become. Each placeholder stands for at
-/// least one character of one segment.
+/// least one character of one segment, or of one value of the query.
 pub fn matches(template: &str, path: &str) -> bool {
+    let (template, wanted) = query::split(template);
+    let (path, given) = query::split(path);
+    let fits_query = match (wanted, given) {
+        (Some(wanted), Some(given)) => query::matches(wanted, given),
+        (wanted, given) => wanted == given,
+    };
     let template = template.trim_start_matches('/').split('/');
     let path = path.trim_start_matches('/').split('/');
     let mut path = path.map(decode);
-    template
-        .map(Some)
-        .chain([None])
-        .all(|pattern| match (pattern, path.next()) {
+    let mut template = template.map(Some).chain([None]);
+    fits_query
+        && template.all(|pattern| match (pattern, path.next()) {
             (Some(pattern), Some(segment)) => fits(pattern, &segment),
             (None, None) => true,
             _ => false,
         })
 }
 
-/// Whether a decoded segment fits the segment of a template.
+/// Whether a decoded segment, or a value, fits that of a template.
 fn fits(pattern: &str, segment: &str) -> bool {
     let mut literals = vec![String::new()];
     for piece in Pieces(pattern) {
@@ -299,6 +355,10 @@ fn is_name(name: &str) -> bool {
 
 fn wrong(problem: &'static str) -> Fault {
     Fault::at("path", problem)
+}
+
+fn not_utf8() -> Fault {
+    wrong("has encoded bytes that are not UTF-8")
 }
 
 fn leftover_brace() -> Fault {

@@ -78,11 +78,11 @@ impl Hearing {
         if !tool.is_over && matches!(status, "completed" | "failed") {
             tool.is_over = true;
             let result = result(update);
-            said.push(Said::ToolResult {
-                id: id.to_owned(),
-                text: match status {
-                    "failed" => format!("[error] {result}"),
-                    _ => result,
+            said.push(match status {
+                "failed" => Said::tool_failed(id, &result),
+                _ => Said::ToolResult {
+                    id: id.to_owned(),
+                    text: result,
                 },
             });
         }

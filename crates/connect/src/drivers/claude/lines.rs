@@ -296,13 +296,10 @@ fn tool_results(message: &Value) -> Vec<Said> {
     blocks
         .filter(|block| block["type"] == "tool_result")
         .map(|block| {
-            let given = given(&block["content"]);
-            Said::ToolResult {
-                id: text(&block["tool_use_id"]),
-                text: match block["is_error"] == true {
-                    true => format!("[error] {given}"),
-                    false => given,
-                },
+            let (id, given) = (text(&block["tool_use_id"]), given(&block["content"]));
+            match block["is_error"] == true {
+                true => Said::tool_failed(id, &given),
+                false => Said::ToolResult { id, text: given },
             }
         })
         .collect()

@@ -29,16 +29,25 @@ pub(super) fn call(card: &Card, message: &Message) -> Result<SkillCall, Failure>
     let left: Vec<_> = places(&skill.path)
         .filter(|place| !params.contains_key(*place))
         .collect();
-    // One place that nobody filled is for the words.
-    let is_said_in_path = left.len() == 1 && !message.text.is_empty();
-    if is_said_in_path {
-        params.insert(left[0].to_owned(), Param::from(message.text.as_str()));
+    let has_body = !matches!(skill.method.as_str(), "GET" | "DELETE" | "HEAD");
+    // One place that nobody filled is for the words. Of those that are too long for it the start is put there, and the
+    // body says them whole.
+    let mut is_said_in_path = false;
+    if let [place] = left[..]
+        && !message.text.is_empty()
+    {
+        let text = message.text.as_str();
+        let fits = match has_body {
+            true => path::fitting(&skill.path, place, &params, text),
+            false => text,
+        };
+        is_said_in_path = fits.len() == text.len();
+        params.insert(place.to_owned(), Param::from(fits));
     }
     let path = path::expand(&skill.path, &params).map_err(|fault| {
         let text = format!("skill {}: {fault}; say it in metadata.params", skill.id);
         Failure::new("invalid_message", text)
     })?;
-    let has_body = !matches!(skill.method.as_str(), "GET" | "DELETE" | "HEAD");
     let body = has_body.then(|| body(skill, message, is_said_in_path));
     Ok(SkillCall {
         method: skill.method.clone(),
@@ -135,6 +144,7 @@ mod tests {
                 {"id": "report", "name": "Report", "path": "report", "method": "post",
                  "input_schema": {"type": "object", "properties": {"place": {"type": "string"}, "days": {"type": "integer"}}, "required": ["place"]}},
                 {"id": "say", "name": "Say", "path": "/say", "input_schema": {"type": "string"}},
+                {"id": "find", "path": "/find?q={q}&lang=en", "method": "GET"},
             ],
         });
         read_card(card.to_string().as_bytes()).unwrap()
@@ -159,6 +169,33 @@ mod tests {
         assert_eq!(
             called(&message("is it warm? ../x", Value::Null, None)),
             ("POST".into(), "/is%20it%20warm%3F%20..%2Fx".into(), None)
+        );
+    }
+
+    #[test]
+    fn words_of_every_kind_and_length_are_said() {
+        assert_eq!(
+            called(&message("plan a trip\nto C:\\", Value::Null, None)).1,
+            "/plan%20a%20trip%0Ato%20C%3A%5C"
+        );
+        let long = "go on ".repeat(2000);
+        let (_, path, body) = called(&message(&long, Value::Null, None));
+        assert!(
+            path.starts_with("/go%20on%20") && path.len() > 8000,
+            "{path}"
+        );
+        assert_eq!(body, Some(json!({"message": long})));
+        // Without a body they cannot be.
+        let refused = call(&card(), &message(&long, json!({"skill": "forecast"}), None));
+        assert!(refused.unwrap_err().message.contains("8192 bytes"));
+    }
+
+    #[test]
+    fn a_query_that_the_path_has_is_filled_in() {
+        let metadata = json!({"skill": "find"});
+        assert_eq!(
+            called(&message("a&b=c", metadata, None)).1,
+            "/find?q=a%26b%3Dc&lang=en"
         );
     }
 

@@ -7,6 +7,8 @@ use crate::{Said, process::CRASHED};
 
 /// How many calls of tools in one answer are told apart.
 const MOST_TOOLS: usize = 1024;
+/// Why a call of a tool comes to nothing.
+const NOT_OFFERED: &str = "not carried out: no tools are offered to this model";
 /// How much of what makes no sense is shown.
 const SHOWN: usize = 200;
 
@@ -115,9 +117,13 @@ impl Hearing {
             let text = format!("the answer of {origin} broke off before its end");
             return Err(Failure::new(CRASHED, text));
         }
-        let usage = self.usage.map(Said::Usage);
-        let reason = self.finish.map(Said::StopReason);
-        Ok((usage.into_iter().chain(reason).collect(), self.words))
+        let tools = self.tools.into_iter();
+        let mut said: Vec<_> = tools
+            .map(|(_, id)| Said::tool_failed(id, NOT_OFFERED))
+            .collect();
+        said.extend(self.usage.map(Said::Usage));
+        said.extend(self.finish.map(Said::StopReason));
+        Ok((said, self.words))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Hub, Through, repeated, team_may_call};
+use super::{Hub, Through, repeated};
 use crate::{
     call::Call,
     event::{Answer, Ask, AskKind, End, Message},
@@ -244,19 +244,14 @@ impl Hub {
         };
         let pending = find_pending(&team.stage, decision, target.as_deref())?;
         let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
-        let record = team.record();
         let is_owner = Self::is_owner(principal, &team);
         let is_caller = pending.caller.is(principal);
         if !is_owner && !is_caller {
             return Err(Undecided::NotPending);
         }
-        // The one who asks is its owner's. A team decides for it where both have one owner, or that owner lets callers.
+        // The one who asks is its owner's, whosever the team is, and whoever made it: that owner decides, or lets callers.
         let settings = call.entry.settings();
-        let is_theirs = is_owner
-            && (record.owner == *call.entry.owner() || record.by_admin)
-            && team_may_call(&record, &call.entry);
         let may = principal.may_act_for(call.entry.owner().as_str())
-            || is_theirs
             || (is_caller && settings.approvals_to_caller)
             || !decision.approved;
         self.answer_pending(principal, &call, &pending, decision, may)

@@ -267,3 +267,23 @@ async fn the_platform_calls_any_agent_in_its_own_sessions_and_rules_over_none() 
     assert!(hub.tasks().find(&platform, anns.id).await.is_err());
     assert!(hub.tasks().find(&ann(), task.id).await.is_err());
 }
+
+#[tokio::test]
+async fn at_the_limit_whoever_is_away_for_longest_and_not_missed_makes_room() {
+    let hub = hub_with(|limits| limits.agents_per_owner = 4).await;
+    let reserved = hub.reserve(&ann(), &id("far"), &Profile::default(), "a2a");
+    let (_far, _) = reserved.unwrap();
+    drop(agent(&hub, "shared"));
+    hub.change(&ann(), &id("shared"), Some(Share::Everyone), None)
+        .unwrap();
+    drop(agent(&hub, "long-gone"));
+    drop(agent(&hub, "just-gone"));
+    let _here = agent(&hub, "new");
+    assert_eq!(ids(&hub, &ann()), ["far", "just-gone", "new", "shared"]);
+    let _here_too = agent(&hub, "newer");
+    assert_eq!(ids(&hub, &ann()), ["far", "new", "newer", "shared"]);
+    let full = attach_as(&hub, &ann(), "newest", &Line::new(), false).unwrap_err();
+    assert_eq!(full.reason, Reason::Busy);
+    assert!(full.text.contains("jackfield rm"), "{full}");
+    assert_eq!(ids(&hub, &ann()), ["far", "new", "newer", "shared"]);
+}

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     call::Approval,
-    event::{Ask, AskKind, ChunkKind, Input},
+    event::{Ask, AskKind, ChunkKind, Input, Json},
 };
 
 pub(super) fn question(id: &str) -> Ask {
@@ -340,6 +340,27 @@ async fn an_agent_that_asks_too_much_at_once_fails_its_call_and_is_told() {
 }
 
 #[tokio::test]
+async fn a_question_whose_id_cannot_be_one_fails_its_call_and_the_agent_is_told() {
+    let hub = hub_with(|_| {}).await;
+    let (_a, line) = agent(&hub, "a");
+    let no_id = || Reason::Agent("internal_error".to_owned());
+    let long = "x".repeat(257);
+    for (bad, reason) in [
+        ("", no_id()),
+        ("a\u{1b}[2J", no_id()),
+        ("a\nb", no_id()),
+        (&long, Reason::TooLarge),
+    ] {
+        let asking = hub.call(to("a", "hi")).unwrap();
+        let serving = line.next();
+        assert_eq!(serving.ask(question(&"x".repeat(256))), Pushed::Room);
+        assert_eq!(serving.ask(question(bad)), Pushed::Ended, "{bad:?}");
+        assert!(line.cancelled().contains(&asking.call().id));
+        assert_eq!(failure(&asking), reason);
+    }
+}
+
+#[tokio::test]
 async fn answers_are_remembered_for_a_connection_that_resumes_as_far_as_they_fit() {
     let hub = hub_with(|limits| limits.pipe_full = Size::kib(10)).await;
     let (_a, line) = agent(&hub, "a");
@@ -360,4 +381,58 @@ async fn answers_are_remembered_for_a_connection_that_resumes_as_far_as_they_fit
         reason(hub.answer(&ann(), asking.call().id, "p", words("again"))),
         Reason::Conflict
     );
+}
+
+fn long_question(id: &str, bytes: usize) -> Ask {
+    Ask {
+        text: "x".repeat(bytes),
+        ..question(id)
+    }
+}
+
+#[tokio::test]
+async fn open_questions_have_only_so_many_bytes_and_answered_ones_make_room() {
+    let hub = hub_with(|limits| limits.asks_total = Size::kib(4)).await;
+    let (_a, line) = agent(&hub, "a");
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let serving = line.next();
+    for n in 0..10 {
+        let id = format!("early {n}");
+        assert_eq!(serving.ask(long_question(&id, 1000)), Pushed::Room);
+        hub.answer(&ann(), asking.call().id, &id, words("this"))
+            .unwrap();
+    }
+    for id in ["p", "q", "r", "s"] {
+        assert_eq!(serving.ask(long_question(id, 1000)), Pushed::Room);
+    }
+    assert_eq!(serving.ask(long_question("t", 1000)), Pushed::Ended);
+    assert_eq!(line.cancelled(), [asking.call().id]);
+    assert_eq!(failure(&asking), Reason::RateLimited);
+}
+
+#[tokio::test]
+async fn one_question_has_only_so_many_bytes_whatever_of_it_is_long() {
+    let hub = hub_with(|limits| limits.ask = Size::kib(1)).await;
+    let (_a, line) = agent(&hub, "a");
+    let arguments = Json::parse(&format!("[\"{}\"]", "x".repeat(1000)));
+    let long = [
+        long_question("q", 1024),
+        Ask {
+            tool_name: Some("x".repeat(1024)),
+            ..approval("q")
+        },
+        Ask {
+            arguments: Some(arguments.unwrap()),
+            text: "x".repeat(20),
+            ..approval("q")
+        },
+    ];
+    for ask in long {
+        let asking = hub.call(to("a", "hi")).unwrap();
+        let serving = line.next();
+        assert_eq!(serving.ask(long_question("p", 1000)), Pushed::Room);
+        assert_eq!(serving.ask_numbered(ask, 1), Pushed::Ended);
+        assert_eq!(asking.call().suspended.load(Ordering::Acquire), 0);
+        assert_eq!(failure(&asking), Reason::TooLarge);
+    }
 }

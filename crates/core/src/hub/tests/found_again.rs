@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    event::{End, Json},
+    event::{Done, DoneState, End, Json},
     id::TaskId,
     store::TaskRecord,
 };
@@ -47,6 +47,59 @@ async fn what_a_door_noted_is_kept_as_long_as_the_turn_lasts() {
     settle().await;
     let stored = store.find_task(task.id).await.unwrap().unwrap();
     assert_eq!((stored.handle, stored.state), (None, TaskState::Completed));
+}
+
+/// An agent that ends its turn and waits.
+fn wait(serving: Serving) {
+    serving.finish(End::Done(Box::new(Done {
+        state: DoneState::InputRequired,
+        ..Done::default()
+    })));
+}
+
+#[tokio::test]
+async fn what_a_door_noted_is_given_to_the_next_turn_of_a_task_that_waits() {
+    let store = Arc::new(MemoryStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    let (task, _a, serving) = noted(&hub).await;
+    assert_eq!(serving.call().handle_before(), None);
+    wait(serving);
+    settle().await;
+    // The next hub knows it too.
+    let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let waiting = hub.tasks().find(&ann(), task.id).await.unwrap();
+    hub.continue_task(to("a", "more"), &waiting).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    assert_eq!(serving.call().handle_before(), Some(&handle()));
+    assert_eq!(serving.call().handle(), None, "this turn has noted nothing");
+    let other = Json::of(&"another").unwrap();
+    serving.note(other.clone());
+    wait(serving);
+    settle().await;
+    assert_eq!(record(&hub, task.id).await.handle, Some(other));
+    hub.cancel_task(&ann(), task.id).await.unwrap();
+    assert_eq!(record(&hub, task.id).await.handle, None);
+}
+
+#[tokio::test]
+async fn a_next_turn_that_was_not_sent_before_a_restart_is_given_what_was_noted() {
+    let store = Arc::new(MemoryStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    let (task, attached, serving) = noted(&hub).await;
+    wait(serving);
+    settle().await;
+    drop(attached);
+    let later = Request {
+        wait_online: Some(Duration::from_secs(3600)),
+        ..to("a", "more")
+    };
+    hub.continue_task(later, &task).await.unwrap();
+    let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    settle().await;
+    assert_eq!(line.next().call().handle_before(), Some(&handle()));
 }
 
 #[tokio::test]

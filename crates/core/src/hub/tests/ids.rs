@@ -1,6 +1,7 @@
 //! The ids that callers choose, and how many calls an agent may have open.
 
-use super::*;
+use super::{asks::question, *};
+use crate::event::Artifact;
 
 fn as_bob(request: Request) -> Request {
     Request {
@@ -119,4 +120,37 @@ async fn a_call_without_a_session_has_one_of_its_own() {
         hub.call(to("a", "2")).unwrap(),
     );
     assert_ne!(one.call().session, two.call().session);
+}
+
+/// How an agent says something that bears this id.
+type Say<'a> = &'a dyn Fn(&Serving, &str) -> Pushed;
+
+#[tokio::test]
+async fn an_id_of_an_artifact_or_a_question_has_at_most_256_bytes() {
+    let (hub, _a, line) = shared_agent().await;
+    let artifact = |id: &str| {
+        Event::Artifact(Artifact {
+            id: id.into(),
+            ..Artifact::default()
+        })
+    };
+    let (longest, long) = ("x".repeat(256), "x".repeat(257));
+    let says: [(&str, Say<'_>); 4] = [
+        ("artifact_id", &|to, id| to.push(artifact(id))),
+        ("artifact_id", &|to, id| to.push_numbered(artifact(id), 1)),
+        ("ask_id", &|to, id| to.ask(question(id))),
+        ("ask_id", &|to, id| to.ask_numbered(question(id), 1)),
+    ];
+    for (field, say) in says {
+        let asking = hub.call(to("a", "hi")).unwrap();
+        let serving = line.next();
+        assert_eq!(say(&serving, &longest), Pushed::Room);
+        assert_eq!(say(&serving, &long), Pushed::Ended);
+        assert_eq!(line.cancelled().last(), Some(&asking.call().id));
+        let Some(End::Failed(failure)) = read(&asking).1 else {
+            panic!("it goes on");
+        };
+        assert_eq!(failure.reason, Reason::TooLarge);
+        assert!(failure.text.contains(field), "{failure}");
+    }
 }

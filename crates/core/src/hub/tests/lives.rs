@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    event::{Chunk, Input},
+    event::{Chunk, Input, Part},
     gate::{Gate, Reading},
 };
 
@@ -204,4 +204,30 @@ async fn a_message_over_the_limit_is_refused() {
         Reason::TooLarge
     );
     assert!(line.texts().is_empty());
+}
+
+#[tokio::test]
+async fn the_messages_of_open_calls_count_as_long_as_they_are_open() {
+    let hub = hub_with(|limits| limits.pipes_total = Size::mib(1)).await;
+    let (_a, line) = agent(&hub, "a");
+    let large = to("a", &"x".repeat(1024 * KIB));
+    let first = hub.call(large).unwrap();
+    assert_eq!(reason(hub.call(to("a", "hi"))), Reason::Busy);
+    line.next().finish(End::done());
+    drop(first);
+    assert_eq!(hub.shared().budget.used(), 0);
+    assert!(hub.call(to("a", "hi")).is_ok());
+}
+
+#[tokio::test]
+async fn a_message_of_many_empty_parts_is_over_the_limit_too() {
+    let hub = hub_with(|limits| limits.message = Size::kib(1)).await;
+    let (_a, _line) = agent(&hub, "a");
+    let empty = vec![Part::Text(String::new()); 1000];
+    let message = Message {
+        parts: empty,
+        ..Message::default()
+    };
+    let request = Request::new(ann(), "own", id("a"), message);
+    assert_eq!(reason(hub.call(request)), Reason::TooLarge);
 }

@@ -324,3 +324,55 @@ async fn what_is_not_to_be_stored_is_not() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_sweeper_forgets_tasks_that_are_over_for_long_enough_or_too_large_together() {
+    type Change = fn(&mut Limits);
+    let changes: [(Change, bool); 3] = [
+        (|_| (), true),
+        (|limits| limits.task_kept = Span::secs(0), false),
+        (|limits| limits.tasks_total = Size(0), false),
+    ];
+    for (change, is_kept) in changes {
+        let hub = hub_with(change).await;
+        let (_a, line) = agent(&hub, "a");
+        let over = hub.start_task(to("a", "one")).await.unwrap();
+        let open = hub.start_task(to("a", "two")).await.unwrap();
+        settle().await;
+        let [one, _two] = [line.next(), line.next()];
+        let minutes = async {
+            // It has looked before, when nothing was over.
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            one.finish(End::done());
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        };
+        tokio::select! {
+            () = hub.sweep_forever() => {}
+            () = minutes => {}
+        }
+        let found = hub.tasks().find(&ann(), over.id).await;
+        assert_eq!(found.is_ok(), is_kept, "{:?}", hub.limits().task_kept);
+        // One that is not over is kept whatever it weighs.
+        assert!(hub.tasks().find(&ann(), open.id).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_kept_call_that_says_more_than_is_kept_fails_with_what_it_said_until_then() {
+    let hub = hub_with(|limits| limits.task_log = Size::kib(10)).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    serving.push(Event::text("x".repeat(10_000)));
+    settle().await;
+    assert_eq!(state(&task), TaskState::Working, "that much may be");
+    assert_eq!(serving.push(Event::text("y".repeat(1000))), Pushed::Room);
+    settle().await;
+    assert_eq!(serving.push(Event::text("z")), Pushed::Ended);
+    assert_eq!(line.cancelled(), [serving.call().id]);
+    let record = task.record();
+    assert_eq!(record.state, TaskState::Failed);
+    assert_eq!(record.failure.unwrap().reason, Reason::TooLarge);
+    assert_eq!(record.log_end, 1 + 11_000 + 1, "message, words, end");
+}

@@ -33,6 +33,11 @@ impl Joined {
         self.dropped > 0
     }
 
+    /// Whether it begins with these words.
+    pub(super) fn starts_with(&self, words: &str) -> bool {
+        self.text.starts_with(words)
+    }
+
     /// All of it, and how much is missing.
     pub(super) fn into_text(mut self) -> String {
         if self.dropped > 0 {

@@ -167,6 +167,13 @@ impl Tool {
         tell(Telling::Event(MemberEvent::ToolSucceeded { of, result }));
     }
 
+    /// It failed, and said so.
+    pub(super) fn fail(&mut self, error: String, tell: &mut impl FnMut(Telling)) {
+        self.phase = Phase::Over;
+        let of = self.of.clone();
+        tell(Telling::Event(MemberEvent::ToolFailed { of, error }));
+    }
+
     /// Nothing more will come of it.
     pub(super) fn close(&mut self, closing: Closing<'_>, tell: &mut impl FnMut(Telling)) {
         match (self.phase, closing) {
@@ -179,11 +186,7 @@ impl Tool {
             }
             (Phase::Writing | Phase::Running, Closing::Broken(why)) => {
                 self.run(tell);
-                self.phase = Phase::Over;
-                tell(Telling::Event(MemberEvent::ToolFailed {
-                    of: self.of.clone(),
-                    error: why.to_owned(),
-                }));
+                self.fail(why.to_owned(), tell);
             }
         }
     }

@@ -12,7 +12,10 @@ use jackfield_wire::{
 };
 use serde_json::value::RawValue;
 
-use super::{Site, Terms};
+use super::{
+    Site, Terms,
+    besides::{Besides, SkillBesides},
+};
 
 /// The name of what an extended card says more: where the agent is, and whose it is.
 const PRESENCE: &str = "urn:jackfield:presence";
@@ -38,10 +41,12 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
     let profile = &view.profile;
     let name = name_of(view).to_owned();
     let description = description_of(view);
+    let besides = Besides::of(profile);
     let mut skills: Vec<_> = profile
         .skills
         .iter()
-        .filter_map(|skill| skill_of(view, skill))
+        .enumerate()
+        .filter_map(|(place, skill)| skill_of(view, skill, besides.skill(place)))
         .collect();
     if skills.is_empty() {
         skills.push(Skill {
@@ -50,17 +55,21 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
             description: description.clone(),
             tags: tags(view, "general"),
             examples: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
         });
     }
-    let known = profile.extensions.iter().map(|extension| Extension {
+    let known = profile.extensions.iter().enumerate();
+    let known = known.map(|(place, extension)| Extension {
         uri: extension.uri.clone(),
         description: extension
             .description
             .clone()
             .filter(|text| !text.is_empty()),
         required: extension.required,
-        params: None,
+        params: besides.params(place),
     });
+    let blank = blank(site, terms);
     Card {
         name,
         description,
@@ -77,7 +86,9 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
         input_modes: modes(&profile.input_modes, &ANY_INPUT),
         output_modes: modes(&profile.output_modes, &ANY_OUTPUT),
         skills,
-        ..blank(site, terms)
+        provider: besides.provider().or_else(|| blank.provider.clone()),
+        documentation_url: besides.documentation_url,
+        ..blank
     }
 }
 
@@ -113,6 +124,8 @@ pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card 
             description: description_of(view),
             tags: tags(view, "agent"),
             examples: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
         })
         .collect();
     if skills.is_empty() {
@@ -122,6 +135,8 @@ pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card 
             description: "Passes requests on to agents; none is here that you may call.".to_owned(),
             tags: vec!["switchboard".to_owned()],
             examples: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
         });
     }
     let base = site.base();
@@ -187,7 +202,7 @@ fn interfaces(site: &Site, url: &str, agent: Option<&str>) -> Vec<Interface> {
     interfaces
 }
 
-fn skill_of(view: &AgentView, skill: &agent::Skill) -> Option<Skill> {
+fn skill_of(view: &AgentView, skill: &agent::Skill, besides: SkillBesides) -> Option<Skill> {
     let id = said(Some(&skill.id))?;
     let name = said(skill.name.as_deref()).unwrap_or(id);
     Some(Skill {
@@ -196,8 +211,13 @@ fn skill_of(view: &AgentView, skill: &agent::Skill) -> Option<Skill> {
         description: said(skill.description.as_deref())
             .unwrap_or(name)
             .to_owned(),
-        tags: tags(view, id),
-        examples: Vec::new(),
+        tags: match besides.tags.is_empty() {
+            true => tags(view, id),
+            false => besides.tags,
+        },
+        examples: besides.examples,
+        input_modes: besides.input_modes,
+        output_modes: besides.output_modes,
     })
 }
 

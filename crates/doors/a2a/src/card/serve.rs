@@ -10,7 +10,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use jackfield_core::failure::{Failure, Reason};
-use jackfield_kit::etag::has_already;
+use jackfield_kit::{auth::Came, etag::has_already};
 use jackfield_wire::{
     a2a::{
         card::{KEYS_PATH, OLD_PATH, PATH, Reader},
@@ -123,7 +123,7 @@ fn answer(a2a: &A2a, headers: &HeaderMap, issued: Result<Arc<Issued>, Failure>) 
             let fresh = response.headers_mut();
             fresh.insert(header::ETAG, issued.tag.clone());
             fresh.insert(header::LAST_MODIFIED, issued.modified.clone());
-            let whose = if a2a.gatekeeper.trusts_everyone() {
+            let whose = if a2a.gatekeeper.trusts(Came::with(headers)) {
                 "public"
             } else {
                 "private"

@@ -93,6 +93,10 @@ pub(super) struct Hearing {
     asked: Option<String>,
     /// The question that was just answered: some servers show the task as it stood once more before they go on.
     settled: Option<String>,
+    /// What it said when it wanted a login, in the turn before.
+    wanted_login: Option<String>,
+    /// The same once its caller has said more: as with questions, it may be shown once more.
+    settled_login: Option<String>,
     is_over: bool,
 }
 
@@ -121,11 +125,13 @@ impl Hearing {
     pub(super) fn answered(&mut self) {
         self.is_waiting = false;
         self.settled = self.asked.take();
+        self.settled_login = self.wanted_login.take();
     }
 
     /// It is not known whether the answer got through: the same question would be a question again.
     pub(super) fn doubts_the_answer(&mut self) {
         self.settled = None;
+        self.settled_login = None;
     }
 
     /// The stream was closed in order. That is an end only if the remote speaks in messages.
@@ -184,9 +190,7 @@ impl Hearing {
         if self.passed.is_empty() && status.state == State::Completed {
             self.catch_up_history(task.history, &mut status, out);
         }
-        let said = status.message.as_ref().map(|message| message.id.as_str());
-        let is_settled = said.is_some() && said == self.settled.as_deref();
-        if is_settled && status.state == State::InputRequired {
+        if self.is_settled(&status) {
             return;
         }
         // It is no news each time that the task is looked at.
@@ -198,6 +202,21 @@ impl Hearing {
             status.message = None;
         }
         self.status(status, None, out);
+    }
+
+    /// Whether the task is shown as it stood before the caller's last word.
+    fn is_settled(&self, status: &Status) -> bool {
+        let message = status.message.as_ref();
+        match status.state {
+            State::InputRequired => {
+                let id = message.map(|message| message.id.as_str());
+                id.is_some() && id == self.settled.as_deref()
+            }
+            State::AuthRequired => {
+                self.settled_login == Some(message.map(words).unwrap_or_default())
+            }
+            _ => false,
+        }
     }
 
     /// Some say their reply only in the history, and in the status at most that it worked. Of a reply that was begun, the

@@ -54,7 +54,7 @@ const EVENTS: &str = "text/event-stream";
 const LAST_EVENT_ID: &str = "last-event-id";
 
 /// The way to one remote.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Line {
     outbound: Outbound,
     place: Place,
@@ -63,6 +63,8 @@ pub(super) struct Line {
     /// The most bytes of one answer, or of one event.
     max: usize,
     eyes: Eyes,
+    /// The extensions that every request declares.
+    extensions: Vec<String>,
 }
 
 impl Line {
@@ -80,12 +82,21 @@ impl Line {
             credentials,
             max: max.0,
             eyes: Eyes::default(),
+            extensions: Vec::new(),
         }
     }
 
     /// Shows what goes over it to those who observe an agent.
     pub(super) fn seen_by(self, eyes: Eyes) -> Self {
         Self { eyes, ..self }
+    }
+
+    /// The same line, for requests that declare these extensions.
+    pub(super) fn declaring(&self, extensions: Vec<String>) -> Self {
+        Self {
+            extensions,
+            ..self.clone()
+        }
     }
 
     /// Where it leads.
@@ -263,6 +274,9 @@ impl Line {
         let mut headers = given.clone();
         let version = HeaderValue::from_static(self.place.version.name());
         headers.insert(Version::HEADER, version);
+        if let Some(declared) = self.declared() {
+            headers.insert(self.place.version.extensions_header(), declared);
+        }
         headers.insert(header::ACCEPT, HeaderValue::from_static(request.accept));
         if !request.body.is_empty() {
             let json = HeaderValue::from_static("application/json");
@@ -271,6 +285,20 @@ impl Line {
         let applied = self.credentials.apply(&mut headers).await;
         applied.map_err(Trouble::Unauthorized)?;
         Ok(headers)
+    }
+
+    /// What the header of extensions says; nothing of a name that cannot stand in one.
+    fn declared(&self) -> Option<HeaderValue> {
+        let can_stand = |uri: &&str| !uri.contains(',') && HeaderValue::from_str(uri).is_ok();
+        let mut declared: Vec<&str> = Vec::new();
+        for uri in self.extensions.iter().map(String::as_str).filter(can_stand) {
+            if !declared.contains(&uri) {
+                declared.push(uri);
+            }
+        }
+        let is_any = !declared.is_empty();
+        let value = is_any.then(|| HeaderValue::from_str(&declared.join(",")));
+        value.and_then(Result::ok)
     }
 }
 

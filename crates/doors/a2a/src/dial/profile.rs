@@ -3,6 +3,8 @@
 use jackfield_core::agent::{Extension, Profile, Skill};
 use jackfield_wire::a2a::card::ForeignCard;
 
+use crate::card::Besides;
+
 /// The longest text that is taken over, in bytes; the card itself is kept whole elsewhere.
 const MAX_WORDS: usize = 4096;
 /// How many entries of a list are taken over.
@@ -36,6 +38,7 @@ pub(super) fn profile_from_card(card: &ForeignCard) -> Profile {
         input_modes: modes(&card.input_modes),
         output_modes: modes(&card.output_modes),
         extensions: extensions.take(MAX_LISTED).collect(),
+        extra: Besides::of_card(card),
     }
 }
 
@@ -61,12 +64,15 @@ mod tests {
             "url": "https://dice.example",
             "capabilities": {"extensions": [
                 {"uri": "urn:a", "description": "A", "required": true},
-                {"uri": "urn:b"},
+                {"uri": "urn:b", "params": {"k": [1]}},
             ]},
+            "documentationUrl": "https://docs.example/dice",
+            "provider": {"organization": "Acme", "url": "https://acme.example"},
             "defaultInputModes": ["text/plain", "image/png"],
             "defaultOutputModes": ["application/json"],
             "skills": [
-                {"id": "roll", "name": "Roll", "description": "Rolls one.", "tags": ["x"]},
+                {"id": "roll", "name": "Roll", "description": "Rolls one.", "tags": ["x", 7],
+                 "examples": ["roll a d20"], "inputModes": ["text/plain"], "outputModes": ["text/csv"]},
                 {"name": "Only a name"},
                 {"description": "neither"},
             ],
@@ -84,6 +90,15 @@ mod tests {
                 {"uri": "urn:a", "description": "A", "required": true},
                 {"uri": "urn:b"},
             ],
+            "extra": {
+                "documentation_url": "https://docs.example/dice",
+                "provider": ["Acme", "https://acme.example"],
+                "skills": [[0, {
+                    "tags": ["x"], "examples": ["roll a d20"],
+                    "input_modes": ["text/plain"], "output_modes": ["text/csv"],
+                }]],
+                "params": [[1, {"k": [1]}]],
+            },
         });
         assert_eq!(
             serde_json::to_value(profile_from_card(&card)).unwrap(),
@@ -103,5 +118,35 @@ mod tests {
         assert_eq!(profile.name.len(), MAX_WORDS);
         assert_eq!(profile.skills.len(), MAX_LISTED);
         assert_eq!(profile.skills[0].id, "é".repeat(MAX_WORDS / 2));
+    }
+
+    #[test]
+    fn what_a_card_says_besides_is_taken_over_only_if_it_is_short_and_harmless() {
+        let extra = |card: serde_json::Value| {
+            let card = ForeignCard::read(&card.to_string()).unwrap();
+            let extra = profile_from_card(&card).extra;
+            extra.map(|extra| serde_json::from_str::<serde_json::Value>(extra.get()).unwrap())
+        };
+        let deep = format!("{}1{}", "[".repeat(99), "]".repeat(99));
+        let deep: serde_json::Value = serde_json::from_str(&deep).unwrap();
+        let long = "x".repeat(MAX_WORDS + 1);
+        let strange = json!({
+            "name": "x",
+            "documentationUrl": "javascript:alert(1)",
+            "provider": {"organization": "Acme", "url": "file:///etc/passwd"},
+            "capabilities": {"extensions": [
+                {"uri": "urn:a", "params": {"deep": deep}},
+                {"uri": "urn:b", "params": {"long": long}},
+                {"uri": "urn:c", "params": [1]},
+            ]},
+            "skills": [{"id": "s", "tags": [long]}],
+        });
+        assert_eq!(extra(strange), None);
+        let many = json!({"name": "x", "skills": [{"id": "s", "tags": vec!["t"; MAX_LISTED + 1]}]});
+        let tags = &extra(many).unwrap()["skills"][0][1]["tags"];
+        assert_eq!(tags.as_array().unwrap().len(), MAX_LISTED);
+        let example = "x".repeat(MAX_WORDS);
+        let vast = json!({"name": "x", "skills": [{"id": "s", "examples": vec![example; 99]}]});
+        assert_eq!(extra(vast), None, "too much in all");
     }
 }

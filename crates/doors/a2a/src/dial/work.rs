@@ -1,6 +1,6 @@
 //! One call to a remote, from its message to its end. A stream that breaks is taken up again: by subscribing where that
 //! helps, and by looking at the task. So is the work on a kept call that went on while the hub was restarted
-//! (`handle.rs`). A call that ends here ends there too: the remote is told to stop, as soon as it has said what it calls
+//! (`handle.rs`), and a message that the remote waits for goes to the task in which it does. A call that ends here ends there too: the remote is told to stop, as soon as it has said what it calls
 //! the task.
 //!
 //! What comes from the remote is read by a task of its own (`source.rs`), which waits while the caller does not read.
@@ -38,7 +38,7 @@ use super::{
     line::{Arrived, Line, Trouble},
     remote::Remote,
 };
-use crate::official::translate::{answer_to, message_to};
+use crate::official::translate::{Asked, answer_to, message_to};
 
 /// How much input is taken at once.
 const BATCH: usize = 64 << 10;
@@ -61,18 +61,22 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Works on a call until it ends, whoever ends it, or until the hub leaves it to the next one.
 pub(super) async fn serve(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
     let line = remote.line();
-    let work = Work::new(remote, line, serving);
+    let mut work = Work::new(remote, &line, serving);
+    work.find_task().await;
     work.carry_out(&leaving).await;
 }
 
 /// Goes on with a call that the remote got before the hub was restarted, as soon as the remote is found.
 pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
     let recalled = match Handle::of(&serving, &remote) {
-        Some(handle) => handle.recall(&remote, serving.call()).await,
+        Some(handle) => match handle.recall(&remote, serving.call()).await {
+            Ok(hearing) => Ok((handle, hearing)),
+            Err(failure) => Err(failure),
+        },
         None => Err(Failure::hub_restarted()),
     };
-    let hearing = match recalled {
-        Ok(hearing) => hearing,
+    let (handle, hearing) = match recalled {
+        Ok(recalled) => recalled,
         Err(failure) => {
             serving.finish(End::Failed(failure));
             return;
@@ -85,13 +89,11 @@ pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: Cancel
     };
     // If it ended meanwhile and the remote is not there, nobody can tell it to stop.
     let Ok(line) = found else { return };
-    if let (Some(task), Some(context)) = (hearing.task(), hearing.context()) {
-        line.knows(task, context);
-    }
+    handle.tell(&line);
     let work = Work {
         hearing,
         is_taken_up: true,
-        ..Work::new(remote, line, serving)
+        ..Work::new(remote, &line, serving)
     };
     work.carry_out(&leaving).await;
 }
@@ -103,6 +105,16 @@ async fn ended(serving: &Serving) {
     while !serving.call().is_ended() {
         bell.wait(&mut Vec::new()).await;
     }
+}
+
+/// The line to a remote, on which the extensions are declared that the caller knows and that the card insists on: callers
+/// of other doors cannot say it.
+fn declaring(remote: &Remote, line: &Line, asked: &Asked) -> Arc<Line> {
+    let found = remote.known().found;
+    let known = found.iter().flat_map(|found| &found.profile.extensions);
+    let required = known.filter(|it| it.required).map(|it| &it.uri);
+    let extensions = asked.extensions.iter().chain(required);
+    Arc::new(line.declaring(extensions.cloned().collect()))
 }
 
 /// How the work on a call came to its end.
@@ -156,21 +168,38 @@ struct Work {
     broken: Option<(Instant, Duration)>,
     /// Whether the server said that it does not stream.
     is_blocking: bool,
+    /// Whether anything came from it for this call.
+    has_heard: bool,
 }
 
 impl Work {
-    fn new(remote: Arc<Remote>, line: Arc<Line>, serving: Serving) -> Self {
+    fn new(remote: Arc<Remote>, line: &Line, serving: Serving) -> Self {
         Self {
             is_blocking: !line.place().streams,
+            line: declaring(&remote, line, &asked_with(&serving)),
             remote,
-            line,
             serving,
             hearing: Hearing::default(),
             source: None,
             last_event: None,
             is_taken_up: false,
             broken: None,
+            has_heard: false,
         }
+    }
+
+    /// Finds the task in which the server waits for the message, if it ended the turn before so. What was passed on of it
+    /// in turns before is not passed on again.
+    async fn find_task(&mut self) {
+        let Some(handle) = Handle::before(&self.serving, &self.remote) else {
+            return;
+        };
+        handle.tell(&self.line);
+        if let Some(noted) = handle.to_json() {
+            self.serving.note(noted);
+        }
+        let recalled = handle.recall(&self.remote, self.serving.call()).await;
+        self.hearing = recalled.unwrap_or_else(|_| handle.anew());
     }
 
     async fn carry_out(mut self, leaving: &CancellationToken) {
@@ -235,6 +264,7 @@ impl Work {
                 Some(Ok(Arrived::Pulse)) => self.serving.pulse(),
                 Some(Ok(Arrived::Item { id, item })) => {
                     self.broken = None;
+                    self.has_heard = true;
                     self.remote.answered();
                     self.last_event = id.or(self.last_event.take());
                     let heard = self.hearing.hear(item);
@@ -272,14 +302,21 @@ impl Work {
 
     /// The caller's message goes out.
     fn begin(&mut self) {
+        // A whole answer tells how the task stands after the message, but a stream may begin with how it stood before.
+        if !self.is_blocking {
+            self.hearing.answered();
+        }
         let call = self.serving.call();
         let id = call.id.to_string();
         let message = message_to(call.message.clone(), id);
+        let context = self.hearing.context().map(str::to_owned);
         let message = Message {
-            context_id: self.remote.contexts.get(&call.agent_session),
+            task_id: self.hearing.task().map(str::to_owned),
+            context_id: context.or_else(|| self.remote.contexts.get(&call.agent_session)),
             ..message
         };
-        self.say(message);
+        let asked = asked_with(&self.serving);
+        self.say(message, asked);
     }
 
     /// Finds out how the task stands that went on while the hub was away, unless an answer came meanwhile, which goes there
@@ -295,7 +332,7 @@ impl Work {
         Some(())
     }
 
-    fn say(&mut self, message: Message) {
+    fn say(&mut self, message: Message, asked: Asked) {
         let mut headers = HeaderMap::new();
         let call = self.serving.call();
         // A server that calls back says for which call, and then cancels are passed on and loops are cut.
@@ -308,10 +345,11 @@ impl Work {
             tenant: self.line.place().tenant.clone(),
             message,
             configuration: Configuration {
+                accepted_output_modes: asked.accepted_output_modes,
                 return_immediately: self.is_blocking.then_some(false),
                 ..Configuration::default()
             },
-            metadata: None,
+            metadata: asked.metadata,
         };
         self.source = Some(match self.is_blocking {
             true => Source::whole(self.line.clone(), params, headers),
@@ -337,12 +375,17 @@ impl Work {
 
     fn answer(&mut self, answer: Answer) {
         self.hearing.answered();
+        let asked = Asked::of(answer.extra.as_ref());
+        if !asked.extensions.is_empty() {
+            self.line = declaring(&self.remote, &self.line, &asked);
+        }
         let message = answer_to(answer, Uuid::new_v4().to_string());
-        self.say(Message {
+        let message = Message {
             task_id: self.hearing.task().map(str::to_owned),
             context_id: self.hearing.context().map(str::to_owned),
             ..message
-        });
+        };
+        self.say(message, asked);
     }
 
     fn pass_on(&mut self, heard: Heard) -> Result<Pushed, End> {
@@ -382,7 +425,11 @@ impl Work {
     /// Goes on after something went wrong, or ends the call.
     fn take_up(&mut self, trouble: Trouble) -> Option<Over> {
         self.hearing.doubts_the_answer();
-        let Some(task) = self.hearing.task().map(str::to_owned) else {
+        // The message of a task that is known may not have been taken either.
+        let is_untaken = !self.has_heard && !self.is_taken_up && self.broken.is_none();
+        let may_start_over = is_untaken && !self.is_blocking && does_not_stream(&trouble);
+        let task = self.hearing.task().filter(|_| !may_start_over);
+        let Some(task) = task.map(str::to_owned) else {
             return self.start_over(trouble);
         };
         let may_pass = match &trouble {
@@ -442,18 +489,10 @@ impl Work {
 
     /// Nothing has come yet. A message is never sent twice, unless the server did not take it.
     fn start_over(&mut self, trouble: Trouble) -> Option<Over> {
-        let does_not_stream = match &trouble {
-            Trouble::Refused(fault) => {
-                matches!(fault.kind, Kind::Unsupported | Kind::MethodNotFound)
-            }
-            Trouble::Unheard(_) => return Some(Over::Unheard(trouble)),
-            Trouble::Unreachable(_)
-            | Trouble::Cut(_)
-            | Trouble::GaveUp(_)
-            | Trouble::Unauthorized(_)
-            | Trouble::Garbled(_) => false,
-        };
-        if does_not_stream && !self.is_blocking {
+        if let Trouble::Unheard(_) = trouble {
+            return Some(Over::Unheard(trouble));
+        }
+        if does_not_stream(&trouble) && !self.is_blocking {
             self.is_blocking = true;
             self.begin();
             return None;
@@ -466,7 +505,7 @@ impl Work {
         let mut failure = failure_of(trouble);
         if let Trouble::Refused(fault) = trouble
             && fault.kind == Kind::TaskNotFound
-            && (self.is_taken_up || self.broken.is_some())
+            && (self.is_taken_up || (self.broken.is_some() && self.has_heard))
         {
             let why = match self.is_taken_up {
                 true => "the hub was restarted",
@@ -480,6 +519,19 @@ impl Work {
         }
         Over::Ended(End::Failed(failure))
     }
+}
+
+/// What is asked besides the message of a call.
+fn asked_with(serving: &Serving) -> Asked {
+    Asked::of(serving.call().message.extra.as_ref())
+}
+
+/// Whether a server says that it does not do what was asked, as those that do not stream.
+fn does_not_stream(trouble: &Trouble) -> bool {
+    let Trouble::Refused(fault) = trouble else {
+        return false;
+    };
+    matches!(fault.kind, Kind::Unsupported | Kind::MethodNotFound)
 }
 
 async fn next(source: &mut Option<Source>) -> Option<Result<Arrived, Trouble>> {

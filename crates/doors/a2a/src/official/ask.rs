@@ -6,7 +6,7 @@ use jackfield_wire::a2a::official::{
     error::{Fault, Kind},
     method::Operation,
     model::{
-        GetParams, Item, ListParams, Page, PushConfig, PushCreateParams, PushListParams,
+        GetParams, Item, ListParams, Page, PushConfig, PushCreateParams, PushListParams, PushPage,
         PushParams, SendParams, Task, TaskParams,
     },
 };
@@ -42,7 +42,7 @@ pub(super) enum Answer {
     Task(Box<Task>),
     Page(Page),
     Push(PushConfig),
-    Pushes(Vec<PushConfig>),
+    Pushes(PushPage),
     Deleted,
     /// A card, written already.
     Card(String),

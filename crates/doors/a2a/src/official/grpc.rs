@@ -1,10 +1,11 @@
 //! The gRPC binding of version 1.0: the service `lf.a2a.v1.A2AService` on the hub's HTTP port. Its requests name the agent
 //! by `tenant`; below the address of an agent, for clients whose channels keep a path, they need not.
 //!
-//! - `proto.rs` the messages, `codec.rs` their bytes
+//! - `proto.rs` the messages, `codec.rs` their bytes, `bounds.rs` how many things they may hold
 //! - `translate.rs` pure functions between them and the protocol's model, `json.rs` the same for any JSON
 //! - `status.rs` the errors
 
+mod bounds;
 mod codec;
 mod json;
 mod proto;
@@ -33,6 +34,7 @@ use tonic::{Code, Status, server::Grpc};
 use tower::service_fn;
 
 use self::{
+    bounds::Bounded,
     codec::Protobuf,
     status::status_from,
     translate::{read, write},
@@ -216,7 +218,7 @@ impl Exchange {
     /// One message for one message.
     async fn unary<Asked, Answer, Told>(self, operate: impl Fn(Visit, Asked) -> Told) -> Response
     where
-        Asked: prost::Message + Default + 'static,
+        Asked: prost::Message + Default + Bounded + 'static,
         Answer: prost::Message + 'static,
         Told: Future<Output = Result<Answer, Fault>>,
     {
@@ -232,7 +234,7 @@ impl Exchange {
     /// A stream for one message. What is refused is so before the stream begins.
     async fn streaming<Asked, Told>(self, operate: impl Fn(Visit, Asked) -> Told) -> Response
     where
-        Asked: prost::Message + Default + 'static,
+        Asked: prost::Message + Default + Bounded + 'static,
         Told: Future<Output = Result<Updates, Fault>>,
     {
         let Self { visit, request } = self;
@@ -260,7 +262,7 @@ async fn next(mut updates: Updates) -> Option<(Result<proto::StreamResponse, Sta
 /// large as it is.
 fn limited<Asked, Answer>(visit: &Visit) -> Grpc<Protobuf<Asked, Answer>>
 where
-    Asked: prost::Message + Default + 'static,
+    Asked: prost::Message + Default + Bounded + 'static,
     Answer: prost::Message + 'static,
 {
     let limit = visit.a2a.hub.limits().message;

@@ -11,7 +11,9 @@ use jackfield_core::{
 use jackfield_wire::a2a::official::{
     Version,
     error::{Fault, Kind},
-    model::{Authentication, Extra, PushConfig, PushCreateParams, PushListParams, PushParams},
+    model::{
+        Authentication, Extra, PushConfig, PushCreateParams, PushListParams, PushPage, PushParams,
+    },
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -109,17 +111,28 @@ impl Visit {
         Ok(shown)
     }
 
-    /// Who is told of a task.
-    pub(crate) async fn list_push(&self, params: PushListParams) -> Result<Vec<PushConfig>, Fault> {
-        // There are never more than fit a page, so that there is no second one.
-        if params.page_token.is_some_and(|token| !token.is_empty()) {
-            return Err(Fault::field("pageToken", "there is only one page"));
-        }
+    /// Who is told of a task: a page of them, which begins after the one that the token names.
+    pub(crate) async fn list_push(&self, params: PushListParams) -> Result<PushPage, Fault> {
         let task = self.task(&params.task_id, params.tenant.as_deref()).await?;
         let id = task.id.to_string();
-        let followers = task.record().followers;
-        let ours = followers.iter().filter(|it| it.callback.kind == KIND);
-        Ok(ours.map(|follower| shown(id.clone(), follower)).collect())
+        let mut followers = task.record().followers;
+        followers.retain(|it| it.callback.kind == KIND);
+        if let Some(token) = params.page_token.filter(|token| !token.is_empty()) {
+            let last = followers.iter().position(|it| it.id == token);
+            let last = last.ok_or_else(|| {
+                let why = "use the nextPageToken of the page before, as it is";
+                Fault::field("pageToken", why)
+            })?;
+            followers.drain(..=last);
+        }
+        let size = params.page_size.unwrap_or(usize::MAX);
+        let is_more = followers.len() > size;
+        followers.truncate(size);
+        let last = followers.last().filter(|_| is_more);
+        Ok(PushPage {
+            next_page_token: last.map(|it| it.id.clone()).unwrap_or_default(),
+            configs: followers.iter().map(|it| shown(id.clone(), it)).collect(),
+        })
     }
 
     /// One of those who are told of a task.
@@ -130,7 +143,7 @@ impl Visit {
             page_size: None,
             page_token: None,
         };
-        let mut configs = self.list_push(list).await?.into_iter();
+        let mut configs = self.list_push(list).await?.configs.into_iter();
         let found = match &params.id {
             Some(id) => configs.find(|config| config.id.as_ref() == Some(id)),
             None => configs.next(),

@@ -4,12 +4,15 @@
 use http::HeaderMap;
 use jackfield_core::agent::Extension;
 use jackfield_wire::a2a::official::{
+    Version,
     error::{Fault, Kind},
     model::{Content, Part},
 };
 
-/// Where a caller declares the extensions that it knows: version 1.0, and version 0.3.
-const EXTENSIONS: [&str; 2] = ["a2a-extensions", "x-a2a-extensions"];
+/// How many declared extensions are kept for servers that are dialled.
+const MAX_DECLARED: usize = 64;
+/// The longest name of one, in bytes.
+const MAX_URI: usize = 1024;
 
 /// Refuses parts of media types that the agent does not take. A part that does not say what it is is taken.
 pub(super) fn check_modes(modes: &[String], parts: &[Part]) -> Result<(), Fault> {
@@ -51,15 +54,25 @@ fn covers(mode: &str, kind: &str, part: &Part) -> bool {
     }
 }
 
-/// Refuses callers that do not declare what the agent insists on.
-pub(super) fn check_extensions(known: &[Extension], headers: &HeaderMap) -> Result<(), Fault> {
-    let declared: Vec<&str> = EXTENSIONS
-        .iter()
-        .flat_map(|name| headers.get_all(*name))
+/// The extensions that a caller declares, be it of this version or that.
+fn declared(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    [Version::V10, Version::V03]
+        .into_iter()
+        .flat_map(|version| headers.get_all(version.extensions_header()))
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(str::trim)
-        .collect();
+}
+
+/// Those of them that are passed on to a server that is dialled.
+pub(super) fn declared_extensions(headers: &HeaderMap) -> Vec<String> {
+    let named = declared(headers).filter(|uri| (1..=MAX_URI).contains(&uri.len()));
+    named.take(MAX_DECLARED).map(str::to_owned).collect()
+}
+
+/// Refuses callers that do not declare what the agent insists on.
+pub(super) fn check_extensions(known: &[Extension], headers: &HeaderMap) -> Result<(), Fault> {
+    let declared: Vec<&str> = declared(headers).collect();
     let missing = known
         .iter()
         .find(|extension| extension.required && !declared.contains(&extension.uri.as_str()));
@@ -128,10 +141,12 @@ mod tests {
         let mut headers = HeaderMap::new();
         let fault = check_extensions(&known, &headers).unwrap_err();
         assert_eq!(fault.kind, Kind::ExtensionRequired);
-        for name in EXTENSIONS {
+        for version in [Version::V10, Version::V03] {
             headers.clear();
-            headers.insert(name, HeaderValue::from_static("urn:x, urn:a"));
+            let name = version.extensions_header();
+            headers.insert(name, HeaderValue::from_static("urn:x, urn:a,"));
             assert_eq!(check_extensions(&known, &headers), Ok(()));
+            assert_eq!(declared_extensions(&headers), ["urn:x", "urn:a"]);
         }
     }
 }

@@ -11,7 +11,7 @@ use jackfield_core::{
     store::{StoreError, TaskRecord, TaskState},
     task::{Cursor, Once, Task},
 };
-use jackfield_kit::trace;
+use jackfield_kit::{api::leash::Leash, trace};
 use jackfield_wire::{
     a2a::official::{
         Version,
@@ -27,7 +27,7 @@ use super::{
     rules,
     story::{Shown, Story},
     teller::Teller,
-    translate::{answer_from, message_from, parent_from},
+    translate::{Asked, answer_from, message_from, parent_from},
     updates::{Until, Updates},
     visit::Visit,
 };
@@ -59,7 +59,11 @@ impl Visit {
         };
         let is_waited_for = !params.configuration.return_immediately.unwrap_or(false);
         let turn = self.begin(params).await?;
-        let mut story = self.hear(&turn, is_waited_for).await?;
+        let mut story = tokio::select! {
+            biased;
+            failure = Leash::of(&self.principal).broken() => return Err(fault_from(failure)),
+            heard = self.hear(&turn, is_waited_for) => heard?,
+        };
         let record = turn.task.record();
         story.at_present(&record);
         Ok(match story.as_message() {
@@ -138,7 +142,8 @@ impl Visit {
         if let Some((call, ask)) = self.open_question(&task, &params.message) {
             let target = record.agent.clone();
             self.check(&target, &params)?;
-            let answer = answer_from(&ask, params.message);
+            let asked = self.asked(&params);
+            let answer = answer_from(&ask, params.message, asked);
             // The answer stands here or later.
             let start = Some(task.snapshot().1.pos);
             let answered = self.a2a.hub.answer(&self.principal, call, &ask.id, answer);
@@ -196,7 +201,8 @@ impl Visit {
             None => Vec::new(),
         };
         let parent = parent_from(params.message.metadata.as_ref())?;
-        let message = message_from(params.message);
+        let asked = self.asked(&params);
+        let message = message_from(params.message, asked);
         let mut request = Request::new(self.principal.clone(), DOOR, target, message);
         request.session = session;
         request.parent = parent;
@@ -204,6 +210,15 @@ impl Visit {
         request.once = once;
         trace::follow(&mut request, &self.headers).map_err(fault_from)?;
         Ok(request)
+    }
+
+    /// What is asked besides the message.
+    fn asked(&self, params: &SendParams) -> Asked {
+        Asked {
+            metadata: params.metadata.clone(),
+            accepted_output_modes: params.configuration.accepted_output_modes.clone(),
+            extensions: rules::declared_extensions(&self.headers),
+        }
     }
 
     /// What the agent says of itself has to fit what is asked of it.

@@ -60,11 +60,12 @@ impl Shape {
             (Answer::Page(page), Self::Proto03(_)) => Version::V03.write_page(page, out),
             (Answer::Push(config), Self::Plain(version)) => version.write_push(config, out),
             (Answer::Push(config), Self::Proto03(_)) => v03_proto::write_push(config, out),
-            // All that a task can have fit one page.
-            (Answer::Pushes(configs), Self::Plain(version)) => {
-                version.write_pushes(configs, "", out);
+            (Answer::Pushes(page), Self::Plain(version)) => {
+                version.write_pushes(&page.configs, &page.next_page_token, out);
             }
-            (Answer::Pushes(configs), Self::Proto03(_)) => v03_proto::write_pushes(configs, out),
+            (Answer::Pushes(page), Self::Proto03(_)) => {
+                v03_proto::write_pushes(&page.configs, &page.next_page_token, out);
+            }
             (Answer::Card(card), _) => out.push_str(card),
             (Answer::Deleted | Answer::Stream(_), Self::Plain(version)) => {
                 version.write_nothing(out);

@@ -112,6 +112,7 @@ pub(super) fn written(time: Timestamp) -> String {
 pub(super) fn state_from(record: &TaskRecord) -> State {
     match (record.state, &record.failure) {
         (TaskState::Failed, Some(failure)) => state_of_failure(&failure.reason),
+        (TaskState::InputRequired, _) if record.needs_auth => State::AuthRequired,
         (state, _) => state_of(state),
     }
 }
@@ -228,10 +229,7 @@ impl Story {
         match item {
             LogItem::Message(message) => self.begin(message),
             LogItem::Event(Event::Chunk(chunk)) => self.chunk(&chunk),
-            LogItem::Event(Event::Artifact(artifact)) => {
-                self.work();
-                self.artifact(artifact);
-            }
+            LogItem::Event(Event::Artifact(artifact)) => self.artifact(artifact),
             LogItem::Event(Event::Ask(ask)) => {
                 if ask.kind == AskKind::Input || self.approvals_to_caller {
                     let message = self.names.asked(&ask);
@@ -243,11 +241,9 @@ impl Story {
             }
             LogItem::Answer(ask, answer) => {
                 let message = answer_to(answer, format!("{}-answer-{ask}", self.names.task));
-                self.history.push(self.in_task(message));
+                self.history.push(self.shown(message));
                 self.asks.retain(|open| *open != ask);
-                if self.asks.is_empty() {
-                    self.work();
-                }
+                self.work();
             }
             LogItem::End(end) => self.end(end),
         }
@@ -270,24 +266,31 @@ impl Story {
         self.message = None;
         self.state = State::Submitted;
         let id = format!("{}-message-{}", self.names.task, self.turn);
-        let mut message = self.in_task(message_to(message, id));
-        // What nobody here knows is for agents of this protocol; strict readers of the task would stumble over it.
+        let message = self.shown(message_to(message, id));
+        self.history.push(message);
+    }
+
+    /// What the caller said, as a message of the task. What nobody here knows is for agents of this protocol; strict readers
+    /// of the task would stumble over it.
+    fn shown(&self, message: Message) -> Message {
+        let mut message = self.in_task(message);
         message.extra = Extra::new();
         for part in &mut message.parts {
             part.extra = Extra::new();
         }
-        self.history.push(message);
+        message
     }
 
+    /// The agent is at it, unless it waits for the caller meanwhile.
     fn work(&mut self) {
-        self.state = State::Working;
-        self.message = None;
+        if self.asks.is_empty() {
+            self.state = State::Working;
+            self.message = None;
+        }
     }
 
     fn chunk(&mut self, chunk: &Chunk) {
-        if self.asks.is_empty() {
-            self.work();
-        }
+        self.work();
         if chunk.kind == ChunkKind::Text {
             let voice = voice_of(chunk).unwrap_or_else(|| reply(self.turn));
             self.say(voice, &chunk.text);
@@ -326,6 +329,7 @@ impl Story {
     }
 
     fn artifact(&mut self, new: event::Artifact) {
+        self.work();
         let append = new.append;
         let new = artifact_to(new);
         match self.artifacts.iter_mut().find(|had| had.id == new.id) {

@@ -16,7 +16,7 @@ use jackfield_wire::a2a::official::{
 use jiff::Timestamp;
 
 use super::{
-    failure::{fault_from, no_such_task, task_fault_from},
+    failure::{fault_from, no_such_task, state_of_failure, task_fault_from},
     send::broken,
     story::{Shown, Story},
     visit::Visit,
@@ -106,9 +106,9 @@ impl Visit {
         }
     }
 
-    /// One task of a page. Its log is read only if something of it is shown.
+    /// One task of a page. Its log is read only if something of it is shown, be it the message of its status.
     async fn listed(&self, record: TaskRecord, shown: Shown) -> Result<model::Task, Fault> {
-        if shown.history != Some(0) || shown.artifacts {
+        if shown.history != Some(0) || shown.artifacts || has_message(&record) {
             let task = self.a2a.hub.tasks().find(&self.principal, record.id).await;
             // It may have gone since it was listed; what is known of it is shown all the same.
             if let Ok(task) = task {
@@ -136,11 +136,10 @@ impl Visit {
             };
             filter.session = Some(session);
         }
-        if let Some(state) = params.state {
-            let Some(state) = state_to(state) else {
-                return Ok(None);
-            };
-            filter.state = Some(state);
+        if let Some(state) = params.state
+            && !look_for(state, &mut filter)
+        {
+            return Ok(None);
         }
         if let Some(since) = &params.status_timestamp_after {
             let since = since.parse().map_err(|_| {
@@ -181,17 +180,42 @@ impl Visit {
     }
 }
 
-fn state_to(state: State) -> Option<TaskState> {
-    Some(match state {
+/// Whether the status of a task says more than where it stands: what its agent asks, or why it is over.
+fn has_message(record: &TaskRecord) -> bool {
+    record.failure.is_some()
+        || matches!(record.state, TaskState::InputRequired | TaskState::Rejected)
+}
+
+/// Has the filter find the tasks that stand there by [`state_from`](super::story::state_from); false if there can be none.
+fn look_for(state: State, filter: &mut TaskFilter) -> bool {
+    let called = |is_it: fn(State, State) -> bool| {
+        let ours = Reason::OURS.into_iter();
+        ours.filter(|reason| is_it(state_of_failure(reason), state))
+            .collect()
+    };
+    filter.state = Some(match state {
         State::Submitted => TaskState::Submitted,
         State::Working => TaskState::Working,
-        State::InputRequired => TaskState::InputRequired,
+        State::InputRequired | State::AuthRequired => {
+            filter.needs_auth = Some(state == State::AuthRequired);
+            TaskState::InputRequired
+        }
         State::Completed => TaskState::Completed,
-        State::Canceled => TaskState::Cancelled,
-        State::Failed => TaskState::Failed,
-        State::Rejected => TaskState::Rejected,
-        State::AuthRequired | State::Unknown => return None,
-    })
+        State::Failed => {
+            filter.not_failed = called(|is, wanted| is != wanted);
+            TaskState::Failed
+        }
+        State::Canceled => {
+            filter.or_failed = called(|is, wanted| is == wanted);
+            TaskState::Cancelled
+        }
+        State::Rejected => {
+            filter.or_failed = called(|is, wanted| is == wanted);
+            TaskState::Rejected
+        }
+        State::Unknown => return false,
+    });
+    true
 }
 
 /// Where the page after this task begins: when it changed, to the nanosecond, and its id.

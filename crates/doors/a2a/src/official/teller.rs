@@ -65,7 +65,7 @@ impl Teller {
                     let asked = self.names.asked(&ask);
                     self.asks.push(ask.id);
                     out.push(self.status(State::InputRequired, Some(asked), None));
-                } else {
+                } else if self.asks.is_empty() {
                     let text = format!("waiting for approval by the agent's owner: {}", ask.text);
                     let said = self.names.said(&pos.to_string(), vec![Part::text(text)]);
                     let kind = metadata([("kind", Some(ChunkKind::Status.name()))]);
@@ -74,9 +74,7 @@ impl Teller {
             }
             LogItem::Answer(ask, _) => {
                 self.asks.retain(|open| *open != ask);
-                if self.asks.is_empty() {
-                    self.work(out);
-                }
+                self.work(out);
             }
             LogItem::End(end) => self.end(end, out),
         }
@@ -105,6 +103,10 @@ impl Teller {
 
     fn chunk(&mut self, pos: u64, chunk: Chunk, out: &mut Vec<Item>) {
         if chunk.kind != ChunkKind::Text {
+            // A status has room for one message: while the task waits for the caller that is the question.
+            if !self.asks.is_empty() {
+                return;
+            }
             let kind = metadata([
                 ("kind", Some(chunk.kind.name())),
                 ("toolName", chunk.tool_name.as_deref()),

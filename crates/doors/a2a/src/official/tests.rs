@@ -34,6 +34,7 @@ fn record() -> TaskRecord {
         session: SessionId::parse("talk").unwrap(),
         request: RequestId::parse("r").unwrap(),
         state: TaskState::Working,
+        needs_auth: false,
         sent: true,
         handle: None,
         epoch: 0,
@@ -144,6 +145,8 @@ fn log() -> impl Strategy<Value = Vec<LogItem>> {
             }))
         }),
         Just(ask(AskKind::Approval)),
+        Just(ask(AskKind::Input)),
+        Just(LogItem::Answer("q".into(), Answer::default())),
     ];
     let end = prop_oneof![
         Just(End::Cancelled),

@@ -1,7 +1,10 @@
 //! Pure functions between the wire's model and the core's events. No sockets, no hub.
 //!
 //! What the core has no place for (media types of texts, metadata of parts, extensions, unknown fields) is kept in the
-//! `extra` of the message or artifact and comes out again when it is shown to anybody of this protocol.
+//! `extra` of the message, answer or artifact and comes out again when it is shown to anybody of this protocol. So is what
+//! was asked besides a message, for servers that are dialled.
+
+use std::collections::HashSet;
 
 use jackfield_core::{
     event::{self, Ask, AskKind, Json},
@@ -23,12 +26,41 @@ use super::story::is_reply;
 /// The member of `metadata` that names the call on whose behalf this one is made.
 const PARENT: &str = "jackfield_call";
 
+/// What is asked besides a message.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    /// What else is said of the request, an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metadata: Option<Raw>,
+    /// The media types that the caller can read; all if empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) accepted_output_modes: Vec<String>,
+    /// The extensions that the caller declares.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) extensions: Vec<String>,
+}
+
+impl Asked {
+    fn is_empty(&self) -> bool {
+        self.metadata.is_none()
+            && self.accepted_output_modes.is_empty()
+            && self.extensions.is_empty()
+    }
+
+    /// What was asked besides a message or an answer; nothing by callers of other doors.
+    pub(crate) fn of(extra: Option<&Json>) -> Self {
+        Kept::of(extra).asked
+    }
+}
+
 /// What is kept of a message or artifact beside what the core knows of.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Kept {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    /// Of a message only if the core has it together with that of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Raw>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -40,6 +72,11 @@ struct Kept {
     /// By their places.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<(usize, KeptPart)>,
+    /// The places and lengths of an answer's texts, unless it is one text before all else: the core has them joined.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    texts: Vec<(usize, usize)>,
+    #[serde(skip_serializing_if = "Asked::is_empty")]
+    asked: Asked,
 }
 
 /// What is kept of a part beside what the core knows of.
@@ -64,6 +101,8 @@ impl Kept {
             && self.reference_task_ids.is_empty()
             && self.fields.is_empty()
             && self.parts.is_empty()
+            && self.texts.is_empty()
+            && self.asked.is_empty()
     }
 
     fn into_json(self) -> Option<Json> {
@@ -87,35 +126,81 @@ impl Kept {
 }
 
 /// What the agent is told.
-pub(super) fn message_from(message: Message) -> event::Message {
+pub(super) fn message_from(message: Message, asked: Asked) -> event::Message {
+    let (message, kept) = taken_apart(message, asked);
+    event::Message {
+        extra: kept.into_json(),
+        ..message
+    }
+}
+
+/// A message as the core knows it, and what is kept beside it. Agents of other doors know one kind of metadata: that of the
+/// message, and then that of the request.
+fn taken_apart(message: Message, asked: Asked) -> (event::Message, Kept) {
+    let mut metadata = message.metadata;
     let mut kept = Kept {
         extensions: message.extensions,
         reference_task_ids: message.reference_task_ids,
         fields: message.extra,
+        asked,
         ..Kept::default()
     };
+    if let Some(besides) = &kept.asked.metadata {
+        let both = merged(metadata.as_deref(), besides);
+        kept.metadata = std::mem::replace(&mut metadata, both);
+    }
     let parts = parts_from(message.parts, &mut kept);
-    event::Message {
+    let message = event::Message {
         id: Some(message.id),
         parts,
-        metadata: message.metadata.map(Json::from),
-        extra: kept.into_json(),
+        metadata: metadata.map(Json::from),
+        extra: None,
+    };
+    (message, kept)
+}
+
+/// The members of both. The first of a name counts.
+fn merged(first: Option<&RawValue>, second: &RawValue) -> Option<Raw> {
+    let (mut seen, mut all) = (HashSet::new(), Vec::new());
+    for metadata in [first, Some(second)].into_iter().flatten() {
+        let members = Members::of(metadata).unwrap_or_default();
+        let new = members
+            .iter()
+            .filter(|member| seen.insert(member.name.clone()));
+        all.extend(new.cloned());
     }
+    let mut out = String::new();
+    let mut object = json::ObjectWriter::open(&mut out);
+    object.members(&all);
+    object.close();
+    // All of it was read as JSON before.
+    RawValue::from_string(out).ok()
 }
 
 /// What a caller says to a question.
-pub(super) fn answer_from(ask: &Ask, message: Message) -> event::Answer {
-    let parts = parts_from(message.parts, &mut Kept::default());
-    let words = event::Message {
-        parts: parts.clone(),
-        ..event::Message::default()
+pub(super) fn answer_from(ask: &Ask, message: Message, asked: Asked) -> event::Answer {
+    let (message, mut kept) = taken_apart(message, asked);
+    let words = message.words();
+    let places = message.parts.iter().enumerate();
+    kept.texts = places
+        .filter_map(|(place, part)| match part {
+            event::Part::Text(text) => Some((place, text.len())),
+            event::Part::File(_) | event::Part::Data(_) => None,
+        })
+        .collect();
+    // As it is put together anyway.
+    if kept.texts == [(0, words.len())] && !words.is_empty() {
+        kept.texts.clear();
     }
-    .words();
-    let others: Vec<_> = parts
+    let others: Vec<_> = message
+        .parts
         .into_iter()
         .filter(|part| !matches!(part, event::Part::Text(_)))
         .collect();
     event::Answer {
+        id: message.id,
+        metadata: message.metadata,
+        extra: kept.into_json(),
         approved: match ask.kind {
             AskKind::Approval => Some(is_yes(&words, &others)),
             AskKind::Input => None,
@@ -208,8 +293,13 @@ fn part_from(part: Part) -> (event::Part, Option<KeptPart>) {
 pub(crate) fn message_to(message: event::Message, fallback_id: String) -> Message {
     let mut kept = Kept::of(message.extra.as_ref());
     let parts = parts_to(message.parts, &mut kept);
+    // Where the request had some too, the message's own are kept apart.
+    let metadata = match &kept.asked.metadata {
+        Some(_) => kept.metadata,
+        None => message.metadata.map(|json| json.raw().to_owned()),
+    };
     Message {
-        metadata: message.metadata.map(|json| json.raw().to_owned()),
+        metadata,
         extensions: kept.extensions,
         reference_task_ids: kept.reference_task_ids,
         extra: kept.fields,
@@ -218,15 +308,41 @@ pub(crate) fn message_to(message: event::Message, fallback_id: String) -> Messag
 }
 
 /// What a caller answered.
-pub(crate) fn answer_to(answer: event::Answer, id: String) -> Message {
+pub(crate) fn answer_to(answer: event::Answer, fallback_id: String) -> Message {
     let mut words = answer.content.or(answer.reason);
     if words.is_none() {
         let verdict = answer.approved.map(|yes| if yes { "yes" } else { "no" });
         words = verdict.map(str::to_owned);
     }
-    let mut parts: Vec<Part> = words.map(Part::text).into_iter().collect();
-    parts.extend(parts_to(answer.parts, &mut Kept::default()));
-    Message::new(id, Role::User, parts)
+    let texts = Kept::of(answer.extra.as_ref()).texts;
+    let message = event::Message {
+        id: answer.id,
+        parts: put_together(words, answer.parts, &texts),
+        metadata: answer.metadata,
+        extra: answer.extra,
+    };
+    message_to(message, fallback_id)
+}
+
+/// The parts of an answer: its words and then all else, or the texts that the words were joined of, each in its place.
+fn put_together(
+    words: Option<String>,
+    others: Vec<event::Part>,
+    texts: &[(usize, usize)],
+) -> Vec<event::Part> {
+    let mut parts = others;
+    if texts.is_empty() {
+        parts.splice(0..0, words.map(event::Part::Text));
+        return parts;
+    }
+    let mut rest = words.as_deref().unwrap_or_default();
+    for (place, length) in texts {
+        let (text, after) = rest.split_at_checked(*length).unwrap_or((rest, ""));
+        rest = after.strip_prefix('\n').unwrap_or(after);
+        let place = (*place).min(parts.len());
+        parts.insert(place, event::Part::Text(text.to_owned()));
+    }
+    parts
 }
 
 /// The artifact, without its parts, that an agent of this protocol gave a piece of its words in.
@@ -397,7 +513,7 @@ mod tests {
             extra: extra("new", "null"),
             ..Message::new("m-1", Role::User, vec![part, file])
         };
-        let core = message_from(said.clone());
+        let core = message_from(said.clone(), Asked::default());
         assert_eq!(core.words(), "*hi*");
         // As the store would give it back.
         let core = serde_json::from_str(&serde_json::to_string(&core).unwrap()).unwrap();
@@ -407,13 +523,13 @@ mod tests {
 
     #[test]
     fn a_plain_message_keeps_nothing_besides() {
-        let core = message_from(Message::new("m", Role::User, vec![Part::text("hi")]));
+        let message = Message::new("m", Role::User, vec![Part::text("hi")]);
+        let core = message_from(message, Asked::default());
         assert!(core.extra.is_none() && core.metadata.is_none());
     }
 
-    #[test]
-    fn an_approval_is_a_word_or_data() {
-        let ask = |kind| Ask {
+    fn ask(kind: AskKind) -> Ask {
+        Ask {
             id: "q".into(),
             kind,
             text: "may I?".into(),
@@ -421,8 +537,76 @@ mod tests {
             tool_call_id: None,
             arguments: None,
             schema: None,
+        }
+    }
+
+    #[test]
+    fn what_is_asked_besides_a_message_is_kept_apart_from_it() {
+        let said = || Message {
+            metadata: Some(raw(r#"{"a":1,"b":2}"#)),
+            ..Message::new("m", Role::User, vec![Part::text("hi")])
         };
-        let answer = |kind, parts| answer_from(&ask(kind), Message::new("m", Role::User, parts));
+        let asked = Asked {
+            metadata: Some(raw(r#"{"b":3,"c":4}"#)),
+            accepted_output_modes: vec!["text/csv".into()],
+            extensions: vec!["urn:x".into()],
+        };
+        let core = message_from(said(), asked);
+        let merged = core.metadata.as_ref().unwrap();
+        assert_eq!(merged.get(), r#"{"a":1,"b":2,"c":4}"#);
+        let besides = Asked::of(core.extra.as_ref());
+        assert_eq!(besides.metadata.unwrap().get(), r#"{"b":3,"c":4}"#);
+        assert_eq!(besides.accepted_output_modes, ["text/csv"]);
+        assert_eq!(besides.extensions, ["urn:x"]);
+        let shown = message_to(core, "other".into());
+        assert_eq!(format!("{shown:?}"), format!("{:?}", said()));
+    }
+
+    #[test]
+    fn an_answer_is_shown_as_the_message_that_it_was() {
+        let data = || Part {
+            media_type: Some("application/json".into()),
+            metadata: Some(raw(r#"{"a":1}"#)),
+            ..Part::new(Content::Data(raw(r#"{"d":1}"#)))
+        };
+        let text = |text: &str| Part {
+            media_type: Some(format!("text/{text}")),
+            ..Part::text(text)
+        };
+        for parts in [
+            vec![text("one")],
+            vec![text("one"), data()],
+            vec![data()],
+            vec![data(), text("one"), data(), text("two\nthree"), text("é")],
+            vec![Part::text(""), data(), Part::text("")],
+        ] {
+            let said = Message {
+                metadata: Some(raw(r#"{"m":true}"#)),
+                extensions: vec!["urn:x".into()],
+                reference_task_ids: vec!["t".into()],
+                ..Message::new("m-1", Role::User, parts)
+            };
+            let answer = answer_from(&ask(AskKind::Input), said.clone(), Asked::default());
+            // As the store would give it back.
+            let answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
+            let shown = answer_to(answer, "other".into());
+            assert_eq!(format!("{shown:?}"), format!("{said:?}"));
+        }
+    }
+
+    #[test]
+    fn an_answer_from_before_they_had_ids_is_still_read() {
+        let old = r#"{"content":"that","parts":[{"data":{"d":1}}]}"#;
+        let shown = answer_to(serde_json::from_str(old).unwrap(), "other".into());
+        assert_eq!((shown.id.as_str(), shown.parts.len()), ("other", 2));
+    }
+
+    #[test]
+    fn an_approval_is_a_word_or_data() {
+        let answer = |kind, parts| {
+            let message = Message::new("m", Role::User, parts);
+            answer_from(&ask(kind), message, Asked::default())
+        };
         for (said, approved) in [("Yes.", true), ("approve", true), ("rather not", false)] {
             let heard = answer(AskKind::Approval, vec![Part::text(said)]);
             assert_eq!(heard.approved, Some(approved), "{said}");

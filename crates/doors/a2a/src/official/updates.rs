@@ -1,5 +1,5 @@
 //! A stream: first the task as it stands, then what its log says from there on, until the task is over or, where the
-//! caller asked something of it, waits for the caller.
+//! caller asked something of it, waits for the caller; or until the caller's token is revoked.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -9,6 +9,7 @@ use jackfield_core::{
     store::{LogItem, StoreError},
     task::{Cursor, Subscription, Task, TaskItem},
 };
+use jackfield_kit::api::leash::Leash;
 use jackfield_wire::a2a::official::{
     error::Fault,
     model::{Item, State},
@@ -88,6 +89,21 @@ impl Updates {
 
     /// The next element; none once the stream is over, but first why, if the task goes on without it. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Result<Update, Fault>> {
+        if !self.is_over || !self.ready.is_empty() {
+            tokio::select! {
+                // A stream that always has something to say must not outrun the revocation.
+                biased;
+                failure = Leash::of(&self.principal).broken() => {
+                    self.ready.clear();
+                    self.cut_off(failure);
+                }
+                update = self.read() => return update,
+            }
+        }
+        self.cut.take().map(Err)
+    }
+
+    async fn read(&mut self) -> Option<Result<Update, Fault>> {
         loop {
             if let Some(update) = self.ready.pop_front() {
                 return Some(Ok(update));
@@ -143,25 +159,23 @@ impl Updates {
         if state.is_terminal() || waits_for_caller {
             self.is_over = true;
         } else if self.a2a.hub.is_stopping() {
-            self.cut_off();
+            self.cut_off(stopping());
         } else if self.until == Until::Turn {
             self.is_over = true;
         } else {
             let tasks = self.a2a.hub.tasks();
             match tasks.next_turn(&self.principal, id, self.cursor).await {
                 Ok(task) => self.subscription = task.subscribe(Some(self.cursor)),
-                Err(_) if self.a2a.hub.is_stopping() => self.cut_off(),
+                Err(_) if self.a2a.hub.is_stopping() => self.cut_off(stopping()),
                 // It is not kept any more.
                 Err(_) => self.is_over = true,
             }
         }
     }
 
-    /// The next hub goes on with the task. A stream that just ended would look like a whole answer.
-    fn cut_off(&mut self) {
-        let text =
-            "the hub is stopping, and the task goes on when it is back: subscribe to it then";
-        self.cut = Some(fault_from(Failure::new(Reason::Stopping, text)));
+    /// The task goes on without this stream. One that just ended would look like a whole answer.
+    fn cut_off(&mut self, why: Failure) {
+        self.cut = Some(fault_from(why));
         self.is_over = true;
     }
 
@@ -169,4 +183,10 @@ impl Updates {
         tracing::error!(task = %self.subscription.task().id, %error, "a stream broke off");
         self.is_over = true;
     }
+}
+
+/// The next hub goes on with the task.
+fn stopping() -> Failure {
+    let text = "the hub is stopping, and the task goes on when it is back: subscribe to it then";
+    Failure::new(Reason::Stopping, text)
 }

@@ -231,6 +231,11 @@ impl Stream {
         value
     }
 
+    /// What is left of a stream that breaks off, which must be nothing else.
+    pub(crate) async fn broken(&mut self) -> (Code, String) {
+        refused(soon(self.0.message()).await)
+    }
+
     /// What is left of the stream.
     pub(crate) async fn rest(&mut self) -> Vec<(String, Value)> {
         let mut rest = Vec::new();

@@ -3,7 +3,7 @@
 use jackfield_core::event::{End, Event};
 use serde_json::json;
 
-use crate::harness::{Running, begun, refused, said};
+use crate::harness::{Client, Running, begun, refused, said};
 
 #[tokio::test]
 async fn a_stream_begins_with_the_task_and_ends_with_its_state() {
@@ -119,4 +119,57 @@ async fn what_cannot_be_followed_is_refused_before_any_stream() {
     foreign["tenant"] = json!("nobody");
     let answer = client.send_streaming_message(foreign).await;
     assert_eq!(refused(answer).0, tonic::Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_its_streams_and_what_it_waits_for_and_the_tasks_go_on() {
+    let running = Running::start().await;
+    let ann = running.token("ann", &["agent:*"]).await;
+    let mut echo = running.attach_for(&running.bearer_of(&ann), "echo");
+    let mut owner = bearer(&running, &ann).await;
+    let expected = (tonic::Code::Unauthenticated, "UNAUTHENTICATED".to_owned());
+    for way in ["stream", "subscribe", "send"] {
+        let doomed = running.token("ann", &[]).await;
+        let mut client = bearer(&running, &doomed).await;
+        let revoke = async || {
+            let id = running.bearer_of(&doomed).grant.token.unwrap();
+            assert!(running.hub.tokens().revoke(id).await.unwrap());
+        };
+        let serving = match way {
+            "send" => {
+                let revoking = async {
+                    let serving = echo.next_call().await;
+                    revoke().await;
+                    serving
+                };
+                let (sent, serving) = tokio::join!(client.send_message(said("hello")), revoking);
+                assert_eq!(refused(sent), expected);
+                serving
+            }
+            _ => {
+                let mut stream = client.send_streaming_message(said("hello")).await.unwrap();
+                let id = stream.expect("task").await["id"].clone();
+                let serving = echo.next_call().await;
+                if way == "subscribe" {
+                    stream = client.subscribe_to_task(json!({"id": id})).await.unwrap();
+                    stream.expect("task").await;
+                }
+                serving.push(Event::text("half "));
+                while stream.next().await.unwrap().0 != "artifactUpdate" {}
+                revoke().await;
+                assert_eq!(stream.broken().await, expected, "{way}");
+                serving
+            }
+        };
+        let id = json!({"id": serving.call().task.unwrap().to_string()});
+        let mut again = owner.subscribe_to_task(id).await.unwrap();
+        serving.finish(End::done());
+        let (_, last) = again.rest().await.pop().unwrap();
+        assert_eq!(last["status"]["state"], "TASK_STATE_COMPLETED", "{way}");
+    }
+}
+
+async fn bearer(running: &Running, token: &str) -> Client {
+    let client = running.client().await;
+    client.with("authorization", format!("Bearer {token}"))
 }

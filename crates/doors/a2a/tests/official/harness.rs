@@ -115,6 +115,15 @@ impl Running {
         }
     }
 
+    /// Takes a token back.
+    pub(crate) async fn revoke(&self, token: &str) {
+        let Lookup::Valid(principal) = self.hub.tokens().look_up(token) else {
+            panic!("it is no good already");
+        };
+        let id = principal.grant.token.unwrap();
+        assert!(self.hub.tokens().revoke(id).await.unwrap());
+    }
+
     /// Attaches an agent of `local`.
     pub(crate) fn attach(&self, id: &str) -> Scripted {
         self.attach_as(&Principal::local(), id, Profile::default())

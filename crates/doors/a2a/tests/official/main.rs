@@ -5,10 +5,13 @@
 mod addresses;
 mod agno;
 mod callers;
+mod dialled;
 mod files;
 mod harness;
 mod operations;
 mod promises;
 mod push;
 mod refusals;
+mod revoked;
 mod silence;
+mod states;

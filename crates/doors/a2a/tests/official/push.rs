@@ -160,3 +160,41 @@ async fn nobody_is_notified_at_private_addresses() {
         }
     }
 }
+
+#[tokio::test]
+async fn configs_are_listed_page_by_page() {
+    let hub = Running::start().await;
+    let mut agent = hub.attach("echo");
+    for binding in [Binding::Rest10, Binding::Rest03] {
+        let caller = Caller::new(&hub, binding);
+        let (task, ()) = tokio::join!(
+            caller.begun(caller.send("hello")),
+            answered(&mut agent, "hi")
+        );
+        let base = format!(
+            "{}/tasks/{task}/pushNotificationConfigs",
+            crate::harness::ECHO
+        );
+        for id in ["a", "b", "c"] {
+            let body = format!(r#"{{"id":"{id}","url":"{URL}"}}"#);
+            let (status, made) = hub.post(&base, body).await;
+            assert_eq!(status, 200, "{made}");
+        }
+        let version = if binding.is_new() { "" } else { "/v1" };
+        let list = base.replace("/tasks/", &format!("{version}/tasks/"));
+        let page = async |query: &str| {
+            let (status, page) = hub.get(&format!("{list}?{query}")).await;
+            assert_eq!(status, 200, "{page}");
+            let configs = page["configs"].as_array().unwrap().iter();
+            let ids = configs.map(|it| config(binding, it)["id"].as_str().unwrap().to_owned());
+            (ids.collect::<Vec<_>>(), page["nextPageToken"].clone())
+        };
+        let both = (vec!["a".to_owned(), "b".to_owned()], json!("b"));
+        assert_eq!(page("pageSize=2").await, both);
+        let last = (vec!["c".to_owned()], Value::Null);
+        assert_eq!(page("pageSize=2&pageToken=b").await, last);
+        assert_eq!(page("pageSize=3").await.1, Value::Null);
+        let (status, _) = hub.get(&format!("{list}?pageToken=gone")).await;
+        assert_eq!(status, 400);
+    }
+}

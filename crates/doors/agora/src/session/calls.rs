@@ -19,6 +19,7 @@ use jackfield_wire::{
     json::{self, Members},
 };
 use serde_json::value::RawValue;
+use tokio::sync::oneshot;
 
 use super::{
     Flow, Session,
@@ -88,7 +89,7 @@ impl Session {
             .map(|id| (entry.id.clone(), Box::from(id.as_str())))
             .collect();
         if names.is_empty() {
-            return self.send_and_forget(request, thread).map_err(Into::into);
+            return self.send_unnamed(request, thread).map_err(Into::into);
         }
         if let Some(key) = names.iter().find_map(|name| self.outgoing.get(name)) {
             return Err(self.open_already(*key));
@@ -301,23 +302,30 @@ impl Session {
         }
     }
 
-    /// A message that nobody waits for: kept, so that it is not lost with this connection.
-    fn send_and_forget(&self, request: Request, thread: Thread) -> Result<(), Failure> {
+    /// A message without a name: kept, so that it is not lost with this connection, and answered as long as that lasts.
+    fn send_unnamed(&mut self, request: Request, thread: Thread) -> Result<(), Failure> {
         let Some(registered) = &self.registered else {
             return Ok(());
         };
+        let awaited = self.awaited.get_or_insert_default();
+        awaited.check()?;
         let (hub, link) = (self.agora.hub.clone(), registered.link.clone());
-        let mut task = Box::pin(async move { hub.start_task(request).await.map(drop) });
+        let starting = hub.clone();
+        let mut task = Box::pin(async move { starting.start_task(request).await });
+        let (begun, beginning) = oneshot::channel();
+        awaited.wait(beginning, thread.clone(), hub, link.clone());
         // The first step opens the call, or refuses it: here and now, so that messages keep their order. The rest
         // waits for the store; whoever polls next sets a waker of its own.
         let mut context = Context::from_waker(Waker::noop());
         if let Poll::Ready(result) = pin!(&mut task).poll(&mut context) {
-            return result;
+            // Who waits for it goes with the connection.
+            return result.map(|task| drop(begun.send(task)));
         }
         self.agora.tasks.spawn(async move {
-            if let Err(failure) = task.await {
+            match task.await {
+                Ok(task) => drop(begun.send(task)),
                 // A sender that is gone does not want to know.
-                drop(link.mailbox.post(Mail::Frame(thread.failed(&failure))));
+                Err(failure) => drop(link.mailbox.post(Mail::Frame(thread.failed(&failure)))),
             }
         });
         Ok(())

@@ -10,7 +10,7 @@ use jackfield_core::{
     id::{AgentId, CallId},
     tap::Direction,
 };
-use jackfield_wire::agora::{CALL_PREFIX, Relay, Uplink, downlink, parse_with};
+use jackfield_wire::agora::{CALL_PREFIX, Relay, RelayKind, Uplink, downlink, parse_with};
 
 use super::{Flow, Session};
 use crate::{
@@ -246,7 +246,8 @@ impl Session {
         let Some((served, key)) = self.served.get_mut(&*relay.to) else {
             // What comes after the end of a call is dropped; the agent may not have heard of the end yet.
             return match CallId::parse(&relay.to[CALL_PREFIX.len()..]) {
-                Some(_) => {
+                Some(call) => {
+                    tracing::debug!(%call, kind = relay.kind.name(), "a frame came after the end of its call");
                     self.agora.hub.metrics().late_event();
                     Ok(())
                 }

@@ -64,7 +64,7 @@ impl Session {
         let principal = self
             .agora
             .gatekeeper
-            .admit(token)
+            .admit(token, self.line.came())
             .map_err(|failure| Refused::field("token", failure))?;
         let link = AgoraLink::new(
             id.clone(),
@@ -148,7 +148,10 @@ impl Session {
     fn viewer(&self) -> Result<Principal, Failure> {
         match &self.registered {
             Some(registered) => Ok(registered.principal.clone()),
-            None => self.agora.gatekeeper.admit(self.line.token()),
+            None => {
+                let (token, came) = (self.line.token(), self.line.came());
+                self.agora.gatekeeper.admit(token, came)
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use jackfield_core::{
     store::{Store, memory::MemoryStore},
 };
 use jackfield_kit::{
-    auth::Gatekeeper,
+    auth::{Came, Gatekeeper},
     io::Io,
     line::LineParts,
     socket::Socket,
@@ -42,6 +42,7 @@ async fn connection(store: Arc<dyn Store>) -> (impl Future<Output = ()>, TcpStre
         stop: tasks.stop_token().clone(),
         hangup: None,
         token: None,
+        came: Came::Directly,
     };
     (agora.run(Line::new(ws, parts)), client)
 }

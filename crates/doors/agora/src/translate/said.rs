@@ -4,7 +4,7 @@ use jackfield_core::{
     event::{Artifact, Ask, AskKind, Done, DoneState, End, Event, Json, Part},
     id::CallId,
 };
-use jackfield_wire::agora::{self, InputRequired};
+use jackfield_wire::agora::{self, Answer, InputRequired};
 use serde_json::value::RawValue;
 
 use super::{files::files_from_raw, parts_from_raw};
@@ -26,13 +26,15 @@ pub(crate) enum Then {
 /// Reads what an agent says at the end, or in its one answer. Text that was said in chunks before (not `with_text`)
 /// becomes the result instead of an event.
 pub(crate) fn said_in(payload: Option<&RawValue>, with_text: bool) -> Said {
-    let Some(payload) = payload else {
-        return Said {
-            events: Vec::new(),
-            then: Then::Done(End::done()),
-        };
-    };
-    let mut answer = agora::answer_of(payload);
+    said_by(payload.map(agora::answer_of).unwrap_or_default(), with_text)
+}
+
+/// Reads what an agent says when it opens a stream; the end comes with another frame.
+pub(crate) fn said_in_opening(payload: Option<&RawValue>) -> Said {
+    said_by(payload.map(agora::opening_of).unwrap_or_default(), true)
+}
+
+fn said_by(mut answer: Answer, with_text: bool) -> Said {
     if let Some(ask) = &mut answer.input_required {
         // The question may stand where answers do.
         if ask.text.is_empty() {
@@ -109,8 +111,9 @@ fn ask_from_wire(ask: InputRequired) -> Ask {
     } else {
         AskKind::Input
     };
+    let id = ask.id.filter(|id| !id.is_empty());
     Ask {
-        id: ask.id.unwrap_or_else(|| CallId::new().to_string()),
+        id: id.unwrap_or_else(|| CallId::new().to_string()),
         kind,
         text: ask.text,
         tool_name: ask.tool,

@@ -11,7 +11,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     id::{AgentId, BadPeerId},
 };
-use jackfield_wire::bridge::{ErrorCode, Malformed, SAFE_CLIENT_ID, relay::response::ErrorBody};
+use jackfield_wire::bridge::{ErrorCode, FREE_CLIENT_ID, Malformed, relay::response::ErrorBody};
 
 use crate::{failure, relay::words};
 
@@ -61,9 +61,9 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, code, text)
     }
 
-    /// Agents make a folder of that name.
+    /// Agents make a folder of that name, and some are the hub's to give.
     pub(crate) fn unsafe_client_id() -> Self {
-        Self::invalid(format!("field \"client_id\" {SAFE_CLIENT_ID}"))
+        Self::invalid(format!("field \"client_id\" {FREE_CLIENT_ID}"))
     }
 
     /// The same in more words, the first of which the original hub has.

@@ -11,7 +11,7 @@ use axum::{
 use http::StatusCode;
 use jackfield_core::failure::{Failure, Reason};
 use jackfield_wire::bridge::{
-    ErrorCode, is_safe_client_id,
+    ErrorCode, is_free_client_id,
     relay::{
         RtcSignalRequest,
         response::{ErrorBody, Signal, Signals},
@@ -67,7 +67,7 @@ pub(crate) async fn exchange(
     if signal_type != POLL {
         check_type(signal_type, true).map_err(Problem::invalid)?;
         let client_id = body.client_id.optional()?;
-        if client_id.is_some_and(|id| !is_safe_client_id(id)) {
+        if client_id.is_some_and(|id| !is_free_client_id(id)) {
             return Err(Problem::unsafe_client_id());
         }
         let word = Word {

@@ -9,13 +9,16 @@ use jackfield_core::{
     units::Size,
 };
 use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, ErrorView, Id, Problem, invalid};
-use jackfield_wire::bridge::{SAFE_CLIENT_ID, is_safe_client_id};
+use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use super::{FilesApi, forbidden, payload_from, rules::IceServer};
-use crate::signals::{self, PREPARE_UPLOAD, Word};
+use crate::{
+    client,
+    signals::{self, PREPARE_UPLOAD, Word},
+};
 
 /// An archive that the caller will send.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -37,7 +40,8 @@ pub(crate) struct NewTransfer {
     /// How many files are in it.
     #[schema(maximum = 9007199254740992u64)]
     file_count: u64,
-    /// Whose files they are, for an agent that keeps a folder for each of its callers.
+    /// Whose files they are, for an agent that keeps a folder for each of its callers. It does not begin with `agent.`;
+    /// agents that announce and name none are clients of their own.
     #[schema(
         min_length = 1,
         max_length = 128,
@@ -89,10 +93,11 @@ pub(crate) async fn announce(
     } = body;
     if client_id
         .as_deref()
-        .is_some_and(|id| !is_safe_client_id(id))
+        .is_some_and(|id| !is_free_client_id(id))
     {
-        return Err(invalid(format!("field \"client_id\" {SAFE_CLIENT_ID}")).into());
+        return Err(invalid(format!("field \"client_id\" {FREE_CLIENT_ID}")).into());
     }
+    let client_id = client_id.or_else(|| client::of_caller(&principal));
     let offer = Offer {
         transfer_id,
         zip_size,

@@ -9,7 +9,7 @@ use jackfield_core::{
     id::{AgentId, RequestId, SessionId},
     units::Span,
 };
-use jackfield_wire::bridge::{is_safe_client_id, relay::RelayRequest};
+use jackfield_wire::bridge::{is_free_client_id, relay::RelayRequest};
 use serde::Serialize;
 
 use crate::{
@@ -126,7 +126,7 @@ impl Order {
 /// What the agent is told.
 fn message_from(body: &RelayRequest<'_>) -> Result<Message, Problem> {
     let client_id = body.client_id.optional()?.map(AsRef::as_ref);
-    if client_id.is_some_and(|id| !is_safe_client_id(id)) {
+    if client_id.is_some_and(|id| !is_free_client_id(id)) {
         return Err(Problem::unsafe_client_id());
     }
     let mut parts = vec![Part::Text(body.content.required()?.to_string())];

@@ -61,6 +61,7 @@ pub(super) fn profile_from(
         input_modes: besides.input_modes,
         output_modes: besides.output_modes,
         extensions: besides.extensions,
+        extra: None,
     })
 }
 

@@ -69,7 +69,8 @@ impl Session {
         let refused = |_| ("Authentication failed".to_owned(), "Auth failed");
         let token = register.token.as_deref().filter(|token| !token.is_empty());
         let token = token.or(self.line.token());
-        let principal = self.bridge.gatekeeper.admit(token).map_err(refused)?;
+        let admitted = self.bridge.gatekeeper.admit(token, self.line.came());
+        let principal = admitted.map_err(refused)?;
         if !principal.may_register(&id) {
             return Err((out_of_scope(&principal), "Auth failed"));
         }

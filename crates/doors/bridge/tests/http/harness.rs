@@ -19,7 +19,7 @@ use jackfield_core::{
 };
 pub(crate) use jackfield_kit::testing::{Scripted, Sse, soon};
 use jackfield_kit::{
-    auth::Gatekeeper,
+    auth::{Came, Gatekeeper},
     line::{Line, LineParts},
     outbox::{CallbackKey, Courier},
     server::Server,
@@ -79,6 +79,7 @@ impl Door {
                 stop: tasks.stop_token().clone(),
                 hangup: None,
                 token: None,
+                came: Came::Directly,
             };
             Line::open(upgrade, &tasks, parts, move |line| bridge.run(line, None))
         };

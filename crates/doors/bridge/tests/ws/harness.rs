@@ -16,7 +16,7 @@ use jackfield_core::{
     store::{Store, memory::MemoryStore},
 };
 use jackfield_kit::{
-    auth::Gatekeeper,
+    auth::{Came, Gatekeeper},
     line::{Line, LineParts},
     server::Server,
     tasks::Tasks,
@@ -102,6 +102,7 @@ impl Door {
                 stop: ours.stop_token().clone(),
                 hangup: None,
                 token: None,
+                came: Came::Directly,
             };
             let agent_id = query.get("agent_id").cloned();
             Line::open(upgrade, &ours, parts, move |line| {

@@ -32,6 +32,7 @@ async fn line() -> (Line, TcpStream) {
         stop: CancellationToken::new(),
         hangup: None,
         token: None,
+        came: Came::Directly,
     };
     let ws = Ws::server(Io::Plain(Socket::new(tcp)), WsConfig::default());
     (Line::new(ws, parts), peer)

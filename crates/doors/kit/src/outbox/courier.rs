@@ -23,7 +23,7 @@ use crate::{
 
 /// How many callbacks are on their way at once, to different destinations. Each that takes and says nothing holds a place
 /// for its whole time limit, so that there must be many more than a few.
-const AT_ONCE: usize = 64;
+pub(super) const AT_ONCE: usize = 64;
 
 /// How many are looked at: with some to each destination, enough to find others than those that are busy.
 const LOOKED_AT: usize = 256;

@@ -22,7 +22,7 @@ use jackfield_core::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::*;
+use super::{courier::AT_ONCE, *};
 use crate::{
     outbound::{Outbound, OutboundRules},
     tasks::Tasks,
@@ -399,26 +399,26 @@ async fn a_lane_is_told_one_after_the_other_even_when_its_destination_changes() 
 }
 
 #[tokio::test]
-async fn eight_are_under_way_at_once_and_the_ninth_waits_for_one_of_them() {
+async fn many_are_under_way_at_once_and_the_next_waits_for_one_of_them() {
     let mut scene = Scene::open(Arc::default()).await;
     let mut destinations = Vec::new();
-    for _ in 0..9 {
+    for _ in 0..=AT_ONCE {
         let called = Called::start().await;
         scene.tell(&called.origin(), "hello").await;
         scene.until(|left| left.len() > destinations.len()).await;
         destinations.push(called);
     }
-    let mut ninth = destinations.pop().unwrap();
+    let mut next = destinations.pop().unwrap();
     scene.send_courier(true);
     let mut posts = Vec::new();
     for called in &mut destinations {
         posts.push(called.next().await);
     }
     // Whoever is sent composes before it goes out.
-    assert_eq!(scene.door.0.load(Ordering::Relaxed), 8);
+    assert_eq!(scene.door.0.load(Ordering::Relaxed), AT_ONCE);
     posts.remove(3).ok();
-    ninth.next().await.ok();
-    scene.until(|left| left.len() == 7).await;
+    next.next().await.ok();
+    scene.until(|left| left.len() == AT_ONCE - 1).await;
 }
 
 #[tokio::test]

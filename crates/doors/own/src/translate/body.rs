@@ -17,7 +17,7 @@ use jackfield_core::{
     units::Span,
 };
 use jackfield_kit::{api::invalid, json::Object};
-use jackfield_wire::bridge::{SAFE_CLIENT_ID, is_safe_client_id};
+use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
 use serde::{Deserialize, Deserializer};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -141,7 +141,8 @@ pub struct CallBody {
     /// Asks for the files that come of it: an agent that can offers them at the end, as `file_transfer_offer`.
     #[serde(default)]
     pub with_files: bool,
-    /// Whose files an agent with a folder keeps apart: 1 to 128 of `A-Z a-z 0-9 . _ -`, not beginning with a dot.
+    /// Whose files an agent with a folder keeps apart: 1 to 128 of `A-Z a-z 0-9 . _ -`, not beginning with a dot or with
+    /// `agent.`. Agents that call and name none are clients of their own.
     #[schema(
         min_length = 1,
         max_length = 128,
@@ -184,9 +185,9 @@ impl CallBody {
         let client_id = self.client_id.take();
         if client_id
             .as_deref()
-            .is_some_and(|id| !is_safe_client_id(id))
+            .is_some_and(|id| !is_free_client_id(id))
         {
-            return Err(invalid(format!("field \"client_id\" {SAFE_CLIENT_ID}")));
+            return Err(invalid(format!("field \"client_id\" {FREE_CLIENT_ID}")));
         }
         let metadata = self.metadata.take();
         if client_id.is_none() && !self.with_files {
@@ -287,6 +288,7 @@ impl AnswerBody {
             parts: parts_from_body(self.parts.unwrap_or_default())?,
             approved: self.approved,
             reason: self.reason,
+            ..Answer::default()
         };
         Ok((self.ask_id, answer))
     }

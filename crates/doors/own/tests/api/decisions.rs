@@ -135,6 +135,34 @@ async fn the_owner_finds_what_waits_for_her_and_nothing_else_of_the_call() {
 }
 
 #[tokio::test]
+async fn the_token_of_an_agent_decides_for_that_agent_alone() {
+    let mut scene = Scene::start().await;
+    let mut tokens = Vec::new();
+    for id in ["ann-1", "ann-2"] {
+        let (id, ann) = (AgentId::parse(id).unwrap(), Owner::parse("ann").unwrap());
+        let made = scene.hub.hub.tokens().create_for(id, "t".into(), ann);
+        tokens.push(made.await.unwrap().secret);
+    }
+    let [own, others] = &tokens[..] else {
+        panic!("two were made")
+    };
+    let calls = "/v1/agents/ann-1/calls";
+    let mut stream = scene.stream(calls, json!({"text": "x"})).await;
+    let id = stream.expect("call").await.data["id"].clone();
+    let serving = scene.agent.next_call().await;
+    serving.ask(leave_to_delete());
+    stream.expect("chunk").await;
+    let answer = format!("/v1/calls/{}/answer", id.as_str().unwrap());
+    let yes = json!({"ask_id": "q", "approved": true});
+    assert_eq!(scene.waiting(others, "").await, Value::Null);
+    let (status, _) = scene.post(others, &answer, yes.clone()).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(scene.waiting(own, "").await[0]["id"], id);
+    let (status, _) = scene.post(own, &answer, yes).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
 async fn a_kept_call_is_decided_by_the_id_of_its_task_in_later_turns_too() {
     let mut scene = Scene::start().await;
     let calls = "/v1/agents/ann-1/calls";

@@ -1,6 +1,8 @@
 //! Invites: who may make one, what is given for it, and that it works once.
 
 use jackfield_core::{
+    event::End,
+    id::AgentId,
     limits::Limits,
     principal::{Principal, Who},
     token::Lookup,
@@ -46,7 +48,8 @@ async fn an_invite_gives_a_token_for_its_agent_once() {
         json!({"agent_id": "amy", "token": token, "agent_type": "claude", "bridge_url": socket})
     );
     let who = principal(&hub, token);
-    assert_eq!((who.owner.as_str(), &who.who), ("local", &Who::Person));
+    let amy = Who::Agent(AgentId::parse("amy").unwrap());
+    assert_eq!((who.owner.as_str(), &who.who), ("local", &amy));
     assert_eq!(who.grant.scopes.to_texts(), ["agent:amy"]);
     let (status, answer) = hub.get(&path).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
@@ -103,6 +106,92 @@ async fn what_an_admin_invites_stays_its_owners() {
     let who = principal(&hub, &setup["token"]);
     assert_eq!(who.owner.as_str(), "ann");
     assert!(!who.is_admin());
+}
+
+#[tokio::test]
+async fn the_token_of_an_invite_is_its_agent_and_nothing_else_of_the_owner() {
+    let hub = Running::start_with(false, Limits::default()).await;
+    let ann = hub.token("ann", &["agent:*"]).await;
+    let owner = principal(&hub, &json!(ann));
+    let (mut amy, mut cas) = (hub.attach_for(&owner, "amy"), hub.attach_for(&owner, "cas"));
+    let path = invite(&hub, Some(&ann), json!({"agent": "amy"})).await;
+    let token = hub.get(&path).await.1["token"].as_str().unwrap().to_owned();
+    let as_amy = |method, path: &str, body| {
+        let (hub, token, path) = (&hub, &token, path.to_owned());
+        async move { hub.json_as(Some(token), method, &path, body).await }
+    };
+    let (_, who) = as_amy(Method::GET, "/v1/whoami", None).await;
+    let expected = json!({"owner": "ann", "who": "agent", "agent": "amy", "scopes": ["agent:amy"], "admin": false});
+    assert_eq!(who, expected);
+    let request = hub.ask(Method::GET, "/v1/events").bearer_auth(&token);
+    let mut seen = hub.stream(request).await;
+    // What ann does with another agent of hers.
+    let body = Some(json!({"text": "a secret", "detach": true}));
+    let calls = "/v1/agents/cas/calls";
+    let (_, kept) = hub
+        .json_as(Some(&ann), Method::POST, calls, body.clone())
+        .await;
+    let task = format!("/v1/calls/{}", kept["task"].as_str().unwrap());
+    let serving = cas.next_call().await;
+    let (_, list) = as_amy(Method::GET, "/v1/calls", None).await;
+    assert_eq!(list, json!({"tasks": []}));
+    let share = || Some(json!({"share": "everyone"}));
+    let refused = StatusCode::UNAUTHORIZED;
+    for (method, path, body, status) in [
+        (Method::GET, &*task, None, StatusCode::NOT_FOUND),
+        (
+            Method::GET,
+            &format!("{task}/events"),
+            None,
+            StatusCode::NOT_FOUND,
+        ),
+        (
+            Method::POST,
+            &format!("{task}/cancel"),
+            None,
+            StatusCode::NOT_FOUND,
+        ),
+        (Method::PATCH, "/v1/agents/cas", share(), refused),
+        (Method::PATCH, "/v1/agents/amy", share(), refused),
+        (Method::DELETE, "/v1/agents/cas", None, refused),
+        (Method::DELETE, "/v1/agents/amy", None, refused),
+        (Method::GET, "/v1/tokens", None, refused),
+        (
+            Method::POST,
+            "/v1/invites",
+            Some(json!({"agent": "amy"})),
+            refused,
+        ),
+    ] {
+        let (got, answer) = as_amy(method.clone(), path, body).await;
+        assert_eq!(got, status, "{method} {path}: {answer}");
+    }
+    let shown = |id: &str| {
+        let path = format!("/v1/agents/{id}");
+        let asked = as_amy(Method::GET, &path, None);
+        async { asked.await.1.get("share").is_some() }
+    };
+    assert!(shown("amy").await && !shown("cas").await);
+    serving.finish(End::done());
+    // It calls as the agent that it is, and what it called is its own.
+    let (status, kept) = as_amy(Method::POST, calls, body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{kept}");
+    let serving = cas.next_call().await;
+    assert_eq!(serving.call().principal.key(), "ann/agent/amy");
+    let task = format!("/v1/calls/{}", kept["task"].as_str().unwrap());
+    assert_eq!(as_amy(Method::GET, &task, None).await.0, StatusCode::OK);
+    serving.finish(End::done());
+    // It sees what happens at itself, and saw nothing of all that happened at the other one.
+    let mut call = hub
+        .stream(
+            hub.ask(Method::POST, "/v1/agents/amy/calls")
+                .bearer_auth(&ann)
+                .json(&json!({"text": "hi"})),
+        )
+        .await;
+    call.expect("call").await;
+    amy.next_call().await.finish(End::done());
+    assert_eq!(seen.expect("started").await.data["agent"], "amy");
 }
 
 #[tokio::test]

@@ -149,7 +149,7 @@ impl PeerView {
             agents: shown.agents,
             kept: contact.is_some_and(|it| it.is_kept()),
             configured: contact.is_some_and(|it| !it.configured.is_empty()),
-            allowed: door.reception.terms().allowed.includes(&id),
+            allowed: door.peers.may_hand_off(peer),
             blocked: contact.is_some_and(|it| it.is_blocked),
             error: error.map(ErrorThen::from),
             id,

@@ -25,8 +25,8 @@ pub fn choose<'a>(skills: &'a [Skill], wanted: Option<&str>) -> Result<&'a Skill
 }
 
 /// Work for a skill: the gaps of its path are filled with what is given, and a single one, such as the original's
-/// `/{goal}`, with the words, if nothing is. What cannot be a path is said here, not by the peer; `remedy` says how to give
-/// what is missing.
+/// `/{goal}`, with the words, if nothing is. Of words that are too long for a path the start is put there, since the input
+/// has them whole. What cannot be a path is said here, not by the peer; `remedy` says how to give what is missing.
 pub fn to_skill(
     skill: &Skill,
     given: impl Fn(&str) -> Option<Param>,
@@ -39,7 +39,14 @@ pub fn to_skill(
     let mut hand_off = HandOff::new(method, skill.path.as_str());
     hand_off.params = match placeholders(&skill.path).as_slice() {
         [only] => {
-            let param = given(only).unwrap_or_else(|| Param::Text(words()));
+            let param = given(only).unwrap_or_else(|| {
+                let words = words();
+                match method {
+                    // It has no input that could say the rest.
+                    Method::Get => Param::Text(words),
+                    _ => Param::from(path::fitting(&skill.path, only, &Params::new(), &words)),
+                }
+            });
             Params::from([((*only).to_owned(), param)])
         }
         names => {

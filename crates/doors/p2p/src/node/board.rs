@@ -11,6 +11,7 @@ use tokio::{
 use crate::{
     address::{is_relayed, sort, with_peer},
     limits,
+    origin::Origin,
 };
 
 /// A peer that is connected.
@@ -22,6 +23,8 @@ pub struct ConnectedPeer {
     pub address: Multiaddr,
     /// Whether all connections with it go by a relay.
     pub is_relayed: bool,
+    /// Where it comes from: by the connection that is trusted least.
+    pub origin: Origin,
     /// What program it says to be; unknown until it said so.
     pub agent: Option<String>,
     /// The protocols that it says to know.
@@ -88,6 +91,7 @@ struct Line {
     id: ConnectionId,
     address: Multiaddr,
     is_relayed: bool,
+    origin: Origin,
 }
 
 /// No program has a longer name; it is shown to people.
@@ -146,6 +150,7 @@ impl Board {
             id,
             address: end.get_remote_address().clone(),
             is_relayed: end.is_relayed() || is_relayed(end.get_remote_address()),
+            origin: Origin::of(end),
         };
         let event = PeerEvent::Connected {
             peer,
@@ -223,14 +228,51 @@ impl Board {
 impl Known {
     fn show(&self, peer: PeerId) -> Option<ConnectedPeer> {
         let best = self.lines.first()?;
+        let origins = self.lines.iter().map(|line| line.origin);
         Some(ConnectedPeer {
             peer,
             address: best.address.clone(),
             is_relayed: best.is_relayed,
+            origin: origins.min()?,
             agent: self.agent.clone(),
             protocols: self.protocols.clone(),
             listens: self.listens.clone(),
             seen: self.seen,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libp2p::core::{Endpoint, transport::PortUse};
+
+    use super::*;
+
+    #[test]
+    fn a_peer_is_trusted_as_much_as_the_least_of_its_connections() {
+        let peer = PeerId::random();
+        let board = Board::new(PeerId::random());
+        let here: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
+        let (came, dialled) = (
+            ConnectionId::new_unchecked(1),
+            ConnectionId::new_unchecked(2),
+        );
+        let origin = || board.peer(peer).map(|it| it.origin);
+        assert_eq!(origin(), None);
+        let ends = ConnectedPoint::Listener {
+            local_addr: here.clone(),
+            send_back_addr: here.clone(),
+        };
+        board.connection_made(peer, came, &ends);
+        assert_eq!(origin(), Some(Origin::ThisMachine));
+        let ends = ConnectedPoint::Dialer {
+            address: here,
+            role_override: Endpoint::Dialer,
+            port_use: PortUse::Reuse,
+        };
+        board.connection_made(peer, dialled, &ends);
+        assert_eq!(origin(), Some(Origin::Elsewhere));
+        board.connection_ended(peer, dialled, None);
+        assert_eq!(origin(), Some(Origin::ThisMachine));
     }
 }

@@ -1,27 +1,35 @@
 //! Who may hold a place at our relay: whoever the operator lets in, known or not, and whoever is registered.
 
+use std::sync::Arc;
+
 use libp2p::PeerId;
 use parking_lot::RwLock;
 use rustc_hash::FxHashSet;
 
-use crate::serve::Allowed;
+use super::board::Board;
+use crate::{origin::Origin, serve::Allowed};
 
 #[derive(Debug)]
 pub(super) struct Guests {
     allowed: Allowed,
+    board: Arc<Board>,
     registered: RwLock<FxHashSet<PeerId>>,
 }
 
 impl Guests {
-    pub(super) fn new(allowed: Allowed) -> Self {
+    pub(super) fn new(allowed: Allowed, board: Arc<Board>) -> Self {
         Self {
             allowed,
+            board,
             registered: RwLock::default(),
         }
     }
 
     pub(super) fn includes(&self, peer: PeerId) -> bool {
-        self.allowed.includes(&peer.to_string()) || self.registered.read().contains(&peer)
+        // Which connection asks is not told.
+        let connected = self.board.peer(peer);
+        let origin = connected.map_or(Origin::Elsewhere, |it| it.origin);
+        self.allowed.includes(&peer.to_string(), origin) || self.registered.read().contains(&peer)
     }
 
     pub(super) fn register(&self, peer: PeerId, is_registered: bool) {

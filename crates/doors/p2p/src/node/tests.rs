@@ -95,6 +95,22 @@ async fn echo_through(from: &Node, to: PeerId, addresses: &[Multiaddr], request:
     ask(&mut stream, request, 2 * MIB, WAIT).await.unwrap()
 }
 
+#[test]
+fn addresses_of_this_machine_are_tried_before_others_of_their_kind() {
+    let relayed = format!("/ip4/127.0.0.1/tcp/1/p2p/{}/p2p-circuit", PeerId::random());
+    let ordered = [
+        "/ip4/127.0.0.1/tcp/1",
+        "/ip4/10.0.0.1/tcp/1",
+        "/ip4/127.0.0.1/udp/1/quic-v1",
+        "/ip4/10.0.0.1/udp/1/quic-v1",
+        &relayed,
+    ];
+    let ordered = ordered.map(|it| it.parse::<Multiaddr>().unwrap());
+    let mut shuffled = ordered.clone();
+    shuffled.reverse();
+    assert_eq!(ways_to(&shuffled), ordered.map(|it| vec![it]));
+}
+
 #[tokio::test]
 async fn small_and_large_requests_are_answered_whole_over_tcp_and_quic() {
     in_time(async {

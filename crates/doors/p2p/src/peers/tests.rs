@@ -84,6 +84,42 @@ fn the_one_gap_of_a_path_is_filled_with_the_words_and_several_by_name() {
 }
 
 #[test]
+fn words_of_several_lines_and_of_any_length_go_to_the_originals_own_path() {
+    let way = skills(&json!([skill("goal", "/{goal}", "POST")]));
+    for words in [
+        "plan a trip\nto Rome",
+        "in C:\\Users",
+        &"on and on ".repeat(200),
+    ] {
+        let asked = asked(&way, &Message::text(words)).unwrap();
+        assert_eq!(asked["params"], json!({"goal": words}));
+        assert_eq!(asked["input_data"], words);
+    }
+    // What is too long for a path begins there, and is whole beside it.
+    let long = "Köln ".repeat(5000);
+    let asked_long = asked(&way, &Message::text(&long)).unwrap();
+    let goal = asked_long["params"]["goal"].as_str().unwrap();
+    assert!(
+        long.starts_with(goal) && goal.len() > 3000,
+        "{}",
+        goal.len()
+    );
+    assert_eq!(asked_long["input_data"], long);
+    // Without an input nothing could say the rest.
+    let way = skills(&json!([skill("goal", "/{goal}", "GET")]));
+    assert_eq!(
+        asked(&way, &Message::text(&long)).unwrap_err(),
+        Reason::Invalid
+    );
+    let way = skills(&json!([skill("find", "/find?q={q}&n=3", "GET")]));
+    let asked_query = asked(&way, &Message::text("a&b")).unwrap();
+    assert_eq!(
+        (&asked_query["path"], &asked_query["params"]),
+        (&json!("/find?q={q}&n=3"), &json!({"q": "a&b"}))
+    );
+}
+
+#[test]
 fn what_would_leave_the_peers_paths_is_refused_here() {
     let way = skills(&json!([skill("goal", "/{goal}", "POST")]));
     for words in ["..", "a\u{0}b"] {

@@ -1,5 +1,5 @@
 //! Which addresses of a peer are kept: those that name the peer itself, by a way that is dialled here, and that lead
-//! somewhere from anywhere.
+//! somewhere from anywhere. A peer that listens everywhere (`0.0.0.0`, the original's default) is where it speaks from.
 
 use std::net::IpAddr;
 
@@ -9,6 +9,7 @@ use jackfield_wire::p2p::multiaddr::is_wildcard_or_private;
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 
 use super::invalid;
+use crate::address::is_relayed;
 
 /// The addresses that are kept. One that is none, or leads to another peer, is refused; one that nobody could use is
 /// dropped, since peers list all that they listen on. At least one must be left.
@@ -37,6 +38,30 @@ pub(super) fn kept(
         return Err(invalid(text));
     }
     Ok(kept)
+}
+
+/// The addresses of a request that came `from` a host, each see [`placed`].
+pub(super) fn place(addresses: &mut [String], from: IpAddr) {
+    for text in addresses {
+        if let Ok(address) = text.parse() {
+            let placed = placed(&address, from);
+            if placed != address {
+                *text = placed.to_string();
+            }
+        }
+    }
+}
+
+/// An address of everywhere as one of the host that the peer speaks from. Behind a relay it would be the relay's.
+pub(crate) fn placed(address: &Multiaddr, from: IpAddr) -> Multiaddr {
+    let host = match (address.iter().next(), from.to_canonical()) {
+        (Some(Protocol::Ip4(ip)), IpAddr::V4(from)) if ip.is_unspecified() => from.into(),
+        (Some(Protocol::Ip6(ip)), IpAddr::V6(from)) if ip.is_unspecified() => from.into(),
+        _ => return address.clone(),
+    };
+    let placed = address.replace(0, |_| Some(host));
+    let placed = placed.filter(|_| !is_relayed(address));
+    placed.unwrap_or_else(|| address.clone())
 }
 
 /// Whether it goes by ways that are known here: hosts and ports, and through relays.

@@ -12,7 +12,7 @@ use std::{
 use axum::{
     Router,
     body::Body,
-    extract::{Path, Request, State},
+    extract::{Extension, Path, Request, State},
     middleware,
     response::{IntoResponse as _, Response},
 };
@@ -20,10 +20,10 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use jackfield_core::{
     failure::{Failure, Reason},
     hub::Hub,
-    principal::Principal,
+    principal::{Principal, Who},
     units::Size,
 };
-use jackfield_kit::{api::count_refused, auth::Gatekeeper, body, etag::has_already};
+use jackfield_kit::{api::count_refused, auth::Gatekeeper, body, etag::has_already, server::Peer};
 use jackfield_wire::p2p::{
     MAX_CARD,
     registry::{self as wire, Heartbeat, Proof, Registration, find},
@@ -34,13 +34,13 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Claim, REFUSED, Registered, Registry, Sought, Statement, describe,
+    Claim, REFUSED, Registered, Registry, Sought, Statement, address, describe,
     find::Subject,
     invalid, peer_id,
     query::Query,
     refused::{Refused, json},
 };
-use crate::{DOOR, serve::Reception, translate::object};
+use crate::{DOOR, origin::Origin, serve::Reception, translate::object};
 
 /// How many agents or tools are found for a goal: a model reads them.
 const FOUND_MAX: usize = 20;
@@ -139,9 +139,16 @@ impl RegistryDoor {
     ) -> Result<Speaker, Failure> {
         let caller = self.gatekeeper.admit_headers(headers);
         let Some(proof) = proof else {
-            return Ok(Speaker::Caller(caller?));
+            let caller = caller?;
+            if caller.who != Who::Person {
+                let text = "the token of an agent registers no peers; sign with the peer's key";
+                return Err(Failure::new(Reason::Unauthorized, text));
+            }
+            return Ok(Speaker::Caller(caller));
         };
-        if !self.reception.terms().allowed.includes(&peer.to_string()) {
+        // That it is connected, and from where, a request over HTTP does not show.
+        let allowed = &self.reception.terms().allowed;
+        if !allowed.includes(&peer.to_string(), Origin::Elsewhere) {
             caller?;
         }
         let challenges = &self.registry.0.challenges;
@@ -149,7 +156,7 @@ impl RegistryDoor {
         Ok(Speaker::Peer)
     }
 
-    /// Who may not do something may be able to prove more.
+    /// What whoever is known is told. That a peer is blocked is nobody else's business.
     fn refused(&self, failure: Failure, peer: &PeerId) -> Refused {
         if self.registry.is_refused(peer) {
             return Refused {
@@ -158,6 +165,11 @@ impl RegistryDoor {
                 challenge: None,
             };
         }
+        self.unproven(failure, peer)
+    }
+
+    /// Who may not do something may be able to prove more.
+    fn unproven(&self, failure: Failure, peer: &PeerId) -> Refused {
         let challenge =
             (failure.reason == Reason::Unauthorized).then(|| self.registry.challenge(peer));
         Refused {
@@ -185,17 +197,23 @@ impl RegistryDoor {
 )]
 async fn register(
     State(door): State<RegistryDoor>,
+    sender: Option<Extension<Peer>>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
-    let new = Registration::read(&door.read(body).await?)?;
+    let mut new = Registration::read(&door.read(body).await?)?;
     let peer = peer_id(&new.peer_id)?;
     let statement = Statement::Register {
         name: new.agent_name.as_deref().unwrap_or_default(),
         addresses: &new.addresses,
     };
     let speaker = door.speaker(&headers, &peer, new.proof.as_ref(), &statement);
-    let registered = speaker.and_then(|speaker| door.registry.register(&new, speaker.claim()));
+    let speaker = speaker.map_err(|failure| door.unproven(failure, &peer))?;
+    // The connection's own: what a header says of where a request is from, anybody could say.
+    if let Some(sender) = sender {
+        address::place(&mut new.addresses, sender.addr.ip());
+    }
+    let registered = door.registry.register(&new, speaker.claim());
     let registered = registered.map_err(|failure| door.refused(failure, &peer))?;
     tracing::info!(%peer, name = registered.name, "peer registered");
     // Without a reader there is nobody to tell.
@@ -220,15 +238,17 @@ fn told(registered: &Registered) -> Response {
     responses(
         (status = 200, description = "The challenge", body = describe::ChallengeBody),
         (status = 400, description = "This is no peer id", body = describe::ErrorBody),
-        (status = 403, description = "The hub refuses this peer", body = describe::ErrorBody),
+        (status = 403, description = "The hub refuses this peer, as whoever has a token is told", body = describe::ErrorBody),
     ),
 )]
 async fn challenge(
     State(door): State<RegistryDoor>,
     Path(peer): Path<String>,
+    headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let peer = peer_id(&peer)?;
-    if door.registry.is_refused(&peer) {
+    // Others learn it when they have signed.
+    if door.registry.is_refused(&peer) && door.gatekeeper.admit_headers(&headers).is_ok() {
         let failure = Failure::new(Reason::Unauthorized, REFUSED);
         return Err(door.refused(failure, &peer));
     }
@@ -274,7 +294,8 @@ async fn remove(
         word.proof
     };
     let speaker = door.speaker(&headers, &peer, proof.as_ref(), &Statement::Remove);
-    let removed = speaker.and_then(|speaker| door.registry.remove(&peer, speaker.claim()));
+    let speaker = speaker.map_err(|failure| door.unproven(failure, &peer))?;
+    let removed = door.registry.remove(&peer, speaker.claim());
     removed.map_err(|failure| door.refused(failure, &peer))?;
     tracing::info!(%peer, "peer removed from the registry");
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -304,7 +325,8 @@ async fn heartbeat(
     let peer = peer_id(&word.peer_id)?;
     let ttl = word.ttl.map(Duration::from_secs);
     let speaker = door.speaker(&headers, &peer, word.proof.as_ref(), &Statement::Renew);
-    let renewed = speaker.and_then(|speaker| door.registry.renew(&peer, ttl, speaker.claim()));
+    let speaker = speaker.map_err(|failure| door.unproven(failure, &peer))?;
+    let renewed = door.registry.renew(&peer, ttl, speaker.claim());
     let renewed = renewed.map_err(|failure| door.refused(failure, &peer))?;
     Ok(told(&renewed))
 }

@@ -3,6 +3,7 @@
 use jackfield_wire::p2p::Limits;
 
 use super::Frames;
+use crate::origin::Origin;
 
 /// Which protocol a stream was opened by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,14 +25,20 @@ pub enum Answer {
     Reset,
 }
 
-/// Who is behind the streams of a node. Clones are the same host.
+/// Who is behind the streams of a node. It is told who asks and where the connection comes from. Clones are the same host.
 pub trait Host: Clone + Send + Sync + 'static {
     /// What a request may not exceed.
     fn limits(&self) -> Limits;
 
     /// What a peer gets on a card stream: a card, or an error.
-    fn card(&self, peer: &str) -> impl Future<Output = String> + Send;
+    fn card(&self, peer: &str, origin: Origin) -> impl Future<Output = String> + Send;
 
     /// Takes a handoff. Dropping the future, or the frames that come of it, cancels the work.
-    fn answer(&self, peer: &str, request: &[u8], way: Way) -> impl Future<Output = Answer> + Send;
+    fn answer(
+        &self,
+        peer: &str,
+        origin: Origin,
+        request: &[u8],
+        way: Way,
+    ) -> impl Future<Output = Answer> + Send;
 }

@@ -19,6 +19,7 @@ use crate::{
     exchange::{self, ReadTrouble, WriteTrouble},
     limits,
     node::Node,
+    origin::Origin,
     permits::{Kind, Permits, TooMany},
     streams::{Inbound, Incoming},
 };
@@ -46,6 +47,7 @@ async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits,
     while let Some(Inbound {
         peer,
         source,
+        origin,
         mut stream,
         ..
     }) = incoming.next().await
@@ -57,7 +59,7 @@ async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits,
                 Err(why) => refuse(&mut stream, why, Way::Plain).await,
                 // What a peer writes here, and some do, is nothing to wait for.
                 Ok(_permit) => {
-                    let card = host.card(&peer.to_string()).await;
+                    let card = host.card(&peer.to_string(), origin).await;
                     exchange::answer(&mut stream, card.as_bytes()).await
                 }
             };
@@ -77,6 +79,7 @@ async fn serve_handoffs<H: Host>(
     while let Some(Inbound {
         peer,
         source,
+        origin,
         mut stream,
         ..
     }) = incoming.next().await
@@ -89,7 +92,7 @@ async fn serve_handoffs<H: Host>(
                     begun(&mut stream).await;
                     refuse(&mut stream, why, way).await
                 }
-                Ok(_permit) => hand_off(&mut stream, &host, &peer.to_string(), way).await,
+                Ok(_permit) => hand_off(&mut stream, &host, &peer.to_string(), origin, way).await,
             };
             note(outcome);
         });
@@ -101,6 +104,7 @@ pub(crate) async fn hand_off<S, H>(
     stream: &mut S,
     host: &H,
     peer: &str,
+    origin: Origin,
     way: Way,
 ) -> Result<(), WriteTrouble>
 where
@@ -117,7 +121,7 @@ where
     };
     let mut listening = Listening::default();
     let answer = tokio::select! {
-        answer = host.answer(peer, &request, way) => answer,
+        answer = host.answer(peer, origin, &request, way) => answer,
         () = listening.until_reset(stream) => return Ok(()),
     };
     match answer {

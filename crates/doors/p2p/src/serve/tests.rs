@@ -76,7 +76,12 @@ fn agent_of(hub: &Hub, owner: &str, id: &str, skills: &[&str], door: &'static st
 /// Hands off and expects one body.
 async fn whole(reception: &Reception, request: &Value) -> String {
     match reception
-        .answer(PEER, request.to_string().as_bytes(), Way::Plain)
+        .answer(
+            PEER,
+            Origin::Elsewhere,
+            request.to_string().as_bytes(),
+            Way::Plain,
+        )
         .await
     {
         Answer::Whole(body) => String::from_utf8(body).unwrap(),
@@ -114,7 +119,12 @@ async fn lines(mut frames: Frames) -> Vec<Value> {
 
 async fn framed(reception: &Reception, request: &Value) -> Frames {
     match reception
-        .answer(PEER, request.to_string().as_bytes(), Way::Framed)
+        .answer(
+            PEER,
+            Origin::Elsewhere,
+            request.to_string().as_bytes(),
+            Way::Framed,
+        )
         .await
     {
         Answer::Frames(frames) => frames,

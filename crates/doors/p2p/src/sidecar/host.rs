@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use crate::{
     card,
     limits::{CARD_WAIT, MAX_ANSWER},
+    origin::Origin,
     serve::{Allowed, Answer, Endpoint, Host, Job, Trouble, Way, check_hops},
 };
 
@@ -39,17 +40,17 @@ impl Beside {
         }))
     }
 
-    fn check_allowed(&self, peer: &str) -> Result<(), Failure> {
-        if self.0.allowed.includes(peer) {
+    fn check_allowed(&self, peer: &str, origin: Origin) -> Result<(), Failure> {
+        if self.0.allowed.includes(peer, origin) {
             return Ok(());
         }
         let text = "this agent takes handoffs from allowed peers only; ask its operator";
         Err(Failure::new(Reason::Unauthorized, text))
     }
 
-    fn read(&self, peer: &str, request: &[u8]) -> Result<HandOff, Trouble> {
+    fn read(&self, peer: &str, origin: Origin, request: &[u8]) -> Result<HandOff, Trouble> {
         // A stranger learns nothing from what is wrong with its request.
-        self.check_allowed(peer)?;
+        self.check_allowed(peer, origin)?;
         Ok(HandOff::read(request, &self.limits())?)
     }
 
@@ -76,8 +77,8 @@ impl Host for Beside {
         Limits::default()
     }
 
-    async fn card(&self, peer: &str) -> String {
-        if self.check_allowed(peer).is_err() {
+    async fn card(&self, peer: &str, origin: Origin) -> String {
+        if self.check_allowed(peer, origin).is_err() {
             let sight = self.0.endpoint.sight();
             let name = sight.last().map_or("Agent", |shown| &shown.card.name);
             return card::closed_agent_card(name);
@@ -89,8 +90,8 @@ impl Host for Beside {
         }
     }
 
-    async fn answer(&self, peer: &str, request: &[u8], way: Way) -> Answer {
-        let (is_framed, job) = match self.read(peer, request) {
+    async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer {
+        let (is_framed, job) = match self.read(peer, origin, request) {
             Ok(hand_off) => {
                 let is_framed = way == Way::Framed || hand_off.stream;
                 (is_framed, self.begin(hand_off).await)

@@ -24,7 +24,7 @@ use libp2p::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Desk, Inbound, Opened, Stream, StreamTrouble};
-use crate::limits;
+use crate::{limits, origin::Origin};
 
 /// A wish for a stream.
 #[derive(Debug)]
@@ -40,6 +40,7 @@ pub(crate) struct Handler {
     desk: Arc<Desk>,
     peer: PeerId,
     source: Option<IpAddr>,
+    origin: Origin,
     wishes: VecDeque<Open>,
     /// Streams of the peer that are not taken yet, with the wait for room that each of them has.
     arrived: Vec<(Inbound, Room)>,
@@ -56,11 +57,17 @@ impl fmt::Debug for Handler {
 }
 
 impl Handler {
-    pub(super) fn new(desk: Arc<Desk>, peer: PeerId, source: Option<IpAddr>) -> Self {
+    pub(super) fn new(
+        desk: Arc<Desk>,
+        peer: PeerId,
+        source: Option<IpAddr>,
+        origin: Origin,
+    ) -> Self {
         Self {
             desk,
             peer,
             source,
+            origin,
             wishes: VecDeque::new(),
             arrived: Vec::new(),
             waker: None,
@@ -76,6 +83,7 @@ impl Handler {
         let inbound = Inbound {
             peer: self.peer,
             source: self.source,
+            origin: self.origin,
             protocol,
             stream: Stream::new(stream, self.desk.in_use.token()),
         };

@@ -13,7 +13,7 @@ use jackfield_core::{
 };
 pub(crate) use jackfield_kit::testing::{Scripted, SseReader};
 use jackfield_kit::{
-    auth::Gatekeeper,
+    auth::{Came, Gatekeeper},
     server::Server,
     tasks::Tasks,
     testing::{Manner, SOON, spec},
@@ -150,7 +150,7 @@ impl Running {
         let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
         let secret = new.await.unwrap().secret;
         let gatekeeper = Gatekeeper::new(self.hub.clone(), false);
-        let principal = gatekeeper.admit(Some(&secret)).unwrap();
+        let principal = gatekeeper.admit(Some(&secret), Came::Directly).unwrap();
         (secret, principal)
     }
 

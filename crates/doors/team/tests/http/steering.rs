@@ -320,3 +320,36 @@ async fn callers_decide_and_stop_only_what_is_theirs() {
         .await;
     is_refused(&answer, 401, "unauthorized", "not call it");
 }
+
+#[tokio::test]
+async fn an_admin_who_edits_a_team_gives_its_owner_no_say_over_agents_of_others() {
+    let hub = Running::closed().await;
+    let (ann, _) = hub.token("ann", &["agent:*"]).await;
+    let (bob, his) = hub.token("bob", &["agent:*"]).await;
+    let (root, _) = hub.token("root", &["admin"]).await;
+    let mut b = hub.attach_for(&his, "b");
+    let share = json!({"share": "everyone"});
+    let shared = hub
+        .send_as(&bob, Method::PATCH, "/v1/agents/b", share)
+        .await;
+    assert_eq!(shared.0, 200, "{shared:?}");
+    let made = hub.send_as(&ann, Method::POST, "/v1/teams", team("all", &["lead=b"]));
+    assert_eq!(made.await.0, 201);
+    let edit = json!({"description": "described"});
+    let edited = hub
+        .send_as(&root, Method::PATCH, "/v1/teams/all", edit)
+        .await;
+    assert_eq!(edited.0, 200, "{edited:?}");
+    let say = json!({"content": "go"});
+    let said = hub.send_as(&ann, Method::POST, MESSAGES, say).await;
+    assert_eq!(said.0, 202, "{said:?}");
+    let serving = b.next_call().await;
+    serving.ask(asking(AskKind::Approval, "rm"));
+    let approve = json!({"invocation_id": "rm", "approve": true});
+    let hers = hub.send_as(&ann, Method::POST, DECISIONS, approve.clone());
+    is_refused(&hers.await, 401, "unauthorized", "owner");
+    assert_eq!(answers(&serving), []);
+    let admins = hub.send_as(&root, Method::POST, DECISIONS, approve).await;
+    assert!(admins.0 < 300, "{admins:?}");
+    assert_eq!(answers(&serving), [(Some(true), None)]);
+}

@@ -222,6 +222,36 @@ fn said(frame: &Value) -> (String, Value) {
 }
 
 #[tokio::test]
+async fn a_tool_that_failed_is_shown_so_and_its_member_goes_on() {
+    let hub = Running::start().await;
+    let [mut boss, ..] = hub.nested();
+    let mut viewer = hub.viewer("web").await;
+    viewer.say("go", None).await;
+    let working = boss.next_call().await;
+    working.push(chunk(ChunkKind::ToolStart, "", Some(("call_1", "grep"))));
+    let result = "[error] no such file";
+    working.push(chunk(
+        ChunkKind::ToolResult,
+        result,
+        Some(("call_1", "grep")),
+    ));
+    working.push(chunk(ChunkKind::Text, "Nothing there", None));
+    working.finish(done());
+    let mut frames = viewer.until_idle().await;
+    frames.iter_mut().for_each(|frame| drop(take_stamp(frame)));
+    let told: Vec<_> = frames.iter().map(said).collect();
+    let kinds = ["TOOL_EXECUTION_SUCCEEDED", "TOOL_EXECUTION_FAILED"];
+    let ends: Vec<_> = told
+        .iter()
+        .filter(|(kind, _)| kinds.contains(&kind.as_str()))
+        .collect();
+    let failed = json!({"invocation_id": "call_1", "tool_name": "grep", "error": "no such file"});
+    assert_eq!(ends, [&("TOOL_EXECUTION_FAILED".to_owned(), failed)]);
+    let is_answer = |(kind, _): &(String, Value)| kind == "ASSISTANT_COMPLETE";
+    assert!(told.iter().any(is_answer), "{told:#?}");
+}
+
+#[tokio::test]
 async fn a_member_that_fails_is_shown_with_its_error() {
     let hub = Running::start().await;
     let [mut boss, ..] = hub.nested();

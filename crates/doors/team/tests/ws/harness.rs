@@ -16,7 +16,7 @@ use jackfield_core::{
 };
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
-    auth::Gatekeeper,
+    auth::{Came, Gatekeeper},
     server::Server,
     tasks::Tasks,
     testing::{Manner, SOON},
@@ -88,7 +88,7 @@ impl Running {
         let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
         let secret = new.await.unwrap().secret;
         let gate = Gatekeeper::new(self.hub.clone(), false);
-        let principal = gate.admit(Some(&secret)).unwrap();
+        let principal = gate.admit(Some(&secret), Came::Directly).unwrap();
         (secret, principal)
     }
 

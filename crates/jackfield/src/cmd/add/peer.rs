@@ -13,6 +13,7 @@ use crate::{
     cmd::show::peer_facts,
     exit::{About, Code, Stop, WhatAbout},
     output::{self, items, text},
+    shell,
 };
 
 /// How long another hub is asked for its address among peers, which is a kindness.
@@ -79,11 +80,17 @@ impl Add {
         let (id, flags) = (text(&peer, "id"), self.client.flags());
         let first = items(&peer, "agents").first().and_then(|it| it.as_str());
         output::chat(&match (text(&peer, "state"), first) {
-            ("online", Some(agent)) => format!("try it: jackfield call {agent} hello{flags}"),
+            ("online", Some(agent)) => {
+                let call = shell::command("call", &[agent], "hello", &flags);
+                format!("try it: {call}")
+            }
             ("online", None) => {
                 "it brought no agents: it may have none, or not let this hub hand off".to_owned()
             }
-            _ => format!("it is dialled again and again; jackfield rm /p2p/{id}{flags} ends that"),
+            _ => {
+                let rm = shell::command("rm", &[&format!("/p2p/{id}")], "", &flags);
+                format!("it is dialled again and again; {rm} ends that")
+            }
         });
         Ok(Code::Ok.into())
     }

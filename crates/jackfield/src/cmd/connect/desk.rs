@@ -14,6 +14,7 @@ use crate::{
     output::{self, text},
     prompt,
     reply::asks,
+    shell,
 };
 
 /// How many questions may wait to be handed over; more wait before they are.
@@ -129,11 +130,12 @@ impl Desk for Nowhere {
 fn say_how(request: &Request, flags: &str) {
     let tool = output::clean(&request.tool);
     let arguments = output::clean(&request.arguments.to_string());
-    let ask = &request.ask_id;
     output::chat(&match &request.call {
-        Some(call) => format!(
-            "it asks to use {tool} {arguments}\nanswer with: jackfield task answer {call} {ask} --approve{flags} (or --deny)"
-        ),
+        Some(call) => {
+            let about = [&**call, &request.ask_id];
+            let answer = shell::command("task answer", &about, "--approve", flags);
+            format!("it asks to use {tool} {arguments}\nanswer with: {answer} (or --deny)")
+        }
         None => format!("it asks to use {tool} {arguments}; answer at the hub"),
     });
 }

@@ -13,7 +13,7 @@ use jackfield_connect::{
         a2a::{A2a, A2aSettings},
         acp::Acp,
         claude::Claude,
-        exec::{Exec, Format},
+        exec::{Exec, Format, is_read_as_commands},
         http::{Http, HttpSettings},
         openai::{OpenAi, OpenAiSettings},
     },
@@ -194,6 +194,14 @@ impl Kind {
         let mut flags = command.args.iter().filter_map(|arg| arg.split('=').next());
         let flag = flags.find(|flag| OURS.contains(flag))?;
         Some((command.name(), flag))
+    }
+
+    /// Whether a shell would read what callers say as commands.
+    pub(super) fn lets_callers_command(&self) -> bool {
+        let Self::Exec { command, .. } = self else {
+            return false;
+        };
+        is_read_as_commands(&command.program, &command.args)
     }
 
     /// What the agent is called if nobody says: the program or the kind, and the machine.

@@ -42,7 +42,8 @@ impl Card {
         let station = Station::start(&self.identified).await?;
         let card = fetch_card(&station.node, peer.id, &peer.addresses).await;
         let card = card.map_err(|failure| station.stop_for(&failure));
-        let hidden = match station.is_hub(peer.id) {
+        let is_bare = !self.client.json && card.as_ref().is_ok_and(|card| card.skills.is_empty());
+        let hidden = match is_bare && station.is_hub(peer.id).await {
             true => format!("{}\n{OF_PEERS}", station.hidden()),
             false => station.hidden(),
         };

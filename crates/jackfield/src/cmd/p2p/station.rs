@@ -12,11 +12,15 @@ use jackfield_p2p::{
     node::{Node, NodeConfig},
 };
 use jackfield_sdk::Error;
+use tokio::{sync::broadcast::error::RecvError, time::timeout};
 
 use crate::exit::{About, Code, Stop};
 
 /// How long others are given to hear that it leaves: a reset is one packet.
 const GOODBYE: Duration = Duration::from_secs(2);
+
+/// How long a peer that has answered is given to say what program it is: it does so at once, or not at all.
+const SAYS: Duration = Duration::from_secs(1);
 
 /// As whom others are asked.
 #[derive(Debug, Args)]
@@ -67,9 +71,21 @@ impl Station {
         self.tasks.stop(GOODBYE).await;
     }
 
-    /// Whether a peer that was asked said to be a hub.
-    pub(super) fn is_hub(&self, peer: PeerId) -> bool {
-        let said = self.node.peer(peer).and_then(|it| it.agent);
+    /// Whether a peer that was asked says to be a hub: it may have shown its card before it said what it is.
+    pub(super) async fn is_hub(&self, peer: PeerId) -> bool {
+        let mut news = self.node.watch();
+        let said = async {
+            loop {
+                // Whoever is gone says nothing more.
+                if let Some(said) = self.node.peer(peer)?.agent {
+                    return Some(said);
+                }
+                if let Err(RecvError::Closed) = news.recv().await {
+                    return None;
+                }
+            }
+        };
+        let said = timeout(SAYS, said).await.ok().flatten();
         said.is_some_and(|said| said.starts_with("jackfield/"))
     }
 
@@ -97,5 +113,30 @@ impl Station {
             stop.next = Some(format!("its operator must allow you: you are {id}"));
         }
         stop
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_p2p::node::Role;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_peer_that_was_just_met_is_given_time_to_say_that_it_is_a_hub() {
+        for (role, is_hub) in [(Role::Hub, true), (Role::Sidecar, false)] {
+            let station = Station::start(&Identified { key: None }).await.unwrap();
+            let config = NodeConfig {
+                listen: vec!["/ip4/127.0.0.1/tcp/0".parse().unwrap()],
+                role,
+                ..NodeConfig::default()
+            };
+            let tasks = Tasks::new();
+            let peer = Node::start(config, Identity::fresh(), &tasks).await;
+            let peer = peer.unwrap();
+            let address = peer.addresses().remove(0);
+            let id = station.node.connect(address).await.unwrap();
+            assert_eq!(station.is_hub(id).await, is_hub);
+        }
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn decisions(call: &Value, client: &Client) {
     for ask in output::items(call, "asks") {
         output::chat(&format!(
             "{} asks in a call of {caller}: {}\n{}",
-            text(call, "agent"),
+            output::clean(text(call, "agent")),
             asks::wanted(ask),
             asks::command(id, ask, &client.flags())
         ));

@@ -11,6 +11,7 @@ use crate::{
     client::{self, Client},
     exit::{About, Stop, WhatAbout},
     output::{self, Table, items, text},
+    shell,
 };
 
 /// Where a task of a board can stand.
@@ -171,8 +172,8 @@ impl Set {
         let task = task.map_err(|error| match error {
             Error::Refused { ref code, .. } if code == "not_found" => Stop {
                 next: Some(format!(
-                    "jackfield team task ls {} shows the board",
-                    self.team
+                    "{} shows the board",
+                    shell::command("team task ls", &[&self.team], "", "")
                 )),
                 ..Stop::from_hub(&error, About::Team)
             },

@@ -15,6 +15,7 @@ use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
     output::{items, text},
+    shell,
 };
 
 #[derive(Debug, Args)]
@@ -119,7 +120,7 @@ impl Change {
         Stop::new(
             Code::Usage,
             format!("team {} {what}; it has {}", self.team, names.join(", ")),
-            format!("jackfield team show {}", self.team),
+            shell::command("team show", &[&self.team], "", ""),
         )
     }
 }

@@ -9,7 +9,7 @@ use super::{list, path};
 use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
-    output, prompt,
+    output, prompt, shell,
 };
 
 /// A member as it was typed.
@@ -116,7 +116,9 @@ impl Create {
         if !self.client.json {
             let (id, flags) = (&self.team, self.client.flags());
             output::chat(&format!(
-                "call it with: jackfield call {id} TEXT{flags}\nsee it with: jackfield watch {id}{flags}"
+                "call it with: {}\nsee it with: {}",
+                shell::command("call", &[id], "TEXT", &flags),
+                shell::command("watch", &[id], "", &flags)
             ));
         }
         Ok(())

@@ -12,6 +12,7 @@ use crate::{
     cmd::call::message,
     exit::{self, About, WhatAbout},
     output::{self, text},
+    shell,
 };
 
 #[derive(Debug, Args)]
@@ -54,9 +55,11 @@ impl Say {
             return Ok(());
         }
         let (task, team, flags) = (text(&started, "task"), &self.team, self.client.flags());
-        output::line(task)?;
+        output::line(&output::clean(task))?;
         output::chat(&format!(
-            "read the answer with: jackfield task wait {task}{flags}\nsee the team with: jackfield watch {team}{flags}"
+            "read the answer with: {}\nsee the team with: {}",
+            shell::command("task wait", &[task], "", &flags),
+            shell::command("watch", &[team], "", &flags)
         ));
         Ok(())
     }
@@ -159,8 +162,8 @@ impl Decision {
         told.map(drop).map_err(|error| match error {
             Error::Refused { ref code, .. } if code == "not_found" => exit::Stop {
                 next: Some(format!(
-                    "jackfield watch {} shows what waits for an answer",
-                    self.team
+                    "{} shows what waits for an answer",
+                    shell::command("watch", &[&self.team], "", "")
                 )),
                 ..exit::Stop::from_hub(&error, About::Team)
             },

@@ -51,11 +51,10 @@ impl Lines {
         if event.name == "ask" && !call.is_empty() {
             what += &format!("; {}", asks::command(call, data, &self.flags));
         }
-        let short = call
-            .get(call.len().saturating_sub(SHORT)..)
-            .unwrap_or_default();
+        let short = call.get(call.len().saturating_sub(SHORT)..);
+        let short = clean(short.unwrap_or_default());
         let Some(width) = &mut self.width else {
-            return Some([at, id, short.to_owned(), what].join("\t"));
+            return Some([at, id, short, what].join("\t"));
         };
         *width = id.chars().count().clamp(*width, 32.max(*width));
         let agent = style.agent(&id, &format!("{id:width$}"));

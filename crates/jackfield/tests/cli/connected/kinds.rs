@@ -42,6 +42,8 @@ impl Heard {
     fn piece(&mut self, kind: &str, tool: &str, id: &str, text: &str) {
         match self.pieces.last_mut() {
             _ if kind == "status" => self.statuses.push(text.to_owned()),
+            // The end of a text that was said before.
+            _ if kind == "text" && text.is_empty() => {}
             Some((last, .., so_far)) if last == kind && matches!(kind, "text" | "thinking") => {
                 so_far.push_str(text);
             }
@@ -117,9 +119,11 @@ fn rows() -> [Row; 7] {
             piece("text", "", "", "three crabs"),
         ]
     };
-    let unfinished = search()
+    let refused = "[error] not carried out: no tools are offered to this model";
+    let made_up = search()
         .into_iter()
-        .filter(|(kind, ..)| kind != "tool_result");
+        .filter(|(kind, ..)| kind != "tool_result")
+        .chain([piece("tool_result", "", "t1", refused)]);
     [
         Row {
             driver: "claude",
@@ -178,7 +182,7 @@ fn rows() -> [Row; 7] {
         Row {
             driver: "openai",
             words: "go",
-            pieces: unfinished.collect(),
+            pieces: made_up.collect(),
             statuses: &[],
             usage: json!({"total_tokens": 12}),
             stop_reason: Some("stop"),
@@ -321,9 +325,17 @@ fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
                 }
                 heard.piece("tool_result", "", text(id), text(&payload["result"]));
             }
+            ("TOOL_EXECUTION_FAILED", _) => {
+                let id = &payload["invocation_id"];
+                assert_eq!(running.take().as_ref(), Some(id), "{payload}");
+                let failed = format!("[error] {}", text(&payload["error"]));
+                heard.piece("tool_result", "", text(id), &failed);
+            }
             ("TOOL_LOG", _) => heard.piece("status", "", "", text(&payload["log_entry"])),
             ("ASSISTANT_COMPLETE", _) => {
-                let said = heard.pieces.last().expect("it said something");
+                let mut said = heard.pieces.iter().rev();
+                let said = said.find(|(kind, ..)| kind == "text");
+                let said = said.expect("it said something");
                 assert_eq!(payload["content"], *said.3, "{payload}");
                 heard.usage = payload["usage"].clone();
             }

@@ -2,7 +2,9 @@
 
 use jackfield_kit::tasks::Tasks;
 use jackfield_p2p::{
-    CARD, HANDOFF, HANDOFF_STREAM, exchange,
+    CARD, HANDOFF, HANDOFF_STREAM,
+    address::way_to_peer,
+    exchange,
     identity::Identity,
     node::{Node, NodeConfig, Role},
     streams::{Incoming, Stream},
@@ -96,6 +98,19 @@ impl RawPeer {
         self.node.connect(address).await.expect("it is there");
         watch.until_online().await;
         agent
+    }
+
+    /// The card that a hub shows it, or what the hub answers to a request, by whichever connection there is.
+    pub(super) async fn ask(&self, hub: &TestHub, request: Option<Value>) -> Value {
+        let (protocol, request) = match request {
+            None => (CARD, String::new()),
+            Some(request) => (HANDOFF, request.to_string()),
+        };
+        let (id, address) = way_to_peer(&hub.peer_addresses()[0]).expect("an address");
+        let opened = self.node.open(id, &[address], &[protocol]).await;
+        let (mut stream, _) = opened.expect("the hub is there");
+        let answer = exchange::ask(&mut stream, request.as_bytes(), 1 << 20, SOON).await;
+        serde_json::from_slice(&answer.expect("an answer")).expect("JSON")
     }
 
     /// The next work.

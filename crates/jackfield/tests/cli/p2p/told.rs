@@ -135,6 +135,20 @@ async fn a_call_names_the_skill_that_is_meant() {
 }
 
 #[tokio::test]
+async fn words_of_several_lines_fill_the_path_of_a_peer_of_the_seed_and_no_word_is_no_answer() {
+    let hub = hub().await;
+    let mut peer = RawPeer::of_the_seed(card("mute", "goal", "/{goal}")).await;
+    let agent = peer.join(&hub, "mute").await;
+    let words = "plan a trip\nto Rome";
+    let run = Cli::new(&hub).start(&["call", &agent, words]);
+    let work = peer.work().await;
+    assert_eq!(work.request["params"]["goal"], words);
+    work.end().await;
+    let run = run.end().await.code(6);
+    run.says("before its answer was complete").says("crashed");
+}
+
+#[tokio::test]
 async fn a_peer_that_ends_without_a_last_frame_has_failed_and_is_not_offline() {
     let hub = hub().await;
     let mut peer = RawPeer::streaming(card("hasty", "sum", "/sum")).await;
@@ -175,4 +189,55 @@ async fn a_hub_has_a_name_of_its_own_among_peers() {
     .await;
     let shown = Cli::new(&hub).run(&["p2p", "card", "hub"]).await.ok();
     assert!(shown.out.contains("name\tHarbour"), "{shown:?}");
+}
+
+/// What a peer gets that is no caller of this hub.
+async fn expect_a_stranger(hub: &TestHub, peer: &RawPeer) {
+    let shown = peer.ask(hub, None).await;
+    assert_eq!(shown["skills"], json!([]), "{shown}");
+    for request in [
+        json!({"method": "GET", "path": "/agents"}),
+        json!({"method": "POST", "path": "/agents/claude/ask", "input_data": "steal"}),
+    ] {
+        let refused = peer.ask(hub, Some(request)).await;
+        assert_eq!(refused["code"], 401, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_was_added_is_called_and_cannot_call_although_it_is_on_this_machine() {
+    let hub = hub().await;
+    let mut claude = hub.bridge("claude").await;
+    let peer = RawPeer::streaming(card("weather", "forecast", "/forecast")).await;
+    let added = Cli::new(&hub)
+        .run(&["add", &peer.address(), "--json"])
+        .await;
+    let added = added.ok().json();
+    assert_eq!(
+        (&added["allowed"], added["agents"].as_array().map(Vec::len)),
+        (&json!(false), Some(1)),
+        "{added}"
+    );
+    expect_a_stranger(&hub, &peer).await;
+    claude.expect_no_bridge_frame().await;
+}
+
+#[tokio::test]
+async fn where_the_operator_lists_peers_others_are_strangers_on_this_machine_too() {
+    let listed = RawPeer::streaming(card("listed", "sum", "/sum")).await;
+    let id = listed.id();
+    let hub = TestHub::start_with(|config| {
+        config.p2p.enabled = true;
+        config.p2p.allowed = [id].into();
+    })
+    .await;
+    let mut claude = hub.bridge("claude").await;
+    let stranger = RawPeer::streaming(card("stranger", "sum", "/sum")).await;
+    expect_a_stranger(&hub, &stranger).await;
+    claude.expect_no_bridge_frame().await;
+    listed.join(&hub, "listed").await;
+    let (_, agents) = hub.web().get("/v1/agents").await;
+    assert!(!agents.to_string().contains("stranger"), "{agents}");
+    let shown = listed.ask(&hub, None).await;
+    assert_eq!(shown["skills"][0]["path"], "/agents/claude/ask", "{shown}");
 }

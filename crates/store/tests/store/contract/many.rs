@@ -16,6 +16,13 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
     };
     let waiting = TaskRecord {
         state: TaskState::InputRequired,
+        sent: true,
+        epoch: 5,
+        ..task()
+    };
+    let at_rest = TaskRecord {
+        state: TaskState::InputRequired,
+        sent: false,
         epoch: 5,
         ..task()
     };
@@ -32,6 +39,7 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
         ],
     );
     save(store, &done, vec![message(0, "one")]);
+    save(store, &at_rest, vec![message(0, "one")]);
     let reopened = store.reopen_tasks().wait().unwrap();
     let words = |id| {
         let found = reopened.iter().find(|one| one.record.id == id).unwrap();
@@ -41,7 +49,11 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
             .map(jackfield_core::event::Message::words)
             .collect::<Vec<_>>()
     };
-    assert_eq!(reopened.len(), 2);
+    assert_eq!(
+        reopened.len(),
+        2,
+        "nobody works on what waits for a message"
+    );
     assert_eq!(words(submitted.id), ["one"]);
     assert_eq!(words(waiting.id), ["one", "two"]);
     for Reopened { record, .. } in &reopened {
@@ -56,6 +68,7 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
             ..waiting
         }
     );
+    assert_eq!(find(store, at_rest.id).epoch, 6);
     assert_eq!(find(store, done.id).epoch, done.epoch);
 }
 
@@ -328,9 +341,9 @@ pub(super) fn trimming_removes_the_oldest_until_the_rest_fits(store: &dyn Store)
         save(store, record, vec![message(0, &"x".repeat(10_000))]);
     }
     assert_eq!(
-        store.trim(time(0), 45_000).wait().unwrap(),
+        store.trim(time(0), 35_000).wait().unwrap(),
         2,
-        "six of about 10,000 are there, four fit"
+        "five finished ones of about 10,000 are there, three fit"
     );
     assert_eq!(
         list(store, TaskFilter::default()),
@@ -346,4 +359,49 @@ pub(super) fn trimming_removes_the_oldest_until_the_rest_fits(store: &dyn Store)
         .append(open.id, vec![text(1, "still here")], Vec::new())
         .wait()
         .unwrap();
+}
+
+pub(super) fn trimming_removes_what_waits_too_long_for_its_next_message(store: &dyn Store) {
+    let waiting = |at, sent| TaskRecord {
+        state: TaskState::InputRequired,
+        sent,
+        updated_at: time(at),
+        ..task()
+    };
+    let (early, late) = (waiting(1, false), waiting(10, false));
+    let asking = waiting(1, true);
+    let done = finished(time(20));
+    for record in [&early, &late, &asking, &done] {
+        save(store, record, vec![message(0, "hi")]);
+    }
+    assert_eq!(store.trim(time(10), usize::MAX).wait().unwrap(), 1);
+    assert_eq!(
+        list(store, TaskFilter::default()),
+        [done.id, asking.id, late.id],
+        "the agent still works on what it asks"
+    );
+    assert!(whole_log(store, early.id, 0, 1).is_empty());
+    assert_eq!(store.trim(time(10), 0).wait().unwrap(), 1);
+    assert_eq!(
+        list(store, TaskFilter::default()),
+        [asking.id, late.id],
+        "what waits makes no room"
+    );
+    save(store, &done, vec![message(0, "hi")]);
+    assert_eq!(store.trim(time(11), 0).wait().unwrap(), 2, "both at once");
+    assert_eq!(list(store, TaskFilter::default()), [asking.id]);
+}
+
+pub(super) fn trimming_does_not_count_what_is_unfinished(store: &dyn Store) {
+    let (open, done) = (task(), finished(time(1)));
+    save(store, &open, vec![message(0, &"x".repeat(100_000))]);
+    save(store, &done, vec![message(0, "hi")]);
+    assert_eq!(store.trim(time(0), 50_000).wait().unwrap(), 0);
+    let ended = TaskRecord {
+        state: TaskState::Completed,
+        updated_at: time(2),
+        ..open.clone()
+    };
+    save(store, &ended, Vec::new());
+    assert_eq!(store.trim(time(0), 50_000).wait().unwrap(), 2);
 }

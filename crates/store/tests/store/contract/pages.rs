@@ -1,6 +1,7 @@
 //! Promises about lists of tasks: by when they changed, in pages, counted, and found by the key of their request.
 
 use jackfield_core::{
+    failure::{Failure, Reason},
     principal::Whose,
     store::{Store, TaskFilter, TaskOrder, TaskRecord, TaskState},
     task::Once,
@@ -85,6 +86,61 @@ pub(crate) fn only_what_changed_since_is_listed_and_counted(store: &dyn Store) {
         ..by_update()
     };
     assert_eq!(count(failed), 0);
+}
+
+pub(crate) fn tasks_are_found_by_where_a_protocol_says_they_stand(store: &dyn Store) {
+    let mut ids = Vec::new();
+    for (state, needs_auth, reason) in [
+        (TaskState::InputRequired, false, None),
+        (TaskState::InputRequired, true, None),
+        (TaskState::Rejected, false, None),
+        (TaskState::Failed, false, Some(Reason::Busy)),
+        (TaskState::Failed, false, Some(Reason::of_agent("quota"))),
+        (TaskState::Failed, false, None),
+    ] {
+        let record = TaskRecord {
+            state,
+            needs_auth,
+            failure: reason.map(|reason| Failure::new(reason, "so it is")),
+            ..task()
+        };
+        save(store, &record, Vec::new());
+        let found = store.find_task(record.id).wait().unwrap();
+        assert_eq!(found, Some(record.clone()));
+        ids.push(record.id);
+    }
+    let of = |state| TaskFilter {
+        state: Some(state),
+        ..by_update()
+    };
+    let waiting = |needs_auth| TaskFilter {
+        needs_auth,
+        ..of(TaskState::InputRequired)
+    };
+    let rejected = TaskFilter {
+        or_failed: vec![Reason::Busy, Reason::Loop],
+        ..of(TaskState::Rejected)
+    };
+    let failed = TaskFilter {
+        not_failed: vec![Reason::Busy, Reason::Loop],
+        ..of(TaskState::Failed)
+    };
+    for (filter, wanted) in [
+        (waiting(None), &ids[0..2]),
+        (waiting(Some(false)), &ids[0..1]),
+        (waiting(Some(true)), &ids[1..2]),
+        (rejected, &ids[2..4]),
+        (of(TaskState::Failed), &ids[3..6]),
+        (failed, &ids[4..6]),
+    ] {
+        let mut found: Vec<_> = list(store, filter.clone())
+            .into_iter()
+            .map(|task| task.id)
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, wanted, "{filter:?}");
+        assert_eq!(store.count_tasks(filter).wait().unwrap(), wanted.len());
+    }
 }
 
 pub(crate) fn a_task_is_found_by_the_key_of_its_request(store: &dyn Store) {

@@ -245,6 +245,46 @@ async fn an_error_fails_the_call_with_the_agents_own_code() {
 }
 
 #[tokio::test]
+async fn a_task_that_failed_in_a_word_of_the_hubs_is_kept_as_it_was_told() {
+    for (code, reason) in [
+        ("busy", Reason::Busy),
+        ("rate_limited", Reason::RateLimited),
+        ("cancelled", Reason::Cancelled),
+        ("slow_reader", Reason::Agent("agent_slow_reader".into())),
+        ("quota", Reason::Agent("quota".into())),
+    ] {
+        let hub = TestHub::start().await;
+        let mut agent = hub.agora("agent").await;
+        let task = hub.hub().start_task(fake_request("agent", "why?")).await;
+        let task = task.unwrap();
+        let to = agent.frame().await["from"].clone();
+        agent
+            .send(json!({"type": "error", "to": to, "code": code, "message": "no"}))
+            .await;
+        task.over().await;
+        let told = Some(Failure::new(reason, "no"));
+        assert_eq!(task.record().failure, told);
+        let kept = hub.hub().tasks().find(&Principal::local(), task.id).await;
+        assert_eq!(kept.unwrap().record().failure, told);
+    }
+}
+
+#[tokio::test]
+async fn what_the_opening_of_a_stream_says_of_it_is_no_part_of_the_answer() {
+    let (_hub, mut agent, call, to) = called().await;
+    for frame in [
+        json!({"type": "reply", "to": to, "stream_id": "s", "stream": true, "payload": {"action": "answer", "body": {"format": "markdown"}}}),
+        json!({"type": "reply_chunk", "to": to, "stream_id": "s", "chunk": "hello"}),
+        json!({"type": "reply_end", "to": to, "stream_id": "s"}),
+    ] {
+        agent.send(frame).await;
+    }
+    let (events, end) = read(call.replies()).await;
+    assert_eq!(events, [Event::text("hello")]);
+    assert_eq!(end, End::done());
+}
+
+#[tokio::test]
 async fn an_agent_may_cancel_what_it_works_on() {
     let (_hub, mut agent, call, to) = called().await;
     agent
@@ -313,6 +353,29 @@ async fn a_cancel_after_the_answer_is_not_shown_to_the_agent() {
     );
     drop(call);
     agent.expect_nothing().await;
+}
+
+#[tokio::test]
+async fn why_an_agent_leaves_is_told_to_whoever_waits_for_it() {
+    let left = "the agent disconnected before it finished";
+    for (code, reason, told) in [
+        (
+            1011,
+            "no \u{1b}memory",
+            r#": it closed the connection with 1011 "no \u{1b}memory""#,
+        ),
+        (1001, "", ": it closed the connection with 1001"),
+        (1000, "bye", r#": it closed the connection with 1000 "bye""#),
+        (1000, "", ""),
+    ] {
+        let (_hub, agent, call, _) = called().await;
+        agent.close_with(code, reason).await;
+        let End::Failed(failure) = read(call.replies()).await.1 else {
+            panic!("not failed");
+        };
+        assert_eq!(failure.reason, Reason::Offline);
+        assert_eq!(failure.text, format!("{left}{told}"));
+    }
 }
 
 #[tokio::test]

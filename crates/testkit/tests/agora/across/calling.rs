@@ -7,6 +7,7 @@ use jackfield_core::{
     },
     failure::{Failure, Reason},
     principal::Principal,
+    store::TaskState,
 };
 use jackfield_testkit::{FakeAgent, TestHub, with_files};
 use serde_json::json;
@@ -33,6 +34,49 @@ async fn an_answer_without_chunks_is_one_reply() {
     caller
         .expect(json!({"type": "reply", "from": "fake", "stream_id": "s", "payload": {"action": "answer", "body": {"answer": ""}}}))
         .await;
+}
+
+#[tokio::test]
+async fn a_message_without_any_id_is_answered_with_one_reply_or_error() {
+    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let send = json!({"type": "send", "to": "fake", "payload": {"action": "query", "body": {"question": "why?"}}});
+    caller.send(send.clone()).await;
+    let serving = fake.call().await;
+    assert_eq!(serving.call().message.words(), "why?");
+    serving.push(piece(ChunkKind::Thinking, "hm"));
+    serving.push(Event::text("be"));
+    serving.push(Event::text("cause"));
+    serving.finish(End::done());
+    caller
+        .expect(json!({"type": "reply", "from": "fake", "payload": {"action": "answer", "body": {"answer": "because"}}}))
+        .await;
+    caller.send(send.clone()).await;
+    fake.call().await.finish(done("whole"));
+    caller
+        .expect(json!({"type": "reply", "from": "fake", "payload": {"action": "answer", "body": {"answer": "whole"}}}))
+        .await;
+    caller.send(send).await;
+    let failure = Failure::new(Reason::Agent("quota".to_owned()), "no more");
+    fake.call().await.finish(End::Failed(failure));
+    caller
+        .expect(json!({"type": "error", "code": "quota", "message": "no more", "from": "fake", "to": "fake"}))
+        .await;
+}
+
+#[tokio::test]
+async fn a_message_without_any_id_is_worked_on_when_its_sender_is_gone() {
+    let (hub, mut caller, fake) = caller_and_fake().await;
+    caller
+        .send(json!({"type": "send", "to": "fake", "payload": "why?"}))
+        .await;
+    let serving = fake.call().await;
+    let task = serving.call().task.unwrap();
+    drop(caller);
+    let task = hub.hub().tasks().find(&Principal::local(), task).await;
+    let task = task.unwrap();
+    serving.finish(done("because"));
+    task.over().await;
+    assert_eq!(task.record().state, TaskState::Completed);
 }
 
 #[tokio::test]

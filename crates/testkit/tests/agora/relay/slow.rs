@@ -234,9 +234,12 @@ async fn nothing_new_is_taken_while_what_is_unread_fills_the_hub() {
     let mut sender = hub.agora("sender").await;
     let (mut one, mut two) = (hub.agora("by-1").await, hub.agora("by-2").await);
     let large = json!({"type": "send", "to": "stuck", "payload": "x".repeat(1 << 20)}).to_string();
-    for _ in 0..4 {
-        sender.send_text(large.clone()).await;
-    }
+    let filling = async {
+        for _ in 0..FLOOD >> 20 {
+            sender.send_text(large.clone()).await;
+        }
+        std::future::pending().await
+    };
     let hello = json!({"type": "send", "to": "by-2", "payload": 1});
     let refused = async {
         loop {
@@ -245,6 +248,12 @@ async fn nothing_new_is_taken_while_what_is_unread_fills_the_hub() {
                 error = one.frame() => break error,
                 _ = two.frame() => {}
             }
+        }
+    };
+    let refused = async {
+        tokio::select! {
+            refused = refused => refused,
+            () = filling => unreachable!("it is never done"),
         }
     };
     let refused = timeout(SOON, refused).await.expect("it fills");

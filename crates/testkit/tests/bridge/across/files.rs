@@ -89,7 +89,8 @@ async fn a_link_begins_with_the_public_url_and_the_guard_still_looks_at_the_host
         config.public_url = Some("https://hub.example/base/".to_owned());
     })
     .await;
-    let mut amy = hub.bridge(AMY).await;
+    let token = hub.token("ann", &["agent:*"]).await;
+    let mut amy = hub.bridge_of(&token, AMY).await;
     let mut body = relay_to(AMY, "r-1");
     body["attachments"] = json!([{"name": "a.txt", "url": "data:,hi", "type": "text/plain"}]);
     let _events = hub.platform().stream("/api/relay", body).await;

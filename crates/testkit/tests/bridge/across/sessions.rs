@@ -95,7 +95,7 @@ async fn an_agent_that_is_called_with_files_knows_it() {
     let (mut amy, mut ours) = (hub.bridge(AMY).await, hub.bridge("ours").await);
     ours.send(json!({"type": "call_agent", "target_agent_id": AMY, "task_description": "hi", "call_id": "c-1", "with_files": true}))
         .await;
-    amy.expect(json!({"type": "message", "session_id": "a2a-c-1", "request_id": "c-1", "content": "hi", "attachments": [], "with_files": true}))
+    amy.expect(json!({"type": "message", "session_id": "a2a-c-1", "request_id": "c-1", "content": "hi", "attachments": [], "with_files": true, "client_id": "agent.ours"}))
         .await;
     let offer = json!({"transfer_id": "t", "zip_size": 1, "zip_sha256": "00", "file_count": 1});
     amy.send(json!({"type": "done", "request_id": "c-1", "file_transfer_offer": offer}))

@@ -228,3 +228,35 @@ async fn the_same_open_call_id_is_a_conflict_and_the_first_call_goes_on() {
     amy.expect(json!({"type": "call_agent_chunk", "call_id": "c-1", "delta": "yes"}))
         .await;
 }
+
+#[tokio::test]
+async fn ids_and_questions_that_are_too_long_fail_their_request_and_the_agent_is_told() {
+    let hub = TestHub::start().await;
+    let mut amy = hub.bridge_with(AMY, &["artifacts", "input"]).await;
+    let (id, words) = ("x".repeat(257), "x".repeat(257 << 10));
+    for (frame, named) in [
+        (
+            json!({"type": "artifact", "request_id": "r-1", "artifact_id": id, "parts": [{"text": ""}]}),
+            "artifact_id",
+        ),
+        (
+            json!({"type": "ask", "request_id": "r-1", "ask_id": id, "kind": "input", "text": "?"}),
+            "ask_id",
+        ),
+        (
+            json!({"type": "ask", "request_id": "r-1", "ask_id": "q", "kind": "input", "text": words}),
+            "256KiB",
+        ),
+    ] {
+        let mut events = hub.platform().relay(AMY, "r-1").await;
+        amy.expect_message("hi").await;
+        amy.send(frame).await;
+        amy.expect(json!({"type": "cancel", "session_id": "s-1", "request_id": "r-1"}))
+            .await;
+        let heard = events.rest().await;
+        assert_eq!(heard.len(), 1, "{heard:?}");
+        assert_eq!(heard[0]["code"], "invalid_message");
+        let message = heard[0]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(named), "{message}");
+    }
+}

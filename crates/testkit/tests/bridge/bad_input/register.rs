@@ -72,8 +72,11 @@ async fn a_uuid_is_one_agent_in_either_case_wherever_it_is_named() {
         {
             bob.send(json!({"type": "rtc_signal", "transfer_id": "t", "target_agent_id": id, "signal_type": signal_type, "payload": payload}))
                 .await;
-            amy.expect(json!({"type": "rtc_signal_relay", "transfer_id": "t", "from_agent_id": BOB, "signal_type": signal_type, "payload": payload}))
-                .await;
+            let mut relayed = json!({"type": "rtc_signal_relay", "transfer_id": "t", "from_agent_id": BOB, "signal_type": signal_type, "payload": payload});
+            if signal_type == "prepare-upload" {
+                relayed["client_id"] = format!("agent.{BOB}").into();
+            }
+            amy.expect(relayed).await;
         }
     }
 }

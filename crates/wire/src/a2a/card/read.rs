@@ -11,7 +11,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use super::{Binding, Extension, Signature};
+use super::{Binding, Extension, Provider, Signature};
 use crate::{
     a2a::official::{Version, fields::is_name},
     json::{self, Members},
@@ -76,6 +76,14 @@ pub struct ForeignSkill {
     pub name: Option<String>,
     /// What it does.
     pub description: Option<String>,
+    /// Words by which it is found.
+    pub tags: Vec<String>,
+    /// Requests that it can serve.
+    pub examples: Vec<String>,
+    /// The media types that it takes, where it says so itself.
+    pub input_modes: Vec<String>,
+    /// The media types that it answers in, where it says so itself.
+    pub output_modes: Vec<String>,
 }
 
 /// A card that somebody else wrote.
@@ -87,6 +95,10 @@ pub struct ForeignCard {
     pub description: Option<String>,
     /// Its own version.
     pub version: Option<String>,
+    /// Who provides it.
+    pub provider: Option<Provider>,
+    /// More about it.
+    pub documentation_url: Option<String>,
     /// Where it is called, in the card's order.
     pub offers: Vec<Offer>,
     /// Whether it streams.
@@ -138,6 +150,8 @@ impl ForeignCard {
             name: name.into_owned(),
             description: card.word("description"),
             version: card.word("version"),
+            provider: card.object("provider").and_then(|it| provider(&it)),
+            documentation_url: card.word("documentationUrl"),
             offers: offers(&card),
             streams: capabilities.flag("streaming"),
             extensions: capabilities.list("extensions", extension),
@@ -260,6 +274,14 @@ fn extension(raw: &RawValue) -> Option<Extension> {
     })
 }
 
+/// Both are required: one that lacks either is none.
+fn provider(provider: &Object<'_>) -> Option<Provider> {
+    Some(Provider {
+        organization: provider.word("organization")?,
+        url: provider.word("url")?,
+    })
+}
+
 fn skill(raw: &RawValue) -> Option<ForeignSkill> {
     let skill = Object::of(raw)?;
     let name = skill.word("name");
@@ -267,6 +289,10 @@ fn skill(raw: &RawValue) -> Option<ForeignSkill> {
         id: skill.word("id").or_else(|| name.clone())?,
         name,
         description: skill.word("description"),
+        tags: skill.words("tags"),
+        examples: skill.words("examples"),
+        input_modes: skill.words("inputModes"),
+        output_modes: skill.words("outputModes"),
     })
 }
 

@@ -44,6 +44,8 @@ fn card() -> Card {
             description: "Repeats.".into(),
             tags: vec!["repeat".into()],
             examples: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
         }],
         signatures: Vec::new(),
     }

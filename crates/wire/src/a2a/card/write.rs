@@ -183,8 +183,14 @@ impl Skill {
             .text("name", self.name.as_str())
             .text("description", self.description.as_str())
             .texts("tags", &self.tags);
-        if !self.examples.is_empty() {
-            object.texts("examples", &self.examples);
+        for (name, texts) in [
+            ("examples", &self.examples),
+            ("inputModes", &self.input_modes),
+            ("outputModes", &self.output_modes),
+        ] {
+            if !texts.is_empty() {
+                object.texts(name, texts);
+            }
         }
         object.close();
     }

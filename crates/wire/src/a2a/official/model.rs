@@ -407,6 +407,15 @@ pub struct PushParams {
     pub id: Option<String>,
 }
 
+/// Some of the push configs of a task.
+#[derive(Debug, Clone, Default)]
+pub struct PushPage {
+    /// Those of this page.
+    pub configs: Vec<PushConfig>,
+    /// What asks for the next page; empty on the last one.
+    pub next_page_token: String,
+}
+
 /// Asks for the push configs of a task.
 #[derive(Debug, Clone)]
 pub struct PushListParams {

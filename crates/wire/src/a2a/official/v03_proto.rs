@@ -55,8 +55,8 @@ pub fn write_push(config: &PushConfig, out: &mut String) {
 }
 
 /// Appends the push configs of a task.
-pub fn write_pushes(configs: &[PushConfig], out: &mut String) {
-    NO_FILES.write_pushes(configs, "", out);
+pub fn write_pushes(configs: &[PushConfig], next_token: &str, out: &mut String) {
+    NO_FILES.write_pushes(configs, next_token, out);
 }
 
 /// For what holds no files.

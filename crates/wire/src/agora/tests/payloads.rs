@@ -8,6 +8,25 @@ fn text_of_answer(payload: &str) -> Option<String> {
 }
 
 #[test]
+fn the_opening_of_a_stream_says_only_what_stands_where_answers_do() {
+    for (payload, expected) in [
+        (r#""plain""#, Some("plain")),
+        (r#"{"answer":"a"}"#, Some("a")),
+        (r#"{"body":{"text":"t"},"request_id":"r"}"#, Some("t")),
+        (r#"{"body":"b"}"#, Some("b")),
+        (r#"{"action":"answer","body":{"format":"markdown"}}"#, None),
+        (r#"{"body":{"question":"q"}}"#, None),
+        (r#"{"question":"q","format":"markdown"}"#, None),
+        (r#"{"input_required":true,"question":"q"}"#, Some("q")),
+        ("[1]", None),
+        ("null", None),
+    ] {
+        let found = opening_of(raw(payload)).text;
+        assert_eq!(found.as_deref(), expected, "{payload}");
+    }
+}
+
+#[test]
 fn the_text_of_an_answer_is_found_where_agents_put_it() {
     for (payload, expected) in [
         (r#""plain""#, Some("plain")),

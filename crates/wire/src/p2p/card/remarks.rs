@@ -1,30 +1,46 @@
-//! What is wrong with a card that can be read: what nobody could ever call, said to whoever wrote it.
+//! What is wrong with a card that can be read: what is passed over in it and what nobody could ever call, said to whoever
+//! wrote it.
 
 use super::{Card, Skill};
-use crate::p2p::Method;
+use crate::p2p::{Fault, MAX_SKILLS, Method};
 
 impl Card {
     /// What its author should know, a sentence each; mostly nothing.
     pub fn remarks(&self) -> Vec<String> {
-        if self.skills.is_empty() {
+        let mut remarks = self.flaws.clone();
+        if self.skills.is_empty() && remarks.is_empty() {
             let text = "field \"skills\" is empty: a peer without skills is no agent that others could call";
-            return vec![text.to_owned()];
+            remarks.push(text.to_owned());
         }
-        let skills = self.skills.iter().enumerate();
-        skills.flat_map(|(at, skill)| skill.remarks(at)).collect()
+        remarks.extend(self.skills.iter().flat_map(Skill::remarks));
+        remarks
     }
 }
 
+/// A skill that cannot be read.
+pub(super) fn passed_over(at: usize, fault: Fault) -> String {
+    let fault = fault.within(&format!("[{at}]")).within("skills");
+    format!("{fault}: this skill is passed over")
+}
+
+/// More skills than are taken.
+pub(super) fn too_many(count: usize) -> Option<String> {
+    let text =
+        format!("field \"skills\" has {count} entries: only the first {MAX_SKILLS} are taken");
+    (count > MAX_SKILLS).then_some(text)
+}
+
 impl Skill {
-    fn remarks(&self, at: usize) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
+        let id = self.id.escape_debug();
         if let Err(fault) = Method::from_name(&self.method) {
-            remarks.push(fault.within(&format!("skills[{at}].method")).to_string());
+            remarks.push(format!("skill \"{id}\": {}", fault.within("method")));
         }
         let colon = self.path.split('/').find_map(|it| it.strip_prefix(':'));
         if let Some(name) = colon.filter(|name| !name.is_empty()) {
             remarks.push(format!(
-                "field \"skills[{at}].path\" has \":{}\", which is taken as it is written: a gap is {{{0}}}",
+                "skill \"{id}\": field \"path\" has \":{}\", which is taken as it is written: a gap is {{{0}}}",
                 name.escape_debug()
             ));
         }

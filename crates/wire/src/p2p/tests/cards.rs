@@ -94,36 +94,55 @@ fn cards_that_are_none_are_refused_by_field() {
             r#"{"name":"n","skills":{}}"#,
             r#"field "skills" must be an array"#,
         ),
-        (&with("7"), r#"field "skills[0]" must be an object"#),
-        (
-            &with(r#"{"path":"/a"}"#),
-            r#"field "skills[0].id" is required, or "name" instead of it"#,
-        ),
-        (
-            &with(r#"{"id":"a"}"#),
-            r#"field "skills[0].path" is required"#,
-        ),
-        (
-            &with(r#"{"id":"a","path":"/a","input_schema":[]}"#),
-            r#"field "skills[0].input_schema" must be a JSON schema"#,
-        ),
-        (
-            &with(r#"{"id":"a","path":"/a","output_model":"x"}"#),
-            r#"field "skills[0].output_model" must be a JSON schema"#,
-        ),
     ] {
         assert_eq!(refused(text), (400, sentence.to_owned()), "{text}");
     }
 }
 
 #[test]
+fn a_skill_that_cannot_be_read_is_passed_over_and_remarked_on_and_the_others_can_be_called() {
+    let long = format!(r#"{{"id":"{}","path":"/a"}}"#, "x".repeat(MAX_NAME + 1));
+    for (skill, sentence) in [
+        ("7", r#"field "skills[1]" must be an object"#),
+        (
+            r#"{"path":"/a"}"#,
+            r#"field "skills[1].id" is required, or "name" instead of it"#,
+        ),
+        (r#"{"id":"a"}"#, r#"field "skills[1].path" is required"#),
+        (
+            r#"{"id":"a","path":"/a","input_schema":[]}"#,
+            r#"field "skills[1].input_schema" must be a JSON schema"#,
+        ),
+        (
+            r#"{"id":"a","path":"/a","output_model":"x"}"#,
+            r#"field "skills[1].output_model" must be a JSON schema"#,
+        ),
+        (&long, r#"field "skills[1].id" has more than 256 bytes"#),
+    ] {
+        let good = |id: &str| format!(r#"{{"id":"{id}","path":"/{id}"}}"#);
+        let card = read(&with(&format!("{},{skill},{}", good("one"), good("two"))));
+        let ids: Vec<_> = card.skills.iter().map(|skill| skill.id.as_str()).collect();
+        assert_eq!(ids, ["one", "two"], "{skill}");
+        let remark = format!("{sentence}: this skill is passed over");
+        assert_eq!(card.remarks(), [remark], "{skill}");
+    }
+    let none = read(&with("7"));
+    assert!(none.skills.is_empty());
+    assert_eq!(none.remarks().len(), 1, "why there are none says enough");
+}
+
+#[test]
 fn a_card_is_bounded_in_bytes_skills_and_texts() {
     let skills = |count| vec![r#"{"id":"a","path":"/a"}"#; count].join(",");
     assert_eq!(read(&with(&skills(MAX_SKILLS))).skills.len(), MAX_SKILLS);
+    let more = read(&with(&skills(MAX_SKILLS + 9)));
+    assert_eq!(more.skills.len(), MAX_SKILLS);
     assert_eq!(
-        refused(&with(&skills(MAX_SKILLS + 1))),
-        (413, r#"field "skills" has more than 64 entries"#.into())
+        more.remarks(),
+        [r#"field "skills" has 73 entries: only the first 64 are taken"#]
     );
+    let endless = read(&with(&vec!["7"; 20_000].join(",")));
+    assert_eq!(endless.remarks().len(), MAX_SKILLS + 1);
     let large = format!(r#"{{"name":"{}"}}"#, "x".repeat(MAX_CARD));
     assert_eq!(
         refused(&large),
@@ -136,14 +155,6 @@ fn a_card_is_bounded_in_bytes_skills_and_texts() {
     assert_eq!(card.name.len(), MAX_NAME);
     assert_eq!(card.version.len(), MAX_NAME);
     assert_eq!(card.description.len(), MAX_DESCRIPTION);
-    let id = format!(r#"{{"id":"{long}","path":"/a"}}"#);
-    assert_eq!(
-        refused(&with(&id)),
-        (
-            413,
-            r#"field "skills[0].id" has more than 256 bytes"#.into()
-        )
-    );
     let deep = with(&format!(
         r#"{{"id":"a","path":"/a","input_schema":{{"a":{}}}}}"#,
         nested(70)
@@ -167,6 +178,7 @@ fn card(skills: usize, schema: usize, description: usize) -> Card {
         version: "1".into(),
         description: "A hub.".into(),
         skills: (0..skills).map(skill).collect(),
+        ..Card::default()
     }
 }
 
@@ -260,11 +272,13 @@ fn what_nobody_could_call_is_remarked_on() {
     assert!(skill("/time/12:30", "get").is_empty());
     assert_eq!(
         skill("/a", "FETCH"),
-        [r#"field "skills[1].method" must be GET, POST, PUT, PATCH or DELETE"#]
+        [r#"skill "b": field "method" must be GET, POST, PUT, PATCH or DELETE"#]
     );
     assert_eq!(
         skill("/a/:city", "POST"),
-        [r#"field "skills[1].path" has ":city", which is taken as it is written: a gap is {city}"#]
+        [
+            r#"skill "b": field "path" has ":city", which is taken as it is written: a gap is {city}"#
+        ]
     );
     let none = read_card(br#"{"name":"x","skills":[]}"#).unwrap();
     assert!(none.remarks()[0].contains("no agent"));

@@ -94,8 +94,8 @@ fn registrations_that_are_none_are_refused_by_field() {
             r#"field "skills[0].id" is required"#,
         ),
         (
-            &with(r#""card":{"name":"n","skills":[{}]}"#),
-            r#"field "card.skills[0].id" is required, or "name" instead of it"#,
+            &with(r#""card":{"name":"n","skills":{}}"#),
+            r#"field "card.skills" must be an array"#,
         ),
         (
             &with(r#""ttl":0"#),

@@ -164,17 +164,12 @@ fn every_mistake_has_its_code_and_names_its_field() {
             r#"field "params" must be an object"#,
         ),
         (
-            &with(r#""params":{"a":null}"#),
-            400,
-            r#"field "params.a" must be a string, a number or a boolean"#,
-        ),
-        (
-            &with(r#""params":{"a":{"b":1}}"#),
-            400,
-            r#"field "params.a" must be a string, a number or a boolean"#,
-        ),
-        (
             &with(r#""params":{"a":1,"a":2}"#),
+            400,
+            r#"field "params.a" is given twice"#,
+        ),
+        (
+            &with(r#""params":{"a":null,"a":2}"#),
             400,
             r#"field "params.a" is given twice"#,
         ),
@@ -205,6 +200,45 @@ fn every_mistake_has_its_code_and_names_its_field() {
 }
 
 #[test]
+fn params_are_judged_only_where_the_path_has_a_place_for_them() {
+    let long = "x".repeat(MAX_PATH);
+    let params = format!(r#"{{"a":"x","b":null,"c":{{"d":[1]}},"e":[],"f":"{long}"}}"#);
+    let text = |path: &str| format!(r#"{{"method":"POST","path":"{path}","params":{params}}}"#);
+    let expanded = |path: &str| {
+        let request = read(&text(path));
+        path::expand(&request.path, &request.params)
+    };
+    assert_eq!(expanded("/{a}"), Ok("/x".into()));
+    assert_eq!(expanded("/plain"), Ok("/plain".into()));
+    for (path, code, sentence) in [
+        (
+            "/{b}",
+            400,
+            r#""params.b" is required: the path has a place for it"#,
+        ),
+        (
+            "/{c}",
+            400,
+            r#""params.c" must be a string, a number or a boolean"#,
+        ),
+        (
+            "/{e}",
+            400,
+            r#""params.e" must be a string, a number or a boolean"#,
+        ),
+        ("/{f}", 413, r#""path" has more than 8192 bytes"#),
+    ] {
+        let fault = expanded(path).unwrap_err();
+        let expected = (code, format!("field {sentence}"));
+        assert_eq!((fault.code, fault.to_string()), expected, "{path}");
+    }
+    // What is passed on is what was said, but for null, which is nothing.
+    let written = value(&read(&text("/p")).to_json());
+    let said = value(&params.replace(r#""b":null,"#, ""));
+    assert_eq!(written["params"], said);
+}
+
+#[test]
 fn methods_that_no_agent_has_are_not_allowed() {
     for method in ["CONNECT", "TRACE", "HEAD", "OPTIONS", "", "GET ", "G\\nET"] {
         let text = format!(r#"{{"method":"{method}","path":"/"}}"#);
@@ -222,17 +256,6 @@ fn methods_that_no_agent_has_are_not_allowed() {
 
 #[test]
 fn what_is_too_large_is_refused_as_such() {
-    let param = |size| with(&format!(r#""params":{{"a":"{}"}}"#, "x".repeat(size)));
-    read(&param(MAX_PARAM));
-    assert_eq!(
-        refused(&param(MAX_PARAM + 1)),
-        (413, r#"field "params.a" has more than 1024 bytes"#.into())
-    );
-    let digits = with(&format!(
-        r#""params":{{"a":{}}}"#,
-        "1".repeat(MAX_PARAM + 1)
-    ));
-    assert_eq!(refused(&digits).0, 413);
     let path = format!(r#"{{"method":"GET","path":"{}"}}"#, "/x".repeat(MAX_PATH));
     assert_eq!(
         refused(&path),
@@ -264,7 +287,8 @@ fn what_nests_too_deeply_or_is_not_text_is_refused() {
 #[test]
 fn a_refusal_repeats_little_and_no_line_of_its_own() {
     let name = format!("a\\n{}", "b".repeat(500));
-    let (_, sentence) = refused(&with(&format!(r#""params":{{"{name}":null}}"#)));
+    let twice = format!(r#""params":{{"{name}":1,"{name}":2}}"#);
+    let (_, sentence) = refused(&with(&twice));
     assert!(
         sentence.len() < 400 && !sentence.contains('\n'),
         "{sentence}"

@@ -49,12 +49,13 @@ fn reasoning_is_thinking_whatever_it_is_called() {
 
 #[test]
 fn calls_of_tools_start_once_and_their_input_is_joined_to_them() {
-    let (_, said) = heard(&[
+    let (hearing, said) = heard(&[
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"get_weather","arguments":""}}]}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"loc"}}]}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"call_b","function":{"name":"f","arguments":"{}"}},{"index":0,"function":{"arguments":"\":1}"}}]}}]}"#,
         // Ollama: whole calls, each at the same place.
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_c","function":{"name":"g","arguments":{"x":1}}}]}}]}"#,
+        "[DONE]",
     ]);
     let start = |name: &str, id: &str| Said::ToolStart {
         name: name.to_owned(),
@@ -76,6 +77,13 @@ fn calls_of_tools_start_once_and_their_input_is_joined_to_them() {
             input("call_c", "{\"x\":1}"),
         ]
     );
+    // Nobody carries them out, and nobody is to think so.
+    let failed = |id: &str| Said::ToolResult {
+        id: id.to_owned(),
+        text: "[error] not carried out: no tools are offered to this model".to_owned(),
+    };
+    let (end, _) = hearing.end("here").unwrap();
+    assert_eq!(end, ["call_a", "call_b", "call_c"].map(failed));
 }
 
 #[test]

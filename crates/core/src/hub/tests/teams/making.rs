@@ -164,6 +164,40 @@ async fn members_are_agents_that_the_owner_may_call() {
 }
 
 #[tokio::test]
+async fn an_admin_who_changes_a_team_lends_it_no_rights() {
+    let hub = hub().await;
+    let (_a, _) = agent(&hub, "a");
+    let line = Line::new();
+    let _b = attach_as(&hub, &bob(), "b", &line, false).unwrap();
+    team(&hub, "t", &["a"]);
+    let admin = Principal::admin(owner("root"));
+    let change = |by: &Principal, members: &[&str]| {
+        let changed = hub.change_team(by, &id("t"), |_| spec(members));
+        changed.map(drop).map_err(|failure| failure.text)
+    };
+    let refused = change(&admin, &["a", "b"]).unwrap_err();
+    assert!(
+        refused.contains("members[1]") && refused.contains("ann's"),
+        "{refused}"
+    );
+    let share = |share| hub.change(&bob(), &id("b"), Some(share), None).unwrap();
+    share(Share::Everyone);
+    change(&admin, &["a", "b"]).unwrap();
+    change(&admin, &["b", "a"]).unwrap();
+    assert!(hub.call(to("t", "hi")).is_ok());
+    // What is taken back is out of its reach, and does not keep an admin from changing the rest.
+    share(Share::Nobody);
+    change(&admin, &["b"]).unwrap();
+    assert_eq!(reason(hub.call(to("t", "hi"))), Reason::Offline);
+    // An admin's own may call anybody, whichever admin changed it last.
+    hub.create_team(&Principal::admin(owner("ann")), &id("hers"), spec(&["b"]))
+        .unwrap();
+    hub.change_team(&admin, &id("hers"), |_| spec(&["b"]))
+        .unwrap();
+    assert!(hub.call(to("hers", "hi")).is_ok());
+}
+
+#[tokio::test]
 async fn a_team_that_others_need_cannot_be_removed_and_a_removed_one_is_gone() {
     let hub = hub().await;
     let (_a, _) = agent(&hub, "a");

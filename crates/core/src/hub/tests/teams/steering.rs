@@ -328,6 +328,37 @@ async fn a_team_does_not_decide_for_an_agent_of_another_owner() {
 }
 
 #[tokio::test]
+async fn a_team_that_an_admin_changed_or_made_decides_no_more_than_before() {
+    let hub = hub().await;
+    let line = Line::new();
+    let _b = attach_as(&hub, &bob(), "b", &line, false).unwrap();
+    hub.change(&bob(), &id("b"), Some(Share::Everyone), None)
+        .unwrap();
+    team(&hub, "all", &["b"]);
+    let admin = Principal::admin(owner("root"));
+    let describe = |spec| TeamSpec {
+        description: Some("described".to_owned()),
+        ..spec
+    };
+    hub.change_team(&admin, &id("all"), describe).unwrap();
+    // An admin's own team, and a token of theirs without that right.
+    hub.create_team(&admin, &id("roots"), spec(&["b"])).unwrap();
+    let helper = person("root");
+    for (team, by) in [("all", ann()), ("roots", helper)] {
+        let said = hub.say_to_team(&by, team, None, Message::text("go")).await;
+        said.unwrap();
+        settle().await;
+        let serving = line.next();
+        serving.ask(approval("q", "call_1"));
+        let yes = decision("call_1", None, true);
+        assert_eq!(hub.decide(&by, team, &yes), Err(Undecided::NotAllowed));
+        assert_eq!(answers(&serving), []);
+        hub.decide(&admin, team, &yes).unwrap();
+        assert_eq!(answers(&serving), [Some(true)]);
+    }
+}
+
+#[tokio::test]
 async fn stop_really_stops_all_of_it_or_one_branch() {
     let (hub, agents) = nested().await;
     tell(&hub, &ann(), None, "1").await.unwrap();

@@ -43,6 +43,48 @@ fn a_tool_is_written_then_runs_then_gives_something() {
 }
 
 #[test]
+fn a_result_that_begins_with_error_is_a_failure_however_it_is_cut() {
+    for (pieces, told) in [
+        (&["[error] no such file"][..], "failed c1 grep no such file"),
+        (
+            &["[err", "or] no such", " file"],
+            "failed c1 grep no such file",
+        ),
+        (&["[error] "], "failed c1 grep it does not say why"),
+        (&["[error] [1,2]"], "failed c1 grep [1,2]"),
+        // What only looks like it is what the tool gave.
+        (&["[error]"], r#"gave c1 grep "[error]""#),
+        (&["1 [error] found"], r#"gave c1 grep "1 [error] found""#),
+        (&["[errors] 0"], r#"gave c1 grep "[errors] 0""#),
+    ] {
+        let mut scene = Scene::new();
+        tool(&mut scene, "start", "grep", "c1", "");
+        for piece in pieces {
+            tool(&mut scene, "result", "", "c1", piece);
+        }
+        scene.told.clear();
+        scene.text("so");
+        scene.told.truncate(1);
+        scene.shows(&[told]);
+        // It is over: the end of the call says nothing more of it.
+        scene.done("{}");
+        assert!(
+            !scene
+                .told
+                .iter()
+                .any(|telling| line(telling).contains("c1"))
+        );
+    }
+    let mut scene = Scene::bounded(16);
+    tool(&mut scene, "start", "grep", "c1", "");
+    tool(&mut scene, "result", "", "c1", "[error] 0123456789");
+    scene.told.clear();
+    scene.done("{}");
+    scene.told.truncate(1);
+    scene.shows(&["failed c1 grep 01234567 [… 2 more bytes]"]);
+}
+
+#[test]
 fn a_tool_has_the_name_and_the_arguments_that_its_start_says() {
     for (name, text, expected) in [
         ("grep", "", &["start c1 ToolCall grep"][..]),

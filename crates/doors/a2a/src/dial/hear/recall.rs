@@ -1,8 +1,8 @@
-//! Hearing that goes on where a hub before this one stopped. All that it passed on stands in the log of the turn, each piece
-//! of words with the artifact that it came in.
+//! Hearing that goes on where a hub before this one stopped, or where a turn ended since the remote wanted a login. All that
+//! was passed on stands in the log, each piece of words with the artifact that it came in.
 
 use jackfield_core::{
-    event::{Artifact, Chunk, ChunkKind, Event},
+    event::{Artifact, Chunk, ChunkKind, End, Event},
     store::LogItem,
 };
 
@@ -31,7 +31,16 @@ impl Hearing {
             }
             // It may not have got through: then the question comes again.
             LogItem::Answer(..) => self.is_waiting = false,
-            LogItem::Message(_) | LogItem::End(_) => {}
+            // What was made stays made; all else is of one turn.
+            LogItem::Message(_) => {
+                self.asks = 0;
+                self.is_waiting = false;
+                self.has_spoken = false;
+            }
+            LogItem::End(End::Done(done)) if done.needs_auth => {
+                self.wanted_login = Some(done.result.unwrap_or_default());
+            }
+            LogItem::End(_) => {}
         }
     }
 

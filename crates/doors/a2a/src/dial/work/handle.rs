@@ -1,6 +1,7 @@
 //! By what the work on a call is found again after a restart of the hub: what the server calls the task. The task's record
-//! keeps it, as JSON, from when the server has named the task until the end of the turn. What was passed on of the answer
-//! stands in the log, and nowhere else.
+//! keeps it, as JSON, from when the server has named the task until the end of the turn; and of a turn that ends since the
+//! server wants a login, until the next message, which goes to the same task. What was passed on of the answer stands in
+//! the log, and nowhere else.
 
 use jackfield_core::{
     call::{Call, Serving},
@@ -10,7 +11,7 @@ use jackfield_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::dial::{hear::Hearing, remote::Remote};
+use crate::dial::{hear::Hearing, line::Line, remote::Remote};
 
 /// By what the work on a call is found again.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,6 +21,9 @@ pub(super) struct Handle {
     task: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<String>,
+    /// Whether turns before this one were of the same task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    goes_on: bool,
 }
 
 impl Handle {
@@ -29,31 +33,63 @@ impl Handle {
             url: remote.spec.url.clone(),
             task: hearing.task()?.to_owned(),
             context: hearing.context().map(str::to_owned),
+            goes_on: false,
         };
-        Json::of(&handle).ok()
+        handle.to_json()
+    }
+
+    /// Of the turn before, if the server waits for the message of this one.
+    pub(super) fn before(serving: &Serving, remote: &Remote) -> Option<Self> {
+        let handle = Self::read(serving.call().handle_before()?, remote)?;
+        Some(Self {
+            goes_on: true,
+            ..handle
+        })
+    }
+
+    /// As it is kept.
+    pub(super) fn to_json(&self) -> Option<Json> {
+        Json::of(self).ok()
     }
 
     /// Of a call of before a restart, if the server had named the task, and is still the same.
     pub(super) fn of(serving: &Serving, remote: &Remote) -> Option<Self> {
-        let handle: Self = serde_json::from_str(serving.call().handle()?.get()).ok()?;
+        Self::read(serving.call().handle()?, remote)
+    }
+
+    fn read(kept: &Json, remote: &Remote) -> Option<Self> {
+        let handle: Self = serde_json::from_str(kept.get()).ok()?;
         (handle.url == remote.spec.url).then_some(handle)
     }
 
-    /// Listens where the hub before this one stopped. Fails if the log does not tell all of it.
-    pub(super) async fn recall(self, remote: &Remote, call: &Call) -> Result<Hearing, Failure> {
+    /// Tells a line which conversation the task is of, since some servers want to hear that.
+    pub(super) fn tell(&self, line: &Line) {
+        if let Some(context) = &self.context {
+            line.knows(&self.task, context);
+        }
+    }
+
+    /// Listens to the task, without knowing what was passed on of it.
+    pub(super) fn anew(&self) -> Hearing {
+        Hearing::recalled(self.task.clone(), self.context.clone())
+    }
+
+    /// Listens where the hub before this one stopped, or the turn before. Fails if the log does not tell all of it.
+    pub(super) async fn recall(&self, remote: &Remote, call: &Call) -> Result<Hearing, Failure> {
         let tasks = remote.hub().tasks();
         let task = tasks.find(&call.principal, call.task_id()).await?;
         let turn = task.turn().ok_or_else(Failure::hub_restarted)?;
         let (_, end) = task.snapshot();
-        let mut hearing = Hearing::recalled(self.task, self.context);
-        let mut log = task.subscribe(Some(turn));
-        let mut at = turn;
-        while at.pos < end.pos {
+        let mut hearing = self.anew();
+        let from = (!self.goes_on).then_some(turn);
+        let mut log = task.subscribe(from);
+        let mut at = from.map_or(0, |from| from.pos);
+        while at < end.pos {
             let Ok(Some(TaskItem::Row { next, item })) = log.next().await else {
                 return Err(Failure::hub_restarted());
             };
             hearing.recall(item);
-            at = next;
+            at = next.pos;
         }
         Ok(hearing)
     }

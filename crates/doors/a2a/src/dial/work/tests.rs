@@ -1,5 +1,6 @@
 //! What a remote is told of work that is given up.
 
+mod logins;
 mod restarts;
 
 use jackfield_core::limits::Limits;

@@ -9,6 +9,7 @@ use jackfield_kit::sse::{SseBody, SseFrame};
 use jackfield_wire::{
     a2a::official::{
         Version,
+        error::Kind,
         model::{
             ArtifactUpdate, Content, GetParams, Item, Message, Part, Raw, Role, State, Status,
             StatusUpdate,
@@ -62,6 +63,12 @@ impl Telling {
             }
             match self.updates.as_mut()?.next().await {
                 Some(Ok(update)) => self.tell(update.item),
+                // Who may not see the task any more is not told how it stands, but that.
+                Some(Err(fault)) if fault.kind == Kind::Unauthenticated => {
+                    self.updates = None;
+                    let data = rpc::write_error(Version::V03, &self.id, &fault);
+                    return Some(SseFrame::data(data));
+                }
                 // Its clients know no errors in a stream: the task that comes last says that it still works.
                 Some(Err(_)) | None => {
                     self.updates = None;

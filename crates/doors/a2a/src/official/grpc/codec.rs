@@ -3,10 +3,15 @@
 
 use std::marker::PhantomData;
 
-use prost::Message;
+use prost::{Message, bytes::Buf as _};
 use tonic::{
     Status,
     codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+};
+
+use super::{
+    bounds::{self, Bounded},
+    status::status_from,
 };
 
 /// Reads requests and writes answers.
@@ -20,7 +25,7 @@ impl<Asked, Answer> Default for Protobuf<Asked, Answer> {
 
 impl<Asked, Answer> Codec for Protobuf<Asked, Answer>
 where
-    Asked: Message + Default + 'static,
+    Asked: Message + Default + Bounded + 'static,
     Answer: Message + 'static,
 {
     type Encode = Answer;
@@ -56,12 +61,14 @@ impl<Answer: Message> Encoder for Writer<Answer> {
 
 pub(super) struct Reader<Asked>(PhantomData<Asked>);
 
-impl<Asked: Message + Default> Decoder for Reader<Asked> {
+impl<Asked: Message + Default + Bounded> Decoder for Reader<Asked> {
     type Item = Asked;
     type Error = Status;
 
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Asked>, Status> {
-        Asked::decode(buffer)
+        let bytes = buffer.copy_to_bytes(buffer.remaining());
+        bounds::check::<Asked>(&bytes).map_err(status_from)?;
+        Asked::decode(bytes)
             .map(Some)
             .map_err(|error| Status::invalid_argument(format!("not the message expected: {error}")))
     }

@@ -148,7 +148,10 @@ async fn two_agents_signal_each_other_about_their_own_transfer_and_no_other() {
     });
     zoe.send(call).await;
     let message = place.amy.frame().await;
-    assert_eq!(message["with_files"], true);
+    assert_eq!(
+        (&message["with_files"], &message["client_id"]),
+        (&json!(true), &json!("agent.zoe"))
+    );
     let done = json!({
         "type": "done", "request_id": message["request_id"], "file_transfer_offer": offer("t1", 5),
     });
@@ -192,12 +195,15 @@ async fn an_agent_announces_to_one_that_it_may_call_and_then_the_transfer_is_the
     let mut zoe = place.bob.agent(&place.door, "zoe").await;
     let mut announced = signal("up", "amy", "prepare-upload");
     announced["payload"] = json!(offer("up", 5).to_string());
+    // Who it is there is the hub's to say.
+    announced["client_id"] = json!("agent.eve");
     zoe.send(announced.clone()).await;
     let heard = place.signal().await;
     assert_eq!(
         (&heard["signal_type"], &heard["payload"]),
         (&json!("prepare-upload"), &announced["payload"])
     );
+    assert_eq!(heard["client_id"], "agent.zoe");
     place.amy.send(signal("up", "zoe", "answer")).await;
     assert_eq!(zoe.frame().await["signal_type"], "answer");
     // What cannot be meant, another's transfer under that id, and whom it may not call.
@@ -214,6 +220,45 @@ async fn an_agent_announces_to_one_that_it_may_call_and_then_the_transfer_is_the
     place.amy.send(announced).await;
     assert_eq!(place.amy.frame().await["field"], "target_agent_id");
     assert!(zoe.sync().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_is_a_client_of_its_own_where_files_are_meant_and_nobody_else_is() {
+    let mut place = Place::open().await;
+    let mut zoe = place.bob.agent(&place.door, "Zoe").await;
+    let mut client_of = async |call: Value| {
+        zoe.send(call).await;
+        place.amy.frame().await["client_id"].take()
+    };
+    let mut call = json!({
+        "type": "call_agent", "target_agent_id": "amy", "task_description": "x",
+        "call_id": "c1", "client_id": "agent.eve",
+    });
+    // Work that is not about files is done where it always was.
+    assert_eq!(client_of(call.clone()).await, Value::Null);
+    call["call_id"] = json!("c2");
+    call["with_files"] = json!(true);
+    let hashed = client_of(call).await;
+    assert!(
+        hashed.as_str().unwrap().starts_with("agent..") && hashed != "agent..",
+        "{hashed}"
+    );
+    // Who acts as an agent is it, by any way, and nobody says that it is one.
+    let acting = place
+        .bob
+        .request(Method::POST, "/v1/agents/amy/transfers")
+        .header("Jackfield-Agent", "Zoe")
+        .json(&offer("up", 5));
+    assert_eq!(acting.send().await.unwrap().status().as_u16(), 201);
+    assert_eq!(place.signal().await["client_id"], hashed);
+    let mut announced = offer("down", 5);
+    announced["client_id"] = hashed;
+    let refused = place.ann.post("/v1/agents/amy/transfers", &announced).await;
+    assert_eq!(refused.0, 400, "{}", refused.1);
+    let mut body = json!({"transfer_id": "t", "signal_type": "prepare-upload", "payload": "x"});
+    body["client_id"] = json!("agent.zoe");
+    assert_eq!(platform(&place.door, &body).await.0, 400);
+    assert!(place.amy.sync().await.is_empty());
 }
 
 #[tokio::test]

@@ -118,6 +118,32 @@ async fn whoever_the_operator_lets_in_has_a_place_before_anybody_knows_it() {
 }
 
 #[tokio::test]
+async fn a_relay_for_programs_of_this_machine_has_no_place_for_whom_it_dialled_itself() {
+    in_time(async {
+        let limits = RelayLimits {
+            allowed: Allowed::ThisMachine,
+            ..RelayLimits::default()
+        };
+        let config_of_relay = NodeConfig {
+            relay_server: Some(limits),
+            ..config(TCP)
+        };
+        let relay = Rig::with(config_of_relay, Keypair::generate_ed25519()).await;
+        let at = relay.node.addresses()[0].clone();
+        let (came, dialled) = (hidden().await, Rig::listening(TCP).await);
+        let there = dialled.node.addresses()[0].clone();
+        relay.node.connect(there).await.unwrap();
+        for (guest, has_place) in [(came, true), (dialled, false)] {
+            let place = guest.node.reserve(at.clone()).unwrap();
+            let mut state = place.watch();
+            let first = state.wait_for(|state| *state != ReservationState::Asking);
+            assert_eq!(*first.await.unwrap() == ReservationState::Held, has_place);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_node_that_is_no_relay_gives_no_place() {
     in_time(async {
         let (plain, guest) = (Rig::listening(TCP).await, hidden().await);

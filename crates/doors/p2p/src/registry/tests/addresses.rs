@@ -34,6 +34,51 @@ fn an_address_must_lead_to_the_peer_itself() {
 }
 
 #[test]
+fn a_peer_that_listens_everywhere_is_where_it_speaks_from() {
+    let (peer, relay) = (Peer::new(), Peer::new());
+    let at = |place: &str| format!("{place}/p2p/{}", peer.id);
+    let circuit = format!("/ip4/0.0.0.0/tcp/1/p2p/{}/p2p-circuit", relay.id);
+    for (given, from, placed) in [
+        ("/ip4/0.0.0.0/tcp/4001", "8.8.8.8", "/ip4/8.8.8.8/tcp/4001"),
+        (
+            "/ip4/0.0.0.0/tcp/4001",
+            "::ffff:8.8.8.8",
+            "/ip4/8.8.8.8/tcp/4001",
+        ),
+        (
+            "/ip6/::/udp/4001/quic-v1",
+            "2001:4860:4860::8888",
+            "/ip6/2001:4860:4860::8888/udp/4001/quic-v1",
+        ),
+        // Of another family, of somebody in between, or said to be elsewhere: as it is.
+        (
+            "/ip4/0.0.0.0/tcp/4001",
+            "2001:4860:4860::8888",
+            "/ip4/0.0.0.0/tcp/4001",
+        ),
+        ("/ip6/::/tcp/4001", "8.8.8.8", "/ip6/::/tcp/4001"),
+        (&circuit, "8.8.8.8", &circuit),
+        ("/ip4/8.8.4.4/tcp/4001", "8.8.8.8", "/ip4/8.8.4.4/tcp/4001"),
+    ] {
+        let mut addresses = [at(given), "no address".to_owned()];
+        address::place(&mut addresses, from.parse().unwrap());
+        assert_eq!(
+            addresses,
+            [at(placed), "no address".to_owned()],
+            "{given} {from}"
+        );
+    }
+    // It is judged where it is.
+    let mut addresses = [at("/ip4/0.0.0.0/tcp/4001")];
+    address::place(&mut addresses, "127.0.0.1".parse().unwrap());
+    assert!(kept(false, &peer, &addresses).is_err());
+    assert_eq!(
+        kept(true, &peer, &addresses).unwrap(),
+        [at("/ip4/127.0.0.1/tcp/4001")]
+    );
+}
+
+#[test]
 fn what_others_cannot_reach_is_dropped_and_nothing_left_is_refused() {
     let (peer, relay) = (Peer::new(), Peer::new());
     let at = |place: &str| format!("{place}/p2p/{}", peer.id);

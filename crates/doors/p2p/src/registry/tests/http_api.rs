@@ -54,7 +54,7 @@ async fn site(is_loopback: bool, allowed: Allowed) -> Site {
 }
 
 async fn open_site() -> Site {
-    site(true, Allowed::Everyone).await
+    site(true, Allowed::ThisMachine).await
 }
 
 struct Told {
@@ -375,6 +375,55 @@ async fn elsewhere_a_peer_needs_a_token_or_its_signature_and_the_operators_leave
 }
 
 #[tokio::test]
+async fn who_proves_nothing_does_not_learn_which_peers_are_blocked() {
+    let (blocked, other) = (Peer::new(), Peer::new());
+    let listed = [&blocked, &other].map(|peer| peer.id.to_string());
+    let site = site(false, Allowed::only(&listed).unwrap()).await;
+    site.registry.refuse(blocked.id, true);
+    let token = site.token("ann", &Scopes::default()).await;
+    let with = [("authorization", token.as_str())];
+    for peer in [&blocked, &other] {
+        let (path, plain) = (format!("/register/{}", peer.id), body(peer, "a"));
+        let word = json!({"peer_id": peer.id.to_string()});
+        for (method, path, body) in [
+            ("POST", "/register", plain.to_string()),
+            ("POST", "/heartbeat", word.to_string()),
+            ("DELETE", &path, String::new()),
+        ] {
+            let told = site.send(method, path, &[], body).await;
+            assert_eq!(told.status, 401, "{method} {path}: {}", told.body);
+            assert!(told.body["challenge"].is_string(), "{}", told.body);
+        }
+        let told = site.get(&path).await;
+        assert_eq!(told.status, 200);
+        let challenge = told.body["challenge"].as_str().unwrap();
+
+        // The peer itself learns it, and so does whoever has a token.
+        let status = if peer.id == blocked.id { 403 } else { 200 };
+        let addresses = [peer.address()];
+        let statement = Statement::Register {
+            name: "a",
+            addresses: &addresses,
+        };
+        let proof = sign(&peer.key, challenge, &statement).unwrap();
+        let mut signed = plain.clone();
+        signed["challenge"] = json!(proof.challenge);
+        signed["signature"] = json!(proof.signature);
+        let told = site.post("/register", &signed).await;
+        assert_eq!(told.status, status, "{}", told.body);
+        assert_eq!(
+            site.send("GET", &path, &with, String::new()).await.status,
+            status
+        );
+    }
+    let told = site
+        .send("POST", "/register", &with, body(&blocked, "a").to_string())
+        .await;
+    assert_eq!(told.status, 403);
+    assert!(!site.registry.has(&blocked.id));
+}
+
+#[tokio::test]
 async fn a_wrong_signature_is_refused_on_loopback_too() {
     let (site, peer, thief) = (open_site().await, Peer::new(), Peer::new());
     let path = format!("/register/{}", peer.id);
@@ -534,4 +583,23 @@ async fn every_route_is_described() {
         ]
     );
     jackfield_kit::testing::spec::references_lead_somewhere(&spec);
+}
+
+#[tokio::test]
+async fn the_token_of_an_agent_registers_no_peers_for_its_owner() {
+    let site = site(false, Allowed::Only([].into())).await;
+    let (ann, amy) = (Owner::parse("ann").unwrap(), AgentId::parse("amy").unwrap());
+    let agents = site.hub.tokens().create_for(amy, "t".into(), ann).await;
+    let agents = format!("Bearer {}", agents.unwrap().secret);
+    let owners = site.token("ann", &Scopes::default()).await;
+    let (peer, send) = (Peer::new(), |token: String, peer: &Peer| {
+        let (site, body) = (&site, body(peer, "p").to_string());
+        async move {
+            let headers = [("authorization", &*token)];
+            site.send("POST", "/register", &headers, body).await.status
+        }
+    });
+    assert_eq!(send(agents.clone(), &peer).await, StatusCode::UNAUTHORIZED);
+    assert!(send(owners, &peer).await.is_success());
+    assert_eq!(send(agents, &peer).await, StatusCode::UNAUTHORIZED);
 }

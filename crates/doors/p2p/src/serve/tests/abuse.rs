@@ -4,7 +4,9 @@ use super::*;
 
 /// Hands bytes off and expects to be refused with this code, and that nobody was called.
 async fn bad(reception: &Reception, writer: &Scripted, request: &[u8], code: u16) -> String {
-    let answer = reception.answer(PEER, request, Way::Plain).await;
+    let answer = reception
+        .answer(PEER, Origin::Elsewhere, request, Way::Plain)
+        .await;
     let Answer::Whole(body) = answer else {
         panic!("{answer:?}");
     };
@@ -33,7 +35,7 @@ async fn what_is_no_request_is_refused_by_field() {
             "params",
         ),
         (
-            r#"{"method": "POST", "path": "/agents/writer/ask", "params": {"a": {}}, "input_data": "x"}"#,
+            r#"{"method": "POST", "path": "/agents/writer/{a}", "params": {"a": {}}, "input_data": "x"}"#,
             400,
             "params.a",
         ),
@@ -106,7 +108,6 @@ async fn no_path_leads_out_of_its_place() {
         "/agents/writer/%5c..%5cask",
         "/agents/writer/ask%00",
         "/agents/writer/ask\u{0}",
-        "/agents/writer/ask%0d%0aHost:%20x",
         "/agents/writer/ask\r\nHost: x",
         "//agents/writer/ask",
         "/agents//writer/ask",
@@ -114,13 +115,21 @@ async fn no_path_leads_out_of_its_place() {
         "http://evil.example/agents/writer/ask",
         "https:evil.example",
         "user@evil.example/agents/writer",
-        "/agents/writer/ask?x=1",
         "/agents/writer/ask#x",
         "/agents/writer/ask%zz",
         "/agents/writer/%ff",
     ] {
         let request = json!({"method": "POST", "path": path, "input_data": "x"}).to_string();
         bad(&reception, &writer, request.as_bytes(), 400).await;
+    }
+    // These are paths, and nobody has declared them.
+    for path in [
+        "/agents/writer/ask%0d%0aHost:%20x",
+        "/agents/writer/ask%5cx",
+        "/agents/writer/ask?x=1",
+    ] {
+        let request = json!({"method": "POST", "path": path, "input_data": "x"}).to_string();
+        bad(&reception, &writer, request.as_bytes(), 404).await;
     }
 }
 
@@ -134,6 +143,7 @@ async fn a_parameter_stays_one_value_whatever_is_in_it() {
         ("%2e%2e", 400),
         ("../../card", 400),
         ("a/b", 404),
+        ("a\nb\\c", 404),
         ("ask?x", 404),
         ("http://evil.example", 404),
     ] {
@@ -203,7 +213,7 @@ async fn a_stranger_may_hand_off_nothing_and_learns_nothing() {
         r#"{"method": "GET", "path": "/agents"}"#,
     ] {
         match reception
-            .answer(STRANGER, request.as_bytes(), Way::Plain)
+            .answer(STRANGER, Origin::Elsewhere, request.as_bytes(), Way::Plain)
             .await
         {
             Answer::Whole(body) => bodies.insert(String::from_utf8(body).unwrap()),
@@ -213,7 +223,7 @@ async fn a_stranger_may_hand_off_nothing_and_learns_nothing() {
     assert_eq!(bodies.len(), 1, "always the same: {bodies:?}");
     let body: Value = serde_json::from_str(bodies.iter().next().unwrap()).unwrap();
     assert_eq!(body["code"], 401);
-    let card: Value = serde_json::from_str(&reception.card(STRANGER)).unwrap();
+    let card: Value = serde_json::from_str(&reception.card(STRANGER, Origin::Elsewhere)).unwrap();
     assert_eq!(card["skills"], json!([]));
     assert!(writer.has_nothing_to_do());
 }

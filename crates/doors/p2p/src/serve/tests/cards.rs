@@ -19,7 +19,7 @@ async fn the_hubs_card_has_a_skill_for_each_agent_that_a_peer_may_call() {
         },
         [],
     );
-    let card = card(&reception.card(PEER));
+    let card = card(&reception.card(PEER, Origin::Elsewhere));
     assert_eq!(card["name"], "Jackfield");
     let words = json!({"type": ["string", "object"]});
     let writer = json!({
@@ -33,7 +33,7 @@ async fn the_hubs_card_has_a_skill_for_each_agent_that_a_peer_may_call() {
     });
     assert_eq!(card["skills"], json!([writer]));
     let same = whole(&reception, &json!({"method": "GET", "path": "/card"})).await;
-    assert_eq!(same, reception.card(PEER));
+    assert_eq!(same, reception.card(PEER, Origin::Elsewhere));
 }
 
 #[tokio::test]
@@ -76,12 +76,12 @@ async fn a_default_agent_is_a_skill_of_its_own() {
     let hub = hub().await;
     let reception = reception(&hub);
     assert_eq!(
-        card(&reception.card(PEER))["skills"],
+        card(&reception.card(PEER, Origin::Elsewhere))["skills"],
         json!([]),
         "it is not there"
     );
     let _writer = agent(&hub, "writer", &[]);
-    let card = card(&reception.card(PEER));
+    let card = card(&reception.card(PEER, Origin::Elsewhere));
     assert_eq!(card["skills"][0]["path"], "/{goal}");
     assert_eq!(
         card["skills"][0]["params_schema"]["required"],
@@ -98,7 +98,7 @@ async fn the_card_of_many_agents_is_small_enough_and_says_where_the_others_are()
         .map(|n| agent(&hub, &format!("agent-{n:03}"), &skills))
         .collect();
     let reception = reception(&hub);
-    let text = reception.card(PEER);
+    let text = reception.card(PEER, Origin::Elsewhere);
     assert!(text.len() <= 16 * 1024, "{}", text.len());
     let card = card(&text);
     assert!(!card["skills"].as_array().unwrap().is_empty());

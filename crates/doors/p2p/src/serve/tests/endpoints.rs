@@ -32,6 +32,7 @@ const CARD: &str = r#"{
         {"id": "fail", "name": "Fail", "description": "Fails.", "path": "/fail", "method": "POST"},
         {"id": "move", "name": "Move", "description": "Moves.", "path": "/move", "method": "GET"},
         {"id": "hang", "name": "Hang", "description": "Hangs.", "path": "/hang", "method": "POST"},
+        {"id": "find", "name": "Find", "description": "Finds.", "path": "/find?q={q}&lang=en", "method": "GET"},
         {"id": "trace", "name": "Trace", "description": "Traces.", "path": "/trace", "method": "TRACE"}
     ]
 }"#;
@@ -118,6 +119,45 @@ async fn a_handoff_becomes_the_request_that_the_seed_describes() {
 }
 
 #[tokio::test]
+async fn words_of_every_kind_stay_in_the_gap_of_a_path_or_a_query_that_they_fill() {
+    let (hub, mut site) = (hub().await, site().await);
+    let reception = shop(&hub, &site.base).await;
+    let item = "two\nlines, C:\\hats & a/b?";
+    let encoded = "two%0Alines%2C%20C%3A%5Chats%20%26%20a%2Fb%3F";
+    for (method, path, params, uri) in [
+        (
+            "POST",
+            "/items/{item}/buy",
+            json!({"item": item, "unused": [null], "none": null}),
+            format!("/items/{encoded}/buy"),
+        ),
+        (
+            "POST",
+            &*format!("/items/{encoded}/buy"),
+            json!({}),
+            format!("/items/{encoded}/buy"),
+        ),
+        (
+            "GET",
+            "/find?q={q}&lang=en",
+            json!({"q": item}),
+            format!("/find?q={encoded}&lang=en"),
+        ),
+        (
+            "GET",
+            &*format!("/find?q={encoded}&lang=en"),
+            json!({}),
+            format!("/find?q={encoded}&lang=en"),
+        ),
+    ] {
+        let path = format!("/agents/shop{path}");
+        let request = json!({"method": method, "path": path, "params": params});
+        assert_eq!(whole(&reception, &request).await, "{\"ok\": true}");
+        assert_eq!(site.got.recv().await.unwrap().uri, format!("/base{uri}"));
+    }
+}
+
+#[tokio::test]
 async fn what_its_card_does_not_declare_is_refused_and_never_asked_for() {
     let (hub, site) = (hub().await, site().await);
     let reception = shop(&hub, &site.base).await;
@@ -132,7 +172,13 @@ async fn what_its_card_does_not_declare_is_refused_and_never_asked_for() {
         ("POST", "/agents/shop/items/%2e%2e/buy", 400),
         ("POST", "/agents/shop/items/%252e%252e/buy", 400),
         ("POST", "/agents/shop//evil.example/buy", 400),
-        ("GET", "/agents/shop/items?all=1", 400),
+        ("GET", "/agents/shop/items?all=1", 404),
+        ("GET", "/agents/shop/find?q=x", 404),
+        ("GET", "/agents/shop/find?q=x&lang=en&admin=1", 404),
+        ("GET", "/agents/shop/find?q=x#&lang=en", 400),
+        ("POST", "/agents/shop/items/..%5C..%5Cadmin/buy", 400),
+        ("POST", "/agents/shop/items/a%00/buy", 400),
+        ("POST", "/agents/shop/items/a\nb/buy", 400),
     ] {
         let request = json!({"method": method, "path": path, "input_data": "x"});
         refused(&reception, &request, code).await;
@@ -174,7 +220,7 @@ async fn an_endpoint_that_never_answers_is_given_up_and_the_peer_does_not_learn_
 async fn its_card_is_shown_with_paths_as_they_are_here() {
     let (hub, site) = (hub().await, site().await);
     let reception = shop(&hub, &site.base).await;
-    let card: Value = serde_json::from_str(&reception.card(PEER)).unwrap();
+    let card: Value = serde_json::from_str(&reception.card(PEER, Origin::Elsewhere)).unwrap();
     assert_eq!(card["skills"][0]["id"], "shop/buy");
     assert_eq!(card["skills"][0]["path"], "/agents/shop/items/{item}/buy");
     assert_eq!(
@@ -200,7 +246,7 @@ async fn the_hub_waits_for_no_card_and_shows_who_is_there() {
     let reception = Reception::new(hub, terms(), [(id, endpoint.clone())]);
     let get = |path: &str| json!({"method": "GET", "path": path});
     let skills = || {
-        let card: Value = serde_json::from_str(&reception.card(PEER)).unwrap();
+        let card: Value = serde_json::from_str(&reception.card(PEER, Origin::Elsewhere)).unwrap();
         let skills = card["skills"].as_array().unwrap().iter();
         skills.filter(|it| it["id"] == "shop/list").count()
     };

@@ -211,7 +211,8 @@ async fn leaving_cancels_the_call_at_the_agent() {
     let request =
         json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"}).to_string();
     let call = {
-        let mut answer = Box::pin(reception.answer(PEER, request.as_bytes(), Way::Plain));
+        let mut answer =
+            Box::pin(reception.answer(PEER, Origin::Elsewhere, request.as_bytes(), Way::Plain));
         tokio::select! {
             answer = &mut answer => panic!("{answer:?}"),
             call = writer.next_call() => call,
@@ -231,7 +232,7 @@ async fn a_call_that_somebody_cancels_resets_the_stream() {
         let call = writer.next_call().await;
         hub.cancel(&Principal::local(), call.call().id).unwrap();
     };
-    let answer = reception.answer(PEER, request.as_bytes(), Way::Plain);
+    let answer = reception.answer(PEER, Origin::Elsewhere, request.as_bytes(), Way::Plain);
     let (answer, ()) = tokio::join!(answer, cancel);
     assert!(matches!(answer, Answer::Reset), "{answer:?}");
 }

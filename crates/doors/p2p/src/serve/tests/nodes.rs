@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     exchange::{ask, write},
     limits::MAX_ANSWER,
-    node::{Node, NodeConfig},
+    node::{Node, NodeConfig, PeerEvent},
     streams::Stream,
 };
 
@@ -26,10 +26,15 @@ struct Rig {
 
 impl Rig {
     async fn start(address: &str) -> Self {
-        let (hub, tasks) = (hub().await, Tasks::new());
         let key = Keypair::generate_ed25519();
+        let peer = key.public().to_peer_id().to_string();
+        Self::with(address, Allowed::Only(HashSet::from([peer])), key).await
+    }
+
+    async fn with(address: &str, allowed: Allowed, key: Keypair) -> Self {
+        let (hub, tasks) = (hub().await, Tasks::new());
         let terms = Terms {
-            allowed: Allowed::Only(HashSet::from([key.public().to_peer_id().to_string()])),
+            allowed,
             // No clock is to end what a peer should.
             deadline: Duration::from_secs(3600),
             ..Terms::default()
@@ -43,9 +48,11 @@ impl Rig {
             .await
             .unwrap();
         serve_peers(&node, &reception, &tasks);
-        let peer = Node::start(NodeConfig::default(), key, &tasks)
-            .await
-            .unwrap();
+        let config = NodeConfig {
+            listen: vec![address.parse().unwrap()],
+            ..NodeConfig::default()
+        };
+        let peer = Node::start(config, key, &tasks).await.unwrap();
         Self {
             hub,
             node,
@@ -170,4 +177,31 @@ async fn a_peer_that_is_not_allowed_is_told_so() {
     let card: Value = serde_json::from_str(&stranger.ask(PROTOCOL_CARD, b"").await).unwrap();
     assert_eq!(card["skills"], json!([]));
     assert!(writer.has_nothing_to_do());
+}
+
+#[tokio::test]
+async fn of_this_machine_is_who_connects_from_it_and_not_who_was_dialled_on_it() {
+    for address in [TCP, QUIC] {
+        let rig = Rig::with(address, Allowed::ThisMachine, Keypair::generate_ed25519()).await;
+        let writer = agent(&rig.hub, "writer", &[]);
+        let mut news = rig.peer.watch();
+        let there = rig.peer.addresses()[0].clone();
+        rig.node.connect(there).await.unwrap();
+        // It has no connection of its own, and needs none.
+        while !matches!(soon(news.recv()).await, Ok(PeerEvent::Connected { .. })) {}
+        for protocol in [PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM] {
+            let answer = rig.ask(protocol, &request()).await;
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!(answer["code"], 401, "{answer}");
+        }
+        let card: Value = serde_json::from_str(&rig.ask(PROTOCOL_CARD, b"").await).unwrap();
+        assert_eq!(card["skills"], json!([]));
+        assert!(writer.has_nothing_to_do());
+
+        rig.node.disconnect(rig.peer.peer_id());
+        while !matches!(soon(news.recv()).await, Ok(PeerEvent::Disconnected { .. })) {}
+        // It comes by itself now.
+        let card: Value = serde_json::from_str(&rig.ask(PROTOCOL_CARD, b"").await).unwrap();
+        assert_eq!(card["skills"][0]["path"], "/agents/writer/ask");
+    }
 }

@@ -44,7 +44,12 @@ async fn a_plain_protocol_gives_frames_to_who_asks_for_them() {
     let mut asked = request();
     asked["stream"] = json!(true);
     let answer = reception
-        .answer(PEER, asked.to_string().as_bytes(), Way::Plain)
+        .answer(
+            PEER,
+            Origin::Elsewhere,
+            asked.to_string().as_bytes(),
+            Way::Plain,
+        )
         .await;
     let Answer::Frames(frames) = answer else {
         panic!("{answer:?}");

@@ -83,7 +83,7 @@ async fn a_peer_that_closes_its_side_and_one_that_does_not_get_the_same_answer()
             call.push(Event::text("hello"));
             call.finish(End::done());
         };
-        let ours = hand_off(&mut ours, &reception, PEER, Way::Plain);
+        let ours = hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, Way::Plain);
         let (answer, (), served) = tokio::join!(ask, serve, ours);
         served.unwrap();
         assert_eq!(answer, "hello");
@@ -109,7 +109,10 @@ async fn a_stream_that_is_reset_cancels_the_call_at_once() {
             reset.send(()).unwrap();
             assert_eq!(writer.next_cancel().await, call.call().id);
         };
-        let (served, ()) = tokio::join!(hand_off(&mut ours, &reception, PEER, way), ask);
+        let (served, ()) = tokio::join!(
+            hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, way),
+            ask
+        );
         served.unwrap();
         assert!(
             before.elapsed().is_zero(),
@@ -135,7 +138,10 @@ async fn a_reset_is_noticed_though_the_peer_closed_its_side_before() {
             drop(peer);
             assert_eq!(writer.next_cancel().await, call.call().id);
         };
-        let (served, ()) = tokio::join!(hand_off(&mut ours, &reception, PEER, way), ask);
+        let (served, ()) = tokio::join!(
+            hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, way),
+            ask
+        );
         served.unwrap();
         assert!(
             before.elapsed() <= Duration::from_secs(6),
@@ -166,7 +172,10 @@ async fn frames_go_out_one_by_one_and_the_stream_ends_after_the_last() {
         call.finish(End::done());
         assert_eq!(answer_of(&mut peer).await, "{\"type\":\"result\"}\n");
     };
-    let (served, ()) = tokio::join!(hand_off(&mut ours, &reception, PEER, Way::Framed), ask);
+    let (served, ()) = tokio::join!(
+        hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, Way::Framed),
+        ask
+    );
     served.unwrap();
 }
 
@@ -196,7 +205,10 @@ async fn what_is_too_large_too_deep_or_never_comes_is_told_so() {
             let answer: Value = serde_json::from_str(&answer_of(&mut peer).await).unwrap();
             assert_eq!(answer["code"], code);
         };
-        let (served, ()) = tokio::join!(hand_off(&mut ours, &reception, PEER, Way::Plain), ask);
+        let (served, ()) = tokio::join!(
+            hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, Way::Plain),
+            ask
+        );
         served.unwrap();
     }
     assert!(writer.has_nothing_to_do());
@@ -220,7 +232,9 @@ async fn a_request_that_cannot_be_read_is_refused_in_the_shape_of_its_protocol()
             answer_of(&mut peer).await
         };
         let serve = async {
-            hand_off(&mut ours, &reception, PEER, way).await.unwrap();
+            hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, way)
+                .await
+                .unwrap();
             drop(ours);
         };
         let (answer, ()) = tokio::join!(ask, serve);

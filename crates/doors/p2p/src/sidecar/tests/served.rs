@@ -67,6 +67,41 @@ async fn what_the_card_does_not_declare_is_never_asked_for_and_redirects_are_not
 }
 
 #[tokio::test]
+async fn the_originals_own_path_takes_a_prompt_of_several_lines_and_a_declared_query_is_filled() {
+    let mut agent = Agent::start().await;
+    *agent.card.lock() = json!({"name": "Planner", "skills": [
+        {"id": "goal", "path": "/{goal}"},
+        {"id": "find", "path": "/find?q={q}", "method": "GET"},
+        {"id": "broken"},
+    ]})
+    .to_string();
+    let sidecar = Sidecar::open(setting(&agent.url)).await.unwrap();
+    let caller = Caller::start().await;
+    for (request, uri) in [
+        (
+            json!({"method": "POST", "path": "/{goal}", "params": {"goal": "plan a trip\nto C:\\Rome", "how": {}}}),
+            "/base/plan%20a%20trip%0Ato%20C%3A%5CRome",
+        ),
+        (
+            json!({"method": "POST", "path": "/plan%0Ait", "params": {"when": null}}),
+            "/base/plan%0Ait",
+        ),
+        (
+            json!({"method": "GET", "path": "/find?q={q}", "params": {"q": "a&b=../c"}}),
+            "/base/find?q=a%26b%3D..%2Fc",
+        ),
+    ] {
+        assert_eq!(caller.hand_off(&sidecar, &request).await, "{\"ok\": true}");
+        assert_eq!(agent.got.recv().await.unwrap().1, uri);
+    }
+    for (goal, code) in [("..", 400), (".\n.", 400), ("..\\x", 400), ("/x", 400)] {
+        let request = json!({"method": "POST", "path": "/{goal}", "params": {"goal": goal}});
+        caller.refused(&sidecar, &request, code).await;
+    }
+    assert!(agent.got.is_empty());
+}
+
+#[tokio::test]
 async fn an_agent_that_is_down_gives_504_and_one_that_starts_later_is_there_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();

@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::story::{Ask, Deed};
-use crate::output::{clean, text};
+use crate::{
+    output::{clean, text},
+    shell::{command, word},
+};
 
 /// How something is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,21 +151,11 @@ pub(super) fn how_to_answer(
 ) -> String {
     let key = word(key);
     if is_question(tool) {
-        return format!("jackfield team say {team} --to {key} \"…\"{flags}");
+        let rest = format!("--to {key} \"…\"");
+        return command("team say", &[team], &rest, flags);
     }
-    let invocation = word(invocation);
-    format!("jackfield team approve {team} {invocation} --member {key}{flags}")
-}
-
-/// A word for a shell.
-fn word(text: &str) -> String {
-    let is_safe = |c: char| c.is_ascii_alphanumeric() || "._:@/-".contains(c);
-    let text = clean(text);
-    if !text.is_empty() && text.chars().all(is_safe) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
+    let rest = format!("--member {key}");
+    command("team approve", &[team, invocation], &rest, flags)
 }
 
 #[cfg(test)]
@@ -181,10 +174,10 @@ mod tests {
             how_to_answer("shop", "a b", "ask_user", "call_1", " --hub http://h"),
             "jackfield team say shop --to 'a b' \"…\" --hub http://h"
         );
-        assert_eq!(word("x; rm -rf ~"), "'x; rm -rf ~'");
-        assert_eq!(word("it's"), r"'it'\''s'");
-        assert_eq!(word("a\nb"), "'a b'");
-        assert_eq!(word(""), "''");
+        assert_eq!(
+            how_to_answer("shop", "a", "rm", "$(id)", ""),
+            "jackfield team approve shop '$(id)' --member a"
+        );
     }
 
     #[test]

@@ -93,10 +93,12 @@ impl Version {
             Self::V03 => "id",
             Self::V10 => "taskId",
         };
+        let page_size = fields.count("pageSize")?.filter(|size| *size > 0);
         Ok(PushListParams {
             tenant: fields.word("tenant")?,
             task_id: fields.require_word(task)?,
-            page_size: fields.count("pageSize")?.filter(|size| *size > 0),
+            // Version 0.3 answers with a bare list here, which has no place for what asks for the next page.
+            page_size: page_size.filter(|_| self == Self::V10),
             page_token: fields.word("pageToken")?,
         })
     }

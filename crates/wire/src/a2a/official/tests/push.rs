@@ -33,7 +33,7 @@ fn a_config_looks_as_each_version_has_it() {
             format!(r#"{{"configs":[{FLAT},{FLAT}],"nextPageToken":"next"}}"#)
         );
         assert_eq!(
-            written(|out| v03_proto::write_pushes(&configs, out)),
+            written(|out| v03_proto::write_pushes(&configs, "", out)),
             format!(r#"{{"configs":[{NAMED},{NAMED}]}}"#)
         );
     }

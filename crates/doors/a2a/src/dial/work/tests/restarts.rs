@@ -26,19 +26,19 @@ use crate::{
 };
 
 /// A hub that dials one server.
-struct Near {
-    hub: Hub,
+pub(super) struct Near {
+    pub(super) hub: Hub,
     store: Arc<MemoryStore>,
     tasks: Tasks,
     remotes: Remotes,
 }
 
-fn far() -> AgentId {
+pub(super) fn far() -> AgentId {
     AgentId::parse("far").unwrap()
 }
 
 impl Near {
-    async fn on(store: Arc<MemoryStore>, url: &str) -> Self {
+    pub(super) async fn on(store: Arc<MemoryStore>, url: &str) -> Self {
         let hub = Hub::open(store.clone(), Limits::default()).await.unwrap();
         let tasks = Tasks::new();
         let spec: RemoteSpec = serde_json::from_value(json!({"url": url})).unwrap();
@@ -58,15 +58,20 @@ impl Near {
     }
 
     /// Says something to the server, as a task.
-    async fn starts(&self) -> TaskId {
-        soon(self.remotes.tried(&far())).await.unwrap();
+    pub(super) async fn starts(&self) -> TaskId {
+        self.online().await;
         let message = Message::text("work");
         let request = Request::new(Principal::local(), "own", far(), message);
         self.hub.start_task(request).await.unwrap().id
     }
 
+    /// Waits until the server is found.
+    pub(super) async fn online(&self) {
+        soon(self.remotes.tried(&far())).await.unwrap();
+    }
+
     /// Reads a task from its beginning.
-    async fn reads(&self, task: TaskId) -> Reader {
+    pub(super) async fn reads(&self, task: TaskId) -> Reader {
         let found = self.hub.tasks().find(&Principal::local(), task).await;
         Reader {
             log: found.unwrap().subscribe(None),
@@ -75,7 +80,7 @@ impl Near {
     }
 
     /// What there is of a task at its end, its state, and why it failed.
-    async fn ended(&self, task: TaskId) -> (Vec<String>, TaskState, String) {
+    pub(super) async fn ended(&self, task: TaskId) -> (Vec<String>, TaskState, String) {
         let mut reader = self.reads(task).await;
         while reader.next().await {}
         let record = reader.log.task().record();
@@ -97,7 +102,7 @@ impl Near {
     }
 
     /// It stops, and leaves its store to the next one.
-    async fn stop(self) -> Arc<MemoryStore> {
+    pub(super) async fn stop(self) -> Arc<MemoryStore> {
         self.hub.stop(Duration::ZERO).await;
         assert_eq!(self.tasks.stop(SOON).await, 0, "nothing hangs");
         self.store
@@ -105,7 +110,7 @@ impl Near {
 }
 
 /// One who reads a task.
-struct Reader {
+pub(super) struct Reader {
     log: Subscription,
     /// What was read: words of the reply in one, all else by its kind.
     heard: Vec<String>,
@@ -135,7 +140,7 @@ impl Reader {
     }
 
     /// Reads until this was said.
-    async fn until(&mut self, said: &str) {
+    pub(super) async fn until(&mut self, said: &str) {
         while self.heard.last().is_none_or(|last| last != said) {
             assert!(self.next().await, "{:?}", self.heard);
         }
@@ -150,7 +155,7 @@ fn said(chunk: &Chunk) -> String {
 }
 
 /// A server of version 1.0.
-fn card() -> Vec<Step> {
+pub(super) fn card() -> Vec<Step> {
     let place =
         json!({"url": "http://$HOST/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"});
     shown(
@@ -182,7 +187,7 @@ fn shown(card: &Value) -> Vec<Step> {
 }
 
 /// A stream of these results, which then hangs.
-fn stream(results: &[Value]) -> Vec<Step> {
+pub(super) fn stream(results: &[Value]) -> Vec<Step> {
     let mut steps = vec![stream_head()];
     steps.extend(results.iter().map(|result| {
         let event = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{result}}}"#);
@@ -192,19 +197,19 @@ fn stream(results: &[Value]) -> Vec<Step> {
     steps
 }
 
-fn result(result: &Value) -> Vec<Step> {
+pub(super) fn result(result: &Value) -> Vec<Step> {
     whole(&format!(
         r#"{{"jsonrpc":"2.0","id":$ID,"result":{result}}}"#
     ))
 }
 
-fn error(code: i32, message: &str) -> Vec<Step> {
+pub(super) fn error(code: i32, message: &str) -> Vec<Step> {
     let error = json!({"code": code, "message": message});
     whole(&format!(r#"{{"jsonrpc":"2.0","id":$ID,"error":{error}}}"#))
 }
 
 /// The task, in 1.0, with these words in its artifact.
-fn task(state: &str, words: &str) -> Value {
+pub(super) fn task(state: &str, words: &str) -> Value {
     let artifact = json!({"artifactId": "a", "parts": [{"text": words}]});
     let artifacts = if words.is_empty() {
         json!([])
@@ -214,17 +219,17 @@ fn task(state: &str, words: &str) -> Value {
     json!({"id": "t", "contextId": "c", "status": {"state": state}, "artifacts": artifacts})
 }
 
-fn working(words: &str) -> Value {
+pub(super) fn working(words: &str) -> Value {
     json!({"task": task("TASK_STATE_WORKING", words)})
 }
 
 /// A piece of its artifact.
-fn piece(words: &str) -> Value {
+pub(super) fn piece(words: &str) -> Value {
     let artifact = json!({"artifactId": "a", "parts": [{"text": words}]});
     json!({"artifactUpdate": {"taskId": "t", "contextId": "c", "artifact": artifact, "append": true}})
 }
 
-fn status(state: &str, message: Option<&str>) -> Value {
+pub(super) fn status(state: &str, message: Option<&str>) -> Value {
     let message = message.map(
         |text| json!({"messageId": format!("m-{text}"), "role": "ROLE_AGENT", "parts": [{"text": text}]}),
     );
@@ -233,7 +238,7 @@ fn status(state: &str, message: Option<&str>) -> Value {
 }
 
 /// The methods that the server was asked for, but for its card, and the tasks that were named.
-fn asked(server: &mut Scripted) -> Vec<String> {
+pub(super) fn asked(server: &mut Scripted) -> Vec<String> {
     let asked = server.asked_so_far();
     let calls = asked.iter().filter(|asked| !asked.body.is_empty());
     let calls = calls.map(|asked| {

@@ -7,7 +7,7 @@ use a2a_pb::protojson;
 use jackfield_wire::a2a::official::{
     Version,
     error::Fault,
-    model::{Content, Item, Message, Page, Part, Raw, Role, State, Status, Task},
+    model::{Content, Item, Message, Page, Part, PushPage, Raw, Role, State, Status, Task},
 };
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
@@ -88,9 +88,13 @@ proptest! {
         let back = read::push(bytes).unwrap().config;
         prop_assert_eq!(format!("{back:?}"), format!("{config:?}"));
         let json: Pushes = from_json(|out| {
-            Version::V10.write_pushes(std::slice::from_ref(&config), "", out);
+            Version::V10.write_pushes(std::slice::from_ref(&config), "c-1", out);
         });
-        prop_assert_eq!(generated::<Pushes>(&write::pushes(vec![config])), json);
+        let page = PushPage {
+            configs: vec![config],
+            next_page_token: "c-1".to_owned(),
+        };
+        prop_assert_eq!(generated::<Pushes>(&write::pushes(page)), json);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use base64::{
 use jackfield_wire::a2a::official::{
     error::{Fault, Kind},
     model::{
-        Artifact, ArtifactUpdate, Content, Item, Message, Page, Part, PushConfig, Role, State,
-        Status, StatusUpdate, Task,
+        Artifact, ArtifactUpdate, Content, Item, Message, Page, Part, PushConfig, PushPage, Role,
+        State, Status, StatusUpdate, Task,
     },
 };
 use jiff::Timestamp;
@@ -82,11 +82,11 @@ pub(in crate::official::grpc) fn push(config: PushConfig) -> proto::TaskPushNoti
 
 /// All push configs of a task.
 pub(in crate::official::grpc) fn pushes(
-    configs: Vec<PushConfig>,
+    page: PushPage,
 ) -> proto::ListTaskPushNotificationConfigsResponse {
     proto::ListTaskPushNotificationConfigsResponse {
-        configs: configs.into_iter().map(push).collect(),
-        next_page_token: String::new(),
+        configs: page.configs.into_iter().map(push).collect(),
+        next_page_token: page.next_page_token,
     }
 }
 

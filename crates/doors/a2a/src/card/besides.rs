@@ -1,0 +1,136 @@
+//! What the card of a dialled agent says that a profile has no place for. It is kept in the profile's `extra`, and stands in
+//! the hub's card for the agent again.
+
+use jackfield_core::{agent::Profile, event::Json};
+use jackfield_kit::outbound::Url;
+use jackfield_wire::{
+    a2a::{
+        card::{ForeignCard, ForeignSkill, Provider},
+        official::model::Raw,
+    },
+    json::{self, Members},
+};
+use serde::{Deserialize, Serialize};
+
+/// The longest text that is taken over, in bytes. A longer one is left out: half an example, or half a URL, is none.
+const MAX_WORDS: usize = 4096;
+/// How many entries of a list are taken over.
+const MAX_LISTED: usize = 256;
+/// How deep the settings of an extension may nest.
+const MAX_DEPTH: usize = 16;
+/// How much all of it may be; of a card that has more, nothing is taken over.
+const MAX_BYTES: usize = 256 << 10;
+
+/// What a card says besides.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Besides {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) documentation_url: Option<String>,
+    /// The name and the address of who provides the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<(String, String)>,
+    /// Of skills, by their places in the profile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skills: Vec<(usize, SkillBesides)>,
+    /// The settings of extensions, by their places in the profile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    params: Vec<(usize, Raw)>,
+}
+
+/// What a card says of a skill besides.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct SkillBesides {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tags: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) examples: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) input_modes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) output_modes: Vec<String>,
+}
+
+impl Besides {
+    /// What a card says besides, as the profile keeps it; nothing if it is nothing, or too much.
+    pub(crate) fn of_card(card: &ForeignCard) -> Option<Json> {
+        let skills = card.skills.iter().take(MAX_LISTED).map(SkillBesides::of);
+        let skills = skills.enumerate();
+        let extensions = card.extensions.iter().take(MAX_LISTED).enumerate();
+        let params = extensions.filter_map(|(place, extension)| {
+            let params = extension.params.clone()?;
+            is_fine(&params).then_some((place, params))
+        });
+        let besides = Self {
+            documentation_url: card.documentation_url.as_deref().and_then(web),
+            provider: card.provider.as_ref().and_then(|provider| {
+                let name = Some(&provider.organization).filter(|it| it.len() <= MAX_WORDS)?;
+                Some((name.clone(), web(&provider.url)?))
+            }),
+            skills: skills
+                .filter(|(_, skill)| *skill != SkillBesides::default())
+                .collect(),
+            params: params.collect(),
+        };
+        let is_empty = besides.documentation_url.is_none()
+            && besides.provider.is_none()
+            && besides.skills.is_empty()
+            && besides.params.is_empty();
+        let kept = Json::of(&besides).ok().filter(|_| !is_empty);
+        kept.filter(|kept| kept.get().len() <= MAX_BYTES)
+    }
+
+    /// What was kept; nothing of what another door put there.
+    pub(super) fn of(profile: &Profile) -> Self {
+        let kept = profile.extra.as_ref();
+        kept.and_then(|kept| serde_json::from_str(kept.get()).ok())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn provider(&self) -> Option<Provider> {
+        let (organization, url) = self.provider.clone()?;
+        Some(Provider { organization, url })
+    }
+
+    pub(super) fn skill(&self, place: usize) -> SkillBesides {
+        let mut skills = self.skills.iter();
+        let found = skills.find(|(at, _)| *at == place);
+        found.map(|(_, skill)| skill.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn params(&self, place: usize) -> Option<Raw> {
+        let found = self.params.iter().find(|(at, _)| *at == place)?;
+        Some(found.1.clone())
+    }
+}
+
+impl SkillBesides {
+    fn of(skill: &ForeignSkill) -> Self {
+        let listed = |texts: &[String]| -> Vec<String> {
+            let texts = texts.iter().filter(|text| text.len() <= MAX_WORDS);
+            texts.take(MAX_LISTED).cloned().collect()
+        };
+        Self {
+            tags: listed(&skill.tags),
+            examples: listed(&skill.examples),
+            input_modes: listed(&skill.input_modes),
+            output_modes: listed(&skill.output_modes),
+        }
+    }
+}
+
+/// An address that people may follow: the hub signs the card in which it stands.
+fn web(url: &str) -> Option<String> {
+    let is_web = |url: &Url| matches!(url.scheme(), "http" | "https");
+    let is_fine = url.len() <= MAX_WORDS && Url::parse(url).ok().as_ref().is_some_and(is_web);
+    is_fine.then(|| url.to_owned())
+}
+
+/// Whether these are settings: an object, neither long nor deep.
+fn is_fine(params: &Raw) -> bool {
+    let text = params.get();
+    text.len() <= MAX_WORDS
+        && !json::depth_exceeds(text, MAX_DEPTH)
+        && Members::of(params).is_some()
+}

@@ -1,0 +1,69 @@
+//! The client that an agent is to those that it calls: they keep a folder for each client, whose files they offer to it and
+//! where they put what it sends. The protocol lets no agent say who it is there, so that the hub does.
+
+use jackfield_core::{
+    id::AgentId,
+    principal::{Principal, Who},
+};
+use jackfield_wire::bridge::CLIENT_OF_AGENT;
+use sha2::{Digest as _, Sha256};
+
+/// The longest id of an agent that stands in the id of its client.
+const LONGEST: usize = 100;
+
+/// The client that a caller is if it names none; only agents are one.
+pub(crate) fn of_caller(principal: &Principal) -> Option<String> {
+    match &principal.who {
+        Who::Agent(id) => Some(of_agent(id)),
+        Who::Person | Who::Platform | Who::Peer(_) => None,
+    }
+}
+
+/// The client that an agent is. No two agents are the same one, and none is one that callers may name.
+pub(crate) fn of_agent(id: &AgentId) -> String {
+    let id = id.as_str();
+    // Folders of some systems do not tell upper case from lower case.
+    let is_plain =
+        |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-');
+    if id.len() <= LONGEST && id.bytes().all(is_plain) {
+        return format!("{CLIENT_OF_AGENT}{id}");
+    }
+    let digest = Sha256::digest(id);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    // No id begins with a dot.
+    format!("{CLIENT_OF_AGENT}.{hex}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use jackfield_wire::bridge::{is_free_client_id, is_safe_client_id};
+
+    use super::*;
+
+    #[test]
+    fn every_agent_is_a_client_of_its_own_and_nobody_elses() {
+        let long = "x".repeat(128);
+        let ids = [
+            "amy",
+            "Amy",
+            "a:my",
+            "a@my",
+            "a-my",
+            "a.my",
+            &long,
+            &long[1..],
+        ];
+        let clients: HashSet<_> = ids
+            .iter()
+            .map(|id| of_agent(&AgentId::parse(id).unwrap()))
+            .collect();
+        assert_eq!(clients.len(), ids.len());
+        for client in &clients {
+            assert!(is_safe_client_id(client), "{client}");
+            assert!(!is_free_client_id(client), "{client}");
+        }
+        assert!(clients.contains("agent.amy"));
+    }
+}

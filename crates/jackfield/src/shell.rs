@@ -1,0 +1,109 @@
+//! Commands that people are told to type. What stands in them may be a stranger's, and whoever copies a line into a shell
+//! must run no other command than the one that is meant.
+
+use crate::output::clean;
+
+/// What every shell takes as it is.
+const PLAIN: &str = "._:@/-=%+,";
+
+/// A word as a shell takes it, and as a terminal can show it.
+///
+/// A backslash and an apostrophe stand outside of the apostrophes: inside, not all shells read them alike.
+pub(crate) fn word(text: &str) -> String {
+    let text = clean(text);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c);
+    // Some shells look for a program, or a job, by such a beginning.
+    if !text.is_empty() && text.chars().all(is_plain) && !text.starts_with(['=', '%']) {
+        return text;
+    }
+    let mut word = String::from("'");
+    for c in text.chars() {
+        match c {
+            '\\' | '\'' => word.extend(['\'', '\\', c, '\'']),
+            _ => word.push(c),
+        }
+    }
+    word + "'"
+}
+
+/// A command of ours: what it is called, the words of others that it is about, what else is typed, and our own flags.
+///
+/// No word of others becomes an option: where one looks like it, the options come first.
+pub(crate) fn command(name: &str, words: &[&str], rest: &str, flags: &str) -> String {
+    let about: Vec<_> = words.iter().map(|text| word(text)).collect();
+    let (about, space) = (about.join(" "), if rest.is_empty() { "" } else { " " });
+    if !words.iter().any(|word| clean(word).starts_with('-')) {
+        return format!("jackfield {name} {about}{space}{rest}{flags}");
+    }
+    match rest.starts_with('-') {
+        true => format!("jackfield {name} {rest}{flags} -- {about}"),
+        false => format!("jackfield {name}{flags} -- {about}{space}{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_a_stranger_stays_one_word() {
+        for plain in ["q1", "backend/dba", "ann@hub", "http://h:1/x", "--name=x"] {
+            assert_eq!(word(plain), plain);
+        }
+        for (text, quoted) in [
+            ("", "''"),
+            ("q; touch PWNED #", "'q; touch PWNED #'"),
+            ("$(id)", "'$(id)'"),
+            ("http://[::1]:7411", "'http://[::1]:7411'"),
+            ("=ls", "'=ls'"),
+            ("a\u{1b}[2Jb\nc", "'a [2Jb c'"),
+            ("it's", r"'it'\''s'"),
+            (r"q\'; id #", r"'q'\\''\''; id #'"),
+        ] {
+            assert_eq!(word(text), quoted);
+        }
+    }
+
+    #[test]
+    fn a_word_of_a_stranger_does_not_become_an_option() {
+        let told =
+            |id: &str, rest: &str| command("task answer", &["c1", id], rest, " --hub http://h");
+        assert_eq!(
+            told("q1", "--approve|--deny"),
+            "jackfield task answer c1 q1 --approve|--deny --hub http://h"
+        );
+        assert_eq!(
+            told("--hub=http://x", "--approve|--deny"),
+            "jackfield task answer --approve|--deny --hub http://h -- c1 --hub=http://x"
+        );
+        assert_eq!(
+            told("-q", "TEXT"),
+            "jackfield task answer --hub http://h -- c1 -q TEXT"
+        );
+        assert_eq!(
+            command("task wait", &["c1"], "", ""),
+            "jackfield task wait c1"
+        );
+    }
+
+    #[test]
+    fn a_shell_reads_a_word_as_it_was() {
+        for text in [
+            r"q\'; echo x #",
+            "it's",
+            "a b",
+            "$HOME",
+            "`id`",
+            r"\",
+            "!x",
+            "~",
+            "*",
+        ] {
+            let script = format!("printf %s {}", word(text));
+            let printed = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .output();
+            assert_eq!(String::from_utf8_lossy(&printed.unwrap().stdout), text);
+        }
+    }
+}

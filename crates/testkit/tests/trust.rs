@@ -1,0 +1,228 @@
+//! Who is let in without a token: programs of this machine, and nobody through a proxy. Raw requests to every door of a real
+//! hub on a free port.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+
+use jackfield_testkit::{Raw, TestHub, bridge_register};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+/// What proxies and tunnels say of those for whom they connect.
+const TRACES: [(&str, &str); 4] = [
+    ("forwarded", "for=203.0.113.7"),
+    ("via", "1.1 proxy"),
+    ("x-forwarded-for", "203.0.113.7"),
+    ("x-real-ip", "203.0.113.7"),
+];
+
+/// A request to each door that is served over HTTP.
+fn requests() -> Vec<(Method, &'static str, Value)> {
+    let send = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"},
+    }});
+    vec![
+        (Method::GET, "/v1/agents", Value::Null),
+        (
+            Method::POST,
+            "/v1/tokens",
+            json!({"name": "mine", "owner": "me", "scopes": ["admin"]}),
+        ),
+        (Method::GET, "/v1/teams", Value::Null),
+        (Method::GET, "/v1/remotes", Value::Null),
+        (Method::GET, "/peers", Value::Null),
+        (Method::GET, "/.well-known/agent-card.json", Value::Null),
+        (Method::POST, "/a2a", send),
+        (Method::GET, "/a2a/v1/tasks", Value::Null),
+        (Method::POST, "/mcp", hello),
+        (Method::GET, "/metrics", Value::Null),
+        (Method::GET, "/openapi.json", Value::Null),
+    ]
+}
+
+/// The status of the answer to a request with these headers.
+async fn status(
+    hub: &TestHub,
+    (method, path, body): &(Method, &'static str, Value),
+    headers: &[(&'static str, &str)],
+) -> u16 {
+    let mut request = Client::new()
+        .request(method.clone(), hub.url(path))
+        .header("accept", "application/json, text/event-stream");
+    if !body.is_null() {
+        request = request.json(body);
+    }
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.send().await.unwrap().status().as_u16()
+}
+
+/// What gRPC answers to a call with these headers, as its number.
+async fn grpc(hub: &TestHub, headers: &[(&'static str, &str)]) -> String {
+    let mut request = Client::new()
+        .post(hub.url("/lf.a2a.v1.A2AService/ListTasks"))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .body(vec![0; 5]);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = request.send().await.unwrap();
+    let status = response.headers().get("grpc-status");
+    status.map_or_else(String::new, |status| status.to_str().unwrap().to_owned())
+}
+
+/// Whether the agents of both doors are let in without a token, and whoever only looks.
+async fn sockets(hub: &TestHub, headers: &[(&'static str, &str)]) -> [bool; 3] {
+    let mut agora = Raw::connect_with(hub.addr(), "/ws", headers).await.unwrap();
+    agora.send(json!({"type": "list"})).await;
+    let is_listed = agora.frame().await["type"] == "agents";
+    agora.send(json!({"type": "register", "id": "a"})).await;
+    let is_of_agora = agora.frame().await["type"] == "registered";
+    let mut bridge = Raw::connect_with(hub.addr(), "/ws", headers).await.unwrap();
+    bridge.send(bridge_register("b")).await;
+    let is_of_bridge = bridge.frame().await["status"] == "ok";
+    [is_listed, is_of_agora, is_of_bridge]
+}
+
+async fn viewer(hub: &TestHub, headers: &[(&'static str, &str)]) -> u16 {
+    let viewed = Raw::connect_with(hub.addr(), "/ws/agent-team/none", headers).await;
+    viewed.err().unwrap_or(101)
+}
+
+#[tokio::test]
+async fn what_a_proxy_passes_on_needs_a_token_at_every_door() {
+    let hub = TestHub::start_with(|config| config.p2p.enabled = true).await;
+    let admin = format!("Bearer {}", hub.token("root", &["admin", "agent:*"]).await);
+    let all = requests();
+    for request in &all {
+        assert_ne!(status(&hub, request, &[]).await, 401, "{request:?}");
+    }
+    assert_eq!(grpc(&hub, &[]).await, "");
+    assert_eq!(sockets(&hub, &[]).await, [true; 3]);
+    assert_ne!(viewer(&hub, &[]).await, 401);
+    for trace in TRACES {
+        for request in &all {
+            let passed_on = status(&hub, request, &[trace]).await;
+            assert_eq!(passed_on, 401, "{trace:?} {request:?}");
+            let shown = [trace, ("authorization", &admin)];
+            assert_ne!(status(&hub, request, &shown).await, 401, "{request:?}");
+            // Nor does a token help that the hub does not know.
+            let unknown = [trace, ("authorization", "Bearer ah_from_elsewhere")];
+            assert_eq!(status(&hub, request, &unknown).await, 401, "{request:?}");
+        }
+        assert_eq!(grpc(&hub, &[trace]).await, "16", "{trace:?}");
+        assert_eq!(sockets(&hub, &[trace]).await, [false; 3], "{trace:?}");
+        assert_eq!(viewer(&hub, &[trace]).await, 401, "{trace:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_hub_that_is_known_elsewhere_asks_everybody_for_a_token_and_keeps_one_for_its_user() {
+    let by_url = TestHub::start_with(|config| {
+        config.public_url = Some("https://hub.example.com".to_owned());
+    });
+    let by_name = TestHub::start_with(|config| {
+        config.allowed_hosts = vec!["hub.example.com".to_owned()];
+    });
+    for hub in [by_url.await, by_name.await] {
+        for host in ["hub.example.com", "127.0.0.1"] {
+            for request in requests().iter().filter(|(_, path, _)| *path != "/peers") {
+                let got = status(&hub, request, &[("host", host)]).await;
+                assert_eq!(got, 401, "{host} {request:?}");
+            }
+            assert_eq!(grpc(&hub, &[]).await, "16");
+            assert_eq!(sockets(&hub, &[("host", host)]).await, [false; 3]);
+            assert_eq!(viewer(&hub, &[("host", host)]).await, 401);
+        }
+        let kept = std::fs::read_to_string(hub.data_dir().join("admin-token")).unwrap();
+        let (status, who) = hub.web_of(kept.trim()).get("/v1/whoami").await;
+        assert_eq!((status, &who["admin"]), (200, &json!(true)), "{who}");
+    }
+}
+
+#[tokio::test]
+async fn the_operator_may_let_everybody_in() {
+    let hub = TestHub::start_with(|config| {
+        config.public_url = Some("https://hub.example.com".to_owned());
+        config.insecure = true;
+    })
+    .await;
+    let headers = [("host", "hub.example.com"), TRACES[2]];
+    for request in requests().iter().filter(|(_, path, _)| *path != "/peers") {
+        assert_ne!(status(&hub, request, &headers).await, 401, "{request:?}");
+    }
+    assert_eq!(sockets(&hub, &headers).await, [true; 3]);
+}
+
+/// Routes that the description of the API leaves out: those of the protocols.
+const UNDESCRIBED: [(&str, &str); 12] = [
+    ("GET", "/.well-known/agent-card.json"),
+    ("GET", "/.well-known/agent.json"),
+    ("GET", "/.well-known/jwks.json"),
+    ("GET", "/a2a/agents/x/.well-known/agent-card.json"),
+    ("POST", "/a2a"),
+    ("GET", "/a2a/v1/tasks"),
+    ("POST", "/a2a/agents/x"),
+    ("POST", "/a2a/message/send"),
+    ("POST", "/a2a/message/stream"),
+    ("GET", "/v1/card"),
+    ("GET", "/ws/agent-team/{id}"),
+    ("GET", "/ws/agent/{id}"),
+];
+
+#[tokio::test]
+async fn the_routes_without_a_token_are_those_that_are_listed() {
+    let hub = TestHub::start_with(|config| {
+        config.listen = "0.0.0.0:0".parse().unwrap();
+        config.public_url = Some("https://hub.example.com".to_owned());
+        config.p2p.enabled = true;
+    })
+    .await;
+    let admin = hub.token("root", &["admin"]).await;
+    let (_, description) = hub.web_of(&admin).get("/openapi.json").await;
+    let mut routes: Vec<(String, String)> = UNDESCRIBED
+        .map(|(method, path)| (method.to_owned(), path.to_owned()))
+        .into();
+    for (path, item) in description["paths"].as_object().unwrap() {
+        let methods = item.as_object().unwrap().keys();
+        let methods = methods.map(|method| method.to_uppercase());
+        let known = methods.filter(|method| Method::from_bytes(method.as_bytes()).is_ok());
+        routes.extend(
+            known
+                .filter(|method| *method != "PARAMETERS")
+                .map(|method| (method, path.clone())),
+        );
+    }
+    let mut open = BTreeSet::from(["GET /ws".to_owned()]);
+    for (method, path) in routes {
+        let asked = path.replace(['{', '}'], "");
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let mut request = Client::new().request(method.clone(), hub.url(&asked));
+        if asked.starts_with("/ws/") {
+            request = request
+                .header("connection", "upgrade")
+                .header("upgrade", "websocket")
+                .header("sec-websocket-version", "13")
+                .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+        }
+        if request.send().await.unwrap().status() != 401 {
+            open.insert(format!("{method} {path}"));
+        }
+    }
+    let listed = include_str!("../../../SECURITY.md");
+    let listed = listed.split("## Routes without a token").nth(1).unwrap();
+    let listed = listed.split("\n## ").next().unwrap();
+    let listed: BTreeSet<_> = listed
+        .lines()
+        .filter(|line| line.starts_with("- "))
+        .collect();
+    let quoted = listed
+        .iter()
+        .flat_map(|line| line.split('`').skip(1).step_by(2));
+    let listed: BTreeSet<_> = quoted.map(str::to_owned).collect();
+    assert_eq!(open, listed);
+}

@@ -1,0 +1,74 @@
+//! The query of a path: pairs of a name, which is written out, and a value, in which there may be gaps.
+//!
+//! A query leads nowhere else, so dots and slashes are only text in it. What must not happen is that a value becomes a
+//! pair of its own.
+
+use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
+
+use super::{Fault, NUL, PLAIN, decode, fits, leftover_brace, not_utf8, wrong};
+
+/// What is encoded in a query that a peer wrote. Some servers take `;` for `&`.
+pub(super) const QUERY: &AsciiSet = &PLAIN.add(b';');
+
+/// A path and its query, if it has one.
+pub(super) fn split(path: &str) -> (&str, Option<&str>) {
+    match path.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (path, None),
+    }
+}
+
+/// Refuses a template with a gap where a name should be.
+pub(super) fn check_names(template: &str) -> Result<(), Fault> {
+    let mut names = split(template).1.into_iter().flat_map(pairs);
+    match names.any(|(name, _)| name.contains(['{', '}'])) {
+        true => Err(wrong("must not have a gap in the name of a query")),
+        false => Ok(()),
+    }
+}
+
+/// Checks a query whose escapes are whole, and gives it with encoded what may not stand in one.
+pub(super) fn check(query: &str) -> Result<String, Fault> {
+    if query.contains('?') {
+        return Err(wrong("must not have more than one ?"));
+    }
+    if query.contains(['{', '}']) {
+        return Err(leftover_brace());
+    }
+    if pairs(query).any(|(name, _)| name.is_empty()) {
+        return Err(wrong("must have a name for each value of its query"));
+    }
+    let decoded = percent_decode_str(query).decode_utf8();
+    if decoded.map_err(|_| not_utf8())?.contains('\0') {
+        return Err(wrong(NUL));
+    }
+    Ok(utf8_percent_encode(query, QUERY).collect())
+}
+
+/// Whether a checked query is one that the query of a template can become: the same names in the same order.
+pub(super) fn matches(template: &str, query: &str) -> bool {
+    let mut given = pairs(query);
+    pairs(template)
+        .map(Some)
+        .chain([None])
+        .all(|wanted| match (wanted, given.next()) {
+            (Some((name, wanted)), Some((given_name, given))) => {
+                let fits = match (wanted, given) {
+                    (Some(pattern), Some(value)) => fits(pattern, &decode(value)),
+                    (None, None) => true,
+                    _ => false,
+                };
+                fits && decode(name) == decode(given_name)
+            }
+            (None, None) => true,
+            _ => false,
+        })
+}
+
+/// The names and their values, as they are written.
+fn pairs(query: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
+    query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (pair, None),
+    })
+}
