@@ -106,7 +106,7 @@ pub fn fitting<'a>(template: &str, name: &str, params: &Params, text: &'a str) -
 /// segment, and `:` there unless a slash precedes it. An encoded slash, `?`, backslash or line break is part of a value and
 /// stays so.
 ///
-/// A query is passed: whether there may be one is for the template to say that the path must match, see [`matches`].
+/// A query is passed: whether there may be one is for the template to say that the path must match, see [`matches()`].
 pub fn check(path: &str) -> Result<String, Fault> {
     if path.len() > MAX_PATH {
         return Err(too_long());
