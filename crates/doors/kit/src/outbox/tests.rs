@@ -135,7 +135,7 @@ impl Scene {
     /// Those that were not delivered.
     async fn left(&self) -> Vec<OutboxRow> {
         let (callbacks, local) = (self.hub.callbacks(), Principal::local());
-        callbacks.list(&local, false, 20).await.unwrap()
+        callbacks.list(&local, false, 2 * AT_ONCE).await.unwrap()
     }
 
     /// Looks until the outbox is like that: a try is settled after its answer, which nobody is told of.
