@@ -115,11 +115,11 @@ def set_up(hub):
 
 
 def operations(hub):
-    """What the hub says that it can do, by the names that the tally uses."""
+    """What the hub says that it can do: its ids, by the names that the tally uses."""
     return {
-        operation["operationId"]
-        for path in hub.ask("GET", "/openapi.json")["paths"].values()
-        for operation in path.values()
+        f"{method.upper()} {path}": operation["operationId"]
+        for path, methods in hub.ask("GET", "/openapi.json")["paths"].items()
+        for method, operation in methods.items()
         if "operationId" in operation
     }
 
@@ -190,9 +190,13 @@ def main(program):
     for operation, statuses in sorted(answers.items()):
         shown = ", ".join(f"{status}: {statuses[status]}" for status in sorted(statuses))
         print(f"    {operation:<32} {shown}")
-    unasked = described - answers.keys() - set(EXCLUDED)
+    unasked = [
+        name
+        for name, id in described.items()
+        if name not in answers and id not in EXCLUDED
+    ]
     assert not unasked, f"never asked: {', '.join(sorted(unasked))}"
-    unknown = set(EXCLUDED) - described
+    unknown = set(EXCLUDED) - set(described.values())
     assert not unknown, f"left out, but not described: {', '.join(sorted(unknown))}"
     failed = [
         operation
