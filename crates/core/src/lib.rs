@@ -24,6 +24,7 @@ pub mod pipe;
 pub mod principal;
 pub mod resume;
 pub mod shared;
+pub mod shares;
 pub mod store;
 pub mod tap;
 pub mod task;
