@@ -23,15 +23,10 @@ const STORE: &str = "jackfield-store";
 const DOORS: &str = "crates/doors/";
 
 /// Crates that one package alone may use: (crate, or every crate whose name starts so; its user; why).
-const OWNED: [(&str, &str, &str); 4] = [
+const OWNED: [(&str, &str, &str); 3] = [
     ("rusqlite", STORE, "SQLite is the store's affair"),
     ("libsqlite3-sys", STORE, "SQLite is the store's affair"),
     ("libp2p", "jackfield-p2p", "libp2p is the p2p door's affair"),
-    (
-        "async-nats",
-        "jackfield-cluster",
-        "NATS is the cluster's affair",
-    ),
 ];
 
 /// Crates of ours that a package may name only behind a feature: (package, those crates, why).
@@ -54,7 +49,7 @@ const OUT_OF_REACH: [(&str, &[&str], &str); 3] = [
     (WIRE, &["tokio"], "wire types need no runtime"),
     (
         SDK,
-        &[STORE, "rusqlite", "libp2p", "async-nats"],
+        &[STORE, "rusqlite", "libp2p"],
         "the SDK must stay light for programs that only want to be an agent",
     ),
 ];

@@ -310,7 +310,7 @@ fn deny(run: &mut Run<'_>) -> Result<Verdict> {
         return Ok(Verdict::CouldNotRun);
     }
     run.deny = Standing::Ran;
-    // A ban may name the crate that is to come (the p2p door, the cluster) before it is there.
+    // Without libp2p, its door is not built, and the ban names a wrapper that nothing uses.
     Run::show(run.workspace.cargo(&[
         "deny",
         "check",

@@ -22,7 +22,8 @@ use crate::{
     task::{no_such_task, store_failure},
 };
 
-/// How many callbacks to one destination are tried at once, so that a dead host holds up no other.
+/// How many due callbacks of one destination are listed at a time, so that a dead host does not fill the list. The courier
+/// tries one of them at a time.
 pub const PER_ORIGIN: usize = 4;
 /// How long the first pause is at most; each further one may be twice as long.
 pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
