@@ -69,12 +69,12 @@ mod tests {
         let told =
             |id: &str, rest: &str| command("task answer", &["c1", id], rest, " --hub http://h");
         assert_eq!(
-            told("q1", "--approve|--deny"),
-            "jackfield task answer c1 q1 --approve|--deny --hub http://h"
+            told("q1", "--approve"),
+            "jackfield task answer c1 q1 --approve --hub http://h"
         );
         assert_eq!(
-            told("--hub=http://x", "--approve|--deny"),
-            "jackfield task answer --approve|--deny --hub http://h -- c1 --hub=http://x"
+            told("--hub=http://x", "--approve"),
+            "jackfield task answer --approve --hub http://h -- c1 --hub=http://x"
         );
         assert_eq!(
             told("-q", "TEXT"),

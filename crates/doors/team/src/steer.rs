@@ -75,8 +75,9 @@ pub(crate) struct Stopped {
 #[serde(deny_unknown_fields)]
 #[schema(as = TeamDecision)]
 pub(crate) struct DecisionBody {
-    /// What is asked.
-    invocation_id: String,
+    /// What is asked; not needed where only one decision is waited for.
+    #[schema(nullable = false)]
+    invocation_id: Option<String>,
     /// Yes or no. Also read as `approved`.
     #[serde(alias = "approved")]
     approve: bool,
@@ -189,6 +190,10 @@ pub(crate) async fn decide(
 
 fn failure(undecided: Undecided, decision: &Decision) -> Failure {
     match undecided {
+        Undecided::NotPending if decision.invocation.is_none() => Failure::new(
+            Reason::NotFound,
+            "nobody in this team waits for a decision of yours",
+        ),
         Undecided::NotPending => Failure::new(
             Reason::NotFound,
             "field \"invocation_id\": nobody in this team waits for a decision of this id",
@@ -200,6 +205,13 @@ fn failure(undecided: Undecided, decision: &Decision) -> Failure {
         Undecided::OtherMember if decision.target.is_none() => Failure::new(
             Reason::Conflict,
             "field \"target\" is needed: several members wait for a decision of this id",
+        ),
+        Undecided::Several(ids) => Failure::new(
+            Reason::Conflict,
+            format!(
+                "field \"invocation_id\" is needed: several decisions are waited for ({})",
+                ids.join(", ")
+            ),
         ),
         Undecided::OtherMember => Failure::new(
             Reason::Conflict,

@@ -7,9 +7,9 @@ mod named;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{Args, Subcommand};
 use http::Method;
-use jackfield_sdk::{Done, Error, encode};
+use jackfield_sdk::{Done, Error, Hub, encode};
 use serde_json::{Value, json};
 
 pub(super) use self::list::{decisions, show};
@@ -159,19 +159,18 @@ impl Cancel {
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "jackfield task answer [OPTIONS] <TASK> <ASK_ID> <TEXT|--approve|--deny>",
-    after_long_help = "Examples:\n  jackfield task answer TASK ASK_ID \"the blue one\"\n  jackfield task answer TASK ASK_ID --deny --reason \"not on a Friday\"",
-    group(ArgGroup::new("what").args(["answer", "approve", "deny"]).required(true).multiple(true))
+    override_usage = "jackfield task answer [OPTIONS] <TASK> [ASK_ID] <TEXT>\n       jackfield task answer [OPTIONS] <TASK> [ASK_ID] --approve\n       jackfield task answer [OPTIONS] <TASK> [ASK_ID] --deny [--reason <REASON>]",
+    after_long_help = "ASK_ID is needed only where several questions are open; jackfield task show TASK lists them.\n\n\
+                       Examples:\n  jackfield task answer TASK \"the blue one\"\n  jackfield task answer TASK --approve\n  \
+                       jackfield task answer TASK ASK_ID --deny --reason \"not on a Friday\""
 )]
 struct Answer {
     /// The task's id, or the end of it; or the id of an open call
     #[arg(value_parser = named::task)]
     task: String,
-    /// The question's id; jackfield task show TASK shows the open ones
-    ask_id: String,
-    /// What to answer
-    #[arg(value_name = "TEXT")]
-    answer: Option<String>,
+    /// The question's id, and what to answer
+    #[arg(value_name = "ASK_ID|TEXT", num_args = 0..=2)]
+    words: Vec<String>,
     /// Let it do what it asks for
     #[arg(long, conflicts_with = "deny")]
     approve: bool,
@@ -187,49 +186,102 @@ struct Answer {
 
 impl Answer {
     async fn run(mut self) -> Result<Code> {
+        let (ask_id, answer) = self.parts()?;
         let hub = self.client.connect()?;
         self.task = named::find(&hub, &self.task).await?;
+        let ask_id = match ask_id {
+            Some(id) => id,
+            None => only_question(&hub, &self.task).await?,
+        };
         let path = format!("/v1/calls/{}/answer", encode(&self.task));
-        let mut body = json!({ "ask_id": self.ask_id });
-        if let Some(answer) = &self.answer {
+        let mut body = json!({ "ask_id": ask_id });
+        if let Some(answer) = answer {
             body["content"] = json!(answer);
         }
         if self.approve || self.deny {
             body["approved"] = json!(self.approve);
         }
-        if let Some(reason) = self.reason {
+        if let Some(reason) = &self.reason {
             body["reason"] = json!(reason);
         }
         let answered = client::ask(&hub, Method::POST, &path, Some(&body)).await;
-        answered.map(drop).map_err(|error| {
-            let stop = Stop::from_hub(&error, About::Task);
-            let next = match error.code() {
-                Some("unauthorized") => {
-                    "whoever may decide shows their own token: --token-file FILE or JACKFIELD_TOKEN"
-                        .to_owned()
-                }
-                Some("not_found") => {
-                    let show = shell::command("task show", &[&self.task], "", "");
-                    format!("{show} shows what it asks")
-                }
-                Some("invalid") if self.approve || self.deny => {
-                    let about = [&*self.task, &self.ask_id];
-                    let answer = shell::command("task answer", &about, "TEXT", "");
-                    format!("answer in words: {answer}")
-                }
-                Some("invalid") => "it asks for an approval: use --approve or --deny".to_owned(),
-                _ => return stop.naming("TASK", &self.task),
-            };
-            Stop {
-                next: Some(next),
-                ..stop
-            }
-        })?;
+        answered.map_err(|error| self.refused(&error, &ask_id))?;
         if self.client.json {
-            output::json(&json!({"id": self.task, "ask_id": self.ask_id, "answered": true}))?;
+            output::json(&json!({"id": self.task, "ask_id": ask_id, "answered": true}))?;
         } else {
             output::chat("the agent has the answer");
         }
         Ok(Code::Ok)
+    }
+
+    /// The id of the question and the words of the answer, as far as they were typed. One word alone is the answer where
+    /// the answer is in words, and the question's id where it is a decision.
+    fn parts(&mut self) -> Result<(Option<String>, Option<String>), Stop> {
+        let is_decision = self.approve || self.deny;
+        let mut words = std::mem::take(&mut self.words).into_iter();
+        match (words.next(), words.next()) {
+            (None, _) if !is_decision => {
+                let next = shell::command("task answer", &[&self.task], "TEXT", "");
+                Err(Stop::new(
+                    Code::Usage,
+                    "what is the answer?",
+                    format!("{next}, or with --approve or --deny instead of TEXT"),
+                ))
+            }
+            (Some(answer), None) if !is_decision => Ok((None, Some(answer))),
+            (ask_id, answer) => Ok((ask_id, answer)),
+        }
+    }
+
+    fn refused(&self, error: &Error, ask_id: &str) -> Stop {
+        let stop = Stop::from_hub(error, About::Task);
+        let next = match error.code() {
+            Some("unauthorized") => {
+                "whoever may decide shows their own token: --token-file FILE or JACKFIELD_TOKEN"
+                    .to_owned()
+            }
+            Some("not_found") => {
+                let show = shell::command("task show", &[&self.task], "", "");
+                format!("{show} shows what it asks")
+            }
+            Some("invalid") if self.approve || self.deny => {
+                let answer = shell::command("task answer", &[&self.task, ask_id], "TEXT", "");
+                format!("answer in words: {answer}")
+            }
+            Some("invalid") => "it asks for an approval: use --approve or --deny".to_owned(),
+            _ => return stop.naming("TASK", &self.task),
+        };
+        Stop {
+            next: Some(next),
+            ..stop
+        }
+    }
+}
+
+/// The id of the only open question of a task that is ours to answer.
+async fn only_question(hub: &Hub, task: &str) -> Result<String> {
+    let path = format!("/v1/calls/{}", encode(task));
+    let call = client::get(hub, &path, About::Task).await?;
+    let ids: Vec<_> = output::items(&call, "asks")
+        .iter()
+        .map(|ask| output::clean(text(ask, "id")))
+        .collect();
+    match &ids[..] {
+        [_] => Ok(text(&call["asks"][0], "id").to_owned()),
+        [] => Err(Stop::new(
+            Code::Missing,
+            "this task asks nothing that is yours to answer",
+            format!(
+                "{} shows what it waits for",
+                shell::command("task show", &[task], "", "")
+            ),
+        )
+        .into()),
+        _ => Err(Stop::new(
+            Code::Usage,
+            format!("this task asks several things: {}", ids.join(", ")),
+            "name the one that you answer, before the answer",
+        )
+        .into()),
     }
 }

@@ -3,7 +3,7 @@
 mod line;
 mod team;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Instant};
 
 use anyhow::Result;
 use clap::Args;
@@ -79,9 +79,18 @@ impl Watch {
     async fn follow(&self, hub: &Hub, task: &str) -> Result<ExitCode> {
         let mut lines = Lines::new(self.client.flags());
         let mut stream = hub.follow(task).await.about(About::Task)?;
-        while let Some(event) = stream.next_raw().await.about(About::Task)? {
+        loop {
+            let next = tokio::select! {
+                next = stream.next_raw() => next.about(About::Task)?,
+                () = pause(&lines) => {
+                    print(&lines.quiet(Instant::now()))?;
+                    continue;
+                }
+            };
+            let Some(event) = next else { break };
             self.show(&event, &mut lines)?;
         }
+        print(&lines.rest())?;
         Ok(Code::Ok.into())
     }
 
@@ -120,29 +129,55 @@ impl Watch {
         lines: &mut Lines,
         backoff: &mut Backoff,
     ) -> Result<Error> {
-        loop {
-            match events.next().await {
+        let why = loop {
+            let next = tokio::select! {
+                next = events.next() => next,
+                () = pause(lines) => {
+                    print(&lines.quiet(Instant::now()))?;
+                    continue;
+                }
+            };
+            match next {
                 Ok(Some(event)) if event.name == "failed" => {
-                    return Ok(event.read().err().unwrap_or(Error::Broken));
+                    break event.read().err().unwrap_or(Error::Broken);
                 }
                 Ok(Some(event)) => {
                     backoff.reset();
                     self.show(&event, lines)?;
                 }
-                Ok(None) => return Ok(Error::Broken),
-                Err(error) => return Ok(error),
+                Ok(None) => break Error::Broken,
+                Err(error) => break error,
             }
-        }
+        };
+        print(&lines.rest())?;
+        Ok(why)
     }
 
     fn show(&self, event: &RawEvent, lines: &mut Lines) -> Result<()> {
         if self.client.json {
             output::json(&event.data)?;
-        } else if let Some(line) = lines.of(event) {
-            output::line(&line)?;
+        } else {
+            print(&lines.of(event))?;
+            // Other calls may keep the stream busy.
+            print(&lines.quiet(Instant::now()))?;
         }
         Ok(())
     }
+}
+
+fn print(lines: &[String]) -> Result<()> {
+    for line in lines {
+        output::line(line)?;
+    }
+    Ok(())
+}
+
+/// Waits until a line that has no end yet may be printed without it; for ever, while there is none.
+async fn pause(lines: &Lines) {
+    if !lines.is_open() {
+        return std::future::pending().await;
+    }
+    tokio::time::sleep(line::QUIET).await;
 }
 
 /// A hub that stops may be back soon.

@@ -118,18 +118,24 @@ pub(crate) fn is_approval(ask: &Value) -> bool {
     text(ask, "kind") == "approval"
 }
 
-/// The sentence that says by which command a question is answered.
+/// Says by which command a question is answered. An approval has a line for each answer: a line with both, pasted into a
+/// shell, would approve.
 pub(crate) fn command(call: &str, ask: &Value, flags: &str) -> String {
-    let how = if is_approval(ask) {
-        "--approve|--deny"
-    } else {
-        "TEXT"
-    };
-    let command = shell::command("task answer", &[call, text(ask, "id")], how, flags);
-    format!("answer with: {command}")
+    let about = [call, text(ask, "id")];
+    if is_approval(ask) {
+        let [approve, deny] = decisions(&about, flags);
+        return format!("approve with: {approve}\ndeny with: {deny}");
+    }
+    let answer = shell::command("task answer", &about, "TEXT", flags);
+    format!("answer with: {answer}")
 }
 
-/// What is waited for in an approval that is somebody else's to give, and by which command they do: as themselves, so
+/// The commands that approve and deny what is asked.
+fn decisions(about: &[&str], flags: &str) -> [String; 2] {
+    ["--approve", "--deny"].map(|how| shell::command("task answer", about, how, flags))
+}
+
+/// What is waited for in an approval that is somebody else's to give, and by which commands they do: as themselves, so
 /// that our own flags are of no use.
 pub(crate) fn of_others(call: &str, approval: &Value) -> (String, String) {
     let owner = output::clean(text(approval, "owner"));
@@ -137,9 +143,11 @@ pub(crate) fn of_others(call: &str, approval: &Value) -> (String, String) {
     if let Some(tool) = approval["tool_name"].as_str() {
         what += &format!(" [{}]", output::clean(tool));
     }
-    let about = [call, text(approval, "ask_id")];
-    let command = shell::command("task answer", &about, "--approve|--deny", "");
-    (what, format!("{owner} decides with: {command}"))
+    let [approve, deny] = decisions(&[call, text(approval, "ask_id")], "");
+    (
+        what,
+        format!("{owner} approves with: {approve}\n{owner} denies with: {deny}"),
+    )
 }
 
 /// What the hub is told. Anything but yes to an approval is no, and the reason.
@@ -178,11 +186,13 @@ mod tests {
         let ask = json!({"id": "q; touch PWNED #", "ask_id": "$(id)", "kind": "approval", "owner": "ann"});
         assert_eq!(
             command("c1", &ask, " --hub http://h"),
-            "answer with: jackfield task answer c1 'q; touch PWNED #' --approve|--deny --hub http://h"
+            "approve with: jackfield task answer c1 'q; touch PWNED #' --approve --hub http://h\n\
+             deny with: jackfield task answer c1 'q; touch PWNED #' --deny --hub http://h"
         );
         assert_eq!(
             of_others("c1", &ask).1,
-            "ann decides with: jackfield task answer c1 '$(id)' --approve|--deny"
+            "ann approves with: jackfield task answer c1 '$(id)' --approve\n\
+             ann denies with: jackfield task answer c1 '$(id)' --deny"
         );
     }
 

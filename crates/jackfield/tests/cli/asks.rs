@@ -152,11 +152,14 @@ async fn an_approval_of_a_live_call_is_waited_for_and_the_command_for_it_is_said
     let call = serving.call().id.to_string();
     serving.ask(question("q1", AskKind::Approval));
     run.until_it_says("which one?").await;
-    let how = run.until_it_says("jackfield task answer").await;
-    assert!(
-        how.contains(&format!("{call} q1 --approve|--deny")),
-        "{how}"
-    );
+    run.until_it_says(&format!(
+        "approve with: jackfield task answer {call} q1 --approve"
+    ))
+    .await;
+    run.until_it_says(&format!(
+        "deny with: jackfield task answer {call} q1 --deny"
+    ))
+    .await;
     let wrong = ["task", "answer", &call, "q1", "sure"];
     cli.run(&wrong)
         .await
@@ -185,8 +188,8 @@ async fn whose_an_approval_is_is_said_to_a_caller_who_may_not_give_it() {
     let serving = agent.call().await;
     serving.ask(question("q1", AskKind::Approval));
     run.until_it_says("ann must approve this").await;
-    let how = run.until_it_says("jackfield task answer").await;
-    assert!(how.contains("q1 --approve|--deny"), "{how}");
+    run.until_it_says("q1 --approve").await;
+    run.until_it_says("q1 --deny").await;
     serving.finish(End::done());
     run.end().await.ok();
 }
@@ -200,7 +203,7 @@ async fn a_task_that_waits_for_an_approval_says_so() {
     let task = task.out.trim();
     let serving = agent.call().await;
     serving.ask(question("q1", AskKind::Approval));
-    let how = format!("jackfield task answer {task} q1 --approve|--deny");
+    let how = format!("jackfield task answer {task} q1 --deny");
     let waited = cli.run(&["task", "wait", task]).await.code(1);
     waited.says("which one?").says(&how);
     let state = "working, waits for local to approve";
@@ -275,4 +278,35 @@ async fn the_owner_of_an_agent_approves_or_denies() {
     cli.run(&["task", "answer", "x", "q", "--approve", "--deny"])
         .await
         .code(2);
+}
+
+#[tokio::test]
+async fn the_only_open_question_is_answered_without_its_id() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
+    let task = task.out.trim();
+    let none = cli.run(&["task", "answer", task, "blue"]).await.code(3);
+    none.says("asks nothing that is yours to answer");
+    let serving = agent.call().await;
+    serving.ask(question("q1", AskKind::Input));
+    serving.ask(question("q2", AskKind::Approval));
+    let several = cli.run(&["task", "answer", task, "blue"]).await.code(2);
+    several.says("asks several things: q1, q2");
+    cli.run(&["task", "answer", task])
+        .await
+        .code(2)
+        .says("TEXT");
+    cli.run(&["task", "answer", task, "q1", "blue"]).await.ok();
+    cli.run(&["task", "answer", task, "--approve"]).await.ok();
+    let mut inputs = Vec::new();
+    serving.input().take(&mut inputs, usize::MAX);
+    let [Input::Answer(first, blue), Input::Answer(second, yes)] = &inputs[..] else {
+        panic!("{inputs:?}");
+    };
+    assert_eq!((first.as_str(), second.as_str()), ("q1", "q2"));
+    assert_eq!(blue.content.as_deref(), Some("blue"));
+    assert_eq!(yes.approved, Some(true));
+    serving.finish(End::done());
 }

@@ -87,15 +87,19 @@ async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
     call.until_it_says("ann must approve this before it goes on [rm -rf]")
         .await;
     let how = call.until_it_says("jackfield task answer").await;
-    let decides = format!("ann decides with: jackfield task answer {id} q1 --approve|--deny");
-    assert_eq!(how, decides, "without bob's own flags");
+    let approves = format!("ann approves with: jackfield task answer {id} q1 --approve");
+    assert_eq!(how, approves, "without bob's own flags");
+    let how = call.until_it_says("jackfield task answer").await;
+    let denies = format!("ann denies with: jackfield task answer {id} q1 --deny");
+    assert_eq!(how, denies);
     let tried = scene.bob(&["task", "answer", &id, "q1", "--approve"]).await;
     tried.code(4).says("ann decides this");
 
     let listed = scene.ann(&["task", "ls"]).await.ok();
     assert_eq!(listed.out, format!("{id}\tann-1\twaits for you\tbob\t\n"));
     let how = format!(
-        "{SHOWN}\nanswer with: jackfield task answer {id} q1 --approve|--deny --token-file ann"
+        "{SHOWN}\napprove with: jackfield task answer {id} q1 --approve --token-file ann\n\
+         deny with: jackfield task answer {id} q1 --deny --token-file ann"
     );
     let listed = listed.says("ann-1 asks in a call of bob").says(&how);
     assert!(!listed.err.contains("no task"), "{listed:?}");
@@ -144,12 +148,14 @@ async fn what_is_to_be_approved_is_shown_wherever_it_can_be() {
     serving.ask(leave_to_delete());
     cli.run(&["task", "wait", task]).await.code(1).says(SHOWN);
     cli.run(&["task", "show", task]).await.ok().says(SHOWN);
-    let how = format!("answer with: jackfield task answer {task} q1 --approve|--deny");
+    let how = format!("approve with: jackfield task answer {task} q1 --approve");
     loop {
         let line = watch.line().await.unwrap();
         if line.contains("asks (") {
-            let end = format!("\tasks (approval, q1): {SHOWN}; {how}");
+            let end = format!("\tasks (approval, q1): {SHOWN}");
             assert!(line.ends_with(&end), "{line}");
+            let line = watch.line().await.unwrap();
+            assert!(line.ends_with(&format!("\t{how}")), "{line}");
             break;
         }
     }

@@ -25,8 +25,8 @@ pub struct Decision {
     pub run: Option<String>,
     /// The member, by name or route key; not needed where only one asks under this id.
     pub target: Option<String>,
-    /// What is asked.
-    pub invocation: String,
+    /// What is asked; `None` for the only thing that is.
+    pub invocation: Option<String>,
     /// Yes or no.
     pub approved: bool,
     /// Why.
@@ -42,6 +42,8 @@ pub enum Undecided {
     NotPending,
     /// Somebody waits for a decision of this id, but not that member.
     OtherMember,
+    /// No id was named, and several decisions are waited for; has their ids.
+    Several(Vec<String>),
     /// There is no such member; says who there is.
     NoMember(Failure),
     /// The viewer may see it and not decide it.
@@ -242,13 +244,11 @@ impl Hub {
                 Named::Nobody => return Err(Undecided::NoMember(self.no_member(&team, target))),
             },
         };
-        let pending = find_pending(&team.stage, decision, target.as_deref())?;
-        let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
         let is_owner = Self::is_owner(principal, &team);
+        let may_know = |pending: &Pending| is_owner || pending.caller.is(principal);
+        let pending = find_pending(&team.stage, decision, target.as_deref(), may_know)?;
+        let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
         let is_caller = pending.caller.is(principal);
-        if !is_owner && !is_caller {
-            return Err(Undecided::NotPending);
-        }
         // The one who asks is its owner's, whosever the team is, and whoever made it: that owner decides, or lets callers.
         let settings = call.entry.settings();
         let may = principal.may_act_for(call.entry.owner().as_str())
@@ -267,7 +267,7 @@ impl Hub {
         let entry = self.find(principal, id).map_err(Undecided::Failed)?;
         let entry = entry.lead().unwrap_or(entry);
         let stage = self.0.teams.solo(&entry.id).ok_or(Undecided::NotPending)?;
-        let pending = find_pending(&stage, decision, None)?;
+        let pending = find_pending(&stage, decision, None, |_| true)?;
         let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
         self.answer_pending(principal, &call, &pending, decision, false)
     }
@@ -300,11 +300,13 @@ impl Hub {
     }
 }
 
-/// What is asked under the id that a viewer names, of the member that it names.
+/// What is asked under the id that a viewer names, or the only thing that is asked, of the member that it names. Questions
+/// that the viewer may not know of count as none.
 fn find_pending(
     stage: &Stage,
     decision: &Decision,
     target: Option<&[Arc<str>]>,
+    may_know: impl Fn(&Pending) -> bool,
 ) -> Result<Pending, Undecided> {
     let current = stage.run().map(|(run, _)| run);
     if let Some(run) = &decision.run
@@ -313,7 +315,13 @@ fn find_pending(
         return Err(Undecided::Stale);
     }
     let mut pending = stage.pending();
-    pending.retain(|pending| *pending.asked.of.id == *decision.invocation);
+    let is_named = |id: &str| {
+        decision
+            .invocation
+            .as_deref()
+            .is_none_or(|named| id == named)
+    };
+    pending.retain(|pending| is_named(&pending.asked.of.id) && may_know(pending));
     if pending.is_empty() {
         return Err(Undecided::NotPending);
     }
@@ -322,7 +330,14 @@ fn find_pending(
     }
     match pending.len() {
         1 => Ok(pending.swap_remove(0)),
-        _ => Err(Undecided::OtherMember),
+        0 => Err(Undecided::OtherMember),
+        _ if decision.invocation.is_some() => Err(Undecided::OtherMember),
+        _ => {
+            let ids = pending
+                .iter()
+                .map(|pending| pending.asked.of.id.to_string());
+            Err(Undecided::Several(ids.collect()))
+        }
     }
 }
 

@@ -183,7 +183,7 @@ impl Worker {
                 let decision = Decision {
                     run: decision.run,
                     target: decision.target,
-                    invocation: decision.invocation_id,
+                    invocation: Some(decision.invocation_id),
                     approved: approve,
                     reason: decision.reason,
                 };
@@ -219,7 +219,7 @@ fn refusal(failure: &Failure, is_of_member: bool) -> Refusal {
 }
 
 fn undone(undecided: &Undecided, decision: &Decision) -> Refusal {
-    let id = &decision.invocation;
+    let id = decision.invocation.as_deref().unwrap_or_default();
     match undecided {
         Undecided::Stale => Refusal::new(
             "STALE_APPROVAL_TOKEN",
@@ -229,7 +229,8 @@ fn undone(undecided: &Undecided, decision: &Decision) -> Refusal {
             "APPROVAL_INVOCATION_NOT_PENDING",
             format!("nobody waits for a decision on {id:?}"),
         ),
-        Undecided::OtherMember => Refusal::new(
+        // A viewer always names the id.
+        Undecided::OtherMember | Undecided::Several(_) => Refusal::new(
             "APPROVAL_TARGET_MISMATCH",
             format!("{id:?} is not of that member, or of several; name it by its member_route_key"),
         ),

@@ -103,7 +103,9 @@ impl Stop {
 }
 
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  jackfield team approve shop call_1 --member backend/dba")]
+#[command(
+    after_long_help = "Examples:\n  jackfield team approve shop\n  jackfield team approve shop call_1 --member backend/dba"
+)]
 pub(super) struct Approve {
     #[command(flatten)]
     decision: Decision,
@@ -135,8 +137,8 @@ struct Decision {
     /// The team's id
     #[arg(value_parser = client::agent_id)]
     team: String,
-    /// What is asked for, as jackfield watch TEAM shows it
-    invocation: String,
+    /// What is asked for, as jackfield watch TEAM shows it; not needed where only one thing is
+    invocation: Option<String>,
     /// The member that asks: its name, or its route key such as backend/dba
     #[arg(long, value_name = "NAME")]
     member: Option<String>,
@@ -151,7 +153,10 @@ impl Decision {
     async fn run(self, approve: bool) -> Result<()> {
         let hub = self.client.connect()?;
         let path = format!("{}/decisions", path(&self.team));
-        let mut body = json!({"invocation_id": self.invocation, "approve": approve});
+        let mut body = json!({ "approve": approve });
+        if let Some(invocation) = &self.invocation {
+            body["invocation_id"] = json!(invocation);
+        }
         if let Some(member) = &self.member {
             body["target"] = json!(member);
         }
@@ -170,12 +175,12 @@ impl Decision {
             error => exit::Stop::from_hub(&error, About::Team),
         })?;
         if self.client.json {
-            return Ok(output::json(
-                &json!({"invocation_id": self.invocation, "approved": approve}),
-            )?);
+            let decided = json!({"invocation_id": self.invocation, "approved": approve});
+            return Ok(output::json(&decided)?);
         }
         let verdict = if approve { "approved" } else { "denied" };
-        output::chat(&format!("{} is {verdict}", self.invocation));
+        let what = self.invocation.as_deref().unwrap_or("it");
+        output::chat(&format!("{what} is {verdict}"));
         Ok(())
     }
 }

@@ -100,7 +100,7 @@ async fn what_a_member_had_asked_waits_for_a_viewer_again() {
     let asks = ["store/dba asks for rm", "store/dba is AwaitingToolApproval"];
     assert_eq!(shown[shown.len() - 2..], asks);
     let yes = Decision {
-        invocation: "q".to_owned(),
+        invocation: Some("q".to_owned()),
         target: Some("dba".to_owned()),
         approved: true,
         ..Decision::default()

@@ -22,7 +22,7 @@ fn approval(id: &str, tool_call: &str) -> Ask {
 fn decision(invocation: &str, target: Option<&str>, approved: bool) -> Decision {
     Decision {
         target: target.map(str::to_owned),
-        invocation: invocation.to_owned(),
+        invocation: Some(invocation.to_owned()),
         approved,
         ..Decision::default()
     }
