@@ -310,6 +310,16 @@ impl Call {
             end.label(),
             self.made.elapsed(),
         );
+        tracing::info!(
+            call = %self.id,
+            from = self.principal.label(),
+            to = %self.target,
+            protocol = self.door,
+            agent_protocol = agent_door,
+            seconds = self.made.elapsed().as_secs_f32(),
+            end = end.label(),
+            "call ended"
+        );
         let (taps, owner) = (&self.shared.taps, self.entry.owner());
         let ended = || Sight::Ended(end.clone());
         taps.see(&self.target, owner, Some(self.id), ended);

@@ -67,6 +67,8 @@ pub struct Limits {
     pub ping: Span,
     /// How long open calls wait for a resuming agent.
     pub resume_grace: Span,
+    /// A call that is kept only for its reader is cancelled after so long without one: time to reconnect, and no more.
+    pub unread: Span,
     /// More replacements of one agent id within a minute hold the id for a minute: two programs fight for it.
     pub replacements_per_minute: usize,
     /// Agents in a row from the first caller.
@@ -143,6 +145,7 @@ impl Default for Limits {
             keepalive: Span::secs(15),
             ping: Span::secs(25),
             resume_grace: Span::secs(30),
+            unread: Span::secs(30),
             replacements_per_minute: 3,
             hops: 8,
             occurrences: 2,

@@ -249,9 +249,14 @@ impl Config {
 
     /// The URL under which others reach a hub that listens here.
     pub fn url(&self, addr: SocketAddr) -> String {
+        let public = self.public_url.clone();
+        public.unwrap_or_else(|| self.own_url(addr))
+    }
+
+    /// The URL of the address that the hub itself listens on; a proxy in front of it may have another.
+    pub fn own_url(&self, addr: SocketAddr) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let listen = || format!("{scheme}://{addr}");
-        self.public_url.clone().unwrap_or_else(listen)
+        format!("{scheme}://{addr}")
     }
 
     /// Who is the owner `local` without a token. A hub that is known by a name of others has a proxy or a tunnel before

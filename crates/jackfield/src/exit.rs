@@ -138,6 +138,10 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
             Code::Missing,
             "something answers there, but not as a hub does; a hub's libp2p port is one above its own (--hub URL names a hub)",
         ),
+        Error::Unreachable { source, .. } if !is_refused(&**source) => (
+            Code::Missing,
+            "check the address, and whether this machine can reach it; --hub URL names another hub",
+        ),
         Error::Unreachable { .. } => (
             Code::Missing,
             "start one with: jackfield serve (or name another with --hub URL)",
@@ -163,6 +167,11 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
                 "a call with --detach waits a day for the answer; jackfield task wait prints the command that gives it",
             )
         }
+        // It was online when the call began.
+        Error::Failed { code, .. } if code == "offline" && about == About::Agent => (
+            Code::Missing,
+            "call again; with --keep or --detach a call outlives this command, and jackfield ls shows whether the agent is back",
+        ),
         Error::Refused { code, .. } | Error::Failed { code, .. } => {
             of_reason(&Reason::from_name(code), about)
         }
@@ -176,6 +185,19 @@ const UNANSWERED: &str = "nobody answered";
 pub(crate) fn answers(error: &(dyn std::error::Error + 'static)) -> bool {
     let error = error.downcast_ref::<reqwest::Error>();
     error.is_some_and(|error| error.is_request() && !error.is_connect() && !error.is_timeout())
+}
+
+/// Whether nothing listens at the address. Anything else that keeps us from a hub does not mean that none runs.
+fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<io::Error>();
+        if io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 const TOKEN: &str = "an admin makes a token with: jackfield token create; show it with --token-file FILE or JACKFIELD_TOKEN";

@@ -32,6 +32,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) from_log: bool,
     /// The flags to repeat in a command that somebody is told to type.
     pub(crate) flags: String,
+    /// Whether the call goes on when nobody reads it any more.
+    pub(crate) goes_on: bool,
     /// Who takes the files that come with it, if somebody does.
     pub(crate) handed: Option<&'a Handed>,
 }
@@ -101,28 +103,37 @@ impl Reading<'_> {
         match event {
             Event::Ask(ask) => {
                 if !self.json && (!self.from_log || self.is_open(stream, &ask).await?) {
-                    page.end()?;
+                    page.make_room()?;
                     self.put(&ask, stream, asks)?;
                 }
             }
             Event::Chunk(chunk) if !self.json && waits_for_owner(&chunk) => {
                 page.chunk(&chunk)?;
-                page.end()?;
+                page.make_room()?;
                 self.approvals(stream, asks).await?;
             }
             Event::Done(done) => {
                 if !self.json {
-                    page.done(&done)?;
+                    page.done(&done, self.how_to_save())?;
                 }
                 return Ok(Some(Outcome::Done(done)));
             }
             _ if self.json => {}
             Event::Chunk(chunk) => page.chunk(&chunk)?,
-            Event::Artifact(artifact) => page.artifact(&artifact, self.handed.is_some())?,
+            Event::Artifact(artifact) => page.artifact(&artifact, self.how_to_save())?,
             Event::Gap => page.gap()?,
             Event::Started(_) => {}
         }
         Ok(None)
+    }
+
+    /// How a file of the answer is got, to stand after its name.
+    fn how_to_save(&self) -> &'static str {
+        match self.handed {
+            Some(_) => "",
+            None if self.from_log => " (--json shows it)",
+            None => " (--with-files saves it, --json shows it)",
+        }
     }
 
     /// The call as it stands.
@@ -181,7 +192,8 @@ impl Reading<'_> {
 
     /// Nobody is at the terminal: say how somebody can answer. A call that only we read is over then.
     fn nobody_to_ask(&self, stream: &CallStream, ask: &Value) -> Stop {
-        let Some(task) = &stream.started().task else {
+        let task = stream.started().task.as_ref().filter(|_| self.goes_on);
+        let Some(task) = task else {
             let next = "nobody is here to answer, so the call is cancelled; call from a terminal, or with --detach: \
                         jackfield task wait then prints the jackfield task answer that is needed";
             return Stop::new(Code::Cancelled, asked(ask), next);
@@ -197,9 +209,9 @@ impl Reading<'_> {
         // The question's line is still open.
         output::chat("");
         let text = "no answer was given";
-        match &stream.started().task {
-            Some(_) => Stop::new(Code::Failed, text, self.how(stream, ask)),
-            None => Stop::new(
+        match self.goes_on {
+            true => Stop::new(Code::Failed, text, self.how(stream, ask)),
+            false => Stop::new(
                 Code::Cancelled,
                 format!("{text}, so the call is cancelled"),
                 "call again; with --detach the question waits for an answer",

@@ -128,6 +128,15 @@ impl Entry {
         is_logged && (is_found || state.grace.is_some() || state.is_resumable)
     }
 
+    /// Whether the agent can go on with a kept call after a cut or a restart of the hub, as far as its connection says. A
+    /// team can if its coordinator can.
+    pub fn can_resume(&self) -> bool {
+        match self.lead() {
+            Some(lead) => lead.may_be_resumed(false),
+            None => self.may_be_resumed(false),
+        }
+    }
+
     /// Whether open calls wait for the agent to come back to them.
     pub fn is_awaited(&self) -> bool {
         self.state.lock().grace.is_some()

@@ -6,10 +6,6 @@ use std::time::Duration;
 /// by then is told before.
 pub(crate) const WAIT: Duration = Duration::from_secs(45);
 
-/// How long a call goes on whose caller left before it was told the task's id: as long as others that are kept only
-/// while somebody reads.
-pub(crate) const UNREAD: Duration = Duration::from_secs(30);
-
 /// How many bytes of an agent's words and artifacts one result has: some 25,000 tokens, which a model pays for.
 pub(crate) const RESULT: usize = 100 << 10;
 

@@ -11,7 +11,7 @@ use jackfield_core::{
     call::{Asking, Reply},
     event::End,
     failure::{Failure, Reason},
-    hub::Request,
+    hub::{Hub, Request},
     id::{AgentId, CallId},
     limits::Limits,
     principal::Principal,
@@ -76,8 +76,13 @@ pub(crate) async fn open(
     let target = agent_id(&id).map_err(meant)?;
     let wish = wish(&body);
     let is_kept = body.is_kept();
-    let request = request(principal.clone(), target, &headers, &mut body)?;
-    if is_kept {
+    let is_kept_for_reader =
+        !is_kept && body.keep_if_resumable && can_resume(&state.hub, &principal, &target);
+    let mut request = request(principal.clone(), target, &headers, &mut body)?;
+    if is_kept_for_reader {
+        request.unread = Some(state.hub.limits().unread.0);
+    }
+    if is_kept || is_kept_for_reader {
         let task = state.hub.start_task(request).await;
         let task = task.map_err(meant)?;
         return reply(&state, &principal, &task, None, wish).await;
@@ -91,6 +96,11 @@ pub(crate) async fn open(
         Wish::Whole | Wish::Detach => Json(wait(&state, asking).await?).into_response(),
     };
     Ok(named(response, call.id))
+}
+
+fn can_resume(hub: &Hub, principal: &Principal, target: &AgentId) -> bool {
+    let entry = hub.find(principal, target.as_str());
+    entry.is_ok_and(|entry| entry.can_resume())
 }
 
 pub(crate) fn wish(body: &CallBody) -> Wish {

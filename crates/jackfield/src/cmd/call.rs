@@ -7,8 +7,9 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use clap::Args;
+use http::Method;
 use jackfield_core::units::Span;
-use jackfield_sdk::{CallBuilder, CallStream, Hub, Started};
+use jackfield_sdk::{CallBuilder, CallStream, Hub, Started, encode};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -27,7 +28,8 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 /// Say something to an agent; its answer is streamed to standard output.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Ctrl-c cancels the call. Exit codes: 1 failed, 2 usage, 3 offline or not found, 4 no right to, 5 timeout, \
+    after_long_help = "Ctrl-c cancels the call. Where the agent can resume its work (connect, the SDK), the call survives a lost connection and a \
+                       restart of the hub. Exit codes: 1 failed, 2 usage, 3 offline or not found, 4 no right to, 5 timeout, \
                        6 the agent failed, 7 cancelled (by somebody else, or since nobody is here to answer it), 130 ctrl-c.\n\nExamples:\n  jackfield call echo \"hello\"\n  git diff | jackfield call reviewer -f style.md\n  \
                        jackfield call laptop \"run the tests\" --wait-online 8h --detach\n  \
                        jackfield call laptop \"draw the plots\" --upload data --with-files --out plots"
@@ -50,6 +52,9 @@ pub(crate) struct Call {
     /// Send a file along; may be repeated
     #[arg(long = "file", short = 'f', value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Keep the call whatever happens to this command; jackfield task ls finds it again
+    #[arg(long)]
+    keep: bool,
     /// Leave the call to the hub and print the id of its task
     #[arg(long)]
     detach: bool,
@@ -102,8 +107,21 @@ impl Call {
             from_log: false,
             flags: self.client.flags(),
             handed: self.with.handed(),
+            goes_on: self.is_kept(),
         };
-        let outcome = reading.read(&mut stream).await?;
+        if self.wait_online.is_some() {
+            self.say_that_it_waits(&hub).await;
+        }
+        let outcome = match reading.read(&mut stream).await {
+            Err(error) => {
+                // Nobody reads a call any more that was kept only to be read.
+                if stream.is_kept() && !self.is_kept() {
+                    tokio::time::timeout(LAST_WORD, stream.cancel()).await.ok();
+                }
+                return Err(error);
+            }
+            Ok(outcome) => outcome,
+        };
         if let Outcome::Interrupted = outcome {
             cancel(stream).await;
         }
@@ -122,6 +140,25 @@ impl Call {
             None => code,
         }
         .into())
+    }
+
+    /// Whether the call goes on without this command.
+    fn is_kept(&self) -> bool {
+        self.keep || self.wait_online.is_some()
+    }
+
+    /// Tells the person at the terminal that nothing comes because the agent is away.
+    async fn say_that_it_waits(&self, hub: &Hub) {
+        let path = format!("/v1/agents/{}", encode(&self.agent));
+        let agent = client::ask(hub, Method::GET, &path, None).await;
+        if let (Ok(agent), Some(wait)) = (agent, self.wait_online)
+            && agent["online"] == false
+        {
+            output::chat(&format!(
+                "{} is offline; waiting for it up to {wait} (ctrl-c cancels the call)",
+                self.agent
+            ));
+        }
     }
 
     fn builder(&self, hub: &Hub) -> Result<CallBuilder> {
@@ -145,6 +182,11 @@ impl Call {
         if let Some(Span(time)) = self.wait_online {
             call = call.wait_online(time);
         }
+        call = if self.keep {
+            call.keep()
+        } else {
+            call.keep_if_resumable()
+        };
         // Set for the children of an agent, so that loops are cut and cancels are passed on.
         if let Some(parent) = std::env::var("JACKFIELD_CALL")
             .ok()
@@ -209,7 +251,7 @@ fn opened(started: &Started) -> serde_json::Value {
 
 /// Cancels a call, kept or not. A live one is cancelled by leaving anyway; a kept one only if the hub hears it.
 async fn cancel(stream: CallStream) {
-    let is_kept = stream.started().task.is_some();
+    let is_kept = stream.is_kept();
     let told = tokio::time::timeout(LAST_WORD, stream.cancel()).await;
     match told {
         Ok(Ok(())) => output::chat("cancelled"),

@@ -131,7 +131,7 @@ fn reload(running: &Running) {
 
 /// Says where it listens and what to try next. The first line is for programs too: it is the only one on stdout.
 fn greet(config: &Config, running: &Running) {
-    let url = config.url(running.addr);
+    let url = config.own_url(running.addr);
     // Nobody may be reading.
     output::line(&format!("jackfield listens on {url}")).ok();
     let is_watched = std::io::stderr().is_terminal();
@@ -147,6 +147,9 @@ fn greet(config: &Config, running: &Running) {
         }
     }
     let mut facts = vec![format!("its data is in {}", config.data_dir.display())];
+    if let Some(public) = config.public_url.as_ref().filter(|public| **public != url) {
+        facts.push(format!("others reach it at {public}"));
+    }
     if !config.trusts_everyone() {
         let file = config.data_dir.join(ADMIN_TOKEN);
         let file = file.display();

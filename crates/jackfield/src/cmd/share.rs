@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use http::Method;
-use jackfield_sdk::encode;
+use jackfield_sdk::{Hub, encode};
 use serde_json::{Value, json};
 
 use super::show::shared;
 use crate::{
     client::{self, Client},
     exit::{About, Code, WhatAbout},
-    output,
+    output::{self, text},
+    shell,
 };
 
 /// Let others see and call an agent; without a flag, say who may.
@@ -50,12 +51,32 @@ impl Share {
             None => client::ask(&hub, Method::GET, &path, None).await,
         };
         let agent = answer.about(About::Agent)?;
+        for owner in self.unknown_owners(&hub).await {
+            let owner = shell::word(&owner);
+            output::chat(&format!(
+                "warning: no token has the owner {owner}, so nobody can use this share yet; jackfield token create --owner {owner} makes one"
+            ));
+        }
         if self.client.json {
             output::json(&agent)?;
         } else {
             output::facts(&[("id", self.agent), ("shared", shared(&agent))])?;
         }
         Ok(Code::Ok.into())
+    }
+
+    /// Those of the named owners that have no token. Empty where the hub does not let us see the tokens.
+    async fn unknown_owners(&self, hub: &Hub) -> Vec<String> {
+        if self.with.is_empty() {
+            return Vec::new();
+        }
+        let Ok(tokens) = client::ask(hub, Method::GET, "/v1/tokens", None).await else {
+            return Vec::new();
+        };
+        let known = output::items(&tokens, "tokens");
+        let is_known = |owner: &str| known.iter().any(|token| text(token, "owner") == owner);
+        let unknown = self.with.iter().filter(|owner| !is_known(owner));
+        unknown.cloned().collect()
     }
 
     fn wanted(&self) -> Option<Value> {

@@ -87,6 +87,7 @@ impl Wait {
             verbose: self.verbose,
             from_log: true,
             flags: self.client.flags(),
+            goes_on: true,
         };
         let mut outcome = reading.read(&mut stream).await?;
         if let Outcome::Interrupted = outcome {

@@ -95,8 +95,8 @@ impl Page {
         Ok(())
     }
 
-    /// Something the agent made: its words are said, what else it is only named; it may be saved besides.
-    pub(super) fn artifact(&mut self, artifact: &Value, is_saved: bool) -> io::Result<()> {
+    /// Something the agent made: its words are said, what else it is only named, with `how` to get it.
+    pub(super) fn artifact(&mut self, artifact: &Value, how: &str) -> io::Result<()> {
         let parts = output::items(artifact, "parts");
         for words in parts.iter().filter_map(|part| part["text"].as_str()) {
             self.text(words)?;
@@ -105,7 +105,6 @@ impl Page {
             return Ok(());
         }
         let name = artifact["name"].as_str().unwrap_or(text(artifact, "id"));
-        let how = if is_saved { "" } else { " (--json shows it)" };
         let note = format!("made {}{how}", clean(name));
         self.note(&self.style.dim(&note))
     }
@@ -114,7 +113,7 @@ impl Page {
         self.note("(some of the answer is no longer kept)")
     }
 
-    pub(super) fn done(&mut self, done: &Done) -> io::Result<()> {
+    pub(super) fn done(&mut self, done: &Done, how: &str) -> io::Result<()> {
         if !self.has_text
             && let Some(result) = &done.result
         {
@@ -123,7 +122,8 @@ impl Page {
         let files = done.rest.get("attachments").and_then(Value::as_array);
         for file in files.map(Vec::as_slice).unwrap_or_default() {
             let (name, uri) = (clean(text(file, "name")), clean(text(file, "uri")));
-            self.note(format!("attached: {name} {uri}").trim_end())?;
+            let attached = format!("attached: {name} {uri}");
+            self.note(&format!("{}{how}", attached.trim_end()))?;
         }
         self.has_text = false;
         Ok(())
@@ -136,7 +136,7 @@ impl Page {
     }
 
     /// What follows begins on a line of its own; where the text goes elsewhere, its line stays as it is.
-    fn make_room(&mut self) -> io::Result<()> {
+    pub(super) fn make_room(&mut self) -> io::Result<()> {
         self.end_aside();
         if self.is_terminal {
             self.end()?;

@@ -103,6 +103,15 @@ async fn an_agent_is_shared_with_some_with_all_and_with_none() {
         .await
         .ok();
     assert_eq!(shared.out, "id\tbob\nshared\twith ann, eve\n");
+    let shared = shared.says("no token has the owner ann");
+    hub.token("ann", &[]).await;
+    let again = cli.run(&["share", "bob", "--with", "ann"]).await.ok();
+    assert!(!again.err.contains("warning"), "{again:?}");
+    let again = ["share", "bob", "--with", "ann", "--with", "eve"];
+    cli.run(&again)
+        .await
+        .ok()
+        .says("no token has the owner eve");
     let asked = cli.run(&["share", "bob"]).await.ok();
     assert_eq!(asked.out, shared.out);
     let all = cli

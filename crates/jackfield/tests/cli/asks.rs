@@ -310,3 +310,20 @@ async fn the_only_open_question_is_answered_without_its_id() {
     assert_eq!(yes.approved, Some(true));
     serving.finish(End::done());
 }
+
+#[tokio::test]
+async fn a_piped_answer_is_not_cut_where_an_approval_was_asked() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut run = cli.start(&["call", "bob", "x"]);
+    let serving = agent.call().await;
+    let call = serving.call().id.to_string();
+    serving.push(Event::text("one "));
+    serving.ask(question("q1", AskKind::Approval));
+    run.until_it_says("deny with:").await;
+    cli.run(&["task", "answer", &call, "--approve"]).await.ok();
+    serving.push(Event::text("line"));
+    serving.finish(End::done());
+    assert_eq!(run.end().await.ok().out, "one line\n");
+}

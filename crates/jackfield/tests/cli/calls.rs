@@ -269,3 +269,18 @@ async fn a_detached_call_prints_its_task_and_goes_on() {
         .json();
     assert!(told["task"].is_string() && told["session"].is_string());
 }
+
+#[tokio::test]
+async fn a_call_that_waits_for_its_agent_says_so() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    drop(FakeAgent::attach(hub.hub(), "bob"));
+    let mut call = cli.start(&["call", "bob", "x", "--wait-online", "8h"]);
+    call.until_it_says("bob is offline; waiting for it up to 8h")
+        .await;
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let serving = agent.call().await;
+    serving.push(Event::text("hi"));
+    serving.finish(End::done());
+    assert_eq!(call.end().await.ok().out, "hi\n");
+}

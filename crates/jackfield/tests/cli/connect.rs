@@ -390,3 +390,37 @@ async fn ten_calls_outlive_kill_9_of_the_hub_and_none_is_run_twice() {
     }
     assert_eq!(count(), 10);
 }
+
+#[tokio::test]
+async fn a_call_to_an_agent_that_can_resume_survives_kill_9_of_the_hub() {
+    let cli = Cli::at("");
+    let (hub, addr) = served(&cli, "127.0.0.1:0").await;
+    let cli = cli.at_hub(&format!("http://{addr}"));
+    let script = "echo begin; until [ -e go ]; do sleep 0.05; done; echo end";
+    let mut bob = connected(&cli, &["--as", "bob", "exec", "sh", "-c", script]).await;
+    let mut call = cli.start(&["call", "bob", "x"]);
+    assert_eq!(call.line().await.as_deref(), Some("begin"));
+    hub.signal(Signal::KILL);
+    hub.end().await;
+    bob.until_it_says("trying again").await;
+    let (_hub, _) = served(&cli, &addr).await;
+    bob.until_it_says("connected again").await;
+    std::fs::write(cli.home().join("go"), "").unwrap();
+    assert_eq!(call.line().await.as_deref(), Some("end"));
+    call.end().await.ok();
+}
+
+#[tokio::test]
+async fn ctrl_c_cancels_a_call_that_is_kept_only_to_be_read() {
+    let cli = Cli::at("");
+    let (_hub, addr) = served(&cli, "127.0.0.1:0").await;
+    let cli = cli.at_hub(&format!("http://{addr}"));
+    let script = "echo begin; exec sleep 100";
+    let _bob = connected(&cli, &["--as", "bob", "exec", "sh", "-c", script]).await;
+    let mut call = cli.start(&["call", "bob", "x"]);
+    assert_eq!(call.line().await.as_deref(), Some("begin"));
+    call.signal(Signal::INT);
+    call.end().await.code(130).says("cancelled");
+    let tasks = cli.run(&["task", "ls", "--json"]).await.ok().json();
+    assert_eq!(tasks["tasks"][0]["state"], "cancelled", "{tasks}");
+}

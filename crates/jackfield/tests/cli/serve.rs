@@ -221,3 +221,28 @@ async fn a_second_hub_on_the_same_data_is_refused() {
         .await;
     third.code(1).says("--listen");
 }
+
+#[tokio::test]
+async fn each_call_has_one_line_in_the_log_that_says_how_it_ended() {
+    let mut served = Served::start(home(""), &[]).await;
+    let mut agent = served.agora("bob").await;
+    let call = served.cli.start(&["call", "bob", "the secret of the day"]);
+    let from = agent.frame().await["from"].clone();
+    agent
+        .send(json!({"type": "reply", "to": from, "payload": {"body": {"answer": "hi"}}}))
+        .await;
+    call.end().await.ok();
+    let line = served.process.until_it_says("call ended").await;
+    for fact in ["from", "local", "bob", "own", "agora", "done"] {
+        assert!(line.contains(fact), "{fact}: {line}");
+    }
+    assert!(!line.contains("secret of the day"), "{line}");
+}
+
+#[tokio::test]
+async fn behind_a_proxy_it_says_what_it_listens_on_and_what_others_use() {
+    let args = ["--public-url", "https://hub.example.com"];
+    let mut served = Served::start(home(""), &args).await;
+    let others = "others reach it at https://hub.example.com";
+    served.process.until_it_says(others).await;
+}

@@ -78,6 +78,12 @@ impl CallBuilder {
         self.set("keep", true)
     }
 
+    /// Keep the call if the agent can resume it: then it survives cuts and a restart of the hub, as long as it is read.
+    /// [`CallStream::is_kept`] tells.
+    pub fn keep_if_resumable(self) -> Self {
+        self.set("keep_if_resumable", true)
+    }
+
     /// Let it wait this long for the agent to come online; kept.
     pub fn wait_online(self, wait: Duration) -> Self {
         self.keep()
@@ -116,7 +122,10 @@ impl CallBuilder {
         let mut call = CallStream::new(self.hub.clone(), EventStream::new(response));
         call.kept = self.kept;
         match call.next().await? {
-            Some(Event::Started(_)) => Ok(call),
+            Some(Event::Started(started)) => {
+                call.kept |= started.task.is_some();
+                Ok(call)
+            }
             other => Err(Error::Unreadable(format!("the call began with {other:?}"))),
         }
     }
@@ -185,6 +194,11 @@ impl CallStream {
     /// What the hub said first.
     pub fn started(&self) -> &Started {
         &self.started
+    }
+
+    /// Whether the hub keeps the call: losing the connection does not end it.
+    pub fn is_kept(&self) -> bool {
+        self.kept
     }
 
     /// The next event; nothing after [`Event::Done`]. A call that failed or was cancelled is an error. A kept call

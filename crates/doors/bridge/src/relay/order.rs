@@ -20,9 +20,6 @@ use crate::{
     callbacks::Repeated,
 };
 
-/// How long a kept stream goes on without a reader.
-const UNREAD: Duration = Duration::from_secs(30);
-
 /// How the platform gets its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -108,7 +105,7 @@ impl Order {
         request.wait_online = wait_online;
         match mode {
             Mode::Live => {}
-            Mode::Kept => request.unread = Some(UNREAD),
+            Mode::Kept => request.unread = Some(bridge.hub.limits().unread.0),
             Mode::Async => {
                 let repeated = Repeated {
                     request_id: body.request_id.required()?,

@@ -13,7 +13,6 @@ use serde::Deserialize;
 use super::patience;
 use crate::{
     asked::{Asked, arguments},
-    limits::UNREAD,
     outcome::Outcome,
     waiting,
 };
@@ -39,7 +38,7 @@ pub(super) async fn run(
         AgentId::parse(&given.agent).map_err(|_| named(Failure::no_such_agent(&given.agent)))?;
     let mut request = asked.request(agent, message)?;
     request.session = given.session()?;
-    request.unread = Some(UNREAD);
+    request.unread = Some(asked.hub().limits().unread.0);
     let task = asked.hub().start_task(request).await.map_err(named)?;
     asked.is_about(task.id);
     let mut progress = asked.progress(task.id);

@@ -164,6 +164,17 @@ pub(super) fn secrets(data_dir: &Path) -> Finding {
             }
         }
     }
+    #[cfg(feature = "p2p")]
+    {
+        use jackfield_p2p::identity::{FILE, Identity};
+        match Identity::load(&data_dir.join(FILE)) {
+            Ok(Some(_)) => known.push(FILE),
+            Ok(None) => {}
+            Err(error) => {
+                return Finding::fail(check, error.to_string(), "then start the hub again");
+            }
+        }
+    }
     match known.as_slice() {
         [] => Finding::ok(check, "none yet; a hub makes them at its first start"),
         known => Finding::ok(check, format!("{}: for their owner only", known.join(", "))),

@@ -243,7 +243,8 @@ fn history(task: &Value) -> Result<()> {
             .map(Vec::as_slice)
             .unwrap_or_default();
         let words: Vec<_> = parts.iter().map(part).collect();
-        let words = clean_lines(&words.join("\n"));
+        // Indented, so that no line of an agent looks like one of ours.
+        let words = clean_lines(&words.join("\n")).replace('\n', "\n  ");
         // An approval is its owner's, whoever called, and has words only against it.
         output::line(&match item["approved"].as_bool() {
             Some(true) => "(approved)".to_owned(),
