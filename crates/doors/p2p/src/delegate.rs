@@ -4,6 +4,7 @@
 //! What nobody can know: whether a body that is no JSON and goes silent goes on, and whether one was cut, since over some
 //! multiplexers a reset looks like an end. The first is waited for as long as the caller likes; the second passes for whole.
 
+mod said;
 mod skill;
 
 use std::{collections::VecDeque, future::poll_fn, pin::Pin, task::Poll, time::Duration};
@@ -20,11 +21,12 @@ use libp2p::{
 };
 use tokio::time::{Instant, timeout_at};
 
+use self::said::Said;
 pub use self::skill::{choose, to_skill};
 use crate::{
     door::{HANDOFF, HANDOFF_STREAM},
     exchange::{self, Body, Outgoing, PIECE, TooLarge},
-    limits::{self, MAX_ANSWER},
+    limits::{self, MAX_ANSWER, MAX_FRAME},
     node::{Node, OpenError},
     serve::Trouble,
     streams::Stream,
@@ -47,7 +49,7 @@ pub enum Heard {
     Chunk(Data),
     /// What the agent does meanwhile; no part of the answer.
     Status(String),
-    /// It is done: the answer, or nothing if it came in chunks.
+    /// It is done: the answer, or what it has besides the chunks; nothing if they are all of it.
     Done(Option<Data>),
 }
 
@@ -63,7 +65,8 @@ pub struct Delegation<S = Stream> {
     piece: Vec<u8>,
     /// Frames that nobody has heard yet.
     unheard: VecDeque<Frame>,
-    has_text: bool,
+    /// What the chunks said.
+    said: Said,
     /// When something last went out or came in.
     moved: Instant,
 }
@@ -106,12 +109,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             outgoing: Outgoing::new(Vec::new(), false),
             is_sent: true,
             reading: match is_framed {
-                true => Reading::Frames(FrameReader::new(MAX_ANSWER)),
+                true => Reading::Frames(FrameReader::new(MAX_FRAME)),
                 false => Reading::Body(Body::new(MAX_ANSWER)),
             },
             piece: vec![0; PIECE],
             unheard: VecDeque::new(),
-            has_text: false,
+            said: Said::default(),
             moved: Instant::now(),
         }
     }
@@ -244,13 +247,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             Frame::Accepted { .. } | Frame::Heartbeat => Heard::Sign,
             Frame::Unknown => return Ok(None),
             Frame::Chunk { data, .. } => {
-                self.has_text = true;
+                self.said.add(data.as_str());
                 Heard::Chunk(data)
             }
             Frame::Status { text, .. } => Heard::Status(text),
-            Frame::Result { data, .. } => Heard::Done(data.filter(|_| !self.has_text)),
+            Frame::Result {
+                data: Some(Data::Text(whole)),
+            } if !self.said.is_nothing() => self.repeated(whole),
+            Frame::Result { data } => Heard::Done(data),
             Frame::Error(error) => return Err(Trouble::heard(&error)),
         }))
+    }
+
+    /// The words of a result that follows chunks: what they add to the chunks is one chunk more. Words that do not begin as
+    /// the chunks did are told as they are.
+    fn repeated(&mut self, whole: String) -> Heard {
+        match self.said.rest_of(&whole) {
+            Some("") => Heard::Done(None),
+            Some(rest) => {
+                self.unheard.push_front(Frame::Result { data: None });
+                Heard::Chunk(Data::Text(rest.to_owned()))
+            }
+            None => Heard::Done(Some(Data::Text(whole))),
+        }
+    }
+
+    /// What a text says beyond the chunks so far; `None` if it does not begin with them.
+    pub(crate) fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
+        self.said.rest_of(whole)
     }
 
     /// The stream ended: what there is by now.
@@ -260,8 +284,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             Reading::Body(body) => body,
             Reading::Frames(reader) => {
                 let (last, verdict) = reader.finish();
-                if let Some(heard) = last.map(|frame| self.take(frame)).transpose()?.flatten()
-                    && matches!(heard, Heard::Done(_))
+                if let Some(last) = last.filter(Frame::is_last)
+                    && let Some(heard) = self.take(last)?
                 {
                     return Ok(heard);
                 }
@@ -287,7 +311,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             Answer::Body([]) => Err(self.nothing()),
             Answer::Body(body) => {
                 let text = "the peer's answer cannot be read: it is no stream of frames, which are lines of JSON";
-                let text = match Frame::read(body, MAX_ANSWER) {
+                let text = match Frame::read(body, MAX_FRAME) {
                     Ok(_) => text.to_owned(),
                     Err(fault) => format!("{text}: {fault}"),
                 };

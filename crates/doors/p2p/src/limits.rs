@@ -32,6 +32,9 @@ pub const SLOWEST: Duration = Duration::from_millis(500);
 /// The largest answer that is read: one result of the hub.
 pub const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
+/// The longest line of frames that is read: the largest answer, with room for how JSON writes it.
+pub const MAX_FRAME: usize = 2 * MAX_ANSWER;
+
 /// Some peers answer and never close their side. One whole JSON value and then so much silence is their answer: nobody who
 /// writes one value in pieces, nor a line between, stops for so long just behind its end.
 pub const SILENCE: Duration = Duration::from_secs(2);

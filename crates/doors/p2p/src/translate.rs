@@ -8,6 +8,7 @@ use jackfield_wire::{
     json::ObjectWriter,
     p2p::{Data, HandOff, Param},
 };
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// What the agent is told: the goal of a path that is one, then the input. Where there is neither, the parameters are
@@ -99,6 +100,50 @@ pub(crate) fn data_from_parts(parts: Vec<Part>, files: &Files) -> Data {
             }
         })),
     }
+}
+
+/// An answer of several kinds, as [`data_from_parts`] writes it.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Several {
+    pub(crate) text: Option<String>,
+    pub(crate) data: Vec<Json>,
+    pub(crate) files: Vec<File>,
+}
+
+/// Reads what [`data_from_parts`] wrote of several kinds; `None` if it is any other JSON.
+pub(crate) fn several_from_data(raw: &RawValue) -> Option<Several> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Written<'a> {
+        text: Option<String>,
+        #[serde(borrow, default)]
+        data: Vec<&'a RawValue>,
+        #[serde(default)]
+        files: Vec<Link>,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Link {
+        name: Option<String>,
+        mime: Option<String>,
+        url: String,
+    }
+    let Written { text, data, files } = serde_json::from_str(raw.get()).ok()?;
+    let data = data.into_iter().map(|raw| Json::from(raw.to_owned()));
+    let files = files
+        .into_iter()
+        .map(|link| File::at(link.url, link.name, link.mime));
+    let several = Several {
+        text,
+        data: data.collect(),
+        files: files.collect(),
+    };
+    // One text alone, and one piece of data alone, are written as they are.
+    let is_several = match &several.text {
+        Some(_) => !several.data.is_empty() || !several.files.is_empty(),
+        None => several.data.len() > 1 || !several.files.is_empty(),
+    };
+    is_several.then_some(several)
 }
 
 fn push_link(out: &mut String, file: &File, files: &Files) {
@@ -213,5 +258,46 @@ mod tests {
             ],
         });
         assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn an_answer_of_several_kinds_is_read_as_it_was_written_and_other_json_is_not() {
+        let files = Files::new(&Limits::default());
+        let bytes = File {
+            name: Some("a".into()),
+            mime: Some("text/plain".into()),
+            source: FileSource::Bytes("aGk=".into()),
+        };
+        let text = |text: &str| Part::Text(text.into());
+        for parts in [
+            vec![text("see"), data(r#"{"n": 1}"#)],
+            vec![data("1"), data("[2]"), Part::File(bytes.clone())],
+            vec![Part::File(bytes.clone())],
+            vec![text("see"), Part::File(bytes)],
+        ] {
+            let Data::Json(raw) = data_from_parts(parts.clone(), &files) else {
+                panic!("{parts:?} is an object");
+            };
+            let Several { text, data, files } = several_from_data(&raw).unwrap();
+            let text = text.map(Part::Text).into_iter();
+            let data = data.into_iter().map(Part::Data);
+            let files = files.into_iter().map(Part::File);
+            let read: Vec<_> = text.chain(data).chain(files).collect();
+            assert_eq!(read, parts);
+        }
+        for other in [
+            "{}",
+            "[1]",
+            "1",
+            r#"{"text": "a"}"#,
+            r#"{"data": [1]}"#,
+            r#"{"text": 1, "data": [1]}"#,
+            r#"{"text": "a", "data": {"n": 1}}"#,
+            r#"{"text": "a", "data": [1], "more": 1}"#,
+            r#"{"text": "a", "files": ["https://e.example/a"]}"#,
+        ] {
+            let raw = RawValue::from_string(other.to_owned()).unwrap();
+            assert_eq!(several_from_data(&raw), None, "{other}");
+        }
     }
 }

@@ -138,6 +138,89 @@ async fn an_error_of_an_agent_behind_another_hub_is_told() {
     );
 }
 
+/// Calls an agent behind the other hub, which `answer` plays; the words and the last event that the caller is told.
+async fn told(
+    hub: &TestHub,
+    id: &str,
+    agent: &mut Raw,
+    answer: &[Value],
+) -> (String, Vec<Value>, Value) {
+    let calls = format!("/v1/agents/{id}/calls");
+    let mut events = hub.web().stream(&calls, json!({"text": "work"})).await;
+    let request = agent.expect_message("work").await;
+    for frame in answer {
+        let mut frame = frame.clone();
+        frame["request_id"] = json!(request);
+        frame["session_id"] = json!("s");
+        agent.send(frame).await;
+    }
+    let mut told = events.rest().await;
+    let end = told.pop().expect("it ends");
+    assert_eq!(end["type"], "done", "{end}");
+    let of_type = |name: &'static str| told.iter().filter(move |it| it["type"] == name);
+    let words = of_type("chunk").map(|it| it["text"].as_str().unwrap());
+    let words = words.collect();
+    (words, of_type("artifact").cloned().collect(), end)
+}
+
+#[tokio::test]
+async fn words_and_files_of_an_agent_behind_another_hub_arrive_once_however_long_they_are() {
+    let (first, _amy, second, mut bob) = pair().await;
+    let id = at(&second, "bob");
+    let files =
+        json!([{"name": "a.txt", "url": "https://files.example/a.txt", "type": "text/plain"}]);
+    for text in ["short".to_owned(), "100 KiB \"\n".repeat(10 << 10)] {
+        let streamed = [
+            json!({"type": "chunk", "delta": text}),
+            json!({"type": "done", "attachments": files}),
+        ];
+        let (words, made, end) = told(&first, &id, &mut bob, &streamed).await;
+        assert!(words == text, "{} of {} bytes", words.len(), text.len());
+        assert!(made.is_empty(), "{made:?}");
+        assert_eq!(end["attachments"][0]["uri"], files[0]["url"], "{end}");
+        assert_eq!(end["attachments"][0]["name"], "a.txt", "{end}");
+
+        let at_the_end = [json!({"type": "done", "result": text, "attachments": files})];
+        let (words, made, end) = told(&first, &id, &mut bob, &at_the_end).await;
+        let result = end["result"].as_str().unwrap_or_default();
+        assert!(
+            words.is_empty() && result == text,
+            "{words:.99} {result:.99}"
+        );
+        assert!(made.is_empty(), "{made:?}");
+        assert_eq!(end["attachments"][0]["uri"], files[0]["url"], "{end}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_agent_behind_another_hub_made_arrives_after_its_words() {
+    let first = hub().await;
+    let second = hub_that_allows(&first).await;
+    let _amy = first.bridge("amy").await;
+    let mut bob = second
+        .bridge_as("bob", json!({"extensions": ["artifacts"]}))
+        .await;
+    meet(&first, "amy", &second, "bob").await;
+    let id = at(&second, "bob");
+    let artifact = |parts: Value| json!({"type": "artifact", "artifact_id": "a", "parts": parts, "last": true});
+    let (chunk, done) = (
+        json!({"type": "chunk", "delta": "see"}),
+        json!({"type": "done"}),
+    );
+
+    let parts = json!([{"data": {"n": 1}}, {"data": [2]}]);
+    let answer = [chunk.clone(), artifact(parts.clone()), done.clone()];
+    let (words, made, end) = told(&first, &id, &mut bob, &answer).await;
+    assert_eq!(words, "see");
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert_eq!(made[0]["parts"], parts, "{end}");
+
+    let answer = [chunk, artifact(json!([{"text": "and more"}])), done];
+    let (words, made, _) = told(&first, &id, &mut bob, &answer).await;
+    assert_eq!(words, "see\nand more");
+    assert!(made.is_empty(), "{made:?}");
+}
+
 #[tokio::test]
 async fn what_a_hub_got_from_peers_is_not_shown_to_peers() {
     let first = hub().await;

@@ -1,7 +1,7 @@
 //! The frames of a streamed answer (beyond the seed): one JSON object a line, from `accepted` to `result` or `error`.
 //!
-//! `result` holds the answer, or says that the chunks are it: those from number `from` on, or all of them. A stream that ends
-//! without one of the two last frames has failed. `write.rs` keeps the lines short, `read.rs` takes a stream apart.
+//! `result` holds the answer, or says that the chunks are it. A stream that ends without one of the two last frames has
+//! failed. `write.rs` keeps the lines short, `read.rs` takes a stream apart.
 
 mod read;
 mod write;
@@ -13,6 +13,9 @@ pub use self::write::FrameWriter;
 use super::fields::{self, Fields};
 use super::{Data, ErrorBody, Fault, Limits};
 use crate::json::MAX_DEPTH;
+
+/// How deep a line may nest: itself, and what a hub puts around the JSON of an agent (an object, and a list in it).
+const MAX_LINE_DEPTH: usize = MAX_DEPTH + 3;
 
 /// The types of frames.
 const TYPES: [&str; 6] = [
@@ -48,10 +51,8 @@ pub enum Frame {
     },
     /// The work is done.
     Result {
-        /// The answer; `None` if it came in chunks.
+        /// The whole answer, chunks or not; `None` if the chunks are it.
         data: Option<Data>,
-        /// The first chunk that belongs to the answer, if not all do.
-        from: Option<u64>,
     },
     /// The work failed.
     Error(ErrorBody),
@@ -71,7 +72,7 @@ impl Frame {
     fn is_meant(line: &[u8], max_bytes: usize) -> bool {
         let limits = Limits {
             max_bytes,
-            max_depth: MAX_DEPTH + 1,
+            max_depth: MAX_LINE_DEPTH,
         };
         let fields = fields::value(line, &limits).and_then(Fields::of);
         let told = fields.and_then(|fields| {
@@ -85,8 +86,7 @@ impl Frame {
     pub fn read(line: &[u8], max_bytes: usize) -> Result<Self, Fault> {
         let limits = Limits {
             max_bytes,
-            // The line itself is one more level than the JSON in it.
-            max_depth: MAX_DEPTH + 1,
+            max_depth: MAX_LINE_DEPTH,
         };
         let fields = Fields::of(fields::value(line, &limits)?)?;
         let text = |name| -> Result<Option<String>, Fault> {
@@ -107,7 +107,6 @@ impl Frame {
             },
             "result" => Frame::Result {
                 data: fields.read("data", data)?,
-                from: fields.read("from", fields::number)?,
             },
             "error" => {
                 let error = ErrorBody::read(&fields);

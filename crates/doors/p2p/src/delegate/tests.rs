@@ -195,6 +195,48 @@ async fn frames_are_heard_as_they_come_whoever_stops_listening_meanwhile() {
     );
 }
 
+/// What is heard of these lines, after the request went out.
+async fn heard_of(lines: &[Value]) -> Vec<Heard> {
+    let (mut ours, mut theirs) = asked(true).await;
+    for line in lines {
+        let line = format!("{line}\n");
+        theirs.write_all(line.as_bytes()).await.unwrap();
+    }
+    drop(theirs);
+    let mut heard = Vec::new();
+    while !matches!(heard.last(), Some(Heard::Done(_))) {
+        heard.push(next(&mut ours).await.unwrap());
+    }
+    heard
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_after_chunks_is_told_as_far_as_they_did_not_say_it() {
+    let chunks = [
+        json!({"type": "chunk", "seq": 0, "data": "one "}),
+        json!({"type": "chunk", "seq": 1, "data": "two"}),
+    ];
+    let text = |text: &str| Data::Text(text.to_owned());
+    let files = json!({"text": "one two", "files": [{"url": "https://e.example/a"}]});
+    let raw = serde_json::value::to_raw_value(&files).unwrap();
+    for (data, rest) in [
+        (json!("one two"), vec![Heard::Done(None)]),
+        (
+            json!("one two three"),
+            vec![Heard::Chunk(text(" three")), Heard::Done(None)],
+        ),
+        (
+            json!("other words"),
+            vec![Heard::Done(Some(text("other words")))],
+        ),
+        (files, vec![Heard::Done(Some(Data::Json(raw)))]),
+    ] {
+        let result = json!({"type": "result", "data": data});
+        let heard = heard_of(&[&chunks[..], &[result]].concat()).await;
+        assert_eq!(heard[2..], rest, "{data}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_answer_in_one_long_line_is_heard() {
     let (mut ours, mut theirs) = asked(true).await;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use jackfield_core::{
     bell::Bell,
     call::Serving,
-    event::{Chunk, Done, End, Event},
+    event::{Artifact, Chunk, Done, End, Event, Json, Part},
     failure::{Failure, Reason},
     gate::Gate,
 };
 use jackfield_wire::p2p::Data;
 use libp2p::PeerId;
+use serde_json::value::RawValue;
 use tokio::{
     sync::Notify,
     time::{Duration, sleep, timeout},
@@ -22,7 +23,11 @@ use crate::{
     delegate::{Delegation, Heard, is_broken_off, unreachable},
     inquire::fetch_card,
     node::Node,
+    translate::{Several, several_from_data},
 };
+
+/// The id of what a peer's result has besides words.
+const RESULT: &str = "result";
 
 /// How often an open exchange is noted as a sign of life; a peer of the seed says nothing before it is done.
 const SIGN: Duration = Duration::from_secs(5);
@@ -101,6 +106,7 @@ async fn work(
     delegation.send(&hand_off);
     let gate = Arc::new(Gate::default());
     serving.gated(gate.clone());
+    let mut has_words = false;
     loop {
         // What a slow caller has not read waits at the peer.
         gate.free().await;
@@ -111,18 +117,73 @@ async fn work(
         match heard? {
             Heard::Sent | Heard::Sign => serving.pulse(),
             Heard::Chunk(data) => {
+                has_words = true;
                 serving.push(Event::text(into_text(data)));
             }
             Heard::Status(text) => {
                 serving.push(Event::Chunk(Chunk::status(text)));
             }
             Heard::Done(data) => {
-                return Ok(Done {
-                    result: data.map(into_text),
-                    ..Done::default()
+                let is_hub = matches!(way, Way::Hub(_));
+                return Ok(match data {
+                    Some(Data::Json(raw)) => {
+                        ended_with(&raw, is_hub, has_words, serving, delegation)
+                    }
+                    data => Done {
+                        result: data.map(into_text),
+                        ..Done::default()
+                    },
                 });
             }
         }
+    }
+}
+
+/// The end of a call whose result is JSON. A hub's answer of several kinds is taken apart. Other JSON is told as words, or, if
+/// there were words already, as data beside them.
+fn ended_with(
+    raw: &RawValue,
+    is_hub: bool,
+    has_words: bool,
+    serving: &Serving,
+    delegation: &Delegation,
+) -> Done {
+    let several = is_hub.then(|| several_from_data(raw)).flatten();
+    let Several { text, data, files } = match several {
+        Some(several) => several,
+        None if has_words => Several {
+            data: vec![Json::from(raw.to_owned())],
+            ..Several::default()
+        },
+        None => {
+            return Done {
+                result: Some(raw.get().to_owned()),
+                ..Done::default()
+            };
+        }
+    };
+    let mut result = text;
+    if has_words
+        && let Some(text) = &result
+        && let Some(rest) = delegation.rest_of(text)
+    {
+        if !rest.is_empty() {
+            serving.push(Event::text(rest));
+        }
+        result = None;
+    }
+    if !data.is_empty() {
+        serving.push(Event::Artifact(Artifact {
+            id: RESULT.to_owned(),
+            parts: data.into_iter().map(Part::Data).collect(),
+            last: true,
+            ..Artifact::default()
+        }));
+    }
+    Done {
+        result,
+        attachments: files,
+        ..Done::default()
     }
 }
 

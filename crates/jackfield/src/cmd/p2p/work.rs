@@ -58,6 +58,7 @@ async fn hear(
     page: &mut Page,
     told: Told,
 ) -> io::Result<Option<Failure>> {
+    let mut has_words = false;
     loop {
         match delegation.hear().await {
             Ok(Heard::Sent | Heard::Sign) => {}
@@ -68,7 +69,10 @@ async fn hear(
             Ok(Heard::Chunk(data)) if told.json => {
                 output::json(&json!({"type": "chunk", "data": value(&data)}))?;
             }
-            Ok(Heard::Chunk(data)) => page.text(data.as_str())?,
+            Ok(Heard::Chunk(data)) => {
+                has_words = true;
+                page.text(data.as_str())?;
+            }
             Ok(Heard::Done(data)) => {
                 if told.json {
                     let mut end = json!({"type": "result"});
@@ -77,6 +81,10 @@ async fn hear(
                     }
                     output::json(&end)?;
                 } else if let Some(data) = &data {
+                    // What the result has besides the words stands on a line of its own.
+                    if has_words {
+                        page.text("\n")?;
+                    }
                     page.text(data.as_str())?;
                 }
                 return Ok(None);

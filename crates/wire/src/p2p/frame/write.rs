@@ -1,4 +1,4 @@
-//! Writing frames: lines of at most [`MAX_LINE`] bytes, whatever the agent says.
+//! Writing frames: lines of at most [`MAX_LINE`] bytes, but for a long result that chunks cannot carry.
 
 use crate::json::{self, ObjectWriter};
 use crate::p2p::{Data, ErrorBody, MAX_LINE, MAX_NAME, cut};
@@ -44,26 +44,24 @@ impl FrameWriter {
         }
     }
 
-    /// The work is done. Without `data` the chunks so far are the answer; too long an answer is sent in chunks first.
+    /// The work is done. Without `data` the chunks so far are the answer. Words that are too long for a line are sent as
+    /// chunks, unless other chunks were sent before. Chunks of JSON could not be told from words, so JSON is one line
+    /// of any length.
     pub fn result(&mut self, data: Option<&Data>, out: &mut String) {
-        let value = data.map(|data| json::compact(&data.to_value()));
-        match (data, value) {
-            (Some(data), Some(value)) if value.len() > ROOM => {
-                let from = self.seq;
-                self.chunk(data.as_str(), out);
-                line("result", out, |object| {
-                    object.number("from", from);
-                });
-            }
-            (_, value) => {
-                out.push_str(r#"{"type":"result""#);
-                if let Some(value) = value {
-                    out.push_str(r#","data":"#);
-                    out.push_str(&value);
-                }
-                out.push_str("}\n");
-            }
+        let mut value = data.map(|data| json::compact(&data.to_value()));
+        if let (Some(Data::Text(text)), Some(long)) = (data, &value)
+            && long.len() > ROOM
+            && self.seq == 0
+        {
+            self.chunk(text, out);
+            value = None;
         }
+        out.push_str(r#"{"type":"result""#);
+        if let Some(value) = value {
+            out.push_str(r#","data":"#);
+            out.push_str(&value);
+        }
+        out.push_str("}\n");
     }
 
     /// The work failed.

@@ -20,17 +20,16 @@ fn read(bytes: &[u8], size: usize) -> Result<(Vec<Frame>, Verdict), Fault> {
     Ok((frames, verdict))
 }
 
-/// The answer that frames give: what the result holds, or the chunks that it names.
+/// The answer that frames give: what the result holds, or the chunks.
 fn answer(frames: &[Frame]) -> String {
-    let Some(Frame::Result { data, from }) = frames.last() else {
+    let Some(Frame::Result { data }) = frames.last() else {
         panic!("no result");
     };
     if let Some(data) = data {
         return data.as_str().to_owned();
     }
-    let from = from.unwrap_or_default();
     let chunks = frames.iter().filter_map(|frame| match frame {
-        Frame::Chunk { seq, data } if *seq >= from => Some(data.as_str()),
+        Frame::Chunk { data, .. } => Some(data.as_str()),
         _ => None,
     });
     chunks.collect()
@@ -89,7 +88,6 @@ fn every_frame_is_written_as_it_is_read() {
                 },
                 Frame::Result {
                     data: Some(Data::Json(raw(r#"{"a":1}"#))),
-                    from: None
                 },
             ]
         );
@@ -123,22 +121,41 @@ fn a_result_without_data_means_the_chunks() {
 }
 
 #[test]
-fn a_result_too_long_for_a_line_comes_in_chunks_of_its_own() {
-    let json = format!("{{\"a\": \"{}\"}}", "\\n\u{1F600}".repeat(30_000));
+fn words_too_long_for_a_line_come_in_chunks_if_nothing_was_said_before() {
     for data in [
         Data::Text("é\n".repeat(100_000)),
-        Data::Json(raw(&json)),
         Data::Text("\u{1}".repeat(100_000)),
     ] {
         let mut out = String::new();
-        let mut writer = FrameWriter::default();
-        writer.chunk("said before", &mut out);
-        writer.result(Some(&data), &mut out);
+        FrameWriter::default().result(Some(&data), &mut out);
         assert!(out.lines().all(|line| line.len() < MAX_LINE));
-        assert!(out.ends_with("{\"type\":\"result\",\"from\":1}\n"));
+        assert!(out.ends_with("{\"type\":\"result\"}\n"));
         let (frames, verdict) = read(out.as_bytes(), 10_000).unwrap();
         assert_eq!(verdict, Verdict::Complete);
         assert_eq!(answer(&frames), data.as_str());
+    }
+}
+
+#[test]
+fn a_long_result_that_is_no_chunk_is_told_from_the_chunks() {
+    let json = format!("{{\"a\":\"{}\"}}", "\\n\u{1F600}".repeat(30_000));
+    let (words, json) = (Data::Text("é\n".repeat(100_000)), Data::Json(raw(&json)));
+    for (before, data) in [("said before", &words), ("said before", &json), ("", &json)] {
+        let mut out = String::new();
+        let mut writer = FrameWriter::default();
+        writer.chunk(before, &mut out);
+        writer.result(Some(data), &mut out);
+        let (frames, verdict) = read(out.as_bytes(), 10_000).unwrap();
+        assert_eq!(verdict, Verdict::Complete);
+        assert_eq!(
+            frames.last(),
+            Some(&Frame::Result {
+                data: Some(data.clone())
+            })
+        );
+        let is_chunk = |frame: &&Frame| matches!(frame, Frame::Chunk { .. });
+        let chunks = frames.iter().filter(is_chunk).count();
+        assert_eq!(chunks, usize::from(!before.is_empty()));
     }
 }
 
