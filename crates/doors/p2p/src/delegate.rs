@@ -1,8 +1,9 @@
 //! The caller's side of a handoff: work goes out by the newest protocol that the peer knows, and what comes back is heard as
-//! it comes, or in one body. The hub's calls to peers go this way (`peers/work.rs`), and so do the commands.
+//! it comes: frames, the words of a body, or a body of JSON once it is whole. The hub's calls to peers go this way
+//! (`peers/work.rs`), and so do the commands.
 //!
-//! What nobody can know: whether a body that is no JSON and goes silent goes on, and whether one was cut, since over some
-//! multiplexers a reset looks like an end. The first is waited for as long as the caller likes; the second passes for whole.
+//! What nobody can know: whether words that go silent go on, since the seed's own handlers never close a stream, and whether
+//! they were cut, since over some multiplexers a reset looks like an end. After some silence they are the answer.
 
 mod said;
 mod skill;
@@ -25,7 +26,7 @@ use self::said::Said;
 pub use self::skill::{choose, to_skill};
 use crate::{
     door::{HANDOFF, HANDOFF_STREAM},
-    exchange::{self, Body, Outgoing, PIECE, TooLarge},
+    exchange::{self, Body, Kind, Outgoing, PIECE, TooLarge},
     limits::{self, MAX_ANSWER, MAX_FRAME},
     node::{Node, OpenError},
     serve::Trouble,
@@ -69,6 +70,8 @@ pub struct Delegation<S = Stream> {
     said: Said,
     /// When something last went out or came in.
     moved: Instant,
+    /// When the answer began.
+    begun: Instant,
 }
 
 /// What comes back.
@@ -116,6 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             unheard: VecDeque::new(),
             said: Said::default(),
             moved: Instant::now(),
+            begun: Instant::now(),
         }
     }
 
@@ -149,22 +153,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             }
             match self.next().await? {
                 News::Sent => return Ok(Heard::Sent),
-                News::Read(read) => self.read(read)?,
-                News::Ended => return self.ended(),
-                News::Silence => {
-                    if let Reading::Body(body) = &mut self.reading
-                        && body.is_whole()
-                    {
-                        return whole(body.bytes());
+                News::Read(read) => {
+                    self.read(read)?;
+                    if let Some(words) = self.fresh_words() {
+                        return Ok(words);
                     }
                 }
+                News::Ended => return self.ended(),
+                News::Silence => return self.silent(),
             }
         }
     }
 
     /// Ends the stream of work that is done, without a reset. Nothing depends on how that goes.
     pub async fn end(mut self) {
-        drop(exchange::finish(&mut self.stream).await);
+        // By the older protocol our side is closed already. A peer that has not closed its own by now never does.
+        if self.is_framed {
+            drop(exchange::finish(&mut self.stream).await);
+        }
     }
 
     async fn next(&mut self) -> Result<News, Failure> {
@@ -221,14 +227,71 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             return Some(limits::WRITE_STUCK);
         }
         match &self.reading {
-            Reading::Body(body) if body.may_be_whole() => Some(limits::SILENCE),
-            Reading::Body(_) | Reading::Frames(_) => None,
+            Reading::Body(body) => body.patience(),
+            Reading::Frames(_) => None,
+        }
+    }
+
+    /// The words of a body that came since the last ones. The first wait a moment for the end of the stream: a peer that closes
+    /// it has given its whole answer in one piece.
+    fn fresh_words(&mut self) -> Option<Heard> {
+        let Reading::Body(body) = &mut self.reading else {
+            return None;
+        };
+        let is_due = body.is_taken() || self.begun.elapsed() >= limits::AFTER_JSON;
+        let fresh = is_due.then(|| body.take_words()).flatten();
+        fresh.map(words)
+    }
+
+    /// The peer has said nothing for as long as that means something: what came is the answer, or is handed over at least.
+    fn silent(&mut self) -> Result<Heard, Failure> {
+        let Reading::Body(body) = &mut self.reading else {
+            return Err(broken_off());
+        };
+        match body.kind() {
+            Kind::Json => self.whole(),
+            // The rest may come at any time.
+            Kind::CutJson => Ok(body.take_all().map_or(Heard::Sign, words)),
+            Kind::Words => match body.take_words() {
+                Some(said) => Ok(words(said)),
+                None => Ok(self.all_said()),
+            },
+        }
+    }
+
+    /// A body is the whole answer.
+    fn whole(&mut self) -> Result<Heard, Failure> {
+        let Reading::Body(body) = &mut self.reading else {
+            return Err(broken_off());
+        };
+        if let Answer::Error(error) = read_answer(body.bytes()) {
+            return Err(Trouble::heard(&error));
+        }
+        Ok(self.all_said())
+    }
+
+    /// A body is over: all of it, or the last words, and then that it is done.
+    fn all_said(&mut self) -> Heard {
+        let Reading::Body(body) = &mut self.reading else {
+            return Heard::Done(None);
+        };
+        let is_whole = !body.is_taken();
+        match body.take_all() {
+            Some(whole) if is_whole => Heard::Done(Some(Data::Text(whole))),
+            Some(last) => {
+                self.unheard.push_back(Frame::Result { data: None });
+                words(last)
+            }
+            None => Heard::Done(None),
         }
     }
 
     /// Takes as much of what was read last.
     fn read(&mut self, read: usize) -> Result<(), Failure> {
         let bytes = &self.piece[..read];
+        if matches!(&self.reading, Reading::Body(body) if body.is_empty()) {
+            self.begun = Instant::now();
+        }
         match &mut self.reading {
             Reading::Frames(reader) => {
                 let frames = reader.feed(bytes).map_err(|fault| unreadable(&fault))?;
@@ -279,29 +342,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
 
     /// The stream ended: what there is by now.
     fn ended(&mut self) -> Result<Heard, Failure> {
-        let reading = std::mem::replace(&mut self.reading, Reading::Body(Body::new(0)));
-        let body = match reading {
-            Reading::Body(body) => body,
-            Reading::Frames(reader) => {
-                let (last, verdict) = reader.finish();
-                if let Some(last) = last.filter(Frame::is_last)
-                    && let Some(heard) = self.take(last)?
-                {
-                    return Ok(heard);
-                }
-                match verdict {
-                    Verdict::Plain(body) => return self.no_frames(&body),
-                    Verdict::Complete | Verdict::Cut => return Err(broken_off()),
-                }
+        if let Reading::Body(body) = &mut self.reading {
+            if body.is_empty() {
+                return Err(self.nothing());
             }
+            return match body.kind() {
+                Kind::Json => self.whole(),
+                Kind::CutJson => Err(Failure::new(Reason::Crashed, CUT)),
+                Kind::Words => Ok(self.all_said()),
+            };
+        }
+        let reading = std::mem::replace(&mut self.reading, Reading::Body(Body::new(0)));
+        let Reading::Frames(reader) = reading else {
+            return Err(broken_off());
         };
-        if body.bytes().is_empty() {
-            return Err(self.nothing());
+        let (last, verdict) = reader.finish();
+        if let Some(last) = last.filter(Frame::is_last)
+            && let Some(heard) = self.take(last)?
+        {
+            return Ok(heard);
         }
-        if body.is_cut() {
-            return Err(Failure::new(Reason::Crashed, CUT));
+        match verdict {
+            Verdict::Plain(body) => self.no_frames(&body),
+            Verdict::Complete | Verdict::Cut => Err(broken_off()),
         }
-        whole(body.bytes())
     }
 
     /// Where frames were agreed on, one body can only be an error, of a peer that did not get as far as the request.
@@ -338,15 +402,9 @@ pub(crate) fn is_broken_off(failure: &Failure) -> bool {
     failure.text == BROKEN_OFF || failure.text == CUT
 }
 
-/// One body is the whole answer.
-fn whole(body: &[u8]) -> Result<Heard, Failure> {
-    match read_answer(body) {
-        Answer::Error(error) => Err(Trouble::heard(&error)),
-        Answer::Body(body) => {
-            let text = String::from_utf8_lossy(body).into_owned();
-            Ok(Heard::Done(Some(Data::Text(text))))
-        }
-    }
+/// The next words of a body.
+fn words(text: String) -> Heard {
+    Heard::Chunk(Data::Text(text))
 }
 
 /// Why there is no way to a peer.

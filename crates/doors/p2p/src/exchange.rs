@@ -11,7 +11,7 @@ use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as
 use tokio::time::{Instant, timeout, timeout_at};
 
 pub(crate) use self::{
-    body::{Body, TooLarge},
+    body::{Body, Kind, TooLarge},
     outgoing::Outgoing,
 };
 use crate::limits;
@@ -159,7 +159,9 @@ where
     let mut answer = Body::new(cap);
     let mut piece = vec![0; PIECE];
     loop {
-        let silence = answer.is_closed().then(|| Instant::now() + limits::SILENCE);
+        let silence = answer
+            .is_closed()
+            .then(|| Instant::now() + limits::AFTER_JSON);
         let patience = silence.map_or(until, |silence| silence.min(until));
         let more = poll_fn(|cx| {
             let mut stream = Pin::new(&mut *stream);

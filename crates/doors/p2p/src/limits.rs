@@ -35,9 +35,18 @@ pub const MAX_ANSWER: usize = 8 * 1024 * 1024;
 /// The longest line of frames that is read: the largest answer, with room for how JSON writes it.
 pub const MAX_FRAME: usize = 2 * MAX_ANSWER;
 
-/// Some peers answer and never close their side. One whole JSON value and then so much silence is their answer: nobody who
-/// writes one value in pieces, nor a line between, stops for so long just behind its end.
+/// Some peers answer and never close their side, as the handlers of the seed. An object or a list whose brackets are closed is
+/// their whole answer: this is only for the end of the stream to come along, so that those who do close meet no reset. The
+/// first words wait as long for it: who closes with them has answered in one piece.
+pub const AFTER_JSON: Duration = Duration::from_millis(250);
+
+/// The same for JSON that might go on: a number, or a value with a line break behind it. Nobody who writes lines stops for so
+/// long between two of them.
 pub const SILENCE: Duration = Duration::from_secs(2);
+
+/// The same for words, which have no end of their own. They are handed over as they come, so that only the end of the call
+/// waits for this. By the older protocol an answer is one body, so that a pause is the network's, and shorter.
+pub const WORDS_SILENCE: Duration = Duration::from_secs(5);
 
 /// Some peers miss the end of a stream that ends before they look at it; by now they look.
 pub const BEFORE_FIN: Duration = Duration::from_millis(150);

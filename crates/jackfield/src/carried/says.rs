@@ -82,7 +82,9 @@ fn team(matter: Matter) -> Passage {
 fn p2p(matter: Matter) -> Passage {
     match matter {
         Matter::OneShot => Passage::whole("`result`, or a plain body"),
-        Matter::Streamed => Passage::whole("`chunk`, by 1.1.0; a plain body comes whole"),
+        Matter::Streamed => {
+            Passage::whole("`chunk`, by 1.1.0; the words of a plain body as they come")
+        }
         Matter::Kinds => {
             Passage::folded("a peer tells status lines, nothing of thinking and tools")
         }

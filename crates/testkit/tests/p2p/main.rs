@@ -15,6 +15,7 @@ mod raw;
 mod registry;
 mod relayed;
 mod sample;
+mod seed;
 mod sidecar;
 
 use jackfield_testkit::TestHub;

@@ -1,14 +1,26 @@
 //! A body that ends with its stream, or does not: some peers answer and leave their side open, and over some multiplexers a
-//! stream that was cut looks like one that ended. What can be told of that is told by JSON; of other bodies it cannot.
+//! stream that was cut looks like one that ended. JSON tells by itself whether it is whole; words are over when the peer has
+//! been silent for a while.
+
+use std::time::Duration;
 
 use jackfield_wire::p2p::{JsonEnd, Limits};
 use serde::de::IgnoredAny;
 
+use crate::limits;
+
 /// A body as it comes in.
 #[derive(Debug)]
 pub(crate) struct Body {
+    /// What has come; of words, what was not taken yet.
     bytes: Vec<u8>,
+    /// How many bytes may still come.
+    room: usize,
     cap: usize,
+    /// How much of `bytes` was taken as words already.
+    taken: usize,
+    /// Whether any of it was.
+    is_taken: bool,
     /// Watches for the end of a JSON value; gone once the body is none.
     end: Option<JsonEnd>,
 }
@@ -17,12 +29,26 @@ pub(crate) struct Body {
 #[derive(Debug)]
 pub(crate) struct TooLarge(pub(crate) usize);
 
+/// What a body is that says no more, or not for now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One whole JSON value.
+    Json,
+    /// The beginning of a JSON value.
+    CutJson,
+    /// Words, or bytes.
+    Words,
+}
+
 impl Body {
     /// Nothing has come yet, and at most `cap` bytes may.
     pub(crate) fn new(cap: usize) -> Self {
         Self {
             bytes: Vec::new(),
+            room: cap,
             cap,
+            taken: 0,
+            is_taken: false,
             end: Some(JsonEnd::new(Limits {
                 max_bytes: cap,
                 ..Limits::default()
@@ -32,9 +58,8 @@ impl Body {
 
     /// Takes the next bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
-        if self.bytes.len() + bytes.len() > self.cap {
-            return Err(TooLarge(self.cap));
-        }
+        let room = self.room.checked_sub(bytes.len());
+        self.room = room.ok_or(TooLarge(self.cap))?;
         self.bytes.extend_from_slice(bytes);
         if self
             .end
@@ -46,14 +71,24 @@ impl Body {
         Ok(())
     }
 
-    /// What has come.
+    /// What has come; of words, what was not taken yet.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// All of it.
+    /// All of it, if nothing was taken.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
+    }
+
+    /// Whether nothing has come.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && !self.is_taken
+    }
+
+    /// Whether some of it was taken as words.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.is_taken
     }
 
     /// Whether it is a JSON value that nothing could make longer, by its brackets.
@@ -63,30 +98,68 @@ impl Body {
             .is_some_and(|end| end.feed(b"") == Ok(true))
     }
 
-    /// Whether it looks like a JSON value that is complete, if nothing follows.
-    pub(crate) fn may_be_whole(&self) -> bool {
-        self.end.as_ref().is_some_and(|end| end.finish().is_ok())
-    }
-
-    /// Whether it is one. If not, the end of the stream is waited for from then on.
-    pub(crate) fn is_whole(&mut self) -> bool {
-        let is_whole = self.may_be_whole() && parse(&self.bytes).is_ok();
-        if !is_whole {
-            self.end = None;
+    /// How long the peer may be silent before [`Body::kind`] says what came; `None` if only the end of the stream tells.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        let Some(end) = &self.end else {
+            return Some(match self.is_taken {
+                true => limits::WORDS_SILENCE,
+                // A moment for the end of the stream.
+                false => limits::AFTER_JSON,
+            });
+        };
+        match (end.finish(), &self.bytes[..]) {
+            (Ok(()), [.., b'}' | b']']) => Some(limits::AFTER_JSON),
+            // A number goes on with its next digit, and behind a line break there may be another value.
+            (Ok(()), _) => Some(limits::SILENCE),
+            (Err(_), bytes) => (self.taken < bytes.len()).then_some(limits::WORDS_SILENCE),
         }
-        is_whole
     }
 
-    /// Whether it is the beginning of a JSON value, and no more than that. Words that begin like a number or a literal are
-    /// words.
-    pub(crate) fn is_cut(&self) -> bool {
-        let is_begun = matches!(self.bytes.trim_ascii_start(), [b'{' | b'[' | b'"', ..]);
-        is_begun && parse(&self.bytes).is_err_and(|error| error.is_eof())
+    /// What it is by now. What is no JSON is words from then on. Words that begin like a number or a literal are words.
+    pub(crate) fn kind(&mut self) -> Kind {
+        if self.end.is_some() {
+            let is_begun = matches!(self.bytes.trim_ascii_start(), [b'{' | b'[' | b'"', ..]);
+            match serde_json::from_slice::<IgnoredAny>(&self.bytes) {
+                Ok(_) => return Kind::Json,
+                Err(error) if is_begun && error.is_eof() => return Kind::CutJson,
+                Err(_) => self.end = None,
+            }
+        }
+        Kind::Words
     }
-}
 
-fn parse(bytes: &[u8]) -> serde_json::Result<IgnoredAny> {
-    serde_json::from_slice(bytes)
+    /// The next words: what came since words were last taken. Nothing before it is clear that these are words, or some were
+    /// taken with [`Body::take_all`].
+    pub(crate) fn take_words(&mut self) -> Option<String> {
+        if self.end.is_some() && !self.is_taken {
+            return None;
+        }
+        // A character whose end is still to come waits for it.
+        let fresh = &self.bytes[self.taken..];
+        let whole = match std::str::from_utf8(fresh) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            // What is no text is told as well as it can be.
+            _ => fresh.len(),
+        };
+        self.take(self.taken + whole)
+    }
+
+    /// All that came and was not taken, whatever it is.
+    pub(crate) fn take_all(&mut self) -> Option<String> {
+        self.take(self.bytes.len())
+    }
+
+    fn take(&mut self, upto: usize) -> Option<String> {
+        let words = String::from_utf8_lossy(&self.bytes[self.taken..upto]).into_owned();
+        self.taken = upto;
+        if self.end.is_none() {
+            // Only JSON is looked at again.
+            self.bytes.drain(..upto);
+            self.taken = 0;
+        }
+        self.is_taken |= !words.is_empty();
+        Some(words).filter(|words| !words.is_empty())
+    }
 }
 
 #[cfg(test)]
@@ -104,15 +177,16 @@ mod tests {
     #[test]
     fn json_is_known_to_be_whole_or_cut_and_words_are_neither() {
         for whole in ["{}", " [1] \n", "\"a\"", "42", "null", r#"{"a":"}"}"#] {
-            assert!(body(whole).is_whole() && !body(whole).is_cut(), "{whole}");
+            assert_eq!(body(whole).kind(), Kind::Json, "{whole}");
+            assert_eq!(body(whole).take_words(), None, "{whole}");
             let is_scalar = matches!(whole, "42" | "null");
             assert_eq!(body(whole).is_closed(), !is_scalar, "{whole}");
         }
         for cut in ["{", "[1,", "\"a", r#"{"a":"}"#, r#" {"a":tru"#] {
-            assert!(!body(cut).is_whole() && body(cut).is_cut(), "{cut}");
+            assert_eq!(body(cut).kind(), Kind::CutJson, "{cut}");
+            assert_eq!(body(cut).take_words(), None, "{cut}");
         }
         for words in [
-            "",
             "hello",
             "{hello",
             "[note] to you",
@@ -122,15 +196,60 @@ mod tests {
             "\"Yes,\" he said",
             "42 apples",
         ] {
-            assert!(!body(words).is_whole() && !body(words).is_cut(), "{words}");
+            let mut body = body(words);
+            assert_eq!(body.kind(), Kind::Words, "{words}");
+            assert_eq!(body.take_words().as_deref(), Some(words));
+            assert_eq!(body.take_words(), None, "{words}");
+            assert_eq!(body.patience(), Some(limits::WORDS_SILENCE));
         }
+    }
+
+    #[test]
+    fn silence_says_the_more_the_clearer_the_end_is() {
+        for (text, patience) in [
+            ("", None),
+            ("{}", Some(limits::AFTER_JSON)),
+            ("[{}]", Some(limits::AFTER_JSON)),
+            ("{}\n", Some(limits::SILENCE)),
+            ("42", Some(limits::SILENCE)),
+            ("\"a\"", Some(limits::SILENCE)),
+            ("{\"a\":", Some(limits::WORDS_SILENCE)),
+            ("hello", Some(limits::AFTER_JSON)),
+        ] {
+            assert_eq!(body(text).patience(), patience, "{text:?}");
+        }
+        // Half of a value that was handed over may go on whenever it likes.
+        let mut half = body("{\"a\":");
+        assert_eq!(half.take_all().as_deref(), Some("{\"a\":"));
+        assert_eq!((half.kind(), half.patience()), (Kind::CutJson, None));
+        half.push(b"1}").unwrap();
+        assert_eq!(half.take_words().as_deref(), Some("1}"));
+        assert_eq!(half.kind(), Kind::Json);
+        assert_eq!(half.patience(), Some(limits::AFTER_JSON));
+    }
+
+    #[test]
+    fn words_are_taken_between_characters_and_nothing_of_them_is_lost() {
+        let mut body = Body::new(1000);
+        let text = "é".as_bytes();
+        body.push(&[b"w", &text[..1]].concat()).unwrap();
+        assert_eq!(body.take_words().as_deref(), Some("w"));
+        assert_eq!(body.take_words(), None);
+        body.push(&text[1..]).unwrap();
+        assert_eq!(body.take_words().as_deref(), Some("é"));
+        body.push(&[b'x', 0xff, b'y', text[0]]).unwrap();
+        assert_eq!(body.take_words().as_deref(), Some("x\u{fffd}y\u{fffd}"));
+        body.push(&text[..1]).unwrap();
+        assert_eq!(body.take_words(), None);
+        assert_eq!(body.take_all().as_deref(), Some("\u{fffd}"));
+        assert_eq!(body.take_all(), None);
     }
 
     #[test]
     fn no_more_than_the_cap_is_taken() {
         let mut body = Body::new(3);
         body.push(b"abc").unwrap();
+        assert_eq!(body.take_words().as_deref(), Some("abc"));
         assert!(body.push(b"d").is_err());
-        assert_eq!(body.bytes(), b"abc");
     }
 }

@@ -267,7 +267,7 @@ async fn a_whole_answer_counts_although_the_peer_leaves_the_stream_open() {
     let begun = Instant::now();
     let answer = ask(&mut ours, b"{}", 1000, WAIT).await.unwrap();
     assert_eq!(answer, br#"{"done":true}"#);
-    assert_eq!(begun.elapsed(), limits::SILENCE);
+    assert_eq!(begun.elapsed(), limits::AFTER_JSON);
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,7 +34,11 @@ pub(super) async fn carry_out(
 ) -> Result<()> {
     delegation.send(hand_off);
     let mut page = Page::new(told.verbose);
-    let heard = tokio::time::timeout(timeout.0, hear(&mut delegation, &mut page, told)).await;
+    // Who asked for one piece of JSON gets one, although words come as the peer says them.
+    let is_one_piece = told.json && !delegation.is_streamed();
+    let mut held = is_one_piece.then(String::new);
+    let hearing = hear(&mut delegation, &mut page, told, &mut held);
+    let heard = tokio::time::timeout(timeout.0, hearing).await;
     page.end()?;
     let failure = match heard {
         Ok(Ok(None)) => {
@@ -46,6 +50,9 @@ pub(super) async fn carry_out(
         Err(_) => Failure::new(Reason::Timeout, "the peer did not finish in time"),
     };
     if told.json {
+        if let Some(words) = held.filter(|words| !words.is_empty()) {
+            output::json(&json!({"type": "chunk", "data": words}))?;
+        }
         let reason = failure.reason.name();
         output::json(&json!({"type": "error", "error": failure.text, "reason": reason}))?;
     }
@@ -57,6 +64,7 @@ async fn hear(
     delegation: &mut Delegation,
     page: &mut Page,
     told: Told,
+    held: &mut Option<String>,
 ) -> io::Result<Option<Failure>> {
     let mut has_words = false;
     loop {
@@ -66,14 +74,16 @@ async fn hear(
                 output::json(&json!({"type": "status", "text": text}))?;
             }
             Ok(Heard::Status(text)) => page.aside_line(&text)?,
-            Ok(Heard::Chunk(data)) if told.json => {
-                output::json(&json!({"type": "chunk", "data": value(&data)}))?;
-            }
+            Ok(Heard::Chunk(data)) if told.json => match held {
+                Some(held) => held.push_str(data.as_str()),
+                None => output::json(&json!({"type": "chunk", "data": value(&data)}))?,
+            },
             Ok(Heard::Chunk(data)) => {
                 has_words = true;
                 page.text(data.as_str())?;
             }
             Ok(Heard::Done(data)) => {
+                let data = data.or_else(|| held.take().map(Data::Text));
                 if told.json {
                     let mut end = json!({"type": "result"});
                     if let Some(data) = &data {
