@@ -29,6 +29,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     id::Owner,
     principal::Principal,
+    shares::{Share, Shares},
 };
 use jackfield_kit::api::invalid;
 use jackfield_wire::p2p::{
@@ -52,7 +53,8 @@ pub use self::{
 };
 use crate::limits;
 
-/// How many peers are kept: some 100 MB of the largest entries, and more peers than anybody has seen.
+/// How many peers are kept: some 100 MB of the largest entries, and more peers than anybody has seen. Owners share these
+/// places, so that one alone has at most half of them.
 const MAX_PEERS: usize = 4096;
 
 /// How long the hub does not list a peer by itself that took its leave: it is on its way out, and may still be connected.
@@ -76,6 +78,8 @@ pub struct Registry(Arc<Inner>);
 struct Inner {
     rules: RegistryRules,
     peers: Mutex<Peers>,
+    /// The places for peers, by whoever answers for an entry.
+    places: Arc<Shares<Payer>>,
     challenges: Challenges,
     /// Rises with every peer that comes or goes.
     changes: watch::Sender<u64>,
@@ -118,8 +122,14 @@ pub struct Registered {
     is_away: bool,
     ttl: Duration,
     holder: Holder,
+    /// Its place under its name.
     place: u64,
+    /// What it takes of its owner's share.
+    share: Arc<Share<Payer>>,
 }
+
+/// Whose share an entry counts in: that of the owner whose token let it in, or, without one, of the peers that the operator lets in.
+type Payer = Option<Owner>;
 
 impl Registered {
     /// As it is told.
@@ -151,8 +161,10 @@ enum Holder {
 /// Who says something of a peer.
 #[derive(Debug, Clone, Copy)]
 pub enum Claim<'a> {
-    /// The peer itself: it signed, or it is connected.
+    /// The peer itself, whom the operator lets in: it signed, or it is connected.
     Peer,
+    /// The peer itself, by its signature and somebody's token.
+    PeerOf(&'a Principal),
     /// Somebody else.
     Caller(&'a Principal),
 }
@@ -161,10 +173,17 @@ impl Claim<'_> {
     /// Whether it may change an entry. A peer may always change its own, others only what they put there.
     fn may_change(self, holder: &Holder) -> bool {
         match (self, holder) {
-            (Self::Peer, _) => true,
+            (Self::Peer | Self::PeerOf(_), _) => true,
             (Self::Caller(principal), _) if principal.is_admin() => true,
             (Self::Caller(principal), Holder::Owner(owner)) => principal.owner == *owner,
             (Self::Caller(_), Holder::Peer) => false,
+        }
+    }
+
+    fn payer(self) -> Payer {
+        match self {
+            Self::Peer => None,
+            Self::PeerOf(principal) | Self::Caller(principal) => Some(principal.owner.clone()),
         }
     }
 
@@ -183,6 +202,7 @@ impl Registry {
         Self(Arc::new(Inner {
             rules,
             peers: Mutex::default(),
+            places: Shares::new(MAX_PEERS),
             challenges: Challenges::new(),
             changes: watch::Sender::new(0),
             registered: broadcast::Sender::new(limits::NEWS),
@@ -201,7 +221,9 @@ impl Registry {
 
     /// Whether a peer can be found.
     pub fn has(&self, peer: &PeerId) -> bool {
-        self.get(peer).is_some()
+        let now = Instant::now();
+        let peers = self.0.peers.lock();
+        peers.by_id.get(peer).is_some_and(|had| !had.is_over(now))
     }
 
     /// A peer, if it can be found.
@@ -309,7 +331,7 @@ impl Registry {
         }
         let holder = match (claim, had) {
             // Somebody who may change what a peer said of itself does not take it over.
-            (Claim::Peer, _) => Holder::Peer,
+            (Claim::Peer | Claim::PeerOf(_), _) => Holder::Peer,
             (Claim::Caller(_), Some(had)) => had.holder.clone(),
             (Claim::Caller(principal), None) => Holder::Owner(principal.owner.clone()),
         };
@@ -322,18 +344,17 @@ impl Registry {
             Some((until, had)) => (Some(until), until.max(now + ttl), had),
             None => (is_asked.then_some(now + ttl), now + ttl, ttl),
         };
+        let kept = had.filter(|had| had.holder == holder);
+        let kept = kept.map(|had| had.share.clone());
         let had = had.filter(|had| had.name == name);
         let (place, since) = match had {
             Some(had) => (had.place, had.registered_at),
             None => (peers.count, Timestamp::now()),
         };
-        if !peers.by_id.contains_key(&peer) && peers.by_id.len() >= MAX_PEERS {
-            peers.by_id.retain(|_, had| !had.is_over(now));
-            if peers.by_id.len() >= MAX_PEERS {
-                let text = "the registry is full; try again later";
-                return Err(Failure::new(Reason::Busy, text));
-            }
-        }
+        let share = match kept {
+            Some(share) => share,
+            None => Arc::new(self.take_place(&mut peers, claim, now)?),
+        };
         peers.count += 1;
         let registered = Registered {
             peer,
@@ -349,12 +370,34 @@ impl Registry {
             ttl,
             holder,
             place,
+            share,
         };
         peers.by_id.insert(peer, registered.clone());
         peers.left.remove(&peer);
         drop(peers);
         self.changed();
         Ok(registered)
+    }
+
+    /// A place for one entry more. Entries whose time is up make room.
+    fn take_place(
+        &self,
+        peers: &mut Peers,
+        claim: Claim<'_>,
+        now: Instant,
+    ) -> Result<Share<Payer>, Failure> {
+        let places = &self.0.places;
+        if let Some(share) = places.take(claim.payer(), 1) {
+            return Ok(share);
+        }
+        peers.by_id.retain(|_, had| !had.is_over(now));
+        places.take(claim.payer(), 1).ok_or_else(|| {
+            let (held, used) = (places.used_by(&claim.payer()), places.used());
+            let text = format!(
+                "the registry has no place left for this owner, which holds {held} of the {used} that are taken (of {MAX_PEERS}); remove entries with DELETE /register/PEER, or try again when some have expired"
+            );
+            Failure::new(Reason::Busy, text)
+        })
     }
 
     /// Lets a peer be found for longer: for the given time, or again for as long as it was registered for.

@@ -178,7 +178,7 @@ async fn nobody_says_anything_of_a_peer_that_speaks_for_itself() {
     let [guest, thief] = &mut peers[..] else {
         return;
     };
-    let (web, token) = (hub.web(), hub.token("ann", &[]).await);
+    let (web, token) = (hub.web(), hub.token("ann", &["agent:*"]).await);
     let own = {
         let body = registration(guest, "guest");
         signed(&hub, guest, body).await
@@ -230,7 +230,7 @@ async fn nobody_says_anything_of_a_peer_that_speaks_for_itself() {
 #[tokio::test]
 async fn a_relay_has_a_place_for_a_peer_once_it_is_registered() {
     let hub = open_hub(&[], true).await;
-    let token = hub.token("local", &[]).await;
+    let token = hub.token("local", &["agent:*"]).await;
     let relay = tcp(&hub).replace("0.0.0.0", "127.0.0.1");
     for language in LANGUAGES {
         let Some(mut peer) = Peer::start(language, card("guest", &["/echo"])).await else {

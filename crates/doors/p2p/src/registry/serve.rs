@@ -20,6 +20,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use jackfield_core::{
     failure::{Failure, Reason},
     hub::Hub,
+    id::AgentId,
     principal::{Principal, Who},
     units::Size,
 };
@@ -40,7 +41,7 @@ use super::{
     query::Query,
     refused::{Refused, json},
 };
-use crate::{DOOR, origin::Origin, serve::Reception, translate::object};
+use crate::{DOOR, origin::Origin, peers::agent_id, serve::Reception, translate::object};
 
 /// How many agents or tools are found for a goal: a model reads them.
 const FOUND_MAX: usize = 20;
@@ -107,16 +108,39 @@ async fn wrong_method(method: Method, uri: Uri) -> Refused {
 
 /// Who says something of a peer.
 enum Speaker {
-    Peer,
+    /// The peer itself, with the token of somebody if it needs one.
+    Peer(Option<Principal>),
     Caller(Principal),
 }
 
 impl Speaker {
     fn claim(&self) -> Claim<'_> {
         match self {
-            Self::Peer => Claim::Peer,
+            Self::Peer(None) => Claim::Peer,
+            Self::Peer(Some(principal)) => Claim::PeerOf(principal),
             Self::Caller(principal) => Claim::Caller(principal),
         }
+    }
+
+    /// Refuses a token that may register no agent of this name.
+    fn check_scope(&self, name: &str, peer: PeerId) -> Result<(), Failure> {
+        let (Self::Peer(Some(principal)) | Self::Caller(principal)) = self else {
+            return Ok(());
+        };
+        let id = agent_id(name, peer);
+        let is_allowed = principal.is_admin()
+            || id.is_some_and(|id| {
+                let bare = id.as_str().split('@').next().unwrap_or_default();
+                principal.may_register(&id)
+                    || AgentId::parse(bare).is_ok_and(|bare| principal.may_register(&bare))
+            });
+        if is_allowed {
+            return Ok(());
+        }
+        let text = format!(
+            "this token may not register a peer named {name:?}: it needs a scope agent:PATTERN that covers the name"
+        );
+        Err(Failure::new(Reason::Unauthorized, text))
     }
 }
 
@@ -148,12 +172,14 @@ impl RegistryDoor {
         };
         // That it is connected, and from where, a request over HTTP does not show.
         let allowed = &self.reception.terms().allowed;
-        if !allowed.includes(&peer.to_string(), Origin::Elsewhere) {
-            caller?;
-        }
+        let is_allowed = allowed.includes(&peer.to_string(), Origin::Elsewhere);
+        let caller = match is_allowed {
+            true => None,
+            false => Some(caller?),
+        };
         let challenges = &self.registry.0.challenges;
         challenges.check(peer, proof, statement, Timestamp::now())?;
-        Ok(Speaker::Peer)
+        Ok(Speaker::Peer(caller))
     }
 
     /// What whoever is known is told. That a peer is blocked is nobody else's business.
@@ -189,10 +215,10 @@ impl RegistryDoor {
     responses(
         (status = 200, description = "It can be found", body = describe::RegisteredBody),
         (status = 400, description = "The body is malformed, or has no address that others can reach", body = describe::ErrorBody),
-        (status = 401, description = "A token or the peer's signature is needed", body = describe::ErrorBody),
+        (status = 401, description = "A token with a scope `agent:PATTERN` that covers the name, or the peer's signature, is needed", body = describe::ErrorBody),
         (status = 403, description = "The hub refuses this peer", body = describe::ErrorBody),
         (status = 413, description = "The body is too large", body = describe::ErrorBody),
-        (status = 429, description = "The registry is full", body = describe::ErrorBody),
+        (status = 429, description = "The owner of the token holds as many places as it may", body = describe::ErrorBody),
     ),
 )]
 async fn register(
@@ -209,6 +235,11 @@ async fn register(
     };
     let speaker = door.speaker(&headers, &peer, new.proof.as_ref(), &statement);
     let speaker = speaker.map_err(|failure| door.unproven(failure, &peer))?;
+    let card_name = new.card.as_ref().map(|card| card.name.as_str());
+    if let Some(name) = new.agent_name.as_deref().or(card_name) {
+        let checked = speaker.check_scope(name, peer);
+        checked.map_err(|failure| door.refused(failure, &peer))?;
+    }
     // The connection's own: what a header says of where a request is from, anybody could say.
     if let Some(sender) = sender {
         address::place(&mut new.addresses, sender.addr.ip());

@@ -126,6 +126,10 @@ impl Site {
     }
 }
 
+fn registers(pattern: &str) -> Scopes {
+    Scopes::parse([format!("agent:{pattern}").as_str()]).unwrap()
+}
+
 fn body(peer: &Peer, name: &str) -> Value {
     json!({"agent_name": name, "peer_id": peer.id.to_string(), "addrs": [peer.address()]})
 }
@@ -323,7 +327,7 @@ async fn elsewhere_a_peer_needs_a_token_or_its_signature_and_the_operators_leave
     assert!(site.registry.has(&peer.id) && !site.registry.has(&stranger.id));
 
     // A token registers whoever it likes, but not over what a peer said of itself.
-    let token = site.token("ann", &Scopes::default()).await;
+    let token = site.token("ann", &registers("*")).await;
     let with = [("authorization", token.as_str())];
     let told = site
         .send("POST", "/register", &with, body(&peer, "anns").to_string())
@@ -591,7 +595,7 @@ async fn the_token_of_an_agent_registers_no_peers_for_its_owner() {
     let (ann, amy) = (Owner::parse("ann").unwrap(), AgentId::parse("amy").unwrap());
     let agents = site.hub.tokens().create_for(amy, "t".into(), ann).await;
     let agents = format!("Bearer {}", agents.unwrap().secret);
-    let owners = site.token("ann", &Scopes::default()).await;
+    let owners = site.token("ann", &registers("*")).await;
     let (peer, send) = (Peer::new(), |token: String, peer: &Peer| {
         let (site, body) = (&site, body(peer, "p").to_string());
         async move {
@@ -602,4 +606,55 @@ async fn the_token_of_an_agent_registers_no_peers_for_its_owner() {
     assert_eq!(send(agents.clone(), &peer).await, StatusCode::UNAUTHORIZED);
     assert!(send(owners, &peer).await.is_success());
     assert_eq!(send(agents, &peer).await, StatusCode::UNAUTHORIZED);
+}
+
+/// The body of a registration that the peer signed.
+async fn signed(site: &Site, peer: &Peer, name: &str) -> Value {
+    let told = site.get(&format!("/register/{}", peer.id)).await;
+    let challenge = told.body["challenge"].as_str().unwrap();
+    let addresses = [peer.address()];
+    let statement = Statement::Register {
+        name,
+        addresses: &addresses,
+    };
+    let proof = sign(&peer.key, challenge, &statement).unwrap();
+    let mut signed = body(peer, name);
+    signed["challenge"] = json!(proof.challenge);
+    signed["signature"] = json!(proof.signature);
+    signed
+}
+
+#[tokio::test]
+async fn a_token_registers_only_names_that_its_scopes_cover() {
+    let site = site(false, Allowed::Only([].into())).await;
+    let calls = Scopes::parse(["call:*", "watch:*"]).unwrap();
+    for (scopes, is_allowed) in [
+        (Scopes::default(), false),
+        (calls, false),
+        (registers("other"), false),
+        (registers("weather"), true),
+        (registers("wea*"), true),
+        (registers("weather@*"), true),
+        (Scopes::admin(), true),
+    ] {
+        let token = site.token("ann", &scopes).await;
+        let with = [("authorization", token.as_str())];
+        let (plain, by_key) = (Peer::new(), Peer::new());
+        for body in [
+            body(&plain, "weather"),
+            signed(&site, &by_key, "weather").await,
+        ] {
+            let told = site
+                .send("POST", "/register", &with, body.to_string())
+                .await;
+            let status = if is_allowed { 200 } else { 401 };
+            assert_eq!(told.status, status, "{scopes:?}: {}", told.body);
+            if !is_allowed {
+                let error = told.body["error"].as_str().unwrap();
+                assert!(error.contains("scope agent:"), "{error}");
+            }
+        }
+        let has = [&plain, &by_key].map(|peer| site.registry.has(&peer.id));
+        assert_eq!(has, [is_allowed; 2], "{scopes:?}");
+    }
 }

@@ -231,21 +231,57 @@ async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_is_room_for_so_many_and_those_whose_time_is_up_make_room() {
+async fn an_owner_has_its_share_of_the_places_and_those_whose_time_is_up_make_room() {
     let registry = registry();
-    for _ in 0..MAX_PEERS {
-        registry
-            .register(&Peer::new().registration("many", &[]), Claim::Peer)
-            .unwrap();
-    }
-    let late = Peer::new();
-    let full = registry
-        .register(&late.registration("late", &[]), Claim::Peer)
-        .unwrap_err();
-    assert_eq!(full.reason, Reason::Busy);
+    let (ann, bob) = (person("ann"), person("bob"));
+    let last = Peer::new();
+    let fill = |claim: Claim<'_>| {
+        let taken = (0..=MAX_PEERS).take_while(|_| {
+            let put = registry.register(&Peer::new().registration("many", &[]), claim);
+            put.map_err(|full| assert_eq!(full.reason, Reason::Busy))
+                .is_ok()
+        });
+        taken.count()
+    };
+    let registration = last.registration("last", &[]);
+    registry
+        .register(&registration, Claim::PeerOf(&ann))
+        .unwrap();
+    // One alone has half, whether it signs or not, and leaves room for others.
+    assert_eq!(fill(Claim::Caller(&ann)), MAX_PEERS / 2 - 1);
+    assert_eq!(fill(Claim::PeerOf(&ann)), 0);
+    assert_eq!(fill(Claim::Caller(&bob)), MAX_PEERS / 4);
+    assert_eq!(fill(Claim::Peer), MAX_PEERS / 8);
+    // What is there is renewed all the same, and is the same place.
+    registry
+        .register(&registration, Claim::PeerOf(&ann))
+        .unwrap();
+    registry.remove(&last.id, Claim::PeerOf(&ann)).unwrap();
+    assert_eq!(registry.0.places.used(), MAX_PEERS / 8 * 7 - 1);
     advance(Duration::from_secs(600)).await;
     registry
-        .register(&late.registration("late", &[]), Claim::Peer)
+        .register(&registration, Claim::Caller(&ann))
         .unwrap();
     assert_eq!(registry.find(&Sought::default()).len(), 1);
+    registry.expire();
+    assert_eq!(registry.0.places.used(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_changes_hands_counts_for_its_new_holder() {
+    let (registry, peer, ann) = (registry(), Peer::new(), person("ann"));
+    let registration = peer.registration("a", &[]);
+    let held = || {
+        let places = &registry.0.places;
+        let anns = Some(Owner::parse("ann").unwrap());
+        (places.used_by(&anns), places.used_by(&None))
+    };
+    registry
+        .register(&registration, Claim::Caller(&ann))
+        .unwrap();
+    assert_eq!(held(), (1, 0));
+    registry.note(&registration).unwrap();
+    assert_eq!(held(), (0, 1));
+    registry.refuse(peer.id, true);
+    assert_eq!(held(), (0, 0));
 }
