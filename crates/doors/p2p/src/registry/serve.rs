@@ -229,6 +229,11 @@ async fn register(
 ) -> Result<Response, Refused> {
     let mut new = Registration::read(&door.read(body).await?)?;
     let peer = peer_id(&new.peer_id)?;
+    if new.peer_id == door.station.peer_id {
+        let text =
+            "field \"peer_id\" is the hub's own, which lists itself; give the id of another peer";
+        return Err(invalid(text).into());
+    }
     let statement = Statement::Register {
         name: new.agent_name.as_deref().unwrap_or_default(),
         addresses: &new.addresses,

@@ -658,3 +658,17 @@ async fn a_token_registers_only_names_that_its_scopes_cover() {
         assert_eq!(has, [is_allowed; 2], "{scopes:?}");
     }
 }
+
+#[tokio::test]
+async fn nobody_registers_the_hub_itself() {
+    let site = open_site().await;
+    let address = format!("/ip4/8.8.8.8/tcp/4001/p2p/{STATION}");
+    let theft = json!({"agent_name": "hub", "peer_id": STATION, "addrs": [address]});
+    let told = site.post("/register", &theft).await;
+    assert_eq!(told.status, 400, "{}", told.body);
+    assert!(told.body["error"].as_str().unwrap().contains("\"peer_id\""));
+    let listed = site.get("/peers").await;
+    let listed = listed.body["peers"].as_array().unwrap();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0]["agent_name"], "Jackfield");
+}
