@@ -1,6 +1,6 @@
 //! The door put together: a node, what it serves, the registry, and the peers that are agents of the hub.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use axum::Router;
 use jackfield_core::{
@@ -17,7 +17,7 @@ use crate::{
     contacts::{self, Contacts, ContactsDoor},
     node::{Node, NodeConfig, NodeError},
     peers::Peers,
-    registry::{self, Registry, RegistryDoor, RegistryRules, Sought, Station},
+    registry::{self, Registry, RegistryDoor, RegistryRules, Station},
     serve::{Endpoint, Reception, Terms, serve_peers},
 };
 
@@ -156,7 +156,7 @@ impl P2p {
 async fn keep_registry(registry: Registry, relay: Option<Node>, tasks: Tasks) {
     let mut changes = registry.watch();
     let mut ticks = tokio::time::interval(std::time::Duration::from_secs(1));
-    let mut guests = Vec::new();
+    let mut guests = HashSet::new();
     loop {
         tokio::select! {
             () = tasks.stop_token().cancelled() => return,
@@ -166,13 +166,12 @@ async fn keep_registry(registry: Registry, relay: Option<Node>, tasks: Tasks) {
                     return;
                 }
                 if let Some(node) = &relay {
-                    let now = registry.find(&Sought::default());
-                    let now: Vec<_> = now.iter().map(|found| found.peer).collect();
-                    for peer in &guests {
-                        node.allow_relay(*peer, now.contains(peer));
+                    let now = registry.ids();
+                    for gone in guests.difference(&now) {
+                        node.allow_relay(*gone, false);
                     }
-                    for peer in &now {
-                        node.allow_relay(*peer, true);
+                    for new in now.difference(&guests) {
+                        node.allow_relay(*new, true);
                     }
                     guests = now;
                 }

@@ -279,7 +279,7 @@ impl Node {
         Ok(peer)
     }
 
-    /// Keeps the connections with a peer, whoever made them, although nothing uses them.
+    /// Keeps the connections with a peer, whoever made them, although nothing uses them. That ends with the last of them.
     pub fn keep(&self, peer: PeerId) {
         self.0.desk.keep(peer, true);
     }

@@ -400,6 +400,14 @@ impl Registry {
         })
     }
 
+    /// The ids of the peers that can be found.
+    pub(crate) fn ids(&self) -> HashSet<PeerId> {
+        let now = Instant::now();
+        let peers = self.0.peers.lock();
+        let there = peers.by_id.iter().filter(|(_, had)| !had.is_over(now));
+        there.map(|(peer, _)| *peer).collect()
+    }
+
     /// Lets a peer be found for longer: for the given time, or again for as long as it was registered for.
     pub fn renew(
         &self,

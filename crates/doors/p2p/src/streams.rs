@@ -23,7 +23,7 @@ use libp2p::{
     },
 };
 use parking_lot::RwLock;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
@@ -89,7 +89,8 @@ pub(crate) type Opened = Result<(Stream, StreamProtocol), StreamTrouble>;
 #[derive(Debug)]
 pub(crate) struct Desk {
     accepted: RwLock<FxHashMap<StreamProtocol, mpsc::Sender<Inbound>>>,
-    kept: RwLock<FxHashSet<PeerId>>,
+    /// The peers that are connected, and whether their connections are kept.
+    kept: RwLock<FxHashMap<PeerId, bool>>,
     /// Counts the streams that are in use.
     in_use: TaskTracker,
 }
@@ -115,14 +116,19 @@ impl Desk {
         Ok(Incoming { arrived })
     }
 
-    /// Keeps the connections with a peer although nothing uses them, or no longer.
+    /// Keeps the connections with a peer although nothing uses them, or no longer. That ends with the last connection.
     pub(crate) fn keep(&self, peer: PeerId, is_kept: bool) {
-        let mut kept = self.kept.write();
-        if is_kept {
-            kept.insert(peer);
-        } else {
-            kept.remove(&peer);
+        if let Some(kept) = self.kept.write().get_mut(&peer) {
+            *kept = is_kept;
         }
+    }
+
+    fn connected(&self, peer: PeerId) {
+        self.kept.write().entry(peer).or_default();
+    }
+
+    fn disconnected(&self, peer: PeerId) {
+        self.kept.write().remove(&peer);
     }
 
     /// Takes no more streams, and tells whoever takes them.
@@ -147,7 +153,7 @@ impl Desk {
     }
 
     fn is_kept(&self, peer: PeerId) -> bool {
-        self.kept.read().contains(&peer)
+        self.kept.read().get(&peer).copied().unwrap_or_default()
     }
 }
 
@@ -250,10 +256,13 @@ impl NetworkBehaviour for Behaviour {
                 connection_id,
                 endpoint,
                 ..
-            }) => self.connections.entry(peer_id).or_default().push(Line {
-                id: connection_id,
-                is_relayed: endpoint.is_relayed() || is_relayed(endpoint.get_remote_address()),
-            }),
+            }) => {
+                self.connections.entry(peer_id).or_default().push(Line {
+                    id: connection_id,
+                    is_relayed: endpoint.is_relayed() || is_relayed(endpoint.get_remote_address()),
+                });
+                self.desk.connected(peer_id);
+            }
             FromSwarm::ConnectionClosed(ConnectionClosed {
                 peer_id,
                 connection_id,
@@ -263,6 +272,7 @@ impl NetworkBehaviour for Behaviour {
                     lines.retain(|line| line.id != connection_id);
                     if lines.is_empty() {
                         self.connections.remove(&peer_id);
+                        self.desk.disconnected(peer_id);
                     }
                 }
             }
@@ -303,14 +313,41 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn only_the_connections_of_peers_that_are_kept_live_without_use() {
-        let behaviour = Behaviour::new(Arc::new(Desk::new()));
-        let (kept, other) = (PeerId::random(), PeerId::random());
-        let ends = ConnectedPoint::Listener {
+    fn ends() -> ConnectedPoint {
+        ConnectedPoint::Listener {
             local_addr: "/ip4/192.0.2.2/tcp/1".parse().unwrap(),
             send_back_addr: "/ip4/192.0.2.1/tcp/1".parse().unwrap(),
-        };
+        }
+    }
+
+    fn came(peer: PeerId, number: usize, ends: &ConnectedPoint) -> FromSwarm<'_> {
+        FromSwarm::ConnectionEstablished(ConnectionEstablished {
+            peer_id: peer,
+            connection_id: ConnectionId::new_unchecked(number),
+            endpoint: ends,
+            failed_addresses: &[],
+            other_established: 0,
+        })
+    }
+
+    fn went(peer: PeerId, number: usize, ends: &ConnectedPoint) -> FromSwarm<'_> {
+        FromSwarm::ConnectionClosed(ConnectionClosed {
+            peer_id: peer,
+            connection_id: ConnectionId::new_unchecked(number),
+            endpoint: ends,
+            cause: None,
+            remaining_established: 0,
+        })
+    }
+
+    #[test]
+    fn only_the_connections_of_peers_that_are_kept_live_without_use() {
+        let mut behaviour = Behaviour::new(Arc::new(Desk::new()));
+        let (kept, other) = (PeerId::random(), PeerId::random());
+        let ends = ends();
+        for peer in [kept, other] {
+            behaviour.on_swarm_event(came(peer, 1, &ends));
+        }
         let handlers = [kept, other].map(|peer| behaviour.handler(peer, &ends));
         behaviour.desk.keep(kept, true);
         assert_eq!(
@@ -319,6 +356,24 @@ mod tests {
         );
         behaviour.desk.keep(kept, false);
         assert!(!handlers[0].connection_keep_alive());
+    }
+
+    #[test]
+    fn a_peer_is_kept_until_its_last_connection_ends_and_nothing_of_it_stays() {
+        let mut behaviour = Behaviour::new(Arc::new(Desk::new()));
+        let (peer, ends) = (PeerId::random(), ends());
+        behaviour.on_swarm_event(came(peer, 1, &ends));
+        behaviour.on_swarm_event(came(peer, 2, &ends));
+        behaviour.desk.keep(peer, true);
+        behaviour.on_swarm_event(went(peer, 1, &ends));
+        assert!(behaviour.desk.is_kept(peer));
+        behaviour.on_swarm_event(went(peer, 2, &ends));
+        assert!(!behaviour.desk.is_kept(peer));
+        // Whoever keeps it now comes too late.
+        behaviour.desk.keep(peer, true);
+        assert!(behaviour.desk.kept.read().is_empty());
+        behaviour.on_swarm_event(came(peer, 3, &ends));
+        assert!(!behaviour.desk.is_kept(peer));
     }
 
     #[test]

@@ -31,6 +31,8 @@ impl Contacts {
                 waits.start_over();
             }
             while node.peer(peer).is_some() {
+                // It may have gone and come by itself since.
+                node.keep(peer);
                 if let Err(RecvError::Closed) = news.recv().await {
                     return;
                 }

@@ -64,6 +64,7 @@ impl Visitor {
                     Err(error) => self.tell_unreached(&error.to_string()).await,
                     Ok(()) => {
                         while self.node.peer(hub).is_some() {
+                            self.node.keep(hub);
                             let name = name_of(&sight);
                             if self.be_taken(hub, &name).await {
                                 waits.start_over();
