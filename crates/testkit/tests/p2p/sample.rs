@@ -1,6 +1,6 @@
-//! The peer that the documentation shows, run as it stands there: found, called, and there again after a restart.
+//! The peers that the documentation shows, run as they stand there: found, called, and there again after a restart.
 
-use std::{env, fs, os::unix::fs::symlink, path::Path, process::Stdio};
+use std::{env, ffi::OsString, fs, os::unix::fs::symlink, path::Path, process::Stdio};
 
 use jackfield_testkit::{SOON, TestHub};
 use serde_json::json;
@@ -12,39 +12,59 @@ use tokio::{
 
 use crate::contacts::{keep, until_there};
 
-/// The program while it runs; ended when dropped.
-struct Tides {
+/// A program of the page while it runs; ended when dropped.
+struct Sample {
     lines: Lines<BufReader<ChildStdout>>,
     _child: Child,
 }
 
-impl Tides {
-    /// Starts the program of the page in a folder; nothing if its packages were not prepared.
-    fn start(hub: &TestHub, folder: &Path, args: &[&str]) -> Option<Self> {
-        let Some(packages) = env::var_os("JACKFIELD_JUDGE_P2P_NODE") else {
-            println!("tides.mjs could not judge: JACKFIELD_JUDGE_P2P_NODE is not set");
-            return None;
-        };
-        let page = include_str!("../../../../docs/protocols/p2p.md");
-        let (_, program) = page.split_once("// tides.mjs\n").expect("it is there");
-        let (program, _) = program.split_once("\n```").expect("it ends");
-        let usual = "http://127.0.0.1:7411";
-        assert!(program.contains(usual));
-        let program = program.replace(usual, hub.url("").trim_end_matches('/'));
-        fs::write(folder.join("tides.mjs"), program).unwrap();
+/// What was prepared for programs of a language; nothing if it was not.
+fn prepared(program: &str, variable: &str) -> Option<OsString> {
+    let found = env::var_os(variable);
+    if found.is_none() {
+        println!("{program} could not judge: {variable} is not set");
+    }
+    found
+}
+
+impl Sample {
+    /// Starts `tides.mjs` in a folder; nothing if its packages were not prepared.
+    fn tides(hub: &TestHub, folder: &Path, args: &[&str]) -> Option<Self> {
+        let packages = prepared("tides.mjs", "JACKFIELD_JUDGE_P2P_NODE")?;
         let modules = folder.join("node_modules");
         if !modules.exists() {
             symlink(packages, modules).unwrap();
         }
         let mut node = Command::new("node");
-        node.arg("tides.mjs").args(args).current_dir(folder);
-        let node = node.stdout(Stdio::piped()).kill_on_drop(true);
-        let mut child = node.spawn().expect("it starts");
+        node.arg("tides.mjs").args(args);
+        Some(Self::start(hub, folder, "// tides.mjs\n", node))
+    }
+
+    /// Starts `sky.py` in a folder; nothing if its packages were not prepared.
+    fn sky(hub: &TestHub, folder: &Path) -> Option<Self> {
+        let interpreter = prepared("sky.py", "JACKFIELD_JUDGE_P2P_PYTHON")?;
+        let mut python = Command::new(interpreter);
+        python.arg("sky.py");
+        Some(Self::start(hub, folder, "# sky.py\n", python))
+    }
+
+    /// Starts the program of the page that begins with this line, which names its file.
+    fn start(hub: &TestHub, folder: &Path, first: &str, mut command: Command) -> Self {
+        let page = include_str!("../../../../docs/protocols/p2p.md");
+        let (_, program) = page.split_once(first).expect("it is there");
+        let (program, _) = program.split_once("\n```").expect("it ends");
+        let usual = "http://127.0.0.1:7411";
+        assert!(program.contains(usual));
+        let program = program.replace(usual, hub.url("").trim_end_matches('/'));
+        let file = first.split_whitespace().last().expect("a name");
+        fs::write(folder.join(file), program).unwrap();
+        let command = command.current_dir(folder).stdout(Stdio::piped());
+        let mut child = command.kill_on_drop(true).spawn().expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        Some(Self {
+        Self {
             lines,
             _child: child,
-        })
+        }
     }
 
     /// Under which id it says to be callable.
@@ -55,12 +75,18 @@ impl Tides {
     }
 }
 
-async fn expect_low_tide(hub: &TestHub, agent: &str) {
+async fn expect(hub: &TestHub, agent: &str, words: &str) {
     until_there(hub, agent).await;
     let calls = format!("/v1/agents/{agent}/calls");
     let mut events = hub.web().stream(&calls, json!({"text": "Dover"})).await;
-    let last = events.rest().await.pop().unwrap();
-    assert!(last.to_string().contains("low"), "{last}");
+    let told = events.rest().await;
+    assert_eq!(told.last().unwrap()["type"], "done", "{told:?}");
+    let said = told.iter().any(|event| event.to_string().contains(words));
+    assert!(said, "{told:?}");
+}
+
+async fn expect_low_tide(hub: &TestHub, agent: &str) {
+    expect(hub, agent, "low").await;
 }
 
 async fn listed(hub: &TestHub) -> Vec<String> {
@@ -83,7 +109,7 @@ async fn relay() -> TestHub {
 async fn the_peer_of_the_page_is_found_called_and_the_same_after_a_restart() {
     let hub = relay().await;
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut first) = Tides::start(&hub, folder.path(), &[]) else {
+    let Some(mut first) = Sample::tides(&hub, folder.path(), &[]) else {
         return;
     };
     let agent = first.agent().await;
@@ -96,16 +122,38 @@ async fn the_peer_of_the_page_is_found_called_and_the_same_after_a_restart() {
     let mut watch = hub.watch(&agent);
     drop(first);
     watch.until_offline().await;
-    let mut second = Tides::start(&hub, folder.path(), &[]).expect("as before");
+    let mut second = Sample::tides(&hub, folder.path(), &[]).expect("as before");
     assert_eq!(second.agent().await, agent);
     expect_low_tide(&hub, &agent).await;
+}
+
+#[tokio::test]
+async fn the_peer_in_python_of_the_page_is_called_and_the_same_after_a_restart() {
+    let hub = relay().await;
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut first) = Sample::sky(&hub, folder.path()) else {
+        return;
+    };
+    let agent = first.agent().await;
+    expect(&hub, &agent, "clear over Dover").await;
+    // It only connected: the hub lists it.
+    let (_, found) = hub.web().get("/peers?skill=stars&format=list").await;
+    assert_eq!(found[0]["agent_name"], "sky", "{found}");
+    let mut watch = hub.watch(&agent);
+    drop(first);
+    watch.until_offline().await;
+    let (_, found) = hub.web().get("/peers?skill=stars&format=list").await;
+    assert_eq!(found, json!([]));
+    let mut second = Sample::sky(&hub, folder.path()).expect("as before");
+    assert_eq!(second.agent().await, agent);
+    expect(&hub, &agent, "clear over Dover").await;
 }
 
 #[tokio::test]
 async fn the_peer_of_the_page_takes_a_place_at_the_relay_and_is_called_through_it() {
     let hub = relay().await;
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut tides) = Tides::start(&hub, folder.path(), &["relayed"]) else {
+    let Some(mut tides) = Sample::tides(&hub, folder.path(), &["relayed"]) else {
         return;
     };
     let agent = tides.agent().await;
