@@ -130,6 +130,9 @@ pub struct CallbackFilter {
 
 /// Durable storage.
 pub trait Store: Send + Sync + std::fmt::Debug + 'static {
+    /// Finds out whether the store can write, by a small write that leaves nothing behind.
+    fn probe(&self) -> Receipt;
+
     /// All agents ever registered, at start.
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>>;
     /// Writes an agent, new or changed; synced to disk, since it says who owns the id.

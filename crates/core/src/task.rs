@@ -102,12 +102,15 @@ pub struct Task {
     callbacks: Callbacks,
 }
 
-/// The end of a turn that was written down, or could not be, and that no reader has seen yet.
+/// The end of a turn that no reader has seen yet: what the store gets of it, in one commit.
 #[derive(Debug)]
-struct Ended {
+struct Ending {
+    /// The record as it is after the end.
     record: TaskRecord,
-    end: End,
-    seq: Option<u64>,
+    /// The end in the log.
+    row: LogRow,
+    /// Whom to tell of it.
+    told: Vec<NewCallback>,
 }
 
 impl Task {
@@ -325,43 +328,41 @@ impl Task {
         unread.is_some_and(|unread| self.readers.gone_for(now) >= Some(unread.0))
     }
 
-    /// Writes the end, with the agent's number of it, the final state and what is told of it in one commit. Nobody sees
-    /// any of it before [`Task::show_end`]; if it cannot be written, the task has failed.
-    async fn conclude(&self, end: End, seq: Option<u64>) -> (Ended, Result<(), StoreError>) {
-        let (mut record, saved) = {
-            let record = self.record.lock();
-            self.is_over.store(true, Ordering::Relaxed);
-            let pos = self.ring.lock().end();
-            let row = LogRow {
-                pos,
-                seq,
-                item: LogItem::End(end.clone()),
-            };
-            // One that waits for its next message was told of when its turn ended: each turn is told once.
-            let is_waiting = record.waits_for_message();
-            let mut record = record.clone();
-            end_record(&mut record, &end, Timestamp::now());
-            record.log_end = pos + row.item.advance();
-            let told = self.told_of_end(&record, pos, &end, !is_waiting);
-            (record.clone(), self.save(record, vec![row], told, true))
-        };
-        let result = saved.await;
-        let end = match result {
-            Ok(()) => end,
-            Err(_) => End::Failed(not_written()),
-        };
-        let at = record.updated_at;
-        end_record(&mut record, &end, at);
-        (Ended { record, end, seq }, result)
+    /// Ends the turn: from here on nothing else is written of it. Nobody sees the end before [`Task::show_end`].
+    fn end_turn(&self, end: End, seq: Option<u64>) -> Ending {
+        let record = self.record.lock();
+        self.is_over.store(true, Ordering::Relaxed);
+        let pos = self.ring.lock().end();
+        // One that waits for its next message was told of when its turn ended: each turn is told once.
+        let is_waiting = record.waits_for_message();
+        let mut record = record.clone();
+        end_record(&mut record, &end, Timestamp::now());
+        // An end takes one position.
+        record.log_end = pos + 1;
+        let told = self.told_of_end(&record, pos, &end, !is_waiting);
+        let item = LogItem::End(end);
+        let row = LogRow { pos, seq, item };
+        Ending { record, row, told }
+    }
+
+    /// Writes the end, with the agent's number of it, the final state and what is told of it in one commit. May be tried
+    /// again as long as it fails.
+    fn write_end(&self, ending: &Ending) -> Receipt {
+        let Ending { record, row, told } = ending;
+        self.save(record.clone(), vec![row.clone()], told.clone(), true)
+    }
+
+    /// Writes that a task is over that no recorder works on.
+    async fn conclude(&self, end: End) -> Result<(), StoreError> {
+        self.write_end(&self.end_turn(end, None)).await
     }
 
     /// Lets readers see the end, and that nothing follows in this turn.
-    fn show_end(&self, ended: Ended) {
-        let Ended { record, end, seq } = ended;
+    fn show_end(&self, record: TaskRecord, row: LogRow) {
         // Both at once: whoever knows the state knows the end of the log.
         let mut shown = self.record.lock();
         *shown = record;
-        self.number(vec![(LogItem::End(end), seq)]);
+        self.number(vec![(row.item, row.seq)]);
         *self.call.lock() = Weak::new();
         self.show(false);
     }

@@ -19,7 +19,7 @@ use crate::{
     agents,
     column::signed,
     fault::Fault,
-    outbox, peers,
+    outbox, peers, probe,
     queue::Reply,
     remotes,
     tail::{Tail, Tails},
@@ -39,6 +39,7 @@ pub(crate) struct Write {
 /// What is written.
 #[derive(Debug)]
 pub(crate) enum Op {
+    Probe,
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
     SaveRemote(Box<RemoteRecord>),
@@ -91,13 +92,16 @@ impl Op {
             Self::SaveTask { sync, .. } => *sync,
             // Who is told of a transfer does not wait for it.
             Self::SaveTransfer(_) | Self::RemoveTransfer(..) | Self::Append { .. } => false,
+            // It asks whether there is room, not for how long what is written lasts.
+            Self::Probe => false,
         }
     }
 
     /// What it weighs in the queue.
     pub(crate) fn weight(&self) -> usize {
         match self {
-            Self::RemoveAgent(_)
+            Self::Probe
+            | Self::RemoveAgent(_)
             | Self::RemovePeer(_)
             | Self::SaveTransfer(_)
             | Self::RemoveTransfer(..)
@@ -157,6 +161,7 @@ pub(crate) fn apply<'a>(
         conn,
         tails,
         touched: HashMap::new(),
+        is_probed: false,
     };
     for op in ops {
         batch.add(op)?;
@@ -168,11 +173,15 @@ struct Batch<'a> {
     conn: &'a Connection,
     tails: &'a mut Tails,
     touched: HashMap<TaskId, Touched>,
+    /// One probe answers all that wait in this batch: so many are asked for at once cost no more than one.
+    is_probed: bool,
 }
 
 impl Batch<'_> {
     fn add(&mut self, op: &Op) -> Result<(), Fault> {
         match op {
+            Op::Probe if std::mem::replace(&mut self.is_probed, true) => Ok(()),
+            Op::Probe => probe::run(self.conn),
             Op::SaveAgent(record) => agents::save(self.conn, record),
             Op::RemoveAgent(id) => {
                 remotes::remove(self.conn, id)?;

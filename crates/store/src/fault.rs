@@ -44,6 +44,10 @@ impl Fault {
 
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
-        Self::Failed(fault.to_string())
+        if fault.is_own() {
+            Self::Refused(fault.to_string())
+        } else {
+            Self::Failed(fault.to_string())
+        }
     }
 }

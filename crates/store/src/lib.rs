@@ -15,6 +15,7 @@ mod log;
 mod open;
 mod outbox;
 mod peers;
+mod probe;
 mod queue;
 mod reader;
 mod remotes;
@@ -55,6 +56,7 @@ pub use crate::{
 };
 use crate::{
     batch::{Op, Write},
+    open::Opened,
     queue::{Job, Queue},
     reader::{Read, Reader},
     trim::Trim,
@@ -81,7 +83,10 @@ struct Running {
 impl SqliteStore {
     /// Opens the store of a data directory, which is made if there is none. Blocks; a migration may take its time.
     pub fn open(data_dir: &Path) -> Result<Self, OpenError> {
-        let opened = open::open(data_dir)?;
+        Self::start(data_dir, open::open(data_dir)?)
+    }
+
+    fn start(data_dir: &Path, opened: Opened) -> Result<Self, OpenError> {
         let sqlite = |source| OpenError::Sqlite {
             path: opened.path.clone(),
             source,
@@ -149,6 +154,10 @@ impl Drop for SqliteStore {
 }
 
 impl Store for SqliteStore {
+    fn probe(&self) -> Receipt {
+        self.write(Op::Probe)
+    }
+
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>> {
         let (reply, receipt) = Receipt::pair();
         self.reader.ask(Read::Agents(reply));
@@ -327,17 +336,4 @@ impl Store for SqliteStore {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_closed_store_can_be_opened_again_though_a_child_still_holds_its_lock_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(dir.path()).unwrap();
-        // What a fork does with every open file.
-        let forked = store.running.lock().as_ref().unwrap().lock.try_clone();
-        drop(store);
-        SqliteStore::open(dir.path()).unwrap();
-        drop(forked.unwrap());
-    }
-}
+mod tests;

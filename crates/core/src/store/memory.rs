@@ -84,7 +84,7 @@ fn check(id: TaskId, log: &[LogRow], rows: &[LogRow]) -> Result<(), StoreError> 
         let pos = row.pos;
         if pos < written {
             let why = format!("position {pos} of task {id} is written already");
-            return Err(StoreError::Failed(why));
+            return Err(StoreError::Refused(why));
         }
         written = end(row);
     }
@@ -132,6 +132,10 @@ fn is_ahead(filter: &TaskFilter, task: &TaskRecord) -> bool {
 }
 
 impl Store for MemoryStore {
+    fn probe(&self) -> Receipt {
+        Receipt::ready(Ok(()))
+    }
+
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>> {
         Receipt::ready(Ok(self.0.lock().agents.values().cloned().collect()))
     }
@@ -261,7 +265,7 @@ impl Store for MemoryStore {
     fn append(&self, task: TaskId, rows: Vec<LogRow>, told: Vec<NewCallback>) -> Receipt {
         let mut inner = self.0.lock();
         let Some(found) = inner.tasks.get_mut(&task) else {
-            return Receipt::ready(Err(StoreError::Failed(format!("there is no task {task}"))));
+            return Receipt::ready(Err(StoreError::Refused(format!("there is no task {task}"))));
         };
         let result = check(task, &found.log, &rows);
         if result.is_ok() {

@@ -14,9 +14,12 @@ pub enum StoreError {
     /// The store is closed.
     #[error("the store is closed")]
     Closed,
-    /// The database said no.
+    /// The database is in trouble: its disk is full, say. The same may work later.
     #[error("the store failed: {0}")]
     Failed(String),
+    /// The store cannot take this write, now or later: it contradicts what is written.
+    #[error("the store refused it: {0}")]
+    Refused(String),
 }
 
 /// Resolves when the store has committed a write or carried out a read.

@@ -18,7 +18,7 @@ use crate::{
     agent::Keep,
     call::{Asking, Call},
     event::{Answer, End},
-    failure::Failure,
+    failure::{Failure, Reason},
     id::TaskId,
     outbox::Callbacks,
     principal::Principal,
@@ -80,6 +80,16 @@ impl TaskBook {
         let record = record.map_err(|error| store_failure(&error))?;
         let record = record.ok_or_else(no_such_task)?;
         of_principal(self.looked_at(record), principal)
+    }
+
+    /// Whether the store can write, and why not.
+    pub async fn check_store(&self) -> Result<(), Failure> {
+        self.store.probe().await.map_err(|error| {
+            let text = format!(
+                "the hub cannot write down what happens: {error}; look at its disk, calls go on when there is room again"
+            );
+            Failure::new(Reason::Internal, text)
+        })
     }
 
     /// The principal's tasks, newest first. In the order of [`TaskOrder::Updated`] they are as the store has them, so

@@ -4,13 +4,14 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Task, not_written};
+use super::{Ending, Task, not_written};
 use crate::{
     agent::Keep,
     bell::Bell,
@@ -27,6 +28,10 @@ use crate::{
 
 /// How much is taken from the pipe at once: about one batch of the store.
 const BATCH: usize = 256 << 10;
+/// The first pause before the end of a task is written again to a store that failed; each that follows is twice as long.
+const END_RETRY: Duration = Duration::from_secs(1);
+/// The longest such pause: nobody waits much longer than this once there is room again, and a failing store is asked seldom.
+const END_RETRY_MOST: Duration = Duration::from_secs(15);
 
 /// Rows handed to the store.
 #[derive(Debug)]
@@ -41,6 +46,8 @@ struct Unwritten {
 enum Over {
     /// The call has ended, with the agent's number of the end.
     Ended(End, Option<u64>),
+    /// The store failed, and so did the call.
+    Unwritten,
     /// The agent could not be reached and never saw the call, which waits for it again.
     GivenBack,
     /// The hub stops, and the call goes on at the next one: it was not sent, or its agent may resume it.
@@ -119,16 +126,26 @@ impl Recorder {
         };
         match over {
             Over::Ended(end, seq) => {
-                let (ended, written) = self.task.conclude(end, seq).await;
-                match written {
-                    Ok(()) => self.ack(seq),
-                    Err(error) => {
-                        tracing::error!(task = %self.task.id, %error, "the end of a task could not be written");
-                    }
-                }
+                let ending = self.task.end_turn(end, seq);
+                let is_written = self.write_end(&ending, &stopping).await;
                 // Before its readers see the end: the next turn may follow at once.
                 live.lock().remove(&self.task.id);
-                self.task.show_end(ended);
+                let Ending { record, row, .. } = if is_written {
+                    self.ack(seq);
+                    ending
+                } else {
+                    self.task.end_turn(End::Failed(not_written()), None)
+                };
+                self.task.show_end(record, row);
+            }
+            Over::Unwritten => {
+                let ending = self.task.end_turn(End::Failed(not_written()), None);
+                // Its readers need not wait for the store: the call has failed whatever the store does next.
+                self.task
+                    .show_end(ending.record.clone(), ending.row.clone());
+                // As long as the store has it as unfinished, it is looked up here.
+                self.write_end(&ending, &stopping).await;
+                live.lock().remove(&self.task.id);
             }
             // It stays in the store for the next start. What was given back is not over.
             Over::Parked | Over::GivenBack => {
@@ -138,6 +155,29 @@ impl Recorder {
                     self.asking.leave();
                 }
             }
+        }
+    }
+
+    /// Writes the end of the turn. While the store is in trouble, as when its disk is full, it is tried again until the
+    /// hub stops; the next hub then takes up the task as unfinished. False if the end could not be written.
+    async fn write_end(&self, ending: &Ending, stopping: &CancellationToken) -> bool {
+        let task = self.task.id;
+        let mut pause = END_RETRY;
+        loop {
+            let is_last = stopping.is_cancelled();
+            match self.task.write_end(ending).await {
+                Ok(()) => return true,
+                Err(error @ StoreError::Failed(_)) if !is_last => {
+                    tracing::warn!(%task, %error, ?pause, "the end of a task cannot be written yet");
+                }
+                Err(error) => {
+                    tracing::error!(%task, %error, "the end of a task could not be written");
+                    return false;
+                }
+            }
+            // One more try when the hub stops.
+            timeout(pause, stopping.cancelled()).await.ok();
+            pause = (pause * 2).min(END_RETRY_MOST);
         }
     }
 
@@ -309,9 +349,8 @@ impl Recorder {
     /// The store failed: so does the call, and the agent is told to stop.
     fn give_up(&self, error: &StoreError) -> Over {
         tracing::error!(task = %self.task.id, %error, "a task could not be written");
-        let end = End::Failed(not_written());
-        self.asking.call().finish(end.clone(), true);
-        Over::Ended(end, None)
+        self.asking.call().finish(End::Failed(not_written()), true);
+        Over::Unwritten
     }
 }
 

@@ -35,7 +35,7 @@ impl Hub {
             let task = Task::new(reopened.record, keep, call.is_ok(), turn, tasks);
             match call {
                 Ok(call) => drop(tasks.run(task, call, sent, Receipt::ready(Ok(())))),
-                Err(failure) => task.conclude(End::Failed(failure), None).await.1?,
+                Err(failure) => task.conclude(End::Failed(failure)).await?,
             }
         }
         Ok(())

@@ -193,7 +193,7 @@ impl Hub {
             Keep::Full
         };
         let task = Task::new(record, keep, false, None, tasks);
-        let (_, written) = task.conclude(End::Cancelled, None).await;
+        let written = task.conclude(End::Cancelled).await;
         tasks.turns.tell(id);
         written.map_err(|error| store_failure(&error))
     }

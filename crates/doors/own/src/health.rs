@@ -24,7 +24,7 @@ use utoipa::{ToSchema, openapi::OpenApi};
 
 use crate::{OwnState, describe};
 
-/// A store that takes longer than this for one row does not answer: probes give up soon after.
+/// A store that takes longer than this to read and to write one row does not answer: probes give up soon after.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The hub lives.
@@ -55,7 +55,7 @@ pub(crate) async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Says whether the hub takes calls: it is not stopping, and its store answers.
+/// Says whether the hub takes calls: it is not stopping, and its store can be read and written.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -88,9 +88,13 @@ async fn probe(state: &OwnState) -> Result<(), Failure> {
         ..TaskFilter::default()
     };
     let everyone = Principal::local();
-    let listing = state.hub.tasks().list(&everyone, filter);
-    match tokio::time::timeout(STORE_ANSWERS_WITHIN, listing).await {
-        Ok(listed) => listed.map(drop),
+    let tasks = state.hub.tasks();
+    let reads_and_writes = async {
+        tasks.list(&everyone, filter).await?;
+        tasks.check_store().await
+    };
+    match tokio::time::timeout(STORE_ANSWERS_WITHIN, reads_and_writes).await {
+        Ok(result) => result,
         Err(_) => Err(Failure::new(
             Reason::Internal,
             "the hub's store does not answer; look at its disk",

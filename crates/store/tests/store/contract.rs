@@ -410,7 +410,7 @@ fn an_append_to_no_task_is_refused_and_others_are_not(store: &dyn Store) {
         .collect();
     assert_eq!(results, [true, false, true, false, true]);
     assert_eq!(words(&whole_log(store, known.id, 0, 1 << 20)), "kept, too");
-    let Err(StoreError::Failed(why)) = store
+    let Err(StoreError::Refused(why)) = store
         .append(unknown.id, vec![text(0, "lost")], Vec::new())
         .wait()
     else {

@@ -1,13 +1,41 @@
 //! What a slow or broken store does to tasks: paces them, then fails them, and never leaves a hole.
 
 use super::{slow_store::on_slow_store, *};
-use crate::{event::Chunk, store::LogItem, task::Cursor};
+use crate::{
+    event::Chunk,
+    id::TaskId,
+    outbox::Callback,
+    store::{LogItem, TaskRecord},
+    task::Cursor,
+};
 
 fn patient(request: Request) -> Request {
     Request {
         wait_online: Some(Duration::from_secs(3600)),
         ..request
     }
+}
+
+fn told(request: Request) -> Request {
+    let callback = Callback {
+        url: "https://example.com/done".into(),
+        kind: "bridge".into(),
+        data: None,
+    };
+    Request {
+        callback: Some(callback),
+        ..request
+    }
+}
+
+async fn stored(store: &dyn Store, task: &Task) -> TaskRecord {
+    store.find_task(task.id).await.unwrap().unwrap()
+}
+
+/// The tasks whose callbacks are to be sent.
+async fn due(hub: &Hub) -> Vec<TaskId> {
+    let rows = hub.callbacks().due(10).await.unwrap();
+    rows.iter().map(|row| row.task).collect()
 }
 
 fn status(bytes: usize) -> Event {
@@ -129,8 +157,53 @@ async fn a_store_that_stalls_for_good_fails_the_task() {
     assert_eq!(failed(&task), Reason::Internal);
 }
 
-#[tokio::test]
-async fn an_end_that_cannot_be_written_is_a_failure_to_its_readers() {
+#[tokio::test(start_paused = true)]
+async fn an_end_that_cannot_be_written_is_written_and_told_when_the_store_works_again() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    settle().await;
+    store.fail();
+    line.next().finish(End::done());
+    pass(&hub, 60).await;
+    assert_eq!(state(&task), TaskState::Working, "nobody is told yet");
+    assert_eq!(stored(&*store, &task).await.state, TaskState::Working);
+    store.recover();
+    pass(&hub, 16).await;
+    assert_eq!(stored(&*store, &task).await.state, TaskState::Completed);
+    assert_eq!(state(&task), TaskState::Completed);
+    assert_eq!(due(&hub).await, [task.id]);
+    let items = read_on(task.subscribe(Some(Cursor { epoch: 0, pos: 1 }))).await;
+    let [TaskItem::Row { item, .. }] = &items[..] else {
+        panic!("{items:?}")
+    };
+    assert_eq!(*item, LogItem::End(End::done()));
+    assert_nothing_is_open(&hub);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_the_store_failed_is_failed_in_the_store_too_when_that_works_again() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    settle().await;
+    let serving = line.next();
+    store.fail();
+    serving.push(Event::text("lost"));
+    pass(&hub, 60).await;
+    assert_eq!(failed(&task), Reason::Internal, "its readers know at once");
+    let found = hub.tasks().find(&ann(), task.id).await.unwrap();
+    assert_eq!(failed(&found), Reason::Internal, "and whoever looks it up");
+    store.recover();
+    pass(&hub, 16).await;
+    assert_eq!(stored(&*store, &task).await.state, TaskState::Failed);
+    let found = hub.tasks().find(&ann(), task.id).await.unwrap();
+    assert_eq!(failed(&found), Reason::Internal);
+    assert_eq!(due(&hub).await, [task.id]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_stops_does_not_wait_for_a_store_that_fails() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.start_task(to("a", "hi")).await.unwrap();
@@ -138,16 +211,24 @@ async fn an_end_that_cannot_be_written_is_a_failure_to_its_readers() {
     store.fail();
     line.next().finish(End::done());
     settle().await;
+    let start = Instant::now();
+    hub.stop(Duration::ZERO).await;
+    assert!(start.elapsed() < Duration::from_secs(2));
     assert_eq!(failed(&task), Reason::Internal);
-    let items = read_on(task.subscribe(Some(Cursor { epoch: 0, pos: 1 }))).await;
-    let [
-        TaskItem::Row {
-            item: LogItem::End(End::Failed(failure)),
-            ..
-        },
-    ] = &items[..]
-    else {
-        panic!("{items:?}")
-    };
-    assert_eq!(failure.reason, Reason::Internal);
+    let record = stored(&*store, &task).await;
+    assert_eq!(record.state, TaskState::Working, "for the next hub");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_written_by_a_store_that_works_again_when_the_hub_stops() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    settle().await;
+    store.fail();
+    line.next().finish(End::done());
+    settle().await;
+    store.recover();
+    hub.stop(Duration::ZERO).await;
+    assert_eq!(stored(&*store, &task).await.state, TaskState::Completed);
 }

@@ -72,6 +72,11 @@ impl SlowStore {
         self.fails.store(true, Ordering::Release);
     }
 
+    /// Writes work again.
+    pub(super) fn recover(&self) {
+        self.fails.store(false, Ordering::Release);
+    }
+
     /// Every append from now on fails; records are written.
     pub(super) fn lose_rows(&self) {
         self.loses_rows.store(true, Ordering::Release);
@@ -125,6 +130,9 @@ impl<T> WaitNow<T> for Receipt<T> {
 }
 
 impl Store for SlowStore {
+    fn probe(&self) -> Receipt {
+        self.inner.probe()
+    }
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>> {
         self.inner.load_agents()
     }

@@ -4,10 +4,39 @@ use std::collections::HashSet;
 
 use jackfield_core::limits::Limits;
 use jackfield_kit::testing::spec;
+use jackfield_store::SqliteStore;
 use reqwest::{Method, StatusCode};
+use rusqlite::Connection;
 use serde_json::json;
 
 use crate::harness::Running;
+
+#[tokio::test]
+async fn a_hub_that_cannot_write_is_not_ready_until_it_can_and_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let hub = Running::start_on(store, true, Limits::default()).await;
+    assert_eq!(hub.get("/readyz").await.0, StatusCode::OK);
+
+    // Another program breaks the database: it can still be read, and not be written.
+    let other = Connection::open(dir.path().join("jackfield.db")).unwrap();
+    other
+        .execute_batch("ALTER TABLE remotes RENAME TO lost")
+        .unwrap();
+    let (status, answer) = hub.get("/readyz").await;
+    assert_eq!(
+        (status, &answer["error"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &json!("internal"))
+    );
+    let message = answer["message"].as_str().unwrap();
+    assert!(message.contains("no such table: remotes"), "{message}");
+    assert_eq!(hub.get("/healthz").await.0, StatusCode::OK);
+
+    other
+        .execute_batch("ALTER TABLE lost RENAME TO remotes")
+        .unwrap();
+    assert_eq!(hub.get("/readyz").await.0, StatusCode::OK);
+}
 
 #[tokio::test]
 async fn a_hub_that_stops_is_not_ready_and_lets_its_readers_go() {

@@ -11,7 +11,7 @@ use jackfield_core::{
     id::Owner,
     limits::Limits,
     principal::{Principal, Scopes},
-    store::memory::MemoryStore,
+    store::{Store, memory::MemoryStore},
 };
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
@@ -42,9 +42,11 @@ impl Running {
     }
 
     pub(crate) async fn start_with(trusts_everyone: bool, limits: Limits) -> Self {
-        let hub = Hub::open(Arc::new(MemoryStore::default()), limits)
-            .await
-            .unwrap();
+        Self::start_on(MemoryStore::default(), trusts_everyone, limits).await
+    }
+
+    pub(crate) async fn start_on(store: impl Store, trusts_everyone: bool, limits: Limits) -> Self {
+        let hub = Hub::open(Arc::new(store), limits).await.unwrap();
         let tasks = Tasks::new();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
         let (app, api) = router(OwnState {
