@@ -33,7 +33,7 @@ use crate::{
     id::{AgentId, Owner},
     principal::Who,
     shared::Shared,
-    store::AgentRecord,
+    store::{AgentRecord, Receipt, Store},
     tap::Sight,
     team::link::TeamLink,
 };
@@ -55,6 +55,9 @@ pub struct Entry {
     retired: SetOnce<()>,
     /// The hub reaches the agent by itself, so that it does not come back of its own accord.
     is_reserved: AtomicBool,
+    /// Held while the store is handed what is kept of the agent, so that what was read last is written last. True once
+    /// the store was told to forget the agent: nothing is written of it after that. Taken before `state`.
+    is_unkept: Mutex<bool>,
 }
 
 /// What a caller may know of an agent.
@@ -113,6 +116,7 @@ impl Entry {
             placed: Notify::new(),
             retired: SetOnce::new(),
             is_reserved: AtomicBool::new(false),
+            is_unkept: Mutex::new(false),
         }
     }
 
@@ -237,6 +241,19 @@ impl Entry {
             registered_at: view.registered_at,
             resume: self.state.lock().resume,
         }
+    }
+
+    /// Hands what is kept of it to the store. Nothing if the agent was forgotten.
+    pub(crate) fn save_to(&self, store: &dyn Store) -> Option<Receipt> {
+        let is_unkept = self.is_unkept.lock();
+        (!*is_unkept).then(|| store.save_agent(self.record()))
+    }
+
+    /// Lets the store forget it.
+    pub(crate) fn remove_from(&self, store: &dyn Store) -> Receipt {
+        let mut is_unkept = self.is_unkept.lock();
+        *is_unkept = true;
+        store.remove_agent(self.id.clone())
     }
 
     pub(crate) fn set(&self, share: Option<Share>, settings: Option<Settings>) {

@@ -199,23 +199,37 @@ impl Hub {
     ) -> Result<(AgentView, Receipt), Failure> {
         let entry = self.owned(principal, id)?;
         entry.set(share, settings);
-        Ok((entry.view(), self.0.store.save_agent(entry.record())))
+        let saved = entry.save_to(&*self.0.store);
+        let saved = saved.ok_or_else(|| Failure::no_such_agent(id.as_str()))?;
+        Ok((entry.view(), saved))
     }
 
     /// Forgets an agent and who owned it; only its owner and admins may. If it is attached, it is told to go.
     pub fn forget(&self, principal: &Principal, id: &AgentId) -> Result<Receipt, Failure> {
         let entry = self.owned(principal, id)?;
-        self.check_forget(id)?;
         let receipt = {
-            let mut agents = self.0.agents.write();
-            agents.remove(id);
-            // Before the id can be claimed anew, so that the store forgets and learns in this order.
-            self.0.store.remove_agent(id.clone())
+            // No team is changed to have it as a member meanwhile.
+            let _changing = self.0.teams.changing.lock();
+            self.check_forget(id)?;
+            self.remove_entry(&entry)?
         };
-        self.0.teams.remove(id);
-        self.transfers().forget(id);
         entry.retire();
         Ok(receipt)
+    }
+
+    /// Takes an agent out of all that is known here. Fails if another one has its id by now.
+    fn remove_entry(&self, entry: &Arc<Entry>) -> Result<Receipt, Failure> {
+        let id = &entry.id;
+        // Held until all is gone, so that whoever claims the id anew comes after it, in the store too.
+        let mut agents = self.0.agents.write();
+        let known = agents.get(id);
+        if !known.is_some_and(|known| Arc::ptr_eq(known, entry)) {
+            return Err(Failure::no_such_agent(id.as_str()));
+        }
+        agents.remove(id);
+        self.0.teams.remove(id);
+        self.transfers().forget(id);
+        Ok(entry.remove_from(&*self.0.store))
     }
 
     /// Forgets an agent that nobody would miss: it is away, nothing waits for it, it is shared with nobody, nothing was set
@@ -227,13 +241,13 @@ impl Hub {
             return None;
         }
         let mut agents = self.0.agents.write();
-        let entry = agents.get(id)?;
+        let entry = agents.get(id)?.clone();
         if !entry.retire_unmissed() {
             return None;
         }
         agents.remove(id);
         self.transfers().forget(id);
-        Some(self.0.store.remove_agent(id.clone()))
+        Some(entry.remove_from(&*self.0.store))
     }
 
     fn owned(&self, principal: &Principal, id: &AgentId) -> Result<Arc<Entry>, Failure> {

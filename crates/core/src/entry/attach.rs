@@ -39,8 +39,7 @@ impl Entry {
         let (taken, old, sight) = {
             let mut state = self.state.lock();
             if self.is_retired() {
-                let text = format!("agent {} was removed just now; register again", self.id);
-                return Err(Failure::new(Reason::Conflict, text));
+                return Err(self.removed());
             }
             let resumes = coming.resumes(state.resume);
             let is_away = matches!(coming, Coming::Away);
@@ -110,6 +109,12 @@ impl Entry {
             self.show(sight);
         }
         Ok(taken)
+    }
+
+    /// Why nobody can be attached to an agent that was forgotten meanwhile.
+    pub(crate) fn removed(&self) -> Failure {
+        let text = format!("agent {} was removed just now; register again", self.id);
+        Failure::new(Reason::Conflict, text)
     }
 
     /// Whether open calls wait for the agent when this connection is gone, as it says beforehand.

@@ -143,7 +143,12 @@ impl Hub {
         }
         let (entry, is_new) = self.claim(principal, id, profile, door)?;
         entry.set_reserved();
-        let saved = is_new.then(|| self.0.store.save_agent(entry.record()));
+        let saved = if is_new {
+            let saved = entry.save_to(&*self.0.store);
+            Some(saved.ok_or_else(|| entry.removed())?)
+        } else {
+            None
+        };
         Ok((entry, saved))
     }
 
@@ -200,7 +205,15 @@ impl Hub {
             entry.leave(&link, false);
             return Err(stopping());
         }
-        let saved = (is_new || taken.changed).then(|| self.0.store.save_agent(entry.record()));
+        let saved = if is_new || taken.changed {
+            let Some(saved) = entry.save_to(&*self.0.store) else {
+                entry.leave(&link, false);
+                return Err(entry.removed());
+            };
+            Some(saved)
+        } else {
+            None
+        };
         Ok(Attached {
             entry,
             link,
@@ -214,7 +227,9 @@ impl Hub {
     /// Takes what an attached agent now says of itself.
     pub fn refresh(&self, attached: &Attached, profile: Profile) -> Option<Receipt> {
         let changed = attached.entry.set_profile(profile);
-        changed.then(|| self.0.store.save_agent(attached.entry.record()))
+        changed
+            .then(|| attached.entry.save_to(&*self.0.store))
+            .flatten()
     }
 
     /// Forgets the agent of an owner's that is away for longest and that nobody would miss, for one that comes. False if

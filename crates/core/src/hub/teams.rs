@@ -98,9 +98,10 @@ impl Hub {
         id: &AgentId,
         change: impl FnOnce(TeamSpec) -> TeamSpec,
     ) -> Result<(TeamView, Receipt), Failure> {
+        // Before the look, so that the team is not forgotten meanwhile.
+        let _changing = self.0.teams.changing.lock();
         let (team, entry) = self.owned_team(principal, id)?;
         self.check_declared(id)?;
-        let _changing = self.0.teams.changing.lock();
         let mut record = team.record();
         let before = std::mem::replace(&mut record.spec, change(team.spec()));
         self.check_spec(principal, id, &record.spec)?;
@@ -138,7 +139,7 @@ impl Hub {
         record.updated_at = Timestamp::now();
         if entry.set_profile(profile(&team.id, &record.spec)) {
             // Nobody waits for it: the team is written after it, and that is waited for.
-            drop(self.0.store.save_agent(entry.record()));
+            drop(entry.save_to(&*self.0.store));
         }
         let before = self.rosters(&team.id);
         team.set(record.clone());

@@ -21,6 +21,7 @@ mod numbers;
 mod once;
 mod order;
 mod readers;
+mod records;
 mod refused;
 mod replace;
 mod reserve;

@@ -151,7 +151,10 @@ impl Teams {
         for stage in self.stages() {
             stage.rest(before);
         }
-        self.solo.write().retain(|_, stage| stage.is_active());
+        // One that somebody has got from here, as when they are about to view it, stays: others must find the same one.
+        let is_held = |stage: &Arc<Stage>| Arc::strong_count(stage) > 1;
+        let mut solo = self.solo.write();
+        solo.retain(|_, stage| is_held(stage) || stage.is_active());
     }
 
     /// The teams that have this one as a member, with its names there.

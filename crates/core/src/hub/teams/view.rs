@@ -91,7 +91,14 @@ impl Hub {
         let entry = entry.lead().unwrap_or(entry);
         let only = only_own(principal, &entry);
         let stage = self.0.teams.open_solo(&entry.id, self.limits());
-        Ok(Viewing::new(stage, only, since))
+        let viewing = Viewing::new(stage, only, since);
+        // Whoever forgets the agent closes the stage, but not one that is opened afterwards: that may be viewed by those
+        // who may see the next agent of this id.
+        let known = self.0.agents.read().get(&entry.id).cloned();
+        if !known.is_some_and(|known| Arc::ptr_eq(&known, &entry)) {
+            return Err(Failure::no_such_agent(id));
+        }
+        Ok(viewing)
     }
 
     pub(super) fn view_of(&self, team: &Team) -> TeamView {

@@ -1,5 +1,6 @@
 //! A store whose tasks are committed when a test says so, or not at all.
 
+use parking_lot::Condvar;
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::*;
@@ -22,6 +23,22 @@ pub(super) enum Write {
 
 type Waiting = (Write, oneshot::Sender<Result<(), StoreError>>);
 
+/// Where a save of an agent stands that others may overtake.
+#[derive(Debug, Default, PartialEq, Clone, Copy)]
+enum Overtaking {
+    #[default]
+    Off,
+    /// The next save of an agent waits.
+    Armed,
+    /// It does.
+    Waiting,
+    /// Something else was written of an agent meanwhile.
+    Overtaken,
+}
+
+/// How long a save waits to be overtaken. Where nothing can overtake it, this passes.
+const OVERTAKEN_WITHIN: Duration = Duration::from_millis(500);
+
 #[derive(Debug, Default)]
 pub(super) struct SlowStore {
     inner: MemoryStore,
@@ -29,6 +46,8 @@ pub(super) struct SlowStore {
     fails: AtomicBool,
     loses_rows: AtomicBool,
     waiting: Mutex<Vec<Waiting>>,
+    overtaking: Mutex<Overtaking>,
+    overtaken: Condvar,
 }
 
 impl SlowStore {
@@ -75,6 +94,27 @@ impl SlowStore {
     /// Writes work again.
     pub(super) fn recover(&self) {
         self.fails.store(false, Ordering::Release);
+    }
+
+    /// The thread that saves an agent next is held up on its way into the store until another one has written something
+    /// of an agent, if any can.
+    pub(super) fn hold_up_an_agent(&self) {
+        *self.overtaking.lock() = Overtaking::Armed;
+    }
+
+    /// Blocks until that thread is held up.
+    pub(super) fn wait_until_held_up(&self) {
+        let mut overtaking = self.overtaking.lock();
+        let is_armed = |it: &mut Overtaking| *it == Overtaking::Armed;
+        self.overtaken.wait_while(&mut overtaking, is_armed);
+    }
+
+    fn overtake(&self) {
+        let mut overtaking = self.overtaking.lock();
+        if *overtaking == Overtaking::Waiting {
+            *overtaking = Overtaking::Overtaken;
+            self.overtaken.notify_all();
+        }
     }
 
     /// Every append from now on fails; records are written.
@@ -137,10 +177,25 @@ impl Store for SlowStore {
         self.inner.load_agents()
     }
     fn save_agent(&self, record: AgentRecord) -> Receipt {
-        self.inner.save_agent(record)
+        let mut overtaking = self.overtaking.lock();
+        if *overtaking == Overtaking::Armed {
+            *overtaking = Overtaking::Waiting;
+            self.overtaken.notify_all();
+            let is_waiting = |it: &mut Overtaking| *it == Overtaking::Waiting;
+            self.overtaken
+                .wait_while_for(&mut overtaking, is_waiting, OVERTAKEN_WITHIN);
+            *overtaking = Overtaking::Off;
+            return self.inner.save_agent(record);
+        }
+        drop(overtaking);
+        let receipt = self.inner.save_agent(record);
+        self.overtake();
+        receipt
     }
     fn remove_agent(&self, id: AgentId) -> Receipt {
-        self.inner.remove_agent(id)
+        let receipt = self.inner.remove_agent(id);
+        self.overtake();
+        receipt
     }
     fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
         self.inner.load_remotes()

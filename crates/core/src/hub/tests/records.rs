@@ -1,0 +1,96 @@
+//! What is kept of an agent is what was last decided, whoever changes it at the same time.
+
+use std::thread;
+
+use super::{slow_store::on_slow_store, *};
+use crate::team::stage::{Since, Viewing};
+
+fn described(text: &str) -> Profile {
+    Profile {
+        description: Some(text.into()),
+        ..Profile::default()
+    }
+}
+
+/// Attaches an agent that says something new of itself, so that it is saved.
+fn attach_changed(hub: &Hub) -> Result<Attached, Failure> {
+    hub.attach(&ann(), &id("a"), described("new"), Line::new(), false)
+}
+
+#[tokio::test]
+async fn an_attach_that_meets_an_unshare_does_not_bring_the_share_back() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    drop(agent(&hub, "a"));
+    let share = |share| hub.change(&ann(), &id("a"), Some(share), None).unwrap().1;
+    share(Share::Everyone).await.unwrap();
+    store.hold_up_an_agent();
+    thread::scope(|threads| {
+        threads.spawn(|| drop(attach_changed(&hub).unwrap()));
+        store.wait_until_held_up();
+        threads.spawn(|| drop(share(Share::Nobody)));
+    });
+    let [kept] = &store.load_agents().await.unwrap()[..] else {
+        panic!("one agent is kept")
+    };
+    assert_eq!(kept.share, Share::Nobody);
+    assert_eq!(kept.profile, described("new"));
+}
+
+#[tokio::test]
+async fn an_attach_that_meets_a_forget_does_not_bring_the_agent_back() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    drop(agent(&hub, "a"));
+    store.hold_up_an_agent();
+    thread::scope(|threads| {
+        // Whether it is refused or told to go depends on who came first.
+        threads.spawn(|| drop(attach_changed(&hub)));
+        store.wait_until_held_up();
+        threads.spawn(|| drop(hub.forget(&ann(), &id("a")).unwrap()));
+    });
+    assert_eq!(store.load_agents().await.unwrap(), []);
+    assert!(hub.find(&ann(), "a").is_err());
+}
+
+#[tokio::test]
+async fn nothing_is_kept_of_an_agent_that_was_forgotten_meanwhile() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    drop(agent(&hub, "a"));
+    let entry = hub.find(&ann(), "a").unwrap();
+    hub.forget(&ann(), &id("a")).unwrap().await.unwrap();
+    let refused = hub.attach_at(&entry, described("late"), Line::new());
+    assert_eq!(refused.unwrap_err().reason, Reason::Conflict);
+    assert!(entry.save_to(&*store).is_none());
+    assert_eq!(store.load_agents().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_forget_that_comes_late_leaves_an_agent_alone_that_registered_since() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    drop(agent(&hub, "a"));
+    let old = hub.find(&ann(), "a").unwrap();
+    hub.forget(&ann(), &id("a")).unwrap().await.unwrap();
+    let _new = agent(&hub, "a");
+    // A second one that had found the agent before the first one forgot it.
+    assert_eq!(
+        hub.remove_entry(&old).unwrap_err(),
+        Failure::no_such_agent("a")
+    );
+    assert!(hub.find(&ann(), "a").unwrap().is_online());
+    assert_eq!(store.load_agents().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_stage_of_a_viewer_that_is_just_coming_is_not_forgotten() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let stage = hub.0.teams.open_solo(&id("a"), hub.limits());
+    // The sweeper comes between.
+    hub.rest_teams(Instant::now());
+    let mut viewing = Viewing::new(stage, None, &Since::Now);
+    let _call = hub.call(to("a", "hi")).unwrap();
+    line.next().push(Event::text("hello"));
+    let mut seen = Vec::new();
+    viewing.take(usize::MAX, &mut seen);
+    assert!(!seen.is_empty(), "it sees what the agent does");
+    drop(viewing);
+}
