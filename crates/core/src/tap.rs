@@ -83,7 +83,8 @@ impl Item for Seen {
             Sight::Started { message, .. } => message.weight(),
             Sight::Relayed { text, .. } => text.len(),
             Sight::Frame(_, text) => text.len(),
-            Sight::Online(_) | Sight::Offline | Sight::Ended(_) => 0,
+            Sight::Ended(end) => end.weight(),
+            Sight::Online(_) | Sight::Offline => 0,
         }
     }
 

@@ -73,6 +73,15 @@ impl End {
         Self::Done(Box::default())
     }
 
+    /// What it weighs.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Done(done) => done.weight(),
+            Self::Failed(failure) => failure.reason.name().len() + failure.text.len(),
+            Self::Cancelled => 0,
+        }
+    }
+
     /// A label for metrics and logs.
     pub fn label(&self) -> &'static str {
         match self {

@@ -90,11 +90,7 @@ impl LogItem {
             Self::Event(event) => event.weight(),
             Self::Message(message) => ITEM_OVERHEAD + message.weight(),
             Self::Answer(id, answer) => ITEM_OVERHEAD + id.len() + answer.weight(),
-            Self::End(End::Done(done)) => ITEM_OVERHEAD + done.weight(),
-            Self::End(End::Failed(failure)) => {
-                ITEM_OVERHEAD + failure.reason.name().len() + failure.text.len()
-            }
-            Self::End(End::Cancelled) => ITEM_OVERHEAD,
+            Self::End(end) => ITEM_OVERHEAD + end.weight(),
         }
     }
 }

@@ -76,6 +76,14 @@ pub struct Deliverable {
     pub timestamp: Timestamp,
 }
 
+impl Deliverable {
+    /// About how many bytes it takes.
+    fn weight(&self) -> usize {
+        let texts = [&self.file_path, &self.summary, &self.author_agent_name];
+        ENTRY_OVERHEAD + texts.into_iter().map(String::len).sum::<usize>()
+    }
+}
+
 /// A task of a board.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoardTask {
@@ -102,10 +110,7 @@ impl BoardTask {
         let texts = texts.into_iter().map(String::len);
         let dependencies = self.dependencies.iter();
         let dependencies = dependencies.map(|id| ENTRY_OVERHEAD + id.len());
-        let deliverables = self.deliverables.iter().map(|given| {
-            let texts = [&given.file_path, &given.summary, &given.author_agent_name];
-            ENTRY_OVERHEAD + texts.into_iter().map(String::len).sum::<usize>()
-        });
+        let deliverables = self.deliverables.iter().map(Deliverable::weight);
         ENTRY_OVERHEAD + texts.chain(dependencies).chain(deliverables).sum::<usize>()
     }
 }
@@ -168,6 +173,24 @@ pub enum BoardChange {
         /// What it gave, if anything new.
         deliverables: Vec<Deliverable>,
     },
+}
+
+impl BoardChange {
+    /// About how many bytes it takes. The whole board counts each time, since each change holds it as it was.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::Created { added, all } => weight(added) + weight(all),
+            Self::Status {
+                task,
+                by,
+                deliverables,
+                ..
+            } => {
+                let given = deliverables.iter().map(Deliverable::weight);
+                task.len() + by.len() + given.sum::<usize>()
+            }
+        }
+    }
 }
 
 /// The board of a team. Whatever is refused leaves it as it was. No task on it waits for itself, not by way of others either.

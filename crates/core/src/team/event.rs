@@ -290,11 +290,7 @@ impl Body {
         let json = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.get().len());
         match self {
             Self::Team { error, .. } => error.as_ref().map_or(0, String::len),
-            Self::Board(BoardChange::Created { all, .. }) => {
-                let texts = all.iter();
-                texts.map(|task| 256 + task.description.len()).sum()
-            }
-            Self::Board(BoardChange::Status { deliverables, .. }) => 256 * deliverables.len(),
+            Self::Board(change) => change.weight(),
             Self::Published(published) => published.get().len(),
             Self::Member { event, .. } => match event {
                 MemberEvent::SegmentContent { delta: text, .. }

@@ -1,7 +1,7 @@
 //! Observers see what they may and want to, miss what they cannot keep up with, and never hold anybody up.
 
 use super::*;
-use crate::tap::Direction;
+use crate::{event::Done, tap::Direction};
 
 async fn sights(watching: &mut Watching, count: usize) -> Vec<(String, &'static str)> {
     let mut out = Vec::new();
@@ -210,4 +210,21 @@ async fn what_no_observer_may_or_wants_to_see_is_not_even_made() {
     taps.see_frame(one.entry(), Direction::In, || panic!("a frame was copied"));
     assert!(taps.are_on(&id("one"), &owner("ann")));
     assert!(!taps.are_on(&id("two"), &owner("ann")));
+}
+
+#[tokio::test]
+async fn an_observer_that_lags_holds_one_large_result_and_misses_the_next() {
+    let hub = hub_with(|limits| limits.tap = Size::mib(1)).await;
+    let (_a, line) = agent(&hub, "a");
+    let watching = hub.watch(ann(), TapFilter::default());
+    for _ in 0..3 {
+        let asking = hub.call(to("a", "hi")).unwrap();
+        let done = Done {
+            result: Some("x".repeat(2 << 20)),
+            ..Done::default()
+        };
+        line.next().finish(End::Done(Box::new(done)));
+        drop(asking);
+    }
+    assert_eq!(watching.missed(), 4, "the start and the end of two calls");
 }

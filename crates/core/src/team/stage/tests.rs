@@ -81,3 +81,39 @@ fn a_viewer_that_never_reads_holds_back_no_more_than_the_ring_may_have() {
     stage.tell(&[].into(), says(0));
     assert!(theatre.held() <= limits.team_tail.0 + 2048);
 }
+
+#[test]
+fn boards_weigh_all_that_is_on_them() {
+    use crate::team::board::{BoardChange, BoardStatus, BoardTask, Deliverable};
+
+    let text = || "x".repeat(10_000);
+    let given = || Deliverable {
+        file_path: text(),
+        summary: text(),
+        author_agent_name: text(),
+        timestamp: jiff::Timestamp::UNIX_EPOCH,
+    };
+    let task = BoardTask {
+        id: "task_0001".into(),
+        name: text(),
+        assignee: text(),
+        description: text(),
+        dependencies: vec![text()],
+        status: BoardStatus::NotStarted,
+        deliverables: vec![given()],
+    };
+    let (added, all) = ([task.clone()].into(), [task.clone(), task].into());
+    let status = BoardChange::Status {
+        task: "task_0001".into(),
+        new: BoardStatus::Completed,
+        by: "lead".into(),
+        deliverables: vec![given()],
+    };
+    for (change, texts) in [(BoardChange::Created { added, all }, 21), (status, 3)] {
+        let theatre = Arc::new(Theatre::default());
+        let id = AgentId::parse("t").unwrap();
+        let stage = Stage::new(id, theatre.clone(), &Limits::default());
+        stage.tell(&[].into(), Arc::new(Body::Board(change)));
+        assert!(theatre.held() > texts * 10_000, "{}", theatre.held());
+    }
+}
