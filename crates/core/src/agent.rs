@@ -146,7 +146,8 @@ pub enum Closing {
 /// The hub's way to one attached agent. A door implements it once. All methods return at once and none calls back
 /// into the hub: they only put something into the connection's mailbox. They may be called under the agent's lock.
 pub trait Link: Any + Send + Sync + std::fmt::Debug {
-    /// Hands over a call. A link that can take no more (its connection is gone) gives it back.
+    /// Hands over a call. A link whose connection is gone gives it back; so does one that has no room, marked by
+    /// [`Serving::turn_away`].
     fn deliver(&self, call: Serving) -> Result<(), Serving>;
     /// Tells the agent to stop working on a call.
     fn cancel(&self, call: &Arc<Call>);

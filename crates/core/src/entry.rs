@@ -381,17 +381,24 @@ impl Entry {
         if call.is_ended() {
             return true;
         }
+        let mut is_full = false;
         if let Some(link) = state.way() {
             call.clock.lock().enter(Progress::Sent, Instant::now());
             match link.deliver(call.serve()) {
                 Ok(()) => return true,
-                Err(serving) => serving.undo(),
+                Err(serving) => {
+                    is_full = serving.is_turned_away();
+                    serving.undo();
+                }
             }
         }
         state.set_aside(call);
         let may_wait = state.grace.is_some() || call.clock.lock().wait_until.is_some();
         drop(state);
-        if !may_wait {
+        if is_full {
+            // It would wait for an agent that is there.
+            call.finish(End::Failed(Failure::agent_full()), false);
+        } else if !may_wait {
             call.finish(End::Failed(Failure::agent_offline()), false);
         }
         false

@@ -182,6 +182,12 @@ impl Failure {
         Self::new(Reason::Offline, "the agent is not connected")
     }
 
+    /// The agent has more calls that it has not begun with than it takes.
+    pub fn agent_full() -> Self {
+        let text = "the agent has as many calls waiting as it takes; try again later";
+        Self::new(Reason::Busy, text)
+    }
+
     /// The agent went away while it was working.
     pub fn agent_left() -> Self {
         Self::new(Reason::Offline, "the agent disconnected before it finished")

@@ -56,7 +56,8 @@ impl Inbox {
 impl Link for Inbox {
     fn deliver(&self, call: Serving) -> Result<(), Serving> {
         self.calls.try_send(call).map_err(|error| match error {
-            TrySendError::Full(call) | TrySendError::Closed(call) => call,
+            TrySendError::Full(call) => call.turn_away(),
+            TrySendError::Closed(call) => call,
         })
     }
 

@@ -17,6 +17,7 @@ pub struct Serving {
     call: Arc<Call>,
     turn: u64,
     armed: bool,
+    is_turned_away: bool,
 }
 
 impl Serving {
@@ -25,6 +26,7 @@ impl Serving {
             call,
             turn,
             armed: true,
+            is_turned_away: false,
         }
     }
 
@@ -211,6 +213,28 @@ impl Serving {
         Ok(())
     }
 
+    /// The agent is there and has no room for the call: it fails `busy`, not as one whose agent has left. For a
+    /// [`Link`](crate::agent::Link) that gives it back.
+    #[must_use]
+    pub fn turn_away(mut self) -> Self {
+        self.is_turned_away = true;
+        self
+    }
+
+    /// Why the call fails if nobody takes it.
+    pub(crate) fn undelivered(&self) -> Failure {
+        if self.is_turned_away {
+            Failure::agent_full()
+        } else {
+            Failure::agent_left()
+        }
+    }
+
+    /// Whether the agent has no room for it.
+    pub(crate) fn is_turned_away(&self) -> bool {
+        self.is_turned_away
+    }
+
     /// The connection could not take it, so that the agent never saw the call: it may be handed over again.
     pub(crate) fn undo(mut self) {
         self.armed = false;
@@ -230,7 +254,7 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         if self.armed && self.is_current() {
-            self.call.finish(End::Failed(Failure::agent_left()), false);
+            self.call.finish(End::Failed(self.undelivered()), false);
         }
     }
 }

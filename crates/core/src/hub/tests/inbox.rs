@@ -17,13 +17,34 @@ async fn an_inbox_that_nobody_empties_takes_no_more_and_goes_on_when_it_is_empti
         drop(hub.call(to("a", "given up")).unwrap());
     }
     let refused = hub.call(to("a", "one too many")).unwrap();
-    assert_eq!(failure(&refused), Reason::Offline);
+    assert_eq!(failure(&refused), Reason::Busy);
     for _ in 0..4 {
         assert!(calls.recv().await.unwrap().call().is_ended());
     }
     let asking = hub.call(to("a", "hi")).unwrap();
     calls.recv().await.unwrap().finish(End::done());
     assert_eq!(read(&asking).1, Some(End::done()));
+}
+
+#[tokio::test]
+async fn a_kept_call_that_finds_no_room_is_busy_however_long_it_would_wait_for_its_agent() {
+    let hub = hub_with(|limits| limits.pending_per_agent = 1).await;
+    let (inbox, _calls) = Inbox::new("local", hub.limits(), true);
+    let _attached = attached(&hub, &inbox);
+    for _ in 0..4 {
+        drop(hub.call(to("a", "given up")).unwrap());
+    }
+    for wait_online in [None, Some(Duration::from_secs(60))] {
+        let request = Request {
+            wait_online,
+            ..to("a", "one too many")
+        };
+        let task = hub.start_task(request).await.unwrap();
+        settle().await;
+        assert_eq!(state(&task), TaskState::Failed);
+        assert_eq!(task.record().failure.unwrap().reason, Reason::Busy);
+        assert_nothing_is_open(&hub);
+    }
 }
 
 #[tokio::test]
