@@ -173,6 +173,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>>;
     /// Writes a token, new or changed; synced to disk.
     fn save_token(&self, record: TokenRecord) -> Receipt;
+    /// Forgets a token; synced to disk.
+    fn remove_token(&self, id: TokenId) -> Receipt;
 
     /// Opens every unfinished task again after a restart: raises its epoch and returns it with what its log says. One that
     /// waits for its next message is not returned, since nobody has to go on with it.

@@ -17,6 +17,13 @@ use crate::{
 /// What every token begins with, so that people and scanners recognise one.
 pub const PREFIX: &str = "jf_";
 
+/// How long a token that was revoked or has expired is known as such: those who still use it are told so, and lists show
+/// it. After that it is unknown.
+const DEAD_KEPT: Duration = Duration::from_secs(30 * 86_400);
+/// How many dead tokens are known at most; those that died first go first. Every invite makes a token, so that there may be
+/// many more in time.
+const DEAD_MAX: usize = 1000;
+
 /// A new token: shown once, then only its hash is known.
 pub struct NewToken {
     /// What was written to the store.
@@ -86,7 +93,19 @@ impl Live {
     }
 
     fn is_dead(&self, now: Timestamp) -> bool {
-        self.record.revoked_at.is_some() || self.record.expires_at.is_some_and(|at| at <= now)
+        self.died_at(now).is_some()
+    }
+
+    /// Since when it does not work, if it does not.
+    fn died_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let expired = self.record.expires_at.filter(|at| *at <= now);
+        self.record.revoked_at.into_iter().chain(expired).min()
+    }
+
+    /// Whether it may be forgotten once it is dead. One of an admin's may not: its secret may stand in the data directory,
+    /// from where an unknown one is taken as a new token at the next start.
+    fn may_be_forgotten(&self) -> bool {
+        !self.grant.scopes.admin
     }
 }
 
@@ -224,12 +243,33 @@ impl Tokens {
         Ok(true)
     }
 
-    /// Closes what expired tokens hold open; the sweeper calls it.
+    /// Closes what expired tokens hold open, and forgets those that are dead for long; the sweeper calls it.
     pub fn expire(&self, now: Timestamp) {
+        let mut dead = Vec::new();
         for live in self.by_hash.read().values() {
-            if live.is_dead(now) && !live.grant.revoked.is_cancelled() {
+            let Some(died_at) = live.died_at(now) else {
+                continue;
+            };
+            if !live.grant.revoked.is_cancelled() {
                 live.grant.revoked.cancel();
             }
+            if live.may_be_forgotten() {
+                dead.push((died_at, live.record.id, live.record.hash));
+            }
+        }
+        let surplus = dead.len().saturating_sub(DEAD_MAX);
+        let before = now.checked_sub(DEAD_KEPT).unwrap_or(Timestamp::MIN);
+        if surplus == 0 && dead.iter().all(|(died_at, ..)| *died_at >= before) {
+            return;
+        }
+        dead.sort_unstable();
+        let is_old = |(at, (died_at, ..)): &(usize, &(Timestamp, TokenId, [u8; 32]))| {
+            *at < surplus || *died_at < before
+        };
+        for (_, (_, id, hash)) in dead.iter().enumerate().take_while(is_old) {
+            self.by_hash.write().remove(hash);
+            // Nobody waits for it: what is still there at the next start is forgotten then.
+            drop(self.store.remove_token(*id));
         }
     }
 }
@@ -313,6 +353,42 @@ mod tests {
         tokens.expire(Timestamp::now());
         let by_hash = tokens.by_hash.read();
         assert!(by_hash[&new.record.hash].grant.revoked.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn dead_tokens_are_forgotten_after_a_month_and_the_oldest_of_too_many_at_once() {
+        let store = Arc::new(MemoryStore::default());
+        let tokens = Tokens::new(store.clone(), Vec::new());
+        let scopes = Scopes::default();
+        let live = tokens.create("live".into(), owner(), &scopes, None);
+        let live = live.await.unwrap();
+        let all = Scopes::admin();
+        let admin = tokens.create("admin".into(), owner(), &all, None);
+        let admin = admin.await.unwrap();
+        tokens.revoke(admin.record.id).await.unwrap();
+        let mut dead = Vec::new();
+        for _ in 0..=DEAD_MAX {
+            let new = tokens.create("dead".into(), owner(), &scopes, None);
+            let new = new.await.unwrap();
+            tokens.revoke(new.record.id).await.unwrap();
+            dead.push(new);
+        }
+        let (oldest, newest) = (&dead[0], &dead[DEAD_MAX]);
+        let now = Timestamp::now();
+        tokens.expire(now);
+        assert!(matches!(tokens.look_up(&oldest.secret), Lookup::Unknown));
+        assert!(matches!(tokens.look_up(&newest.secret), Lookup::Dead));
+        assert_eq!(tokens.list().len(), 2 + DEAD_MAX);
+        tokens.expire(now.checked_add(DEAD_KEPT / 2).unwrap());
+        assert_eq!(tokens.list().len(), 2 + DEAD_MAX, "not yet");
+        tokens.expire(now.checked_add(2 * DEAD_KEPT).unwrap());
+        assert!(matches!(tokens.look_up(&newest.secret), Lookup::Unknown));
+        assert!(matches!(tokens.look_up(&live.secret), Lookup::Valid(_)));
+        // Its secret may be the one that a start takes as an admin's if nobody knows it.
+        assert!(matches!(tokens.look_up(&admin.secret), Lookup::Dead));
+        let kept = store.load_tokens().await.unwrap();
+        assert_eq!(kept, tokens.list());
+        assert_eq!(kept.len(), 2);
     }
 
     #[tokio::test]

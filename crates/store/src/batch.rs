@@ -4,7 +4,7 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use jackfield_core::{
-    id::{AgentId, CallbackId, TaskId},
+    id::{AgentId, CallbackId, TaskId, TokenId},
     outbox::{NewCallback, Settled},
     store::{
         AgentRecord, LogItem, LogRow, PeerRecord, RemoteRecord, TaskRecord, TokenRecord,
@@ -53,6 +53,7 @@ pub(crate) enum Op {
         tasks: Vec<BoardTask>,
     },
     SaveToken(Box<TokenRecord>),
+    RemoveToken(TokenId),
     SaveTask {
         record: Box<TaskRecord>,
         rows: Vec<LogRow>,
@@ -87,6 +88,7 @@ impl Op {
             | Self::SaveTeam(_)
             | Self::SaveTeamTasks { .. }
             | Self::SaveToken(_)
+            | Self::RemoveToken(_)
             | Self::SettleCallback { .. }
             | Self::DropLane { .. } => true,
             Self::SaveTask { sync, .. } => *sync,
@@ -106,6 +108,7 @@ impl Op {
             | Self::SaveTransfer(_)
             | Self::RemoveTransfer(..)
             | Self::SaveToken(_)
+            | Self::RemoveToken(_)
             | Self::SettleCallback { .. }
             | Self::DropLane { .. } => OP_OVERHEAD,
             Self::SaveRemote(record) => OP_OVERHEAD + record.spec.get().len(),
@@ -197,6 +200,7 @@ impl Batch<'_> {
             Op::SaveTeam(record) => teams::save(self.conn, record),
             Op::SaveTeamTasks { team, tasks } => teams::save_tasks(self.conn, team, tasks),
             Op::SaveToken(record) => tokens::save(self.conn, record),
+            Op::RemoveToken(id) => tokens::remove(self.conn, *id),
             Op::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
             Op::DropLane { task, lane } => outbox::drop_lane(self.conn, *task, lane),
             Op::SaveTask {

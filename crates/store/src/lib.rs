@@ -38,7 +38,7 @@ use std::{
 };
 
 use jackfield_core::{
-    id::{AgentId, CallbackId, TaskId},
+    id::{AgentId, CallbackId, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
         AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord, Reopened,
@@ -232,6 +232,10 @@ impl Store for SqliteStore {
 
     fn save_token(&self, record: TokenRecord) -> Receipt {
         self.write(Op::SaveToken(Box::new(record)))
+    }
+
+    fn remove_token(&self, id: TokenId) -> Receipt {
+        self.write(Op::RemoveToken(id))
     }
 
     fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {

@@ -31,6 +31,13 @@ pub(crate) fn save(conn: &Connection, token: &TokenRecord) -> Result<(), Fault> 
     Ok(())
 }
 
+/// Forgets a token.
+pub(crate) fn remove(conn: &Connection, id: TokenId) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM tokens WHERE id = ?")?
+        .execute([id.to_string()])?;
+    Ok(())
+}
+
 /// All tokens, oldest first.
 pub(crate) fn load(conn: &Connection) -> Result<Vec<TokenRecord>, Fault> {
     let mut statement = conn.prepare("SELECT * FROM tokens ORDER BY id")?;

@@ -232,6 +232,11 @@ impl Store for MemoryStore {
         Receipt::ready(Ok(()))
     }
 
+    fn remove_token(&self, id: TokenId) -> Receipt {
+        self.0.lock().tokens.remove(&id);
+        Receipt::ready(Ok(()))
+    }
+
     fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
         let mut inner = self.0.lock();
         let open = inner.tasks.values_mut().filter(|task| !task.is_final());

@@ -219,7 +219,13 @@ fn tokens_read_back_and_may_change(store: &dyn Store) {
     store.save_token(second.clone()).wait().unwrap();
     second.revoked_at = Some(time(9));
     store.save_token(second.clone()).wait().unwrap();
-    assert_eq!(store.load_tokens().wait().unwrap(), [first, second]);
+    assert_eq!(
+        store.load_tokens().wait().unwrap(),
+        [first.clone(), second.clone()]
+    );
+    store.remove_token(first.id).wait().unwrap();
+    store.remove_token(first.id).wait().unwrap();
+    assert_eq!(store.load_tokens().wait().unwrap(), [second]);
 }
 
 fn a_task_reads_back_as_written_and_may_change(store: &dyn Store) {

@@ -5,7 +5,7 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use super::*;
 use crate::{
-    id::{CallbackId, TaskId},
+    id::{CallbackId, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
         AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, Reopened,
@@ -235,6 +235,9 @@ impl Store for SlowStore {
     }
     fn save_token(&self, record: TokenRecord) -> Receipt {
         self.inner.save_token(record)
+    }
+    fn remove_token(&self, id: TokenId) -> Receipt {
+        self.inner.remove_token(id)
     }
     fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
         self.inner.reopen_tasks()
