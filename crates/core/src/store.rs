@@ -176,9 +176,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Forgets a token; synced to disk.
     fn remove_token(&self, id: TokenId) -> Receipt;
 
-    /// Opens every unfinished task again after a restart: raises its epoch and returns it with what its log says. One that
-    /// waits for its next message is not returned, since nobody has to go on with it.
-    fn reopen_tasks(&self) -> Receipt<Vec<Reopened>>;
+    /// Opens every unfinished task again after a restart: raises its epoch and returns it. One that waits for its next
+    /// message is not returned, since nobody has to go on with it.
+    fn reopen_tasks(&self) -> Receipt<Vec<TaskRecord>>;
+    /// Reads what the log of a task that was opened again says of its last turn. One task at a time: a message may be
+    /// large, and there may be many tasks.
+    fn read_turn(&self, record: TaskRecord) -> Receipt<Reopened>;
     /// Writes a task, new or changed, together with rows of its log and what is to be told of them, in one transaction;
     /// `sync` waits for the disk.
     fn save_task(

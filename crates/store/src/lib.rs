@@ -238,9 +238,15 @@ impl Store for SqliteStore {
         self.write(Op::RemoveToken(id))
     }
 
-    fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
+    fn reopen_tasks(&self) -> Receipt<Vec<TaskRecord>> {
         let (reply, receipt) = Receipt::pair();
         self.queue.hand_over(Job::Reopen(reply));
+        receipt
+    }
+
+    fn read_turn(&self, record: TaskRecord) -> Receipt<Reopened> {
+        let (reply, receipt) = Receipt::pair();
+        self.reader.ask(Read::Turn(Box::new(record), reply));
         receipt
     }
 

@@ -97,13 +97,15 @@ pub(crate) fn end(conn: &Connection, task: TaskId) -> Result<u64, Fault> {
     Ok(last(conn, task)?.map_or(0, |(row, _)| row.pos + row.item.advance()))
 }
 
-/// The rows of a task's log that tell where it stands, in order: messages, questions, answers, and the last row that has
-/// a number of the agent's.
+/// The rows of a task's log that tell where its last turn stands, in order: the message, questions, answers, and the last
+/// row that has a number of the agent's.
 pub(crate) fn landmarks(conn: &Connection, task: TaskId) -> Result<Vec<LogRow>, Fault> {
     let mut statement = conn.prepare_cached(
         "SELECT pos, seq, kind, body FROM log
-         WHERE task = ?1 AND (kind IN ('message', 'ask', 'answer') OR pos =
-            (SELECT pos FROM log WHERE task = ?1 AND seq IS NOT NULL ORDER BY pos DESC LIMIT 1))
+         WHERE task = ?1
+            AND pos >= coalesce((SELECT max(pos) FROM log WHERE task = ?1 AND kind = 'message'), 0)
+            AND (kind IN ('message', 'ask', 'answer') OR pos =
+                (SELECT pos FROM log WHERE task = ?1 AND seq IS NOT NULL ORDER BY pos DESC LIMIT 1))
          ORDER BY pos",
     )?;
     let mut rows = statement.query([task.to_string()])?;

@@ -9,7 +9,7 @@ use std::{
 
 use jackfield_core::{
     id::TaskId,
-    store::{Reopened, StoreError},
+    store::{StoreError, TaskRecord},
 };
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
@@ -34,7 +34,7 @@ pub(crate) enum Job {
     /// Joins a batch.
     Write(Write),
     /// Opens the unfinished tasks, by itself.
-    Reopen(Reply<Vec<Reopened>>),
+    Reopen(Reply<Vec<TaskRecord>>),
     /// Sends the dead callbacks of a task again, by itself.
     Resend(TaskId, Reply<bool>),
     /// Begins to trim; goes on between batches.

@@ -17,8 +17,8 @@ use jackfield_core::{
     id::{CallbackId, TaskId},
     outbox::OutboxRow,
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, StoreError,
-        TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, Reopened,
+        StoreError, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
     },
     team::TeamRecord,
 };
@@ -47,6 +47,7 @@ pub(crate) enum Read {
     Teams(Reply<Vec<TeamRecord>>),
     Tokens(Reply<Vec<TokenRecord>>),
     Task(TaskId, Reply<Option<TaskRecord>>),
+    Turn(Box<TaskRecord>, Reply<Reopened>),
     Tasks(TaskFilter, Reply<Vec<TaskRecord>>),
     CountTasks(TaskFilter, Reply<usize>),
     Log {
@@ -75,6 +76,7 @@ impl Read {
             Self::Teams(reply) => send(reply, || teams::load(conn)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
+            Self::Turn(record, reply) => send(reply, || tasks::turn(conn, *record)),
             Self::Tasks(filter, reply) => send(reply, || tasks::list(conn, &filter)),
             Self::CountTasks(filter, reply) => send(reply, || tasks::count(conn, &filter)),
             Self::Log {
@@ -102,6 +104,7 @@ impl Read {
             Self::Teams(reply) => drop(reply.send(Err(error))),
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),
+            Self::Turn(_, reply) => drop(reply.send(Err(error))),
             Self::Tasks(_, reply) => drop(reply.send(Err(error))),
             Self::CountTasks(_, reply) => drop(reply.send(Err(error))),
             Self::Log { reply, .. } => drop(reply.send(Err(error))),

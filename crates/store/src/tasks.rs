@@ -216,10 +216,10 @@ pub(crate) fn theirs(whose: &Whose) -> (&'static str, Vec<&str>) {
     }
 }
 
-/// Raises the epoch of every unfinished task and returns it with what its log says. What the log's last row says is
+/// Raises the epoch of every unfinished task and returns it. What the log's last row says is
 /// where the log ends; a record may have been ahead of the rows when the hub was killed. Those that wait for their next
 /// message are as they were written, together with the end of their turn, and nobody wants to know of their logs.
-pub(crate) fn reopen(conn: &Connection) -> Result<Vec<Reopened>, Fault> {
+pub(crate) fn reopen(conn: &Connection) -> Result<Vec<TaskRecord>, Fault> {
     conn.execute(
         "UPDATE tasks SET epoch = min(epoch + 1, 4294967295) WHERE state IN ('input_required', 'auth_required') AND NOT sent",
         [],
@@ -229,18 +229,21 @@ pub(crate) fn reopen(conn: &Connection) -> Result<Vec<Reopened>, Fault> {
             OR (state IN ('input_required', 'auth_required') AND sent) ORDER BY id",
     )?;
     let mut update = conn.prepare("UPDATE tasks SET epoch = ?, log_end = ? WHERE id = ?")?;
-    let tasks: Vec<TaskRecord> = unfinished
+    let mut tasks: Vec<TaskRecord> = unfinished
         .query_map([], from_row)?
         .collect::<Result<_, _>>()?;
-    let mut reopened = Vec::with_capacity(tasks.len());
-    for mut task in tasks {
+    for task in &mut tasks {
         task.epoch = task.epoch.saturating_add(1);
         task.log_end = log::end(conn, task.id)?;
         update.execute((task.epoch, signed(task.log_end), task.id.to_string()))?;
-        let rows = log::landmarks(conn, task.id)?;
-        reopened.push(Reopened::new(task, rows));
     }
-    Ok(reopened)
+    Ok(tasks)
+}
+
+/// What the log of a task says of its last turn.
+pub(crate) fn turn(conn: &Connection, task: TaskRecord) -> Result<Reopened, Fault> {
+    let rows = log::landmarks(conn, task.id)?;
+    Ok(Reopened::new(task, rows))
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {

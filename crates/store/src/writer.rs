@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, io, sync::Arc, thread};
 
-use jackfield_core::store::{Reopened, StoreError};
+use jackfield_core::store::{StoreError, TaskRecord};
 use jiff::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -157,7 +157,7 @@ impl Writer {
         Ok(result)
     }
 
-    fn reopen(&mut self) -> Result<Vec<Reopened>, Fault> {
+    fn reopen(&mut self) -> Result<Vec<TaskRecord>, Fault> {
         self.tails.clear();
         self.transact(true, |conn, _| tasks::reopen(conn))
     }

@@ -237,7 +237,7 @@ impl Store for MemoryStore {
         Receipt::ready(Ok(()))
     }
 
-    fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
+    fn reopen_tasks(&self) -> Receipt<Vec<TaskRecord>> {
         let mut inner = self.0.lock();
         let open = inner.tasks.values_mut().filter(|task| !task.is_final());
         let open = open.filter_map(|task| {
@@ -246,10 +246,16 @@ impl Store for MemoryStore {
                 return None;
             }
             task.record.log_end = task.log.last().map_or(0, end);
-            let rows = task.log.iter().cloned();
-            Some(Reopened::new(task.record.clone(), rows))
+            Some(task.record.clone())
         });
         Receipt::ready(Ok(open.collect()))
+    }
+
+    fn read_turn(&self, record: TaskRecord) -> Receipt<Reopened> {
+        let inner = self.0.lock();
+        let log = inner.tasks.get(&record.id).map(|task| task.log.iter());
+        let rows = log.into_iter().flatten().cloned();
+        Receipt::ready(Ok(Reopened::new(record, rows)))
     }
 
     fn save_task(

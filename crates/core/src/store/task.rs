@@ -142,8 +142,8 @@ impl TaskRecord {
 pub struct Reopened {
     /// The task, its epoch raised.
     pub record: TaskRecord,
-    /// The messages of all turns.
-    pub messages: Vec<Message>,
+    /// The message of this turn. None if the log was not kept.
+    pub message: Option<Message>,
     /// Where the message of this turn stands in the log.
     pub turn: u64,
     /// Whether the log has anything of this turn but the message.
@@ -157,12 +157,12 @@ pub struct Reopened {
 }
 
 impl Reopened {
-    /// Puts together what is known of a task: its record, and the rows of its log in order. Of those that are neither
-    /// messages nor questions nor answers, only the last one that has a number matters.
+    /// Puts together what is known of a task: its record, and the rows of its log in order, at least those of the last
+    /// turn. Of those that are neither messages nor questions nor answers, only the last one that has a number matters.
     pub fn new(record: TaskRecord, rows: impl IntoIterator<Item = LogRow>) -> Self {
         let mut reopened = Self {
             record,
-            messages: Vec::new(),
+            message: None,
             turn: 0,
             has_reply: false,
             seq: None,
@@ -173,7 +173,7 @@ impl Reopened {
             reopened.seq = row.seq.or(reopened.seq);
             match row.item {
                 LogItem::Message(message) => {
-                    reopened.messages.push(message);
+                    reopened.message = Some(message);
                     reopened.turn = row.pos;
                     reopened.has_reply = reopened.record.log_end > row.pos + 1;
                     reopened.seq = row.seq;

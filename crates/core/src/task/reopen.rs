@@ -18,18 +18,14 @@ use crate::{
 impl Hub {
     /// What was not sent goes out when its agent registers. What was sent waits for the agent to resume it, or for its door
     /// to find it again, for the same time as after a cut; it fails if what was said was not kept, since then nobody knows what is missing.
-    pub(crate) async fn take_up_tasks(&self, open: Vec<Reopened>) -> Result<(), StoreError> {
+    pub(crate) async fn take_up_tasks(&self, open: Vec<TaskRecord>) -> Result<(), StoreError> {
         let tasks = self.tasks();
-        for mut reopened in open {
+        for record in open {
+            let mut reopened = tasks.store.read_turn(record).await?;
             let sent = reopened.record.sent;
-            let keep = if reopened.messages.is_empty() {
-                Keep::Meta
-            } else {
-                Keep::Full
-            };
-            let call = match reopened.messages.pop() {
-                Some(message) => self.reopen(&mut reopened, message),
-                None => Err(Failure::hub_restarted()),
+            let (keep, call) = match reopened.message.take() {
+                Some(message) => (Keep::Full, self.reopen(&mut reopened, message)),
+                None => (Keep::Meta, Err(Failure::hub_restarted())),
             };
             let turn = Some(reopened.turn);
             let task = Task::new(reopened.record, keep, call.is_ok(), turn, tasks);

@@ -148,8 +148,9 @@ fn a_database_of_version_1_is_copied_and_goes_on() {
     assert_eq!((task.callback, task.unread), (None, None));
     let reopened = store.reopen_tasks().wait().unwrap();
     assert_eq!(reopened.len(), 1);
-    assert_eq!(reopened[0].messages, [Message::text("do")]);
-    assert_eq!(reopened[0].seq, Some(5));
+    let turn = store.read_turn(reopened[0].clone()).wait().unwrap();
+    assert_eq!(turn.message, Some(Message::text("do")));
+    assert_eq!(turn.seq, Some(5));
     let ended = TaskRecord {
         state: TaskState::Failed,
         callback: Some(Callback {
@@ -157,7 +158,7 @@ fn a_database_of_version_1_is_copied_and_goes_on() {
             kind: "bridge".into(),
             data: None,
         }),
-        ..reopened[0].record.clone()
+        ..reopened[0].clone()
     };
     let callback = OutboxRow::of(&ended).map(|row| NewCallback {
         row,

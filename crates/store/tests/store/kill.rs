@@ -170,11 +170,7 @@ fn what_was_acknowledged_survives_kill_9() {
         for (id, end) in acknowledged {
             log_is_whole(&store, &find(&store, id), end);
         }
-        let reopened = store.reopen_tasks().wait().unwrap();
-        let tasks: Vec<_> = reopened
-            .into_iter()
-            .map(|reopened| reopened.record)
-            .collect();
+        let tasks = store.reopen_tasks().wait().unwrap();
         for task in &tasks {
             assert_eq!(task.epoch, u32::try_from(round).unwrap() + 2);
             log_is_whole(&store, task, 0);

@@ -6,8 +6,8 @@ use jackfield_core::{
     id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId, TokenId},
     outbox::{Callback, NewCallback, OutboxRow},
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, Store, TaskRecord, TaskState,
-        TokenRecord,
+        AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, Reopened, Store, TaskRecord,
+        TaskState, TokenRecord,
     },
     team::{
         Member, MemberOf, TeamRecord, TeamSpec,
@@ -248,4 +248,11 @@ pub(crate) fn sqlite() -> (tempfile::TempDir, SqliteStore) {
 /// Another program's view of the database.
 pub(crate) fn look_inside(dir: &std::path::Path) -> rusqlite::Connection {
     rusqlite::Connection::open(dir.join("jackfield.db")).unwrap()
+}
+
+/// All unfinished tasks, opened again, each with its last turn.
+pub(crate) fn reopen(store: &dyn Store) -> Vec<Reopened> {
+    let records = store.reopen_tasks().wait().unwrap();
+    let turns = records.into_iter().map(|record| store.read_turn(record));
+    turns.map(|turn| turn.wait().unwrap()).collect()
 }

@@ -12,8 +12,8 @@ use jackfield_core::{
 use jackfield_store::SqliteStore;
 
 use crate::records::{
-    agent, board_task, callback, callbacks, end, find, look_inside, message, row, save, sqlite,
-    task, team, text, token, whole_log, words,
+    agent, board_task, callback, callbacks, end, find, look_inside, message, reopen, row, save,
+    sqlite, task, team, text, token, whole_log, words,
 };
 
 #[test]
@@ -60,16 +60,15 @@ fn each_restart_raises_the_epoch_of_an_unfinished_task() {
     drop(store);
     for epoch in 1..4 {
         let store = SqliteStore::open(dir.path()).unwrap();
-        let reopened = store.reopen_tasks().wait().unwrap();
         assert_eq!(
-            reopened,
+            reopen(&store),
             [Reopened {
                 record: TaskRecord {
                     epoch,
                     log_end: 1,
                     ..record.clone()
                 },
-                messages: vec![Message::text("hi")],
+                message: Some(Message::text("hi")),
                 turn: 0,
                 has_reply: false,
                 seq: None,
@@ -136,6 +135,7 @@ fn a_closed_store_says_so() {
         Err(StoreError::Closed)
     );
     assert_eq!(store.reopen_tasks().wait(), Err(StoreError::Closed));
+    assert_eq!(store.read_turn(task()).wait(), Err(StoreError::Closed));
     assert_eq!(
         store.list_callbacks(CallbackFilter::default()).wait(),
         Err(StoreError::Closed)

@@ -239,8 +239,11 @@ impl Store for SlowStore {
     fn remove_token(&self, id: TokenId) -> Receipt {
         self.inner.remove_token(id)
     }
-    fn reopen_tasks(&self) -> Receipt<Vec<Reopened>> {
+    fn reopen_tasks(&self) -> Receipt<Vec<TaskRecord>> {
         self.inner.reopen_tasks()
+    }
+    fn read_turn(&self, record: TaskRecord) -> Receipt<Reopened> {
+        self.inner.read_turn(record)
     }
     fn save_task(
         &self,

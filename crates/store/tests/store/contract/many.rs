@@ -7,7 +7,7 @@ use jackfield_core::{
     store::{LogItem, LogRow, Reopened, Store, TaskFilter, TaskRecord, TaskState},
 };
 
-use crate::records::{find, finished, message, row, save, task, text, time, whole_log};
+use crate::records::{find, finished, message, reopen, row, save, task, text, time, whole_log};
 
 pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store) {
     let submitted = TaskRecord {
@@ -40,22 +40,18 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
     );
     save(store, &done, vec![message(0, "one")]);
     save(store, &at_rest, vec![message(0, "one")]);
-    let reopened = store.reopen_tasks().wait().unwrap();
+    let reopened = reopen(store);
     let words = |id| {
         let found = reopened.iter().find(|one| one.record.id == id).unwrap();
-        found
-            .messages
-            .iter()
-            .map(jackfield_core::event::Message::words)
-            .collect::<Vec<_>>()
+        found.message.as_ref().unwrap().words()
     };
     assert_eq!(
         reopened.len(),
         2,
         "nobody works on what waits for a message"
     );
-    assert_eq!(words(submitted.id), ["one"]);
-    assert_eq!(words(waiting.id), ["one", "two"]);
+    assert_eq!(words(submitted.id), "one");
+    assert_eq!(words(waiting.id), "two", "only the last turn is read");
     for Reopened { record, .. } in &reopened {
         assert_eq!(find(store, record.id), *record);
     }
@@ -121,16 +117,21 @@ pub(super) fn reopening_tells_what_the_log_says_of_the_last_turn(store: &dyn Sto
     second_turn.truncate(5);
     save(store, &begun, second_turn);
     save(store, &silent, Vec::new());
-    let reopened = store.reopen_tasks().wait().unwrap();
+    let reopened = reopen(store);
     let of = |id| reopened.iter().find(|one| one.record.id == id).unwrap();
     let (cut, begun, silent) = (of(cut.id), of(begun.id), of(silent.id));
+    let said = |one: &Reopened| {
+        one.message
+            .as_ref()
+            .map(jackfield_core::event::Message::words)
+    };
     let ids: Vec<_> = cut.asks.iter().map(|ask| ask.id.as_str()).collect();
-    assert_eq!((cut.messages.len(), cut.seq), (2, Some(4)));
+    assert_eq!((said(cut), cut.seq), (Some("two".into()), Some(4)));
     assert_eq!(ids, ["q"], "of this turn, and not answered");
     assert!(cut.has_reply && !begun.has_reply && !silent.has_reply);
     assert_eq!(cut.answers, [("p".to_owned(), Answer::default())]);
-    for (one, messages) in [(begun, 2), (silent, 0)] {
-        assert_eq!((one.messages.len(), one.seq), (messages, None));
+    for (one, message) in [(begun, Some("two".to_owned())), (silent, None)] {
+        assert_eq!((said(one), one.seq), (message, None));
         assert!(one.asks.is_empty() && one.answers.is_empty());
     }
 }

@@ -124,5 +124,5 @@ pub(crate) fn the_seats_of_a_call_are_kept_with_its_task(store: &dyn Store) {
     save_task(store, &record, Vec::new());
     assert_eq!(find(store, record.id), record);
     let reopened = store.reopen_tasks().wait().unwrap();
-    assert_eq!(reopened[0].record.seats, record.seats);
+    assert_eq!(reopened[0].seats, record.seats);
 }
