@@ -30,7 +30,6 @@ mod trim;
 mod writer;
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -56,7 +55,7 @@ pub use crate::{
 };
 use crate::{
     batch::{Op, Write},
-    open::Opened,
+    open::{DirLock, Opened},
     queue::{Job, Queue},
     reader::{Read, Reader},
     trim::Trim,
@@ -77,7 +76,7 @@ pub struct SqliteStore {
 struct Running {
     writer: thread::JoinHandle<()>,
     /// Keeps other hubs out of the directory.
-    lock: File,
+    lock: DirLock,
 }
 
 impl SqliteStore {
@@ -134,10 +133,7 @@ impl SqliteStore {
         if writer.join().is_err() {
             tracing::error!("the store's writer had panicked");
         }
-        // Closing the file is not enough: a child process that is being started holds it open a moment longer.
-        if let Err(error) = lock.unlock() {
-            tracing::warn!(%error, "cannot unlock the data directory");
-        }
+        lock.release();
     }
 
     fn write(&self, op: Op) -> Receipt {

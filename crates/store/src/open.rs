@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Read, Write},
+    io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::Duration,
@@ -133,43 +133,89 @@ pub(crate) fn sync_dir_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes the lock of a data directory; it lasts until it is unlocked, or the file is closed by all who have it open.
-fn lock(data_dir: &Path) -> Result<File, OpenError> {
-    let path = data_dir.join(LOCK);
-    let unusable = |source| OpenError::Unusable {
-        path: path.clone(),
-        source,
-    };
-    let options = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path);
-    let mut file = options.map_err(unusable)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut pid = String::new();
-            let known = file.read_to_string(&mut pid).is_ok() && !pid.trim().is_empty();
-            let holder = if known {
-                format!(" (process {})", pid.trim())
-            } else {
-                String::new()
-            };
-            return Err(OpenError::InUse {
-                path: data_dir.to_owned(),
-                holder,
-            });
+/// The locks of a data directory; they last until they are released, or the files are closed by all who have them open.
+#[derive(Debug)]
+pub(crate) struct DirLock {
+    /// The directory that the database is in: nobody can remove it and leave the database. None where directories
+    /// cannot be locked, as on some network file systems.
+    dir: Option<File>,
+    /// Says which process holds it.
+    file: File,
+}
+
+impl DirLock {
+    /// Takes the locks.
+    fn take(data_dir: &Path) -> Result<Self, OpenError> {
+        let path = data_dir.join(LOCK);
+        let unusable = |source| OpenError::Unusable {
+            path: path.clone(),
+            source,
+        };
+        let in_use = || OpenError::InUse {
+            path: data_dir.to_owned(),
+            holder: holder(&path),
+        };
+        let dir = lock_dir(data_dir).ok_or_else(in_use)?;
+        let options = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path);
+        let mut file = options.map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(in_use()),
+            Err(TryLockError::Error(source)) => return Err(unusable(source)),
         }
-        Err(TryLockError::Error(source)) => return Err(unusable(source)),
+        // Who holds it is told to whoever finds it held.
+        file.set_len(0)
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(unusable)?;
+        Ok(Self { dir, file })
     }
-    // Who holds it is told to whoever finds it held.
-    file.set_len(0)
-        .and_then(|()| writeln!(file, "{}", std::process::id()))
-        .map_err(unusable)?;
-    Ok(file)
+
+    /// The files that are locked.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
+        self.dir.iter().chain([&self.file])
+    }
+
+    /// Lets others in. Closing the files is not enough: a child process that is being started holds them open a moment
+    /// longer.
+    pub(crate) fn release(self) {
+        for file in self.files() {
+            if let Err(error) = file.unlock() {
+                tracing::warn!(%error, "cannot unlock the data directory");
+            }
+        }
+    }
+}
+
+/// Locks the directory that the database of a data directory is in. That does not touch the database, whose locks are
+/// SQLite's own business: whoever only reads it needs no lock of ours. None if another hub holds it.
+fn lock_dir(data_dir: &Path) -> Option<Option<File>> {
+    // It may be a link to a database elsewhere, which another hub may use under its own name.
+    let real = fs::canonicalize(database_path(data_dir)).ok();
+    let dir = real.as_deref().and_then(Path::parent).unwrap_or(data_dir);
+    let locked = File::open(dir).map_err(TryLockError::Error);
+    let locked = locked.and_then(|dir| dir.try_lock().map(|()| dir));
+    match locked {
+        Ok(dir) => Some(Some(dir)),
+        Err(TryLockError::WouldBlock) => None,
+        Err(TryLockError::Error(error)) => {
+            tracing::debug!(dir = %dir.display(), %error, "cannot lock the directory; its lock file must do");
+            Some(None)
+        }
+    }
+}
+
+/// The process that the lock file names, for people.
+fn holder(lock: &Path) -> String {
+    match fs::read_to_string(lock) {
+        Ok(pid) if !pid.trim().is_empty() => format!(" (process {})", pid.trim()),
+        _ => String::new(),
+    }
 }
 
 /// Makes the database file for its owner only, if there is none; SQLite's other files take over its mode.
@@ -238,7 +284,7 @@ pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
 /// An opened data directory.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) lock: File,
+    pub(crate) lock: DirLock,
     pub(crate) path: PathBuf,
     pub(crate) writer: Connection,
     pub(crate) reader: Connection,
@@ -250,7 +296,7 @@ pub(crate) fn open(data_dir: &Path) -> Result<Opened, OpenError> {
         path: data_dir.to_owned(),
         source,
     })?;
-    let lock = lock(data_dir)?;
+    let lock = DirLock::take(data_dir)?;
     let path = database_path(data_dir);
     make_database(&path).map_err(|source| OpenError::Unusable {
         path: path.clone(),
