@@ -176,9 +176,7 @@ impl Hub {
         };
         let mut views: Vec<_> = entries
             .iter()
-            .filter(|entry| {
-                may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
-            })
+            .filter(|entry| may_see(principal, entry))
             .map(|entry| entry.view())
             .filter(|view| {
                 (view.online || !wanted.online)
@@ -187,6 +185,23 @@ impl Hub {
             .collect();
         views.sort_by(|a, b| a.id.cmp(&b.id));
         views
+    }
+
+    /// The ids of those agents that the principal may see and that `is_wanted` holds for, in no order. Costs little for
+    /// each agent that is not wanted.
+    pub fn visible_ids(
+        &self,
+        principal: &Principal,
+        is_wanted: impl Fn(&AgentId) -> bool,
+    ) -> Vec<AgentId> {
+        let wanted: Vec<_> = {
+            let agents = self.0.agents.read();
+            let wanted = agents.values().filter(|entry| is_wanted(&entry.id));
+            wanted.cloned().collect()
+        };
+        let is_visible = |entry: &&Arc<Entry>| may_see(principal, entry);
+        let visible = wanted.iter().filter(is_visible);
+        visible.map(|entry| entry.id.clone()).collect()
     }
 
     /// Shares an agent, or changes what is set for it; only its owner and admins may.
@@ -453,6 +468,11 @@ pub fn may_call(principal: &Principal, entry: &Entry) -> bool {
             Share::With(owners) => owners.contains(&principal.owner),
             Share::Everyone => true,
         }
+}
+
+/// Whether a list shows the agent: whoever may call it or watch it sees it.
+pub(crate) fn may_see(principal: &Principal, entry: &Entry) -> bool {
+    may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
 }
 
 /// The store keeps a door's name as text; in memory it is one of ours.

@@ -16,14 +16,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 pub(super) use self::place::Placed;
-use self::view::may_see;
 pub use self::{
     place::Through,
     publish::{Claim, Publication, Publisher, Said},
     steer::{Decision, Undecided},
     view::{TeamAgent, TeamView},
 };
-use super::{Hub, may_call};
+use super::{Hub, may_call, may_see};
 use crate::{
     agent::Share,
     entry::Entry,

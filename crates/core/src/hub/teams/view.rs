@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     entry::Entry,
     failure::Failure,
-    hub::{Hub, may_call},
+    hub::{Hub, may_see},
     id::AgentId,
     principal::Principal,
     tap::may_watch,
@@ -129,10 +129,6 @@ impl Hub {
             tree,
         }
     }
-}
-
-pub(super) fn may_see(principal: &Principal, entry: &Entry) -> bool {
-    may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
 }
 
 /// The principal, if it may see only what came of its own calls.

@@ -3,10 +3,13 @@
 use super::*;
 
 fn ids(hub: &Hub, principal: &Principal) -> Vec<String> {
-    hub.discover(principal, &Wanted::default())
-        .iter()
-        .map(|view| view.id.to_string())
-        .collect()
+    let views = hub.discover(principal, &Wanted::default());
+    let ids: Vec<_> = views.iter().map(|view| view.id.to_string()).collect();
+    let mut visible = hub.visible_ids(principal, |_| true);
+    visible.sort();
+    assert_eq!(visible, ids.iter().map(|it| id(it)).collect::<Vec<_>>());
+    assert!(hub.visible_ids(principal, |_| false).is_empty());
+    ids
 }
 
 fn call_as(hub: &Hub, principal: &Principal, target: &str) -> Result<Asking, Failure> {
