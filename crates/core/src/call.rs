@@ -23,6 +23,7 @@ pub use self::{
     serving::Serving,
 };
 use crate::{
+    agent::Share,
     budget::Held,
     chain::Chain,
     clock::{Clock, Progress},
@@ -30,6 +31,7 @@ use crate::{
     event::{Answer, Ask, End, Event, Input, Json, Message},
     failure::{Failure, Reason},
     files::Files,
+    hub::Right,
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
     pipe::{Levels, Pipe, Pushed},
     principal::Principal,
@@ -46,6 +48,17 @@ pub enum Life {
     Live,
     /// A task, which writes it down; only a cancel, a clock or the agent ends it.
     Kept,
+}
+
+/// Where an open call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// It waits for its agent to come online.
+    Waiting,
+    /// It waits for its turn: the agent takes one call of a conversation at a time.
+    Queued,
+    /// The agent has it.
+    Working,
 }
 
 /// One request on its way to an agent.
@@ -88,6 +101,7 @@ pub struct Call {
     pub(crate) suspended: AtomicU32,
     pub(crate) asks: Mutex<Asks>,
     pub(crate) entry: Arc<Entry>,
+    right: Right,
     pub(crate) shared: Arc<Shared>,
     pub(crate) made: Instant,
     /// The caller's own id of the request, which the agent may know by another.
@@ -130,6 +144,7 @@ pub(crate) struct TakenUp {
 pub(crate) struct Draft {
     pub(crate) id: CallId,
     pub(crate) principal: Principal,
+    pub(crate) right: Right,
     pub(crate) door: &'static str,
     pub(crate) addressed: AgentId,
     pub(crate) session: SessionId,
@@ -181,6 +196,7 @@ impl Call {
             suspended: AtomicU32::new(0),
             asks: Mutex::default(),
             entry,
+            right: draft.right,
             shared,
             made: Instant::now(),
             wanted: draft.wanted,
@@ -209,6 +225,31 @@ impl Call {
     /// Whether it has ended.
     pub fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// Where it stands.
+    pub fn standing(&self) -> Standing {
+        match self.clock.lock().progress {
+            Progress::Waiting => Standing::Waiting,
+            Progress::Queued => Standing::Queued,
+            Progress::Placed | Progress::Sent => Standing::Working,
+        }
+    }
+
+    /// Fails if the caller may not reach the agent any more, which is shared like this. Takes no lock of the agent's.
+    pub(crate) fn check_right(&self, share: &Share) -> Result<(), Failure> {
+        self.right.check(&self.principal, &self.entry, share)
+    }
+
+    /// Ends a call that waits for its agent and whose caller may not reach that any more. False if the caller still may.
+    pub(crate) fn end_without_right(self: &Arc<Self>) -> bool {
+        match self.check_right(&self.entry.share()) {
+            Ok(()) => false,
+            Err(failure) => {
+                self.finish(End::Failed(failure), true);
+                true
+            }
+        }
     }
 
     /// Whether the agent has it.

@@ -23,7 +23,10 @@ use tokio::{
     time::Instant,
 };
 
-use self::{quota::Quota, state::State};
+use self::{
+    quota::Quota,
+    state::{State, Undelivered},
+};
 use crate::{
     agent::{Link, Profile, Settings, Share},
     call::{Call, Draft},
@@ -287,6 +290,18 @@ impl Entry {
             .collect()
     }
 
+    /// The calls that are open here, whether the agent has them or they wait for it, oldest first; of a team those that
+    /// were made to it.
+    pub(crate) fn open_calls(&self) -> Vec<Arc<Call>> {
+        let mut calls: Vec<_> = match self.lead() {
+            None => self.state.lock().open.values().cloned().collect(),
+            Some(lead) => lead.open_calls(),
+        };
+        calls.retain(|call| [&call.target, &call.addressed].contains(&&self.id));
+        calls.sort_by_key(|call| call.id);
+        calls
+    }
+
     /// An open call by the id that the agent knows; of a team, one that was made to it.
     pub fn open_call(&self, request: &str) -> Option<Arc<Call>> {
         match self.lead() {
@@ -300,7 +315,7 @@ impl Entry {
 
     /// Opens a call and sends it on its way.
     pub(crate) fn open(self: &Arc<Self>, mut draft: Draft) -> Result<Arc<Call>, Failure> {
-        let mut undelivered = Vec::new();
+        let mut undelivered = Undelivered::default();
         let call = {
             let mut state = self.state.lock();
             if self.is_retired() {
@@ -381,6 +396,12 @@ impl Entry {
         if call.is_ended() {
             return true;
         }
+        // Much may have changed while it waited, and while it was written down.
+        if let Err(failure) = call.check_right(&state.share) {
+            drop(state);
+            call.finish(End::Failed(failure), false);
+            return true;
+        }
         let mut is_full = false;
         if let Some(link) = state.way() {
             call.clock.lock().enter(Progress::Sent, Instant::now());
@@ -427,7 +448,7 @@ impl Entry {
 
     /// Forgets an ended call and sends the next one of its session.
     pub(crate) fn release(&self, call: &Arc<Call>, tell_agent: bool) {
-        let mut undelivered = Vec::new();
+        let mut undelivered = Undelivered::default();
         let mut state = self.state.lock();
         if state
             .open

@@ -3,6 +3,7 @@
 
 mod attach;
 mod request;
+mod right;
 mod sweeper;
 pub mod teams;
 
@@ -18,12 +19,15 @@ use std::{
 use parking_lot::RwLock;
 use tokio::time::{Instant, timeout, timeout_at};
 
-pub(crate) use self::request::{LONGEST, Start};
 pub use self::{
     attach::Attached,
     request::{Parent, Request},
 };
 use self::{request::Origin, sweeper::TICK};
+pub(crate) use self::{
+    request::{LONGEST, Start},
+    right::Right,
+};
 use crate::{
     agent::{Closing, Settings, Share},
     call::{Asking, Call, Life},
@@ -33,7 +37,7 @@ use crate::{
     event::{Answer, End, Message},
     failure::{Failure, Reason},
     files::Files,
-    id::{AgentId, CallId},
+    id::{AgentId, CallId, TaskId},
     limits::Limits,
     metrics::Metrics,
     outbox::Callbacks,
@@ -60,7 +64,7 @@ pub struct Hub(Arc<Inner>);
 struct Inner {
     shared: Arc<Shared>,
     agents: RwLock<HashMap<AgentId, Arc<Entry>>>,
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     tasks: TaskBook,
     teams: Teams,
     store: Arc<dyn Store>,
@@ -81,7 +85,7 @@ impl Hub {
     pub async fn open(store: Arc<dyn Store>, limits: Limits) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::new(limits));
         let agents = store.load_agents().await?;
-        let tokens = Tokens::new(store.clone(), store.load_tokens().await?);
+        let tokens = Arc::new(Tokens::new(store.clone(), store.load_tokens().await?));
         let agents = agents
             .into_iter()
             .map(|record| {
@@ -92,7 +96,7 @@ impl Hub {
                 )
             })
             .collect();
-        let tasks = TaskBook::new(store.clone(), shared.clone());
+        let tasks = TaskBook::new(store.clone(), shared.clone(), tokens.clone());
         let inner = Inner {
             shared,
             agents: RwLock::new(agents),
@@ -313,8 +317,9 @@ impl Hub {
         let explicit = origin.explicit().cloned();
         let id = start.id.unwrap_or_else(CallId::new);
         let placed = self.place(id, &request, &entry, origin.parent(), &start.seats)?;
+        let right = self.right_to(&entry, &request, &start.seats);
         let entry = placed.entry.clone();
-        let draft = request.draft(id, placed, origin, start, &shared.limits)?;
+        let draft = request.draft(id, placed, right, origin, start, &shared.limits)?;
         let call = entry.open(draft)?;
         // `stop` ends all calls that it finds; it may have missed this one.
         if self.is_stopping() {
@@ -355,6 +360,29 @@ impl Hub {
     /// Cancels a call of the principal's. The agent is told at once.
     pub fn cancel(&self, principal: &Principal, id: CallId) -> Result<(), Failure> {
         let call = self.open_call(principal, id);
+        let call = call.ok_or_else(|| Failure::new(Reason::NotFound, "no such call is open"))?;
+        if call.finish(End::Cancelled, true) {
+            return Ok(());
+        }
+        Err(Failure::new(Reason::Conflict, "the call has ended already"))
+    }
+
+    /// The calls that are open at an agent, whoever made them, oldest first: those that it has and those that wait for it.
+    /// Only its owner and admins may know of them.
+    pub fn calls_at(&self, principal: &Principal, id: &AgentId) -> Result<Vec<Arc<Call>>, Failure> {
+        let entry = self.owned(principal, id)?;
+        Ok(entry.open_calls())
+    }
+
+    /// Cancels a call at an agent of the principal's, whoever made it, by its own id or that of its task. The agent and
+    /// the caller are told.
+    pub fn cancel_at_agent(&self, principal: &Principal, id: TaskId) -> Result<(), Failure> {
+        let open: Vec<_> = self.0.shared.calls.lock().values().cloned().collect();
+        let is_owned = |agent: &AgentId| self.owned(principal, agent).is_ok();
+        let call = open
+            .into_iter()
+            .filter(|call| id == TaskId::from(call.id) || call.task == Some(id))
+            .find(|call| is_owned(&call.target) || is_owned(&call.addressed));
         let call = call.ok_or_else(|| Failure::new(Reason::NotFound, "no such call is open"))?;
         if call.finish(End::Cancelled, true) {
             return Ok(());
@@ -455,6 +483,11 @@ pub(crate) fn stopped() -> Failure {
 
 /// An agent is its owner's until shared: visible to and callable by its owner, tokens whose scopes match, and admins.
 pub fn may_call(principal: &Principal, entry: &Entry) -> bool {
+    may_call_if_shared(principal, entry, || entry.share())
+}
+
+/// The same for an agent that is shared like this.
+fn may_call_if_shared(principal: &Principal, entry: &Entry, share: impl FnOnce() -> Share) -> bool {
     principal.is_admin()
         || principal.owner == *entry.owner()
         || principal
@@ -463,7 +496,7 @@ pub fn may_call(principal: &Principal, entry: &Entry) -> bool {
             .call
             .iter()
             .any(|pattern| pattern.matches(entry.id.as_str()))
-        || match entry.share() {
+        || match share() {
             Share::Nobody => false,
             Share::With(owners) => owners.contains(&principal.owner),
             Share::Everyone => true,

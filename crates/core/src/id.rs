@@ -3,6 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
@@ -190,6 +191,17 @@ uuid_id!(
     /// The id of a callback in the outbox; the receiver knows by it what it has seen already.
     CallbackId
 );
+
+impl CallId {
+    /// When the call was made.
+    pub fn made_at(self) -> Timestamp {
+        let made = self.0.get_timestamp().map(|made| made.to_unix());
+        let (seconds, nanos) = made.unwrap_or_default();
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let nanos = i32::try_from(nanos).unwrap_or(0);
+        Timestamp::new(seconds, nanos).unwrap_or(Timestamp::MAX)
+    }
+}
 
 impl From<CallId> for RequestId {
     fn from(id: CallId) -> Self {

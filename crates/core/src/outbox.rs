@@ -16,10 +16,11 @@ pub(crate) use self::follower::add;
 use crate::{
     event::Json,
     failure::{Failure, Reason},
-    id::{CallbackId, TaskId},
+    id::{CallbackId, TaskId, TokenId},
     principal::Principal,
     store::{CallbackFilter, LogItem, Receipt, Store, StoreError, TaskRecord},
     task::{no_such_task, store_failure},
+    token::Tokens,
 };
 
 /// How many due callbacks of one destination are listed at a time, so that a dead host does not fill the list. The courier
@@ -45,6 +46,9 @@ pub struct Callback {
     /// What that door needs to know besides the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Json>,
+    /// The token of whoever asked for it: once that is revoked or expired, nobody is told any more. The hub fills it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
 }
 
 impl Callback {
@@ -212,25 +216,47 @@ pub enum Settled {
 #[derive(Debug, Clone)]
 pub struct Callbacks {
     store: Arc<dyn Store>,
+    tokens: Arc<Tokens>,
     woken: Arc<Notify>,
     /// When the loop last looked for those that are due.
     looked: Arc<Mutex<Timestamp>>,
 }
 
 impl Callbacks {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, tokens: Arc<Tokens>) -> Self {
         Self {
             store,
+            tokens,
             woken: Arc::default(),
             looked: Arc::new(Mutex::new(Timestamp::MIN)),
         }
     }
 
-    /// Those that may be tried now; see [`Store::due_callbacks`].
-    pub fn due(&self, limit: usize) -> Receipt<Vec<OutboxRow>> {
-        let now = Timestamp::now();
-        *self.looked.lock() = now;
-        self.store.due_callbacks(now, limit)
+    /// Those that may be tried now; see [`Store::due_callbacks`]. Those whose token was revoked or has expired are
+    /// dropped instead.
+    pub async fn due(&self, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
+        loop {
+            let now = Timestamp::now();
+            *self.looked.lock() = now;
+            let mut due = self.store.due_callbacks(now, limit).await?;
+            let unwanted: Vec<_> = due
+                .extract_if(.., |row| !self.is_wanted(&row.callback))
+                .collect();
+            if unwanted.is_empty() {
+                return Ok(due);
+            }
+            for row in unwanted {
+                // As one that was delivered: nothing of it is kept.
+                self.store
+                    .settle_callback(row.id, Settled::Delivered)
+                    .await?;
+            }
+        }
+    }
+
+    /// Whether the token that asked for a callback still works.
+    pub(crate) fn is_wanted(&self, callback: &Callback) -> bool {
+        self.tokens.still_allows(callback.token)
     }
 
     /// Waits until there may be another one to try: a task has ended, one is sent again, or a pause is over. For one
@@ -249,6 +275,18 @@ impl Callbacks {
             () = tokio::time::sleep(pause.min(LOOK)) => {}
         }
         Ok(())
+    }
+
+    /// Strikes from a task whom tokens that were revoked or have expired wanted to be told. True if there was one.
+    pub(crate) fn strike_unwanted(&self, record: &mut TaskRecord) -> bool {
+        let count = record.followers.len();
+        record
+            .followers
+            .retain(|follower| self.is_wanted(&follower.callback));
+        let struck = record
+            .callback
+            .take_if(|callback| !self.is_wanted(callback));
+        struck.is_some() || record.followers.len() < count
     }
 
     /// Writes down what became of a try.

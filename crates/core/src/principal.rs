@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -115,8 +116,17 @@ pub struct Grant {
     pub scopes: Scopes,
     /// The agent whose approvals it may give: whoever holds the token of an agent sits where the agent runs.
     pub desk_of: Option<AgentId>,
+    /// When the token stops working by itself.
+    pub expires_at: Option<Timestamp>,
     /// Fires when the token is revoked or expires; whoever holds a socket for it closes.
     pub revoked: CancellationToken,
+}
+
+impl Grant {
+    /// Whether the token was revoked or has expired. Trust that needs no token does not end.
+    pub fn is_over(&self) -> bool {
+        self.revoked.is_cancelled() || self.expires_at.is_some_and(|at| at <= Timestamp::now())
+    }
 }
 
 /// What kind of caller it is, within its owner.
@@ -225,6 +235,7 @@ impl Principal {
             scopes,
             // No agent approves for its owner.
             desk_of: None,
+            expires_at: self.grant.expires_at,
             revoked: self.grant.revoked.clone(),
         });
         Self {
@@ -289,7 +300,7 @@ impl Principal {
         }
     }
 
-    /// The principal of a key, without any scopes; for tasks that are taken up after a restart.
+    /// The principal of a key, without any scopes.
     pub fn from_key(key: &str) -> Option<Self> {
         let mut pieces = key.splitn(3, '/');
         let owner = Owner::parse(pieces.next()?).ok()?;
@@ -304,6 +315,25 @@ impl Principal {
             owner,
             who,
             grant: Arc::default(),
+        })
+    }
+
+    /// The principal of a key with the rights that it has now, for tasks that are taken up after a restart. `grant` is
+    /// what stands behind the token that started the task; a task without one was started by somebody who needs none.
+    pub(crate) fn restored(key: &str, grant: Option<Arc<Grant>>) -> Option<Self> {
+        let bare = Self::from_key(key)?;
+        let grant = match (grant, &bare.who) {
+            (Some(grant), _) => grant,
+            (None, Who::Person) if bare.owner == Owner::local() => Self::local().grant,
+            (None, Who::Platform | Who::Agent(_)) if bare.owner == Owner::platform() => {
+                Self::platform().grant
+            }
+            (None, _) => return Some(bare),
+        };
+        let whole = Self { grant, ..bare };
+        Some(match whole.who.clone() {
+            Who::Agent(id) => whole.as_agent(id),
+            Who::Person | Who::Platform | Who::Peer(_) => whole,
         })
     }
 

@@ -221,4 +221,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn resend_callbacks(&self, task: TaskId) -> Receipt<bool>;
     /// Forgets the callbacks of a lane of a task's, pending or dead; synced to disk.
     fn drop_lane(&self, task: TaskId, lane: String) -> Receipt;
+    /// Forgets the callbacks that these tokens asked for, pending or dead, and that their tasks should make more of them;
+    /// synced to disk.
+    fn drop_callbacks(&self, tokens: Vec<TokenId>) -> Receipt;
 }

@@ -378,7 +378,8 @@ impl Task {
         let said = self.said.lock().take();
         let reply = said.map_or_else(Vec::new, |mut said| said.take(end.clone()));
         let mut told = self.tell(record, pos, &reply);
-        let callback = OutboxRow::of(record).filter(|_| is_turns);
+        let callback =
+            OutboxRow::of(record).filter(|row| is_turns && self.callbacks.is_wanted(&row.callback));
         told.extend(callback.map(|row| NewCallback { row, reply }));
         told
     }
@@ -386,11 +387,12 @@ impl Task {
     /// Writes the record, and what belongs to the same commit.
     fn save(
         &self,
-        record: TaskRecord,
+        mut record: TaskRecord,
         mut rows: Vec<LogRow>,
         told: Vec<NewCallback>,
         sync: bool,
     ) -> Receipt {
+        self.callbacks.strike_unwanted(&mut record);
         match *self.keep.lock() {
             Keep::Full => {}
             Keep::Meta => rows.clear(),

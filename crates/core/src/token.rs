@@ -62,6 +62,8 @@ struct Live {
 pub struct Tokens {
     store: Arc<dyn Store>,
     by_hash: RwLock<FxHashMap<[u8; 32], Live>>,
+    /// What stands behind each token, by its public id.
+    grants: RwLock<FxHashMap<TokenId, Arc<Grant>>>,
 }
 
 fn hash(secret: &str) -> [u8; 32] {
@@ -84,8 +86,12 @@ impl Live {
             token: Some(record.id),
             scopes,
             desk_of: record.agent.clone(),
+            expires_at: record.expires_at,
             ..Grant::default()
         };
+        if record.revoked_at.is_some() {
+            grant.revoked.cancel();
+        }
         Self {
             record,
             grant: Arc::new(grant),
@@ -112,13 +118,18 @@ impl Live {
 impl Tokens {
     /// The tokens in the store.
     pub fn new(store: Arc<dyn Store>, records: Vec<TokenRecord>) -> Self {
-        let by_hash = records
+        let by_hash: FxHashMap<_, _> = records
             .into_iter()
             .map(|record| (record.hash, Live::new(record)))
+            .collect();
+        let grants = by_hash
+            .values()
+            .map(|live| (live.record.id, live.grant.clone()))
             .collect();
         Self {
             store,
             by_hash: RwLock::new(by_hash),
+            grants: RwLock::new(grants),
         }
     }
 
@@ -185,9 +196,9 @@ impl Tokens {
             revoked_at: None,
         };
         self.store.save_token(record.clone()).await?;
-        self.by_hash
-            .write()
-            .insert(record.hash, Live::new(record.clone()));
+        let live = Live::new(record.clone());
+        self.grants.write().insert(record.id, live.grant.clone());
+        self.by_hash.write().insert(record.hash, live);
         Ok(NewToken { record, secret })
     }
 
@@ -209,6 +220,24 @@ impl Tokens {
             }
             _ => Lookup::Unknown,
         }
+    }
+
+    /// What stands behind the token with this id. A token that is not known any more is as good as a revoked one.
+    pub(crate) fn grant(&self, id: TokenId) -> Arc<Grant> {
+        let known = self.grants.read().get(&id).cloned();
+        known.unwrap_or_else(|| {
+            let gone = Grant {
+                token: Some(id),
+                ..Grant::default()
+            };
+            gone.revoked.cancel();
+            Arc::new(gone)
+        })
+    }
+
+    /// Whether what the token with this id set up is still wanted; what was set up without a token always is.
+    pub(crate) fn still_allows(&self, id: Option<TokenId>) -> bool {
+        id.is_none_or(|id| !self.grant(id).is_over())
     }
 
     /// All tokens, oldest first.
@@ -240,22 +269,30 @@ impl Tokens {
             return Ok(false);
         };
         self.store.save_token(record).await?;
+        // Nobody is told on its behalf any more: what is not deleted here is not sent either.
+        self.store.drop_callbacks(vec![id]).await?;
         Ok(true)
     }
 
-    /// Closes what expired tokens hold open, and forgets those that are dead for long; the sweeper calls it.
+    /// Closes what expired tokens hold open, has their callbacks dropped, and forgets those that are dead for long; the
+    /// sweeper calls it.
     pub fn expire(&self, now: Timestamp) {
-        let mut dead = Vec::new();
+        let (mut expired, mut dead) = (Vec::new(), Vec::new());
         for live in self.by_hash.read().values() {
             let Some(died_at) = live.died_at(now) else {
                 continue;
             };
             if !live.grant.revoked.is_cancelled() {
                 live.grant.revoked.cancel();
+                expired.push(live.record.id);
             }
             if live.may_be_forgotten() {
                 dead.push((died_at, live.record.id, live.record.hash));
             }
+        }
+        if !expired.is_empty() {
+            // Nobody waits for it: none of them is sent, dropped or not.
+            drop(self.store.drop_callbacks(expired));
         }
         let surplus = dead.len().saturating_sub(DEAD_MAX);
         let before = now.checked_sub(DEAD_KEPT).unwrap_or(Timestamp::MIN);

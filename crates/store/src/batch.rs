@@ -74,6 +74,7 @@ pub(crate) enum Op {
         task: TaskId,
         lane: String,
     },
+    DropCallbacks(Vec<TokenId>),
 }
 
 impl Op {
@@ -90,7 +91,8 @@ impl Op {
             | Self::SaveToken(_)
             | Self::RemoveToken(_)
             | Self::SettleCallback { .. }
-            | Self::DropLane { .. } => true,
+            | Self::DropLane { .. }
+            | Self::DropCallbacks(_) => true,
             Self::SaveTask { sync, .. } => *sync,
             // Who is told of a transfer does not wait for it.
             Self::SaveTransfer(_) | Self::RemoveTransfer(..) | Self::Append { .. } => false,
@@ -110,7 +112,8 @@ impl Op {
             | Self::SaveToken(_)
             | Self::RemoveToken(_)
             | Self::SettleCallback { .. }
-            | Self::DropLane { .. } => OP_OVERHEAD,
+            | Self::DropLane { .. }
+            | Self::DropCallbacks(_) => OP_OVERHEAD,
             Self::SaveRemote(record) => OP_OVERHEAD + record.spec.get().len(),
             Self::SavePeer(record) => OP_OVERHEAD + record.address.as_ref().map_or(0, String::len),
             Self::SaveTeam(record) => {
@@ -203,6 +206,10 @@ impl Batch<'_> {
             Op::RemoveToken(id) => tokens::remove(self.conn, *id),
             Op::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
             Op::DropLane { task, lane } => outbox::drop_lane(self.conn, *task, lane),
+            Op::DropCallbacks(tokens) => {
+                outbox::drop_of(self.conn, tokens)?;
+                tasks::drop_callbacks(self.conn, tokens)
+            }
             Op::SaveTask {
                 record, rows, told, ..
             } => {

@@ -339,6 +339,10 @@ impl Store for SqliteStore {
     fn drop_lane(&self, task: TaskId, lane: String) -> Receipt {
         self.write(Op::DropLane { task, lane })
     }
+
+    fn drop_callbacks(&self, tokens: Vec<TokenId>) -> Receipt {
+        self.write(Op::DropCallbacks(tokens))
+    }
 }
 
 #[cfg(test)]

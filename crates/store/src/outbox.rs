@@ -1,7 +1,7 @@
 //! Callbacks that were not delivered yet: their SQL.
 
 use jackfield_core::{
-    id::{CallbackId, TaskId},
+    id::{CallbackId, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
     store::{CallbackFilter, LogItem},
 };
@@ -91,6 +91,16 @@ pub(crate) fn resend(conn: &Connection, task: TaskId, now: Timestamp) -> Result<
 pub(crate) fn drop_lane(conn: &Connection, task: TaskId, lane: &str) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached("DELETE FROM outbox WHERE task = ? AND lane = ?")?;
     statement.execute((task.to_string(), lane))?;
+    Ok(())
+}
+
+/// Forgets the callbacks that these tokens asked for.
+pub(crate) fn drop_of(conn: &Connection, tokens: &[TokenId]) -> Result<(), Fault> {
+    let mut statement =
+        conn.prepare_cached("DELETE FROM outbox WHERE json_extract(callback, '$.token') = ?")?;
+    for token in tokens {
+        statement.execute([token.to_string()])?;
+    }
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12];
+pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12, V13];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -212,6 +212,19 @@ const V12: &str = "
     ALTER TABLE tokens ADD COLUMN agent TEXT;
     UPDATE tokens SET agent = substr(name, 11)
         WHERE substr(name, 1, 10) = 'invite of ' AND scopes = json_array('agent:' || substr(name, 11));
+";
+
+/// The token with which a task's last message was sent, so that its right can be checked again; tasks that somebody is
+/// told of, and finished ones by owner, so that those of the owner that holds most go first. The owner is the first part
+/// of the principal's key.
+const V13: &str = "
+    ALTER TABLE tasks ADD COLUMN token TEXT;
+    ALTER TABLE tasks ADD COLUMN owner TEXT GENERATED ALWAYS AS (
+        CASE instr(principal, '/') WHEN 0 THEN principal ELSE substr(principal, 1, instr(principal, '/') - 1) END
+    ) VIRTUAL;
+    CREATE INDEX tasks_told ON tasks (id) WHERE callback IS NOT NULL OR followers IS NOT NULL;
+    CREATE INDEX tasks_finished_by_owner ON tasks (owner, updated_at, id, bytes)
+        WHERE state IN ('completed', 'failed', 'cancelled', 'rejected');
 ";
 
 /// The version of a database; 0 is an empty one.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use jackfield_core::{
     event::Json,
     failure::{Failure, Reason},
-    id::{AgentId, CallId, RequestId, SessionId, TaskId},
+    id::{AgentId, CallId, RequestId, SessionId, TaskId, TokenId},
+    outbox::{Callback, Follower},
     principal::Whose,
     store::{Reopened, TaskFilter, TaskOrder, TaskRecord, TaskState},
     task::Once,
@@ -26,8 +27,8 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
                             created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
-                            once_key, once_digest, parent, handle, seats)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            once_key, once_digest, parent, handle, seats, token)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET
             call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
             agent = excluded.agent, session = excluded.session, request = excluded.request, state = excluded.state,
@@ -36,7 +37,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
             failure = excluded.failure, failure_text = excluded.failure_text, callback = excluded.callback,
             unread = excluded.unread, followers = excluded.followers, once_key = excluded.once_key,
             once_digest = excluded.once_digest, parent = excluded.parent, handle = excluded.handle,
-            seats = excluded.seats",
+            seats = excluded.seats, token = excluded.token",
     )?;
     let callback = task.callback.as_ref().map(serde_json::to_string);
     let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
@@ -70,7 +71,45 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
         task.parent.map(|parent| parent.to_string()),
         task.handle.as_ref().map(Json::get),
         seats.transpose()?,
+        task.token.map(|token| token.to_string()),
     ])?;
+    Ok(())
+}
+
+/// Forgets whom these tokens wanted to be told of their tasks.
+pub(crate) fn drop_callbacks(conn: &Connection, tokens: &[TokenId]) -> Result<(), Fault> {
+    // Those who are told are few; they have an index of their own.
+    let mut told = conn.prepare_cached(
+        "SELECT id, callback, followers FROM tasks INDEXED BY tasks_told
+         WHERE callback IS NOT NULL OR followers IS NOT NULL",
+    )?;
+    let mut update =
+        conn.prepare_cached("UPDATE tasks SET callback = ?, followers = ? WHERE id = ?")?;
+    let is_theirs = |callback: &Callback| callback.token.is_some_and(|it| tokens.contains(&it));
+    let rows = told.query_map([], |row| {
+        let callback: Option<Callback> = maybe_json(row, "callback")?;
+        let followers: Option<Vec<Follower>> = maybe_json(row, "followers")?;
+        Ok((
+            row.get::<_, String>("id")?,
+            callback,
+            followers.unwrap_or_default(),
+        ))
+    })?;
+    let mut changed = Vec::new();
+    for row in rows {
+        let (id, callback, mut followers) = row?;
+        let count = followers.len();
+        followers.retain(|follower| !is_theirs(&follower.callback));
+        let left = callback.clone().filter(|callback| !is_theirs(callback));
+        if followers.len() < count || left != callback {
+            changed.push((id, left, followers));
+        }
+    }
+    for (id, callback, followers) in changed {
+        let callback = callback.as_ref().map(serde_json::to_string).transpose()?;
+        let followers = (!followers.is_empty()).then(|| serde_json::to_string(&followers));
+        update.execute((callback, followers.transpose()?, id))?;
+    }
     Ok(())
 }
 
@@ -277,6 +316,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         once: key.zip(digest).map(|(key, digest)| Once { key, digest }),
         unread: row.get::<_, Option<i64>>("unread")?.map(span),
         seats: maybe_json(row, "seats")?.unwrap_or_default(),
+        token: maybe_named(row, "token", TokenId::parse)?,
     })
 }
 

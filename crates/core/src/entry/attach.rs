@@ -6,7 +6,7 @@ use std::sync::{Arc, atomic::Ordering};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::Entry;
+use super::{Entry, state::Undelivered};
 use crate::{
     agent::{Closing, Keep, Link, Profile},
     call::Serving,
@@ -35,7 +35,7 @@ impl Entry {
     ) -> Result<Taken, Failure> {
         let now = Instant::now();
         let mut lost = Vec::new();
-        let mut undelivered = Vec::new();
+        let mut undelivered = Undelivered::default();
         let (taken, old, sight) = {
             let mut state = self.state.lock();
             if self.is_retired() {
@@ -187,7 +187,7 @@ impl Entry {
     /// A connection can say nothing to its agent for now, or can again. Meanwhile it keeps the calls that it has, but the
     /// agent counts as offline, and other calls wait for it or are refused. Saying it again sends those that wait.
     pub(crate) fn set_away(&self, link: &Arc<dyn Link>, is_away: bool) {
-        let mut undelivered = Vec::new();
+        let mut undelivered = Undelivered::default();
         {
             let mut state = self.state.lock();
             if !state.is_held_by(link) {

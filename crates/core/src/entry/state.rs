@@ -15,6 +15,7 @@ use crate::{
     agent::{Link, Profile, Settings, Share},
     call::{Call, Life, Serving},
     clock::Progress,
+    event::End,
     failure::{Failure, Reason},
     id::{AgentId, CallId, RequestId, SessionId},
     resume::Hash,
@@ -65,6 +66,25 @@ impl Session {
         Self {
             active: call.id,
             queue: VecDeque::new(),
+        }
+    }
+}
+
+/// Calls that were to be handed to the agent and were not. They are ended when this is dropped, which must not happen
+/// under the lock.
+#[derive(Debug, Default)]
+pub(super) struct Undelivered {
+    /// The agent's connection did not take them.
+    servings: Vec<Serving>,
+    /// Their callers may not reach the agent any more.
+    refused: Vec<(Arc<Call>, Failure)>,
+}
+
+impl Drop for Undelivered {
+    fn drop(&mut self) {
+        self.servings.clear();
+        for (call, failure) in self.refused.drain(..) {
+            call.finish(End::Failed(failure), false);
         }
     }
 }
@@ -156,7 +176,7 @@ impl State {
         &mut self,
         call: &Arc<Call>,
         placed: &Notify,
-        undelivered: &mut Vec<Serving>,
+        undelivered: &mut Undelivered,
     ) {
         let now = Instant::now();
         let Some(link) = self.way() else {
@@ -181,7 +201,7 @@ impl State {
         call: &Arc<Call>,
         link: &Arc<dyn Link>,
         placed: &Notify,
-        undelivered: &mut Vec<Serving>,
+        undelivered: &mut Undelivered,
     ) {
         match call.life {
             Life::Kept => {
@@ -189,8 +209,15 @@ impl State {
                 placed.notify_waiters();
             }
             Life::Live => {
+                if let Err(failure) = call.check_right(&self.share) {
+                    // Its turn, so that the next one has it when this one is ended.
+                    call.clock.lock().enter(Progress::Placed, Instant::now());
+                    undelivered.refused.push((call.clone(), failure));
+                    return;
+                }
                 call.clock.lock().enter(Progress::Sent, Instant::now());
-                undelivered.extend(link.deliver(call.serve()).err());
+                let kept_back = link.deliver(call.serve()).err();
+                undelivered.servings.extend(kept_back);
             }
         }
     }
@@ -200,7 +227,7 @@ impl State {
         &mut self,
         link: &Arc<dyn Link>,
         placed: &Notify,
-        undelivered: &mut Vec<Serving>,
+        undelivered: &mut Undelivered,
     ) {
         if !link.one_call_per_session() {
             for session in std::mem::take(&mut self.sessions).into_values() {
@@ -227,7 +254,7 @@ impl State {
         &mut self,
         call: &Call,
         placed: &Notify,
-        undelivered: &mut Vec<Serving>,
+        undelivered: &mut Undelivered,
     ) {
         let Some(link) = self.way() else {
             self.free_session(call);

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::{
-    Hub,
+    Hub, Right,
     teams::{Placed, Through},
 };
 use crate::{
@@ -108,6 +108,7 @@ impl Request {
         self,
         id: CallId,
         placed: Placed,
+        right: Right,
         origin: Origin,
         start: &Start,
         limits: &Limits,
@@ -137,6 +138,7 @@ impl Request {
             request: id.into(),
             wanted: self.request,
             principal: self.principal,
+            right,
             door: self.door,
             addressed: self.target,
             message: self.message,

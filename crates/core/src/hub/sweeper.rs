@@ -50,6 +50,7 @@ impl Hub {
         }
         self.tasks().cancel_unread(now);
         self.0.tokens.expire(Timestamp::now());
+        self.tasks().drop_unwanted();
         self.files().expire(Timestamp::now());
         self.metrics().pipe_bytes(self.0.shared.budget.used());
         self.metrics().team_ring_bytes(self.0.teams.held());
@@ -68,6 +69,10 @@ impl Hub {
             return;
         }
         let sent = call.clock.lock().progress == Progress::Sent;
+        // It shall not take a place in the agent's queue until the agent comes.
+        if !sent && call.end_without_right() {
+            return;
+        }
         // Before it is sent, nobody is there to read the input.
         if sent && call.input.stalled() >= stall {
             call.flooded();

@@ -301,9 +301,18 @@ fn person_only(principal: &Principal) -> Result<(), Failure> {
 
 /// Whether a team may call an agent: its owner may, or an admin made it.
 pub(super) fn team_may_call(record: &TeamRecord, entry: &Entry) -> bool {
+    team_may_call_if_shared(record, entry, || entry.share())
+}
+
+/// The same for an agent that is shared like this.
+pub(super) fn team_may_call_if_shared(
+    record: &TeamRecord,
+    entry: &Entry,
+    share: impl FnOnce() -> Share,
+) -> bool {
     record.by_admin
         || record.owner == *entry.owner()
-        || match entry.share() {
+        || match share() {
             Share::Nobody => false,
             Share::With(owners) => owners.contains(&record.owner),
             Share::Everyone => true,

@@ -28,6 +28,7 @@ mod reserve;
 mod restart;
 mod resumable;
 mod resume;
+mod rights;
 mod session;
 mod slow_store;
 mod snapshot;

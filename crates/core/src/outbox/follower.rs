@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Callback;
 use crate::{
     failure::{Failure, Reason},
-    id::{MAX_PEER_ID, TaskId},
+    id::{MAX_PEER_ID, TaskId, TokenId},
 };
 
 /// Somebody who follows a task.
@@ -18,6 +18,20 @@ pub struct Follower {
 }
 
 impl Follower {
+    /// Whether it is told the same at the same place, whoever asked for it.
+    fn is_told_like(&self, other: &Self) -> bool {
+        let (this, that) = (&self.callback, &other.callback);
+        self.id == other.id
+            && (&this.url, &this.kind, &this.data) == (&that.url, &that.kind, &that.data)
+    }
+
+    /// Notes whose token asked for these followers.
+    pub(crate) fn sign(followers: &mut [Self], token: Option<TokenId>) {
+        for follower in followers {
+            follower.callback.token = token;
+        }
+    }
+
     /// The lane of the outbox in which it is told: what is in one lane is delivered in order.
     pub fn lane(&self, task: TaskId) -> String {
         format!("{task}/{}", self.id)
@@ -38,7 +52,8 @@ pub(crate) fn add(
             return Err(Failure::new(Reason::Invalid, text));
         }
         match followers.iter_mut().find(|had| had.id == follower.id) {
-            Some(had) if *had == follower => {}
+            // The same one, asked for again: what it has not heard yet, it shall hear.
+            Some(had) if had.is_told_like(&follower) => *had = follower,
             Some(had) => replaced.push(std::mem::replace(had, follower)),
             None => followers.push(follower),
         }
@@ -59,6 +74,7 @@ mod tests {
             url: url.into(),
             kind: "a2a".into(),
             data: None,
+            token: None,
         };
         Follower {
             id: id.into(),

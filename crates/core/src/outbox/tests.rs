@@ -11,6 +11,7 @@ fn row(attempts: u32) -> OutboxRow {
         url: "https://example.com/done".into(),
         kind: "bridge".into(),
         data: None,
+        token: None,
     };
     let task = crate::id::CallId::new().into();
     OutboxRow {

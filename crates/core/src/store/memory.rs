@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     id::{AgentId, CallbackId, TaskId, TokenId},
-    outbox::{NewCallback, OutboxRow, Settled},
+    outbox::{Callback, NewCallback, OutboxRow, Settled},
     team::{TeamRecord, board::BoardTask},
 };
 
@@ -384,6 +384,17 @@ impl Store for MemoryStore {
 
     fn drop_lane(&self, task: TaskId, lane: String) -> Receipt {
         self.0.lock().outbox.drop_lane(task, &lane);
+        Receipt::ready(Ok(()))
+    }
+
+    fn drop_callbacks(&self, tokens: Vec<TokenId>) -> Receipt {
+        let mut inner = self.0.lock();
+        inner.outbox.drop_of(&tokens);
+        let is_theirs = |callback: &Callback| callback.token.is_some_and(|it| tokens.contains(&it));
+        for Task { record, .. } in inner.tasks.values_mut() {
+            record.callback.take_if(|callback| is_theirs(callback));
+            record.followers.retain(|it| !is_theirs(&it.callback));
+        }
         Receipt::ready(Ok(()))
     }
 }

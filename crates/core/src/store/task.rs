@@ -7,7 +7,7 @@ use super::log::{LogItem, LogRow};
 use crate::{
     event::{Answer, Ask, Event, Json, Message},
     failure::{Failure, Reason},
-    id::{AgentId, CallId, RequestId, SessionId, TaskId},
+    id::{AgentId, CallId, RequestId, SessionId, TaskId, TokenId},
     outbox::{Callback, Follower},
     principal::Whose,
     task::Once,
@@ -85,6 +85,8 @@ pub struct TaskRecord {
     pub call: CallId,
     /// Whose it is: [`crate::principal::Principal::key`].
     pub principal: String,
+    /// The token with which its last message was sent; none for somebody who needs none.
+    pub token: Option<TokenId>,
     /// How the agent sees the caller.
     pub caller: String,
     /// The door the caller came through.

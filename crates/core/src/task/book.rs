@@ -24,6 +24,7 @@ use crate::{
     principal::Principal,
     shared::Shared,
     store::{Receipt, Store, TaskFilter, TaskOrder, TaskRecord},
+    token::Tokens,
 };
 
 /// The kept calls of a hub.
@@ -44,9 +45,9 @@ pub struct TaskBook {
 }
 
 impl TaskBook {
-    pub(crate) fn new(store: Arc<dyn Store>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, shared: Arc<Shared>, tokens: Arc<Tokens>) -> Self {
         Self {
-            callbacks: Callbacks::new(store.clone()),
+            callbacks: Callbacks::new(store.clone(), tokens),
             store,
             shared,
             live: Arc::default(),
@@ -199,6 +200,15 @@ impl TaskBook {
         drop(live);
         for call in unread {
             call.finish(End::Cancelled, true);
+        }
+    }
+
+    /// Forgets whom tokens that were revoked or have expired wanted to be told, in the tasks that are worked on. The store
+    /// does so for all others.
+    pub(crate) fn drop_unwanted(&self) {
+        let live: Vec<_> = self.live.lock().values().cloned().collect();
+        for task in live {
+            task.drop_unwanted();
         }
     }
 

@@ -25,8 +25,9 @@ impl TaskBook {
         &self,
         principal: &Principal,
         task: TaskId,
-        follower: Follower,
+        mut follower: Follower,
     ) -> Result<(), Failure> {
+        follower.callback.token = principal.grant.token;
         let limit = self.shared.limits.followers;
         let change = |followers: &mut Vec<Follower>| add(followers, vec![follower.clone()], limit);
         self.change_followers(principal, task, &change).await?;
@@ -111,6 +112,17 @@ impl Task {
         Ok(Some(Changed { gone, written }))
     }
 
+    /// Forgets whom tokens that were revoked or have expired wanted to be told.
+    pub(super) fn drop_unwanted(&self) {
+        let mut record = self.record.lock();
+        if self.is_over.load(Ordering::Relaxed) || !self.callbacks.strike_unwanted(&mut record) {
+            return;
+        }
+        record.log_end = self.ring.lock().end();
+        // Nobody waits for it: they are told nothing, whatever the store has.
+        drop(self.save(record.clone(), Vec::new(), Vec::new(), false));
+    }
+
     /// Whom to tell, and of what, has to be kept somewhere, even if nobody wanted to know before.
     fn keep_for_followers(&self, record: &TaskRecord) {
         let mut keep = self.keep.lock();
@@ -138,7 +150,9 @@ impl Task {
         } else {
             reply
         };
-        let told = record.followers.iter().map(|follower| NewCallback {
+        let followers = record.followers.iter();
+        let wanted = followers.filter(|follower| self.callbacks.is_wanted(&follower.callback));
+        let told = wanted.map(|follower| NewCallback {
             row: OutboxRow::to(follower, self.id, pos, at),
             reply: reply.to_vec(),
         });

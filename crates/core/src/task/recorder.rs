@@ -205,6 +205,10 @@ impl Recorder {
             }
             if call.clock.lock().progress == Progress::Placed {
                 if !*sent {
+                    // Nobody is told that the agent has what it never gets.
+                    if call.end_without_right() {
+                        continue;
+                    }
                     self.task.mark(true).await?;
                     *sent = true;
                     // Look again: that took a while.

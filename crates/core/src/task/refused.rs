@@ -10,7 +10,7 @@ use crate::{
     failure::{Failure, Reason},
     hub::{Hub, Request},
     id::CallId,
-    outbox::add,
+    outbox::{Callback, Follower, add},
     store::{LogItem, TaskRecord, TaskState},
     units::Span,
 };
@@ -31,6 +31,8 @@ impl Hub {
         self.check_size(&request.message)?;
         let mut followers = Vec::new();
         add(&mut followers, request.followers, self.limits().followers)?;
+        let token = request.principal.grant.token;
+        Follower::sign(&mut followers, token);
         let tasks = self.tasks();
         let _underway = tasks.underway();
         let (id, now) = (CallId::new(), Timestamp::now());
@@ -38,6 +40,7 @@ impl Hub {
             id: id.into(),
             call: id,
             principal: request.principal.key(),
+            token,
             caller: request.principal.label().to_owned(),
             door: request.door.to_owned(),
             agent: request.target,
@@ -55,7 +58,7 @@ impl Hub {
             updated_at: now,
             wait_until: None,
             failure: None,
-            callback: request.callback,
+            callback: request.callback.map(|it| Callback { token, ..it }),
             followers,
             once: request.once,
             unread: request.unread.map(Span),

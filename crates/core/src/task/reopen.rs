@@ -11,7 +11,6 @@ use crate::{
     event::{End, Message},
     failure::Failure,
     hub::{Hub, Request, Start, known_door},
-    principal::Principal,
     store::{Receipt, Reopened, StoreError, TaskRecord},
 };
 
@@ -39,7 +38,7 @@ impl Hub {
 
     fn reopen(&self, reopened: &mut Reopened, message: Message) -> Result<Arc<Call>, Failure> {
         let record = &reopened.record;
-        let principal = Principal::from_key(&record.principal).ok_or_else(no_such_task)?;
+        let principal = self.sender_of(record).ok_or_else(no_such_task)?;
         let door = known_door(&record.door);
         let mut request = Request::new(principal, door, record.agent.clone(), message);
         request.session = Some(record.session.clone());

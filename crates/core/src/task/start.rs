@@ -13,7 +13,7 @@ use crate::{
     failure::{Failure, Reason},
     hub::{Hub, LONGEST, Request, Start},
     id::{CallId, TaskId},
-    outbox::add,
+    outbox::{Callback, Follower, add},
     principal::Principal,
     store::{LogItem, TaskRecord, TaskState},
     team::KeptSeat,
@@ -71,14 +71,17 @@ impl Hub {
         let task_id = before
             .as_ref()
             .map_or_else(|| TaskId::from(id), |record| record.id);
+        let token = request.principal.grant.token;
         let callback = request
             .callback
             .take()
+            .map(|callback| Callback { token, ..callback })
             .or_else(|| before.as_ref().and_then(|record| record.callback.clone()));
         let mut followers = before
             .as_ref()
             .map_or_else(Vec::new, |record| record.followers.clone());
-        let new = std::mem::take(&mut request.followers);
+        let mut new = std::mem::take(&mut request.followers);
+        Follower::sign(&mut new, token);
         let replaced = add(&mut followers, new, self.limits().followers)?;
         let once = request
             .once
@@ -113,6 +116,7 @@ impl Hub {
             principal: before
                 .as_ref()
                 .map_or_else(|| call.principal.key(), |record| record.principal.clone()),
+            token,
             caller: call.principal.label().to_owned(),
             door: call.door.to_owned(),
             agent: call.addressed.clone(),

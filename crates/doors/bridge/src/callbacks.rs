@@ -68,6 +68,7 @@ impl Callbacks {
             url,
             kind: KIND.to_owned(),
             data: Json::of(repeated).ok(),
+            token: None,
         })
     }
 

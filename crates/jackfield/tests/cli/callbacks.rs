@@ -74,6 +74,7 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
         url: receiver.url.clone(),
         kind: "bridge".into(),
         data: None,
+        token: None,
     });
     let task = hub.hub().start_task(request).await.unwrap().id.to_string();
     bob.call().await.finish(End::done());

@@ -157,6 +157,7 @@ fn a_database_of_version_1_is_copied_and_goes_on() {
             url: "https://example.com/".into(),
             kind: "bridge".into(),
             data: None,
+            token: None,
         }),
         ..reopened[0].clone()
     };

@@ -118,6 +118,7 @@ pub(crate) fn task() -> TaskRecord {
         id: call.into(),
         call,
         principal: "ann".into(),
+        token: None,
         caller: "ann".into(),
         door: "own".into(),
         agent: AgentId::parse("worker").unwrap(),
@@ -156,6 +157,7 @@ pub(crate) fn callback(url: &str) -> Callback {
         url: url.into(),
         kind: "bridge".into(),
         data: Some(Json::parse(r#"{"session_title": "T\u00e4sk"}"#).unwrap()),
+        token: None,
     }
 }
 

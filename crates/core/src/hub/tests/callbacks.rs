@@ -13,6 +13,7 @@ fn callback() -> Callback {
         url: "https://example.com/done".into(),
         kind: "bridge".into(),
         data: None,
+        token: None,
     }
 }
 

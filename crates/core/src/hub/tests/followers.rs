@@ -14,6 +14,7 @@ fn follower(id: &str) -> Follower {
         url: format!("https://{id}.example/told"),
         kind: "a2a".into(),
         data: None,
+        token: None,
     };
     Follower {
         id: id.into(),

@@ -17,6 +17,7 @@ fn follower() -> Follower {
         url: "https://example.com/told".into(),
         kind: "a2a".into(),
         data: None,
+        token: None,
     };
     Follower {
         id: "f".into(),

@@ -293,6 +293,9 @@ impl Store for SlowStore {
     fn drop_lane(&self, task: TaskId, lane: String) -> Receipt {
         self.inner.drop_lane(task, lane)
     }
+    fn drop_callbacks(&self, tokens: Vec<TokenId>) -> Receipt {
+        self.inner.drop_callbacks(tokens)
+    }
 }
 
 pub(super) async fn on_slow_store(change: impl FnOnce(&mut Limits)) -> (Arc<SlowStore>, Hub) {

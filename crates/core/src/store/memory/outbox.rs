@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 
 use crate::{
-    id::{CallbackId, TaskId},
+    id::{CallbackId, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
     store::LogItem,
 };
@@ -102,6 +102,12 @@ impl Outbox {
     pub(super) fn drop_lane(&mut self, task: TaskId, lane: &str) {
         let is_in = |row: &OutboxRow| row.task == task && row.lane.as_deref() == Some(lane);
         self.0.retain(|_, callback| !is_in(&callback.row));
+    }
+
+    pub(super) fn drop_of(&mut self, tokens: &[TokenId]) {
+        let asked_by = |callback: &NewCallback| callback.row.callback.token;
+        self.0
+            .retain(|_, callback| asked_by(callback).is_none_or(|it| !tokens.contains(&it)));
     }
 
     /// The task is gone, and its callbacks with it.

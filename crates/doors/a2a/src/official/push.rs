@@ -90,6 +90,7 @@ impl Visit {
                 url: url.into(),
                 kind: KIND.to_owned(),
                 data: Some(data),
+                token: None,
             },
         })
     }

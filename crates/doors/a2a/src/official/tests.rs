@@ -28,6 +28,7 @@ fn record() -> TaskRecord {
         id: TaskId::from(call),
         call,
         principal: "ann".into(),
+        token: None,
         caller: "ann".into(),
         door: "a2a".into(),
         agent: AgentId::parse("bob").unwrap(),

@@ -172,6 +172,7 @@ fn callback(kind: &str, to: &str, says: &str) -> Callback {
         url: to.to_owned(),
         kind: kind.to_owned(),
         data: Some(Json::of(&says).unwrap()),
+        token: None,
     }
 }
 

@@ -20,6 +20,7 @@ async fn told(hub: &Running, amy: &mut Scripted, principal: Principal) -> Outbox
         url: "https://ann:secret@Example.com:444/done?key=secret".into(),
         kind: "bridge".into(),
         data: None,
+        token: None,
     });
     let task = hub.hub.start_task(request).await.unwrap();
     amy.next_call().await.finish(End::done());
