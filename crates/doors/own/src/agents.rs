@@ -16,7 +16,11 @@ use jackfield_kit::{
 
 use crate::{
     OwnState,
-    translate::{AgentList, AgentView, agent_for, body::AgentBody},
+    translate::{
+        AgentList, AgentView, agent_for,
+        body::AgentBody,
+        task::{OpenCallList, OpenCallView},
+    },
 };
 
 /// The agent id of a path. What cannot be one looks like any that is unknown.
@@ -83,6 +87,30 @@ fn find(hub: &Hub, principal: &Principal, id: &AgentId) -> Result<entry::AgentVi
             let seen = hub.discover(principal, &Wanted::default());
             seen.into_iter().find(|view| view.id == *id).ok_or(failure)
         })
+}
+
+/// Lists the calls that are open at an agent of yours, oldest first: those that it works on and those that wait for it.
+///
+/// You see who called and since when, not what they say. `POST /v1/calls/{id}/cancel` ends one. Only the agent's owner and
+/// admins may list them.
+#[utoipa::path(
+    get,
+    path = "/v1/agents/{id}/calls",
+    tag = "agents",
+    params(("id" = String, Path, description = "The agent or the team")),
+    responses((status = 200, description = "The open calls", body = OpenCallList), Refused, (status = 404, description = "No such agent, or none that you may see: not_found", body = ErrorView)),
+)]
+pub(crate) async fn open_calls(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+    Id(id): Id,
+) -> Result<Json<OpenCallList>, Problem> {
+    let calls = agent_id(&id).and_then(|id| state.hub.calls_at(&principal, &id));
+    let calls = calls.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
+    let calls = calls.iter().map(|call| OpenCallView::from(&**call));
+    Ok(Json(OpenCallList {
+        calls: calls.collect(),
+    }))
 }
 
 /// Shares an agent, or changes what is set for it. Only its owner and admins may.

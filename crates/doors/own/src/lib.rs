@@ -69,7 +69,7 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
     let (router, mut api) = OpenApiRouter::with_openapi(api)
         .routes(routes!(agents::list))
         .routes(routes!(agents::show, agents::change, agents::forget))
-        .routes(routes!(calls::open))
+        .routes(routes!(calls::open, agents::open_calls))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::show))
         .routes(routes!(tasks::events))

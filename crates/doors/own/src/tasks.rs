@@ -269,7 +269,7 @@ pub(crate) async fn events(
     ))
 }
 
-/// Cancels a call. The agent is told at once.
+/// Cancels a call of yours, or one at an agent of yours. The agent and the caller are told at once.
 #[utoipa::path(
     post,
     path = "/v1/calls/{id}/cancel",
@@ -278,7 +278,7 @@ pub(crate) async fn events(
     responses(
         (status = 204, description = "It is cancelled"),
         Refused,
-        (status = 404, description = "No such call or task of yours: not_found", body = ErrorView),
+        (status = 404, description = "No such call or task of yours, or at an agent of yours: not_found", body = ErrorView),
         (status = 409, description = "It has ended already: conflict", body = ErrorView),
     ),
 )]
@@ -287,10 +287,19 @@ pub(crate) async fn cancel(
     Caller(principal): Caller,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
-    match find(&state, &principal, &id).await? {
-        Found::Live(call) => state.hub.cancel(&principal, call.id)?,
+    match find(&state, &principal, &id).await {
+        Ok(Found::Live(call)) => state.hub.cancel(&principal, call.id)?,
         // One that waits for its next message has no call that could be cancelled.
-        Found::Task(task) => state.hub.cancel_task(&principal, task.id).await?,
+        Ok(Found::Task(task)) => state.hub.cancel_task(&principal, task.id).await?,
+        Err(failure) if failure.reason == Reason::NotFound => {
+            let task = TaskId::parse(&id).ok_or_else(|| failure.clone())?;
+            let cancelled = state.hub.cancel_at_agent(&principal, task);
+            cancelled.map_err(|at_agent| match at_agent.reason {
+                Reason::NotFound => failure,
+                _ => at_agent,
+            })?;
+        }
+        Err(failure) => return Err(failure.into()),
     }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -164,3 +164,25 @@ async fn what_is_to_be_approved_is_shown_wherever_it_can_be() {
     assert_eq!(listed.out.lines().count(), 1, "{listed:?}");
     assert!(listed.out.contains("working, waits for local to approve"));
 }
+
+#[tokio::test]
+async fn an_owner_lists_and_cancels_what_waits_at_an_agent_of_hers() {
+    let scene = Scene::start().await;
+    let called = scene.bob(&["call", "ann-1", "first", "--detach"]).await;
+    let task = called.ok().out.trim().to_owned();
+    let _serving = scene.agent.call().await;
+    let list = scene.ann(&["task", "ls", "--at", "ann-1"]).await.ok();
+    let begin = format!("{task}\tann-1\tworking\tbob\t");
+    assert!(list.out.starts_with(&begin), "{list:?}");
+    assert!(!list.out.contains("first"), "not what bob says: {list:?}");
+    let refused = scene.bob(&["task", "ls", "--at", "ann-1"]).await;
+    refused
+        .code(4)
+        .says("only the owner of an agent may do this");
+    scene.ann(&["task", "cancel", &task]).await.ok();
+    let list = scene.ann(&["task", "ls", "--at", "ann-1"]).await.ok();
+    list.says("no call is open at ann-1");
+    let shown = scene.bob(&["task", "show", &task]).await.ok();
+    assert!(shown.out.contains("state\tcancelled\n"), "{shown:?}");
+    drop(scene.hub);
+}

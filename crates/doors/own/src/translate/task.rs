@@ -1,7 +1,7 @@
 //! Calls and tasks as JSON: what stands in their record, and the shape of what is gathered from their events.
 
 use jackfield_core::{
-    call::{Approval, Call},
+    call::{Approval, Call, Standing},
     event::{Ask, File, Json, Part},
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
     principal::Principal,
@@ -131,6 +131,69 @@ pub struct WaitingView {
     door: &'static str,
     /// The approvals that are yours to give.
     asks: Vec<AskView>,
+}
+
+/// Where an open call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Standing)]
+#[serde(rename_all = "snake_case")]
+pub enum StandingView {
+    /// It waits for the agent to come online.
+    Waiting,
+    /// It waits for its turn: the agent takes one call of a conversation at a time.
+    Queued,
+    /// The agent has it.
+    Working,
+}
+
+/// A call that is open at an agent of yours: who made it and since when it is open, not what it says.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OpenCall)]
+pub struct OpenCallView {
+    /// Its id.
+    #[schema(value_type = String, format = "uuid")]
+    id: CallId,
+    /// The task that keeps it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = "uuid", required = false)]
+    task: Option<TaskId>,
+    /// The agent, or the team that was called.
+    #[schema(value_type = String)]
+    agent: AgentId,
+    /// Where it stands.
+    state: StandingView,
+    /// How the agent sees the caller.
+    caller: String,
+    /// The protocol that the caller came by.
+    door: &'static str,
+    /// When it was made.
+    #[schema(value_type = String, format = DateTime)]
+    since: Timestamp,
+}
+
+impl From<&Call> for OpenCallView {
+    fn from(call: &Call) -> Self {
+        Self {
+            id: call.id,
+            task: call.task,
+            agent: call.addressed.clone(),
+            state: match call.standing() {
+                Standing::Waiting => StandingView::Waiting,
+                Standing::Queued => StandingView::Queued,
+                Standing::Working => StandingView::Working,
+            },
+            caller: call.principal.label().to_owned(),
+            door: call.door,
+            since: call.id.made_at(),
+        }
+    }
+}
+
+/// The calls that are open at an agent, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OpenCallList {
+    /// The calls.
+    pub calls: Vec<OpenCallView>,
 }
 
 /// Tasks, newest first.

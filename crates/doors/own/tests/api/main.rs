@@ -11,6 +11,7 @@ mod description;
 mod files;
 mod harness;
 mod invites;
+mod open_calls;
 mod refusals;
 mod tasks;
 mod tokens;

@@ -32,7 +32,9 @@ const STATES: [&str; 7] = [
 ];
 
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  jackfield task ls --agent worker --state working")]
+#[command(
+    after_long_help = "Examples:\n  jackfield task ls --agent worker --state working\n  jackfield task ls --at worker"
+)]
 pub(super) struct Ls {
     /// Only those for this agent
     #[arg(long, value_name = "AGENT", value_parser = client::agent_id)]
@@ -40,6 +42,9 @@ pub(super) struct Ls {
     /// Only those in this state
     #[arg(long, value_name = "STATE", value_parser = STATES)]
     state: Option<String>,
+    /// All open calls at this agent of yours, whoever made them; jackfield task cancel ends one
+    #[arg(long, value_name = "AGENT", value_parser = client::agent_id, conflicts_with_all = ["agent", "state", "dead"])]
+    at: Option<String>,
     /// Those whose callback was given up, and why
     #[arg(long, conflicts_with_all = ["agent", "state"])]
     dead: bool,
@@ -57,6 +62,9 @@ impl Ls {
             return dead::list(&self.client, limit).await;
         }
         let hub = self.client.connect()?;
+        if let Some(agent) = &self.at {
+            return open_at(&hub, &self.client, agent, limit).await;
+        }
         let mut filter = String::new();
         if let Some(agent) = &self.agent {
             filter += &format!("&agent={}", encode(agent));
@@ -100,6 +108,38 @@ impl Ls {
         }
         Ok(Code::Ok)
     }
+}
+
+/// Lists the open calls at an agent of ours.
+async fn open_at(hub: &Hub, client: &Client, agent: &str, limit: usize) -> Result<Code> {
+    let path = format!("/v1/agents/{}/calls", encode(agent));
+    let mut answer = client::get(hub, &path, About::Agent).await?;
+    if client.json {
+        output::json(&answer)?;
+        return Ok(Code::Ok);
+    }
+    let Value::Array(calls) = answer["calls"].take() else {
+        return Ok(Code::Ok);
+    };
+    if calls.is_empty() {
+        output::chat(&format!("no call is open at {agent}"));
+    }
+    let mut table = Table::new(["id", "agent", "state", "caller", "since"]);
+    for call in calls.iter().take(limit) {
+        let of = |key: &str| text(call, key).to_owned();
+        table.row([
+            of("id"),
+            of("agent"),
+            of("state"),
+            of("caller"),
+            time(call, "since"),
+        ]);
+    }
+    table.print()?;
+    if calls.len() > limit {
+        output::chat(&format!("there are more than {limit}; --limit shows more"));
+    }
+    Ok(Code::Ok)
 }
 
 /// Says what a call asks of us, and by which commands it is decided.
