@@ -1,7 +1,9 @@
-//! Removing finished tasks, the oldest first: those that are too old, then as many as it takes for the logs of all that
-//! are finished to fit. In between go those that wait too long for their caller's next message.
+//! Removing finished tasks: those that are too old, then as many as it takes for the logs of all that are finished to
+//! fit, each time the oldest of the owner whose logs hold most. In between go those that wait too long for their caller's next message.
 //! It is done in slices, each a short transaction between two batches, so that nobody waits long for the writer. A task
 //! whose log is long loses it from the beginning, over several slices, before it goes itself.
+
+use std::collections::BTreeMap;
 
 use jackfield_core::{id::TaskId, store::StoreError};
 use jiff::Timestamp;
@@ -33,8 +35,21 @@ pub(crate) struct Trim {
     pass: Pass,
     /// The size of the logs of all that are not finished, when last looked at.
     unfinished: i64,
+    /// What the finished tasks of each owner hold; counted once it is known that not all fit.
+    owners: Option<BTreeMap<String, Holding>>,
+    /// The owner that loses a task now, until it is gone.
+    loser: Option<String>,
     removed: usize,
     reply: Reply<usize>,
+}
+
+/// The finished tasks of one owner.
+#[derive(Debug)]
+struct Holding {
+    /// The size of their logs.
+    bytes: i64,
+    /// Where to go on among them.
+    from: Place,
 }
 
 /// What is being removed.
@@ -83,6 +98,8 @@ impl Trim {
             from: Place::default(),
             pass: Pass::Old,
             unfinished: 0,
+            owners: None,
+            loser: None,
             removed: 0,
             reply,
         }
@@ -115,11 +132,13 @@ impl Trim {
             tails.forget(id);
             let removed = remove_rows(conn, id, SLICE_ROWS - rows, SLICE_BYTES - freed)?;
             rows += removed.rows + 1;
-            freed += removed.bytes;
+            let mut bytes = removed.bytes;
             if removed.all {
-                freed += remove_task(conn, id)?;
+                bytes += remove_task(conn, id)?;
                 self.removed += 1;
             }
+            freed += bytes;
+            self.count(bytes, removed.all);
         }
         let done = vacuum(conn)? && !more;
         Ok(Slice { freed, done })
@@ -145,20 +164,89 @@ impl Trim {
         if total - self.unfinished <= self.total {
             return Ok(None);
         }
-        let oldest = oldest(conn, &self.from, AFTER_ALL)?;
-        oldest.map(|place| self.at(place)).transpose()
+        self.surplus(conn)
+    }
+
+    /// The oldest finished task of the owner whose logs hold most; one that is half removed goes first.
+    fn surplus(&mut self, conn: &Connection) -> Result<Option<TaskId>, Fault> {
+        let owners = match &mut self.owners {
+            Some(owners) => owners,
+            none => none.insert(holdings(conn)?),
+        };
+        loop {
+            let most = owners.iter().max_by_key(|(_, holding)| holding.bytes);
+            let most = most.filter(|(_, holding)| holding.bytes > 0);
+            let loser = self
+                .loser
+                .take()
+                .or_else(|| most.map(|(owner, _)| owner.clone()));
+            let Some((owner, holding)) = loser.and_then(|owner| owners.remove_entry(&owner)) else {
+                return Ok(None);
+            };
+            if let Some(place) = oldest_of(conn, &owner, &holding.from)? {
+                let id = parse(&place)?;
+                let from = place;
+                owners.insert(owner.clone(), Holding { from, ..holding });
+                self.loser = Some(owner);
+                return Ok(Some(id));
+            }
+            // What it has left may not go.
+        }
+    }
+
+    /// Takes what was removed off the holding of its owner.
+    fn count(&mut self, bytes: i64, is_gone: bool) {
+        let loser = self.loser.as_ref().zip(self.owners.as_mut());
+        if let Some((loser, owners)) = loser
+            && let Some(holding) = owners.get_mut(loser)
+        {
+            holding.bytes -= bytes;
+        }
+        if is_gone {
+            self.loser = None;
+        }
     }
 
     fn at(&mut self, place: Place) -> Result<TaskId, Fault> {
-        let id = TaskId::parse(&place.id);
-        let id = id.ok_or_else(|| Fault::BadId(place.id.clone()))?;
+        let id = parse(&place)?;
         self.from = place;
         Ok(id)
     }
 }
 
-/// Later than any time, as text.
-const AFTER_ALL: &str = "~";
+fn parse(place: &Place) -> Result<TaskId, Fault> {
+    let id = TaskId::parse(&place.id);
+    id.ok_or_else(|| Fault::BadId(place.id.clone()))
+}
+
+/// What the finished tasks of each owner hold.
+fn holdings(conn: &Connection) -> Result<BTreeMap<String, Holding>, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT owner, sum(bytes) AS bytes FROM tasks INDEXED BY tasks_finished_by_owner
+         WHERE state IN ('completed', 'failed', 'cancelled', 'rejected') GROUP BY owner",
+    )?;
+    let owners = statement.query_map([], |row| {
+        let holding = Holding {
+            bytes: row.get("bytes")?,
+            from: Place::default(),
+        };
+        Ok((row.get("owner")?, holding))
+    })?;
+    Ok(owners.collect::<Result<_, _>>()?)
+}
+
+/// The oldest finished task of an owner from a place on, but for those whose callback is pending.
+fn oldest_of(conn: &Connection, owner: &str, from: &Place) -> Result<Option<Place>, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT id, updated_at FROM tasks INDEXED BY tasks_finished_by_owner
+         WHERE owner = ?1 AND state IN ('completed', 'failed', 'cancelled', 'rejected')
+            AND (updated_at, id) >= (?2, ?3)
+            AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id AND outbox.state = 'pending')
+         ORDER BY updated_at, id LIMIT 1",
+    )?;
+    let place = statement.query_row((owner, &from.updated_at, &from.id), Place::from_row);
+    Ok(place.optional()?)
+}
 
 /// The oldest finished task from a place on, but for those whose callback is pending, or was given up at `since` or later.
 fn oldest(conn: &Connection, from: &Place, since: &str) -> Result<Option<Place>, Fault> {

@@ -45,6 +45,22 @@ impl MemoryStore {
 }
 
 impl Inner {
+    /// The owner of whoever started a task: the first part of its key.
+    fn owner(&self, task: TaskId) -> Option<String> {
+        let key = &self.tasks.get(&task)?.record.principal;
+        key.split('/').next().map(ToOwned::to_owned)
+    }
+
+    /// The owner of some of these tasks whose finished tasks hold most.
+    fn holds_most(&self, some: &[(Timestamp, TaskId)]) -> Option<Option<String>> {
+        let mut held: BTreeMap<_, usize> = BTreeMap::new();
+        for task in self.tasks.values().filter(|task| task.is_final()) {
+            *held.entry(self.owner(task.record.id)).or_default() += task.weight();
+        }
+        let owners = some.iter().map(|(_, id)| self.owner(*id));
+        owners.max_by_key(|owner| held.get(owner).copied())
+    }
+
     fn save(&mut self, record: TaskRecord, rows: Vec<LogRow>) -> Result<(), StoreError> {
         let known = self.tasks.get(&record.id);
         check(record.id, known.map_or(&[][..], |task| &task.log), &rows)?;
@@ -342,10 +358,13 @@ impl Store for MemoryStore {
         oldest.retain(|(_, id)| is_final(id));
         let finished = inner.tasks.values().filter(|task| task.is_final());
         let mut left: usize = finished.map(Task::weight).sum();
-        for (_, id) in oldest {
-            if left > total && !inner.outbox.keeps(id, None) {
-                left -= inner.remove(id);
-            }
+        oldest.retain(|(_, id)| !inner.outbox.keeps(*id, None));
+        while left > total
+            && let Some(owner) = inner.holds_most(&oldest)
+            && let Some(at) = oldest.iter().position(|(_, id)| inner.owner(*id) == owner)
+        {
+            let (_, id) = oldest.remove(at);
+            left -= inner.remove(id);
         }
         Receipt::ready(Ok(count - inner.tasks.len()))
     }

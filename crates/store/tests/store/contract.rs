@@ -14,7 +14,7 @@ mod teams;
 use jackfield_core::{
     event::{Answer, ChunkKind, End, Event, Json},
     failure::{Failure, Reason},
-    id::{AgentId, CallId, TaskId},
+    id::{AgentId, CallId, TaskId, TokenId},
     store::{
         LogItem, LogRow, PeerRecord, Store, StoreError, TaskFilter, TaskRecord, TaskState,
         TransferRecord, memory::MemoryStore,
@@ -26,6 +26,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use lanes::{
     a_lane_that_is_dropped_takes_nothing_else_along, of_each_lane_only_the_first_is_due,
+    what_a_token_asked_for_is_dropped_and_nothing_else,
     what_is_told_is_written_with_its_rows_or_not_at_all,
 };
 use outbox::{
@@ -59,6 +60,7 @@ use many::{
     reopening_tells_what_the_log_says_of_the_last_turn, trimming_does_not_count_what_is_unfinished,
     trimming_removes_the_oldest_until_the_rest_fits, trimming_removes_what_ended_early,
     trimming_removes_what_waits_too_long_for_its_next_message,
+    trimming_takes_from_the_owner_whose_logs_hold_most,
 };
 
 macro_rules! on_every_store {
@@ -107,6 +109,7 @@ on_every_store! {
     an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for
     trimming_removes_what_ended_early
     trimming_removes_the_oldest_until_the_rest_fits
+    trimming_takes_from_the_owner_whose_logs_hold_most
     trimming_removes_what_waits_too_long_for_its_next_message
     trimming_does_not_count_what_is_unfinished
     reopening_tells_what_the_log_says_of_the_last_turn
@@ -121,6 +124,7 @@ on_every_store! {
     what_is_told_is_written_with_its_rows_or_not_at_all
     of_each_lane_only_the_first_is_due
     a_lane_that_is_dropped_takes_nothing_else_along
+    what_a_token_asked_for_is_dropped_and_nothing_else
     lists_by_update_come_in_pages_whatever_their_times
     only_what_changed_since_is_listed_and_counted
     tasks_are_found_by_where_a_protocol_says_they_stand
@@ -234,6 +238,7 @@ fn a_task_reads_back_as_written_and_may_change(store: &dyn Store) {
         wait_until: Some(time(60)),
         handle: Some(Json::of(&("t", "\u{e9}")).unwrap()),
         principal: "ann/agent/x".into(),
+        token: Some(TokenId::new()),
         ..task()
     };
     save(store, &record, Vec::new());

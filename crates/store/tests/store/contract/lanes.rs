@@ -2,8 +2,8 @@
 
 use jackfield_core::{
     event::{End, Event},
-    id::CallbackId,
-    outbox::{Follower, NewCallback, OutboxRow, Settled},
+    id::{CallbackId, TokenId},
+    outbox::{Callback, Follower, NewCallback, OutboxRow, Settled},
     store::{LogItem, Store, TaskRecord},
 };
 use jiff::Timestamp;
@@ -158,4 +158,40 @@ pub(crate) fn a_lane_that_is_dropped_takes_nothing_else_along(store: &dyn Store)
         left, wanted,
         "neither what was pending nor what was given up"
     );
+}
+
+pub(crate) fn what_a_token_asked_for_is_dropped_and_nothing_else(store: &dyn Store) {
+    let (gone, kept) = (TokenId::new(), TokenId::new());
+    let asked_by = |token: TokenId, url: &str| Callback {
+        token: Some(token),
+        ..callback(url)
+    };
+    let follows = |token: TokenId, id: &str| Follower {
+        id: id.into(),
+        callback: asked_by(token, id),
+    };
+    let (theirs, ours) = (follows(gone, "theirs"), follows(kept, "ours"));
+    let nobodys = follower("nobodys", "n");
+    let record = TaskRecord {
+        callback: Some(asked_by(gone, "at the end")),
+        followers: vec![theirs.clone(), ours.clone(), nobodys.clone()],
+        ..finished(time(1))
+    };
+    let other = TaskRecord {
+        callback: Some(asked_by(kept, "at the end")),
+        ..finished(time(1))
+    };
+    let all = [&theirs, &ours, &nobodys].map(|it| told(&record, it, 0, time(2)));
+    let end = row(0, LogItem::End(End::done()));
+    let saved = store.save_task(record.clone(), vec![end], all.to_vec(), true);
+    saved.wait().unwrap();
+    save(store, &other, Vec::new());
+    store.drop_callbacks(vec![gone]).wait().unwrap();
+    assert_eq!(callbacks(store), [all[2].row.clone(), all[1].row.clone()]);
+    let found = find(store, record.id);
+    assert_eq!(
+        (found.callback, found.followers),
+        (None, vec![ours, nobodys])
+    );
+    assert_eq!(find(store, other.id).callback, other.callback);
 }

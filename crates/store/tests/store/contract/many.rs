@@ -329,6 +329,34 @@ pub(super) fn trimming_removes_what_ended_early(store: &dyn Store) {
     assert_eq!(store.trim(time(10), usize::MAX).wait().unwrap(), 0);
 }
 
+pub(super) fn trimming_takes_from_the_owner_whose_logs_hold_most(store: &dyn Store) {
+    let of = |principal: &str, at| TaskRecord {
+        principal: principal.to_owned(),
+        ..finished(time(at))
+    };
+    let anns = [of("ann", 1), of("ann/agent/x", 2)];
+    let bobs = [
+        of("bob", 3),
+        of("bob/agent/y", 4),
+        of("bob", 5),
+        of("bob", 6),
+    ];
+    for record in anns.iter().chain(&bobs) {
+        save(store, record, vec![message(0, &"x".repeat(10_000))]);
+    }
+    let left = || {
+        let mut left = list(store, TaskFilter::default());
+        left.reverse();
+        left
+    };
+    let ids = |records: &[TaskRecord]| records.iter().map(|it| it.id).collect::<Vec<_>>();
+    assert_eq!(store.trim(time(0), 45_000).wait().unwrap(), 2);
+    assert_eq!(left(), [ids(&anns), ids(&bobs[2..])].concat());
+    // Both hold the same, and go by turns.
+    assert_eq!(store.trim(time(0), 25_000).wait().unwrap(), 2);
+    assert_eq!(left(), [ids(&anns[1..]), ids(&bobs[3..])].concat());
+}
+
 pub(super) fn trimming_removes_the_oldest_until_the_rest_fits(store: &dyn Store) {
     let tasks: Vec<TaskRecord> = [5, 1, 4, 2, 3]
         .into_iter()
