@@ -1,23 +1,35 @@
-//! The memory of all pipes together, and of the messages of open calls. Pipes lease it in steps, so that the shared counter
-//! is touched rarely.
+//! The memory of all pipes together, and of the messages of open calls. Pipes lease it in steps, so that the shared
+//! counters are touched rarely. Owners share it by the rule of [`Shares`](crate::shares::Shares): each has an account of
+//! its own, which its pipes hold.
 
 use std::sync::{
-    Arc,
+    Arc, Weak,
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::failure::{Failure, Reason};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::{
+    failure::{Failure, Reason},
+    id::Owner,
+    shares::is_fair,
+};
 
 /// A small pipe leases this much at first; a growing one doubles up to [`STEP_MAX`].
 const STEP_MIN: usize = 4 << 10;
 /// The largest step.
 const STEP_MAX: usize = 64 << 10;
 
-/// The bytes that all pipes and messages may hold.
+/// The bytes that all pipes and messages may hold, or the account of one owner in such a budget.
 #[derive(Debug)]
 pub struct Budget {
     used: AtomicUsize,
     total: usize,
+    /// The accounts of owners that hold something.
+    accounts: Mutex<FxHashMap<Owner, Weak<Self>>>,
+    /// Of an account, the budget that it belongs to, and whose it is.
+    whole: Option<(Arc<Self>, Owner)>,
 }
 
 impl Budget {
@@ -26,22 +38,64 @@ impl Budget {
         Self {
             used: AtomicUsize::new(0),
             total,
+            accounts: Mutex::default(),
+            whole: None,
         }
     }
 
-    /// Whether it is used up: new calls get `busy`, open ones go on.
-    pub fn is_spent(&self) -> bool {
-        self.used() >= self.total
+    /// The account of an owner: what it holds counts in the budget too. The same one as long as somebody has it.
+    pub fn account(self: &Arc<Self>, owner: &Owner) -> Arc<Self> {
+        let mut accounts = self.accounts.lock();
+        if let Some(account) = accounts.get(owner).and_then(Weak::upgrade) {
+            return account;
+        }
+        let mut account = Self::new(self.total);
+        account.whole = Some((self.clone(), owner.clone()));
+        let account = Arc::new(account);
+        accounts.insert(owner.clone(), Arc::downgrade(&account));
+        account
     }
 
-    /// Refuses something new while it is used up.
+    /// Whether so many more bytes are a fair share. Two that ask at the same time may both hear yes: a little more than
+    /// the share is then held, which the next one pays for.
+    fn allows(&self, more: usize) -> bool {
+        let all = match &self.whole {
+            Some((whole, _)) => whole.used(),
+            None => 0,
+        };
+        is_fair(self.total, all, self.used(), more)
+    }
+
+    /// Whether a pipe that grows by so much is within what its owner may hold. Where there are no owners, it always is:
+    /// open calls go on.
+    pub(crate) fn has_room(&self, more: usize) -> bool {
+        self.whole.is_none() || self.allows(more)
+    }
+
+    /// Whether its owner should slow down: with twice as much, it would hold more than its share.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.whole.is_some() && !self.allows(self.used())
+    }
+
+    /// Refuses something new that is not a fair share.
     pub fn check(&self) -> Result<(), Failure> {
-        if self.is_spent() {
-            let text =
-                "the hub holds as much unread data and as many messages as it may; try again later";
-            return Err(Failure::new(Reason::Busy, text));
+        self.check_for(1)
+    }
+
+    fn check_for(&self, bytes: usize) -> Result<(), Failure> {
+        if self.allows(bytes.max(1)) {
+            return Ok(());
         }
-        Ok(())
+        let text = match &self.whole {
+            Some((_, owner)) if self.used() > 0 => format!(
+                "the calls of owner {owner} hold as much unread data and as many messages as they may; read the answers, or try again later"
+            ),
+            _ => {
+                "the hub holds as much unread data and as many messages as it may; try again later"
+                    .to_owned()
+            }
+        };
+        Err(Failure::new(Reason::Busy, text))
     }
 
     /// The bytes leased.
@@ -50,37 +104,72 @@ impl Budget {
     }
 
     /// Adjusts a lease to what a pipe holds now. Shrinks only when much is left over, so that it does not flap, or when
-    /// the pipe is empty, so that many idle calls do not keep what nobody uses.
-    pub(crate) fn adjust(&self, lease: &mut usize, bytes: usize) {
+    /// the pipe is empty, so that many idle calls do not keep what nobody uses. True if it has grown.
+    pub(crate) fn adjust(&self, lease: &mut usize, bytes: usize) -> bool {
         if bytes > *lease {
             let step = (*lease).clamp(STEP_MIN, STEP_MAX);
             let more = (bytes - *lease).div_ceil(step) * step;
-            self.used.fetch_add(more, Ordering::Relaxed);
+            self.add(more);
             *lease += more;
-            return;
+            return true;
         }
         let left = match bytes {
             0 => STEP_MIN,
             bytes if *lease > bytes + 2 * STEP_MAX => bytes + STEP_MAX,
-            _ => return,
+            _ => return false,
         };
         if *lease > left {
-            self.used.fetch_sub(*lease - left, Ordering::Relaxed);
+            self.give_back(*lease - left);
             *lease = left;
         }
+        false
     }
 
-    /// Takes bytes that something holds from its beginning to its end, however much is leased already.
+    /// By how much a lease would have to grow for a pipe that holds so much. The first step is everybody's: a call that
+    /// was taken may say its first words.
+    pub(crate) fn growth(lease: usize, bytes: usize) -> usize {
+        bytes.saturating_sub(lease.max(STEP_MIN))
+    }
+
+    /// Takes bytes that something holds from its beginning to its end, if that is a fair share.
+    pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Result<Held, Failure> {
+        self.check_for(bytes)?;
+        Ok(self.hold(bytes))
+    }
+
+    /// The same, however much is leased already.
     pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Held {
-        self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.add(bytes);
         Held {
             budget: self.clone(),
             bytes,
         }
     }
 
-    pub(crate) fn give_back(&self, lease: usize) {
-        self.used.fetch_sub(lease, Ordering::Relaxed);
+    fn add(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        if let Some((whole, _)) = &self.whole {
+            whole.add(bytes);
+        }
+    }
+
+    pub(crate) fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some((whole, _)) = &self.whole {
+            whole.give_back(bytes);
+        }
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        if let Some((whole, owner)) = &self.whole {
+            let mut accounts = whole.accounts.lock();
+            // A new one may have taken its place already.
+            if accounts.get(owner).is_some_and(|it| it.strong_count() == 0) {
+                accounts.remove(owner);
+            }
+        }
     }
 }
 
@@ -91,8 +180,49 @@ pub(crate) struct Held {
     bytes: usize,
 }
 
+impl Held {
+    /// The budget, or the account, that they belong to.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         self.budget.give_back(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(name: &str) -> Owner {
+        Owner::parse(name).unwrap()
+    }
+
+    #[test]
+    fn a_greedy_owner_leaves_room_for_the_others() {
+        let budget = Arc::new(Budget::new(120));
+        let greedy = budget.account(&owner("greedy"));
+        let mut held: Vec<_> = std::iter::from_fn(|| greedy.take(1).ok()).collect();
+        assert_eq!((held.len(), budget.used()), (60, 60));
+        let second = budget.account(&owner("second"));
+        held.extend(std::iter::from_fn(|| second.take(1).ok()));
+        assert_eq!(budget.used(), 90);
+        let refused = greedy.take(1).unwrap_err();
+        assert_eq!(refused.reason, Reason::Busy);
+        assert!(refused.text.contains("owner greedy"), "{refused}");
+        drop(held);
+        assert_eq!((greedy.used(), budget.used()), (0, 0));
+    }
+
+    #[test]
+    fn an_owner_has_one_account_and_none_once_nobody_holds_it() {
+        let budget = Arc::new(Budget::new(100));
+        let first = budget.account(&owner("ann"));
+        assert!(Arc::ptr_eq(&first, &budget.account(&owner("ann"))));
+        drop(first);
+        assert!(budget.accounts.lock().is_empty());
     }
 }

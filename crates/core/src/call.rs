@@ -33,13 +33,16 @@ use crate::{
     files::Files,
     hub::Right,
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
-    pipe::{Levels, Pipe, Pushed},
+    pipe::{Ending, Levels, Pipe, Pushed},
     principal::Principal,
     shared::Shared,
     tap::Sight,
     team::seat::{Belonging, Seats},
     transfers::Offer,
 };
+
+/// An end up to this size always reaches its reader, however much else is unread: as much as a pipe leases at once.
+const SMALL_END: usize = 64 << 10;
 
 /// Who reads a call's reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -124,8 +127,8 @@ pub struct Call {
     /// The agent's number of its last frame that is in the log.
     acked: AtomicU64,
     ended: AtomicBool,
-    /// What the message takes of the budget, as long as somebody has the call.
-    _held: Held,
+    /// What the message takes of the owner's account, as long as somebody has the call.
+    held: Held,
 }
 
 /// What is known of a call that the agent got before the hub was restarted.
@@ -145,6 +148,7 @@ pub(crate) struct Draft {
     pub(crate) id: CallId,
     pub(crate) principal: Principal,
     pub(crate) right: Right,
+    pub(crate) held: Held,
     pub(crate) door: &'static str,
     pub(crate) addressed: AgentId,
     pub(crate) session: SessionId,
@@ -182,15 +186,15 @@ impl Call {
             session: draft.session,
             agent_session: draft.agent_session,
             request: draft.request,
-            _held: shared.budget.hold(draft.message.weight()),
             message: draft.message,
             streamed: draft.streamed,
             life: draft.life,
             task: draft.task,
             chain: draft.chain,
             traceparent: draft.traceparent,
-            input: Pipe::new(levels, shared.budget.clone()),
-            reply: Pipe::new(levels, shared.budget.clone()),
+            input: Pipe::new(levels, draft.held.budget().clone()),
+            reply: Pipe::new(levels, draft.held.budget().clone()),
+            held: draft.held,
             clock: Mutex::new(draft.clock),
             touched: AtomicBool::new(false),
             suspended: AtomicU32::new(0),
@@ -337,6 +341,7 @@ impl Call {
         if self.ended.swap(true, Ordering::AcqRel) {
             return false;
         }
+        let end = self.within_share(end);
         let discard = match &end {
             End::Done(_) => false,
             End::Cancelled => true,
@@ -391,6 +396,16 @@ impl Call {
         true
     }
 
+    /// The end, or a failure in its place if it is large and the caller's owner holds as much unread as it may.
+    fn within_share(&self, end: End) -> End {
+        let weight = end.weight();
+        if weight <= SMALL_END || self.held.budget().has_room(weight) {
+            return end;
+        }
+        self.shared.metrics.overrun();
+        End::Failed(self.unread())
+    }
+
     /// Whose the offered transfer is has to be known before anybody hears of it. What is no offer that can be meant is
     /// passed on all the same, but nobody can fetch it through the hub.
     fn note_offer(&self, offer: &Json) {
@@ -431,7 +446,12 @@ impl Call {
     /// The reader does not keep up and the writer could not be paced.
     pub(crate) fn overrun(self: &Arc<Self>) {
         self.shared.metrics.overrun();
-        let failure = match self.life {
+        self.finish(End::Failed(self.unread()), true);
+    }
+
+    /// Why it fails if too much of it is unread.
+    fn unread(&self) -> Failure {
+        match self.life {
             Life::Live => Failure::new(
                 Reason::SlowReader,
                 "the caller did not read the reply fast enough",
@@ -440,8 +460,7 @@ impl Call {
                 Reason::Internal,
                 "the hub's store did not keep up with the reply",
             ),
-        };
-        self.finish(End::Failed(failure), true);
+        }
     }
 
     /// The agent does not read its input and the caller could not be paced.

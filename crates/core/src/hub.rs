@@ -295,10 +295,14 @@ impl Hub {
             return Err(stopping());
         }
         self.check_size(&request.message)?;
+        let account = shared.budget.account(&request.principal.owner);
+        let weight = request.message.weight();
         // What was accepted before a restart is not refused after it.
-        if !start.is_allowed {
-            shared.budget.check()?;
-        }
+        let held = if start.is_allowed {
+            account.hold(weight)
+        } else {
+            account.take(weight)?
+        };
         let entry = self.0.agents.read().get(&request.target).cloned();
         let may = |entry: &Arc<Entry>| match &request.through {
             _ if start.is_allowed => true,
@@ -319,7 +323,7 @@ impl Hub {
         let placed = self.place(id, &request, &entry, origin.parent(), &start.seats)?;
         let right = self.right_to(&entry, &request, &start.seats);
         let entry = placed.entry.clone();
-        let draft = request.draft(id, placed, right, origin, start, &shared.limits)?;
+        let draft = request.draft(id, placed, (right, held), origin, start, &shared.limits)?;
         let call = entry.open(draft)?;
         // `stop` ends all calls that it finds; it may have missed this one.
         if self.is_stopping() {

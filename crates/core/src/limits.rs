@@ -16,7 +16,8 @@ pub struct Limits {
     pub pipe_overrun: Size,
     /// A pipe that is full and of which nothing was taken for this long has lost its reader.
     pub pipe_stalled: Span,
-    /// All pipes and the messages of all open calls together; beyond it new calls get `busy`. Bounds the hub's memory.
+    /// All pipes and the messages of all open calls together; an owner holds at most as much of it as is free, and beyond
+    /// that its new calls get `busy`. Bounds the hub's memory.
     pub pipes_total: Size,
     /// How much is read per `paced_every` from a connection some of whose pipes are full.
     pub paced_read: Size,
@@ -83,11 +84,12 @@ pub struct Limits {
     pub task_kept: Span,
     /// What one kept call may write to its log before it fails: far more than any answer, and a fraction of `tasks_total`.
     pub task_log: Size,
-    /// The logs of all finished tasks together on disk; the oldest go first.
+    /// The logs of all finished tasks together on disk; the oldest of the owner that holds most go first.
     pub tasks_total: Size,
     /// Followers of one task: each costs a request to them per change, and hardly anybody has more than one or two.
     pub followers: usize,
-    /// All files together that are kept for their links, in memory; the oldest go first. A few dozen of the largest.
+    /// All files together that are kept for their links, in memory; the oldest of the owner that holds most go first. A few
+    /// dozen of the largest.
     pub files_total: Size,
     /// How long the link of a file leads to it: enough for whoever got it to fetch it, not to publish it.
     pub file_link: Span,

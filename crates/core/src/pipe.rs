@@ -15,6 +15,23 @@ pub trait Item: Sized {
     fn merge(&mut self, next: Self) -> Option<Self>;
 }
 
+/// How a pipe ends: it is read last, and counts until then.
+pub trait Ending {
+    /// What it weighs, in bytes.
+    fn weight(&self) -> usize {
+        0
+    }
+}
+
+impl Ending for () {}
+
+/// The last frames, for a reader that is given up.
+impl Ending for Vec<String> {
+    fn weight(&self) -> usize {
+        self.iter().map(String::len).sum()
+    }
+}
+
 /// Items are merged up to this size, so that a reader who comes late gets frames and not one lump.
 const MERGED_MAX: usize = 64 << 10;
 
@@ -25,7 +42,7 @@ pub enum Pushed {
     Room,
     /// It is in, and the pipe is full: the writer should pause.
     Full,
-    /// It is not in: so much is unread that the reader must be given up.
+    /// It is not in: so much is unread, here or in all pipes of its owner, that the reader must be given up.
     Overrun,
     /// It is not in: the pipe has ended, or this writer no longer writes it.
     Ended,
@@ -73,6 +90,8 @@ struct State<T, E> {
     stalled: u32,
     ended: bool,
     end: Option<(E, u64)>,
+    /// What the end weighs, until it is taken.
+    end_bytes: usize,
     /// The highest mark that was taken in: what comes with one that is not higher was here before.
     received: u64,
     writer: u64,
@@ -82,8 +101,8 @@ struct State<T, E> {
     gate: Option<Arc<Gate>>,
 }
 
-impl<T: Item, E> Pipe<T, E> {
-    /// An empty pipe.
+impl<T: Item, E: Ending> Pipe<T, E> {
+    /// An empty pipe, which leases from this budget or account.
     pub fn new(levels: Levels, budget: Arc<Budget>) -> Self {
         let state = State {
             items: VecDeque::new(),
@@ -94,6 +113,7 @@ impl<T: Item, E> Pipe<T, E> {
             stalled: 0,
             ended: false,
             end: None,
+            end_bytes: 0,
             received: 0,
             writer: 0,
             rope: None,
@@ -143,6 +163,10 @@ impl<T: Item, E> Pipe<T, E> {
             return Pushed::Overrun;
         }
         let weight = item.weight();
+        let growth = Budget::growth(state.lease, state.bytes + weight);
+        if growth > 0 && !self.budget.has_room(growth) {
+            return Pushed::Overrun;
+        }
         let mut item = Some(item);
         if let Some((last, last_mark)) = state.items.back_mut() {
             let before = last.weight();
@@ -160,8 +184,10 @@ impl<T: Item, E> Pipe<T, E> {
             state.items.push_back((item, mark));
         }
         let bytes = state.bytes;
-        self.budget.adjust(&mut state.lease, bytes);
-        if !state.full && bytes >= self.levels.full {
+        let has_grown = self.budget.adjust(&mut state.lease, bytes);
+        // An owner that comes near to its share is paced before its readers are given up.
+        let is_tight = has_grown && self.budget.is_tight();
+        if !state.full && (bytes >= self.levels.full || is_tight) {
             state.full = true;
             state.stalled = 0;
             state.taken = false;
@@ -205,7 +231,11 @@ impl<T: Item, E> Pipe<T, E> {
         state.bytes -= moved;
         state.taken |= moved > 0;
         let bytes = state.bytes;
-        self.budget.adjust(&mut state.lease, bytes);
+        if state.items.is_empty() {
+            state.end_bytes = 0;
+        }
+        let held = bytes + state.end_bytes;
+        self.budget.adjust(&mut state.lease, held);
         if state.full && bytes <= self.levels.low {
             state.unfill();
         }
@@ -231,13 +261,15 @@ impl<T: Item, E> Pipe<T, E> {
             return false;
         }
         state.ended = true;
+        state.end_bytes = end.weight();
         state.end = Some((end, mark));
         state.received = mark.max(state.received);
         if discard {
             state.items.clear();
             state.bytes = 0;
-            self.budget.adjust(&mut state.lease, 0);
         }
+        let held = state.bytes + state.end_bytes;
+        self.budget.adjust(&mut state.lease, held);
         if state.full {
             state.unfill();
         }

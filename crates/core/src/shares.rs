@@ -10,6 +10,12 @@ use std::{hash::Hash, sync::Arc};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+/// The rule: with `more`, an owner that holds `held` has at most what is free of `total`, of which all owners together
+/// hold `used`. For totals whose counters are kept elsewhere, such as [`Budget`](crate::budget::Budget).
+pub(crate) fn is_fair(total: usize, used: usize, held: usize, more: usize) -> bool {
+    held.saturating_add(more) <= total.saturating_sub(used)
+}
+
 /// A total, and how much of it each owner holds.
 #[derive(Debug)]
 pub struct Shares<K> {
@@ -61,8 +67,7 @@ impl<K: Eq + Hash + Clone> Shares<K> {
     fn add(&self, owner: &K, amount: usize) -> bool {
         let mut state = self.state.lock();
         let held = state.by_owner.get(owner).copied().unwrap_or(0);
-        let free = self.total.saturating_sub(state.used);
-        if held.saturating_add(amount) > free {
+        if !is_fair(self.total, state.used, held, amount) {
             return false;
         }
         state.used += amount;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{File, Json, json_len, len};
-use crate::failure::Failure;
+use super::{File, ITEM_OVERHEAD, Json, json_len, len};
+use crate::{failure::Failure, pipe::Ending};
 
 /// How a finished turn leaves its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -67,19 +67,21 @@ pub enum End {
     Cancelled,
 }
 
+impl Ending for End {
+    fn weight(&self) -> usize {
+        let said = match self {
+            Self::Done(done) => done.weight(),
+            Self::Failed(failure) => failure.reason.name().len() + failure.text.len(),
+            Self::Cancelled => 0,
+        };
+        ITEM_OVERHEAD + said
+    }
+}
+
 impl End {
     /// Plainly done.
     pub fn done() -> Self {
         Self::Done(Box::default())
-    }
-
-    /// What it weighs.
-    pub(crate) fn weight(&self) -> usize {
-        match self {
-            Self::Done(done) => done.weight(),
-            Self::Failed(failure) => failure.reason.name().len() + failure.text.len(),
-            Self::Cancelled => 0,
-        }
     }
 
     /// A label for metrics and logs.

@@ -10,6 +10,7 @@ use super::{
     teams::{Placed, Through},
 };
 use crate::{
+    budget::Held,
     call::{Call, Draft, Life, Patience, TakenUp},
     chain::Chain,
     clock::{Clock, Progress},
@@ -108,7 +109,7 @@ impl Request {
         self,
         id: CallId,
         placed: Placed,
-        right: Right,
+        (right, held): (Right, Held),
         origin: Origin,
         start: &Start,
         limits: &Limits,
@@ -139,6 +140,7 @@ impl Request {
             wanted: self.request,
             principal: self.principal,
             right,
+            held,
             door: self.door,
             addressed: self.target,
             message: self.message,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     event::{Answer, Done, End, Event, ITEM_OVERHEAD, Message},
     failure::{Failure, Reason},
-    pipe::Item,
+    pipe::{Ending, Item},
 };
 
 /// What one row of a task's log says.
@@ -90,7 +90,7 @@ impl LogItem {
             Self::Event(event) => event.weight(),
             Self::Message(message) => ITEM_OVERHEAD + message.weight(),
             Self::Answer(id, answer) => ITEM_OVERHEAD + id.len() + answer.weight(),
-            Self::End(end) => ITEM_OVERHEAD + end.weight(),
+            Self::End(end) => end.weight(),
         }
     }
 }

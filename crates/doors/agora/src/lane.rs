@@ -131,7 +131,10 @@ impl Lane {
         let broken = broken.unwrap_or_default();
         let link = receiver.link.upgrade()?;
         let lane = Arc::new(Self {
-            pipe: Pipe::new(Levels::from(&shared.limits), shared.budget.clone()),
+            pipe: Pipe::new(
+                Levels::from(&shared.limits),
+                shared.budget.account(sender.entry.owner()),
+            ),
             sender,
             receiver,
             generation,

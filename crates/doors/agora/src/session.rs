@@ -10,7 +10,8 @@ mod tests;
 use std::{collections::HashMap, sync::Arc};
 
 use jackfield_core::{
-    entry::Entry, event::End, hub::Attached, id::AgentId, principal::Principal, tap::Direction,
+    budget::Budget, entry::Entry, event::End, hub::Attached, id::AgentId, principal::Principal,
+    tap::Direction,
 };
 use jackfield_kit::{
     line::{Leave, Line, Step},
@@ -52,6 +53,8 @@ struct Registered {
     link: Arc<AgoraLink>,
     /// The connection, acting as its agent.
     principal: Principal,
+    /// What its owner's calls and messages under way hold.
+    account: Arc<Budget>,
 }
 
 impl Registered {

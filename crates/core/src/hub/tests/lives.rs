@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    event::{Chunk, Input, Part},
+    event::{Chunk, Done, Input, Part},
     gate::{Gate, Reading},
 };
 
@@ -172,11 +172,90 @@ async fn new_calls_are_busy_while_all_pipes_together_hold_too_much() {
     let first = hub.call(to("a", "hi")).unwrap();
     let serving = line.next();
     fill(&serving);
-    assert_eq!(reason(hub.call(to("a", "hi"))), Reason::Busy);
+    // Its agent was told to pause, and says more all the same.
+    assert_eq!(serving.push(block(128 * KIB)), Pushed::Full);
+    let busy = hub.call(to("a", "hi")).map(|asking| asking.call().id);
+    assert_eq!(reason(busy), Reason::Busy);
     read(&first);
     let second = hub.call(to("a", "hi")).unwrap();
     drop((first, second, serving, line.next()));
     assert_eq!(hub.shared().budget.used(), 0);
+}
+
+/// Bob's request.
+fn of_bob(name: &str, text: &str) -> Request {
+    Request {
+        principal: bob(),
+        ..to(name, text)
+    }
+}
+
+#[tokio::test]
+async fn an_owner_whose_agents_are_deaf_does_not_make_the_calls_of_others_busy() {
+    let hub = hub_with(|limits| limits.pipes_total = Size::mib(16)).await;
+    let (_a, line) = agent(&hub, "a");
+    let bobs = Line::new();
+    let _b = attach_as(&hub, &bob(), "b", &bobs, false).unwrap();
+    let large = "x".repeat(1024 * KIB);
+    let taken: Vec<_> = (0..32)
+        .map_while(|_| hub.call(to("a", &large)).ok())
+        .collect();
+    assert_eq!(taken.len(), 8, "half of it all");
+    assert_eq!(reason(hub.call(to("a", &large))), Reason::Busy);
+    let others = hub.call(of_bob("b", &large)).unwrap();
+    let serving = bobs.next();
+    assert_eq!(serving.push(block(1000 * KIB)), Pushed::Room);
+    assert!(!others.call().is_ended());
+    drop(taken);
+    line.mail.lock().clear();
+    assert!(hub.call(to("a", &large)).is_ok());
+}
+
+#[tokio::test]
+async fn replies_that_nobody_reads_take_no_more_than_a_fair_share() {
+    let hub = hub_with(|limits| limits.pipes_total = Size::mib(3)).await;
+    let (_a, line) = agent(&hub, "a");
+    let open: Vec<_> = (0..60)
+        .map(|_| (hub.call(to("a", "hi")).unwrap(), line.next()))
+        .collect();
+    let push = |serving: &Serving| serving.push(block(60 * KIB));
+    let pushed: Vec<_> = open.iter().map(|(_, serving)| push(serving)).collect();
+    assert_eq!(pushed[0], Pushed::Room);
+    let paced = pushed.iter().position(|pushed| *pushed == Pushed::Full);
+    let given_up = pushed.iter().position(|pushed| *pushed == Pushed::Overrun);
+    assert!(paced.is_some() && paced < given_up, "{pushed:?}");
+    let used = hub.shared().budget.used();
+    assert!(used <= 1700 * KIB, "about half: {used}");
+    // Whoever reads again is not paced any more.
+    let (asking, _) = &open[paced.unwrap()];
+    read(asking);
+    assert!(!asking.call().reply.is_full());
+    drop(open);
+    assert_eq!(hub.shared().budget.used(), 0);
+}
+
+#[tokio::test]
+async fn an_end_counts_until_it_is_read() {
+    let hub = hub_with(|limits| limits.pipes_total = Size::mib(4)).await;
+    let (_a, line) = agent(&hub, "a");
+    let done = || {
+        End::Done(Box::new(Done {
+            result: Some("x".repeat(1024 * KIB)),
+            ..Done::default()
+        }))
+    };
+    let asked: Vec<_> = (0..4).map(|_| hub.call(to("a", "hi")).unwrap()).collect();
+    for _ in &asked {
+        line.next().finish(done());
+    }
+    assert!(hub.shared().budget.used() >= 1024 * KIB);
+    let ends: Vec<_> = asked.iter().map(|asking| read(asking).1.unwrap()).collect();
+    assert_eq!(ends[0], done());
+    assert!(
+        matches!(&ends[3], End::Failed(failure) if failure.reason == Reason::SlowReader),
+        "its caller held as much as it may"
+    );
+    assert!(hub.shared().budget.used() < 64 * KIB, "all were read");
 }
 
 #[tokio::test]

@@ -101,10 +101,10 @@ impl Session {
 
     /// Where a frame goes: the address of a call, an Agora agent, or an agent of another door.
     fn route(&mut self, relay: &Relay<'_>) -> Result<(), Refused> {
-        if self.registered.is_none() {
+        let Some(registered) = &self.registered else {
             let text = "register first: send {\"type\":\"register\",\"id\":…}";
             return Err(Failure::new(Reason::Unauthorized, text).into());
-        }
+        };
         if relay
             .stream_id
             .as_ref()
@@ -118,7 +118,7 @@ impl Session {
         }
         // A message that is under way goes on, as calls do.
         if relay.kind == RelayKind::Send {
-            self.agora.hub.shared().budget.check()?;
+            registered.account.check()?;
         }
         if let Some(lane) = self.lanes.get(&*relay.to)
             && lane.is_current()

@@ -79,6 +79,7 @@ impl Session {
             attached,
             link,
             principal: principal.as_agent(id.clone()),
+            account: hub.shared().budget.account(&principal.owner),
         }));
         if let Some(saved) = saved
             && let Err(error) = saved.await
