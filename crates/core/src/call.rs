@@ -123,6 +123,8 @@ pub struct Call {
     handle: OnceLock<Json>,
     /// The same of the turn before, if its agent waited for this message.
     handle_before: Option<Json>,
+    /// The files that have a link, for its owner; made when the first one is needed.
+    files: OnceLock<Arc<Files>>,
     answered: AtomicBool,
     /// The agent's number of its last frame that is in the log.
     acked: AtomicU64,
@@ -212,6 +214,7 @@ impl Call {
             is_taken_up,
             handle: OnceLock::new(),
             handle_before: draft.handle_before,
+            files: OnceLock::new(),
             answered: AtomicBool::new(has_reply),
             acked: AtomicU64::new(acked),
             ended: AtomicBool::new(false),
@@ -312,8 +315,9 @@ impl Call {
     }
 
     /// The files that have a link, for doors whose protocol knows only links.
-    pub fn files(&self) -> &Files {
-        &self.shared.files
+    pub fn files(&self) -> &Arc<Files> {
+        let owner = &self.principal.owner;
+        self.files.get_or_init(|| self.shared.files.of(owner))
     }
 
     /// The call that it was made for, if known.

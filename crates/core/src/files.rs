@@ -1,6 +1,8 @@
 //! Files that came as bytes, on their way to somebody whose protocol knows only links. The hub keeps them in memory for
 //! a while and serves them under a link that nobody can guess: it is signed, and ends.
 //!
+//! If they do not fit, the owner that holds most loses its oldest.
+//!
 //! Nothing here is written to disk. A link whose file was pushed out by newer ones, or that was made before the hub was
 //! restarted, is gone; whoever asks for the answer again gets a new one.
 
@@ -25,15 +27,22 @@ pub use self::{
 };
 use crate::{
     event::{File, FileSource},
+    id::Owner,
     limits::Limits,
 };
 
 /// Where the door of the hub serves them, below its address.
 const PATH: &str = "/v1/files";
 
-/// The files that have a link.
+/// The files that have a link. What is linked through it counts for one owner, or for the hub itself.
 #[derive(Debug)]
 pub struct Files {
+    kept: Arc<Kept>,
+    owner: Option<Owner>,
+}
+
+#[derive(Debug)]
+struct Kept {
     lifetime: Duration,
     /// Missing as long as the hub does not know its own address.
     place: OnceLock<Place>,
@@ -73,22 +82,34 @@ pub enum BadLink {
 impl Files {
     /// None yet, and without an address.
     pub fn new(limits: &Limits) -> Self {
-        Self {
+        let kept = Kept {
             lifetime: limits.file_link.0,
             place: OnceLock::new(),
             shelf: Mutex::new(Shelf::new(limits.files_total.0)),
+        };
+        Self {
+            kept: Arc::new(kept),
+            owner: None,
         }
+    }
+
+    /// The same files; what is linked through this counts for `owner`, who made the call that they belong to.
+    pub fn of(&self, owner: &Owner) -> Arc<Self> {
+        Arc::new(Self {
+            kept: self.kept.clone(),
+            owner: Some(owner.clone()),
+        })
     }
 
     /// Makes links from now on, below this URL and signed with this key. Only the first place counts.
     pub fn serve_at(&self, base: &str, key: FileKey) {
         let base = base.trim_end_matches('/').to_owned();
-        self.place.get_or_init(|| Place { base, key });
+        self.kept.place.get_or_init(|| Place { base, key });
     }
 
     /// The hub's own address, if it knows it.
     pub fn base(&self) -> Option<&str> {
-        self.place.get().map(|place| place.base.as_str())
+        self.kept.place.get().map(|place| place.base.as_str())
     }
 
     /// The address of any file: its own, or a link, or where there can be none a URL that holds the bytes itself.
@@ -112,13 +133,18 @@ impl Files {
 
     /// The same as of another time.
     pub fn link_at(&self, file: &File, now: Timestamp) -> Option<String> {
-        let place = self.place.get()?;
+        let place = self.kept.place.get()?;
         let held = Held::of(file)?;
-        let (id, name) = (held.id(), held.encoded_name());
-        let lifetime = i64::try_from(self.lifetime.as_secs()).unwrap_or(i64::MAX);
+        let (id, name) = (held.id(self.owner.as_ref()), held.encoded_name());
+        let lifetime = i64::try_from(self.kept.lifetime.as_secs()).unwrap_or(i64::MAX);
         let expires = now.as_second().saturating_add(lifetime);
         let signature = place.key.sign(&id, &expires.to_string(), held.name());
-        let is_kept = self.shelf.lock().put(Arc::from(&*id), held, expires);
+        let owner = self.owner.clone();
+        let is_kept = self
+            .kept
+            .shelf
+            .lock()
+            .put(Arc::from(&*id), held, expires, owner);
         is_kept.then(|| {
             let base = &place.base;
             format!("{base}{PATH}/{id}/{name}?expires={expires}&sig={signature}")
@@ -132,7 +158,7 @@ impl Files {
 
     /// The same as of another time.
     pub fn open_at(&self, link: Link<'_>, now: Timestamp) -> Result<Held, BadLink> {
-        let place = self.place.get().ok_or(BadLink::Forged)?;
+        let place = self.kept.place.get().ok_or(BadLink::Forged)?;
         if !place.key.has_signed(link) {
             return Err(BadLink::Forged);
         }
@@ -140,12 +166,12 @@ impl Files {
         if expires <= now.as_second() {
             return Err(BadLink::Gone);
         }
-        self.shelf.lock().get(link.id).ok_or(BadLink::Gone)
+        self.kept.shelf.lock().get(link.id).ok_or(BadLink::Gone)
     }
 
     /// Drops the files to which no link leads any more.
     pub(crate) fn expire(&self, now: Timestamp) {
-        self.shelf.lock().expire(now.as_second());
+        self.kept.shelf.lock().expire(now.as_second());
     }
 }
 

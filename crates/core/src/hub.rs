@@ -43,7 +43,7 @@ use crate::{
     outbox::Callbacks,
     principal::{Principal, Who},
     shared::Shared,
-    store::{Receipt, Store, StoreError},
+    store::{Receipt, Store, StoreError, TaskRecord},
     tap::{TapFilter, Taps, Watching, may_watch},
     task::TaskBook,
     team::teams::Teams,
@@ -137,6 +137,14 @@ impl Hub {
     /// The files that have a link.
     pub fn files(&self) -> &Arc<Files> {
         &self.0.shared.files
+    }
+
+    /// The same; what is linked through it counts for the owner of whoever started a task.
+    pub fn files_of(&self, task: &TaskRecord) -> Arc<Files> {
+        match Principal::from_key(&task.principal) {
+            Some(principal) => self.files().of(&principal.owner),
+            None => self.files().clone(),
+        }
     }
 
     /// The transfers between agents and their callers.

@@ -6,7 +6,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use sha2::{Digest as _, Sha256};
 
 use super::name;
-use crate::event::{File, FileSource};
+use crate::{
+    event::{File, FileSource},
+    id::Owner,
+};
 
 /// How much base64 is decoded at once: 48 KiB of bytes. Divisible by 4, so that every piece stands alone.
 const PIECE: usize = 64 << 10;
@@ -74,10 +77,11 @@ impl Held {
         }
     }
 
-    /// The same for the same file, whoever sends it.
-    pub(super) fn id(&self) -> String {
+    /// The same for the same file of the same owner. Two owners have two, so that none loses it for the other.
+    pub(super) fn id(&self, owner: Option<&Owner>) -> String {
         let mut digest = Sha256::new();
-        for field in [&self.name, &self.mime, &self.base64] {
+        let owner = owner.map_or("", Owner::as_str);
+        for field in [owner, &self.name, &self.mime, &self.base64] {
             // With its length, so that no two files are written the same way.
             digest.update((field.len() as u64).to_be_bytes());
             digest.update(field.as_bytes());

@@ -88,7 +88,8 @@ async fn frame_of(task: &Arc<Task>, thread: &Thread, hub: &Hub) -> Option<String
     Some(match end {
         End::Done(mut done) => {
             answer.complete(&mut done);
-            thread.done(&done, answer.artifacts.all(), hub.files(), false, false)
+            let files = hub.files_of(&task.record());
+            thread.done(&done, answer.artifacts.all(), &files, false, false)
         }
         End::Failed(failure) => thread.failed(&failure),
         End::Cancelled => {

@@ -161,8 +161,8 @@ impl<'a> Hearing<'a> {
                 }
             }
             LogItem::Event(Event::Artifact(artifact)) if is_new => {
-                let files = self.asked.hub().files();
-                let view = ArtifactView::new(artifact, files, &mut self.room);
+                let files = self.asked.hub().files_of(&self.task.record());
+                let view = ArtifactView::new(artifact, &files, &mut self.room);
                 ArtifactView::join(&mut self.heard.artifacts, view);
             }
             LogItem::Event(Event::Ask(_)) => {
@@ -222,8 +222,8 @@ impl<'a> Hearing<'a> {
             self.heard.text.push_str(part);
             self.heard.is_short |= part.len() < result.len();
         }
-        let links = self.asked.hub().files();
-        let view = |file: &File| FileView::new(file, links);
+        let links = self.asked.hub().files_of(&self.task.record());
+        let view = |file: &File| FileView::new(file, &links);
         self.heard.files.extend(done.attachments.iter().map(view));
     }
 }

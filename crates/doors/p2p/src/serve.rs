@@ -316,8 +316,9 @@ impl Reception {
         let asking = self.0.hub.call(request)?;
         let call = asking.call();
         tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
+        let files = call.files().clone();
         let listening = Listening::new(asking, self.0.hub.limits().message);
-        Ok(Job::Call(listening, self.0.hub.files().clone()))
+        Ok(Job::Call(listening, files))
     }
 
     fn check_hops(&self, hand_off: &HandOff) -> Result<(), Failure> {

@@ -69,7 +69,7 @@ pub(crate) async fn show(
         Ok(done) => TaskStatus::Completed {
             request_id: request.as_str(),
             result: &done.text,
-            attachments: &done.attachments(bridge.hub.files()),
+            attachments: &done.attachments(&bridge.hub.files_of(&record)),
             file_transfer_offer: done.offer(),
             duration_ms,
             completed_at: &completed_at,

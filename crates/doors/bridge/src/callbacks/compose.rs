@@ -54,8 +54,8 @@ async fn body(bridge: &Bridge, row: &OutboxRow) -> Result<Vec<u8>, Undelivered> 
     let gathered = gathered.map_err(Undelivered::for_now)?;
     let record = task.record();
     let outcome = Outcome::of(&record, gathered);
-    let (data, links) = (row.callback.data.as_ref(), bridge.hub.files());
-    let body = body::body_from(&record, data, &outcome, links);
+    let (data, links) = (row.callback.data.as_ref(), bridge.hub.files_of(&record));
+    let body = body::body_from(&record, data, &outcome, &links);
     body.map_err(Undelivered::for_good)
 }
 

@@ -31,7 +31,7 @@ pub(super) fn respond(
     let record = task.record();
     tracing::debug!(task = %record.id, to = %record.agent, ?after, "kept relay");
     let kept = Kept {
-        teller: Teller::new(Life::Kept, bridge.hub.files().clone()),
+        teller: Teller::new(Life::Kept, bridge.hub.files_of(&record)),
         subscription,
         task: after.is_some().then_some(task),
         message_max: bridge.hub.limits().message.0,

@@ -54,9 +54,9 @@ impl Live {
         let bell = Bell::new();
         asking.listen(bell.rope(0));
         Self {
+            teller: Teller::new(Life::Live, asking.call().files().clone()),
             asking,
             bell,
-            teller: Teller::new(Life::Live, bridge.hub.files().clone()),
             silence: Silence::new(bridge.hub.limits().keepalive.0),
             ready: Vec::new().into_iter(),
             end: None,
