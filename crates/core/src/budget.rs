@@ -63,7 +63,7 @@ impl Budget {
             Some((whole, _)) => whole.used(),
             None => 0,
         };
-        is_fair(self.total, all, self.used(), more)
+        is_fair(self.total.saturating_sub(all), self.used(), more)
     }
 
     /// Whether a pipe that grows by so much is within what its owner may hold. Where there are no owners, it always is:

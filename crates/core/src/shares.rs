@@ -10,16 +10,18 @@ use std::{hash::Hash, sync::Arc};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-/// The rule: with `more`, an owner that holds `held` has at most what is free of `total`, of which all owners together
-/// hold `used`. For totals whose counters are kept elsewhere, such as [`Budget`](crate::budget::Budget).
-pub(crate) fn is_fair(total: usize, used: usize, held: usize, more: usize) -> bool {
-    held.saturating_add(more) <= total.saturating_sub(used)
+/// The rule: with `more`, an owner that holds `held` has at most what is free. For totals whose counters are kept
+/// elsewhere too, such as [`Budget`](crate::budget::Budget).
+pub(crate) fn is_fair(free: usize, held: usize, more: usize) -> bool {
+    held.saturating_add(more) <= free
 }
 
 /// A total, and how much of it each owner holds.
 #[derive(Debug)]
 pub struct Shares<K> {
     total: usize,
+    /// How many times what is free an owner may hold.
+    appetite: usize,
     state: Mutex<State<K>>,
 }
 
@@ -33,12 +35,19 @@ struct State<K> {
 impl<K: Eq + Hash + Clone> Shares<K> {
     /// A total of which nothing is used.
     pub fn new(total: usize) -> Arc<Self> {
+        Self::with_appetite(total, 1)
+    }
+
+    /// A total of which an owner may hold `appetite` times as much as is free, so that one that is alone gets
+    /// `appetite / (appetite + 1)` of it. For totals of which one owner rightly uses more than half.
+    pub fn with_appetite(total: usize, appetite: usize) -> Arc<Self> {
         let state = State {
             used: 0,
             by_owner: FxHashMap::default(),
         };
         Arc::new(Self {
             total,
+            appetite,
             state: Mutex::new(state),
         })
     }
@@ -67,7 +76,8 @@ impl<K: Eq + Hash + Clone> Shares<K> {
     fn add(&self, owner: &K, amount: usize) -> bool {
         let mut state = self.state.lock();
         let held = state.by_owner.get(owner).copied().unwrap_or(0);
-        if !is_fair(self.total, state.used, held, amount) {
+        let free = self.total.saturating_sub(state.used);
+        if amount > free || !is_fair(free.saturating_mul(self.appetite), held, amount) {
             return false;
         }
         state.used += amount;
@@ -96,6 +106,11 @@ pub struct Share<K: Eq + Hash + Clone> {
 }
 
 impl<K: Eq + Hash + Clone> Share<K> {
+    /// Who holds it.
+    pub fn owner(&self) -> &K {
+        &self.owner
+    }
+
     /// How much it holds.
     pub fn amount(&self) -> usize {
         self.amount
@@ -143,6 +158,19 @@ mod tests {
         while second.grow(1) {}
         assert_eq!(second.amount(), 30);
         assert!(shares.take("third", 15).is_some());
+    }
+
+    #[test]
+    fn an_owner_with_more_appetite_gets_more_and_still_leaves_room() {
+        let shares = Shares::with_appetite(180, 2);
+        let mut greedy = shares.take("greedy", 0).unwrap();
+        while greedy.grow(1) {}
+        assert_eq!(greedy.amount(), 120);
+        let mut second = shares.take("second", 0).unwrap();
+        while second.grow(1) {}
+        assert_eq!(second.amount(), 40);
+        assert!(shares.take("third", 21).is_none());
+        assert!(shares.take("third", 20).is_some());
     }
 
     #[test]
