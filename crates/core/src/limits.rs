@@ -37,6 +37,8 @@ pub struct Limits {
     pub json_depth: usize,
     /// A socket must say who it is within this time.
     pub register: Span,
+    /// One that only looks who is there is given more, but in all no longer than this: a few looks before it registers.
+    pub register_latest: Span,
     /// A write that makes no progress for this long closes the connection.
     pub write_stuck: Span,
     /// Open and queued calls per agent.
@@ -109,10 +111,22 @@ pub struct Limits {
     pub tap: Size,
     /// How long open calls are given when the hub stops.
     pub stop_grace: Span,
+    /// Bodies and frames together whose end has not come; one sender is refused before it takes more than its share.
+    /// Enough for dozens of the largest messages at once, which come within seconds.
+    pub input_total: Size,
+    /// Answers over HTTP together that are not sent; one asker is refused before it takes more than its share. Enough for
+    /// dozens of the largest answers at once.
+    pub answers_total: Size,
+    /// Requests that one HTTP/2 connection may have open. Browsers and SDKs have a handful; further ones of a gRPC channel
+    /// wait for their turn. Each costs the hub some 100 KiB as long as nobody reads.
+    pub http2_streams: u32,
     /// Agents one owner may hold.
     pub agents_per_owner: usize,
-    /// Connections in all; under the file limit of 20,000 with room for the store and outbound calls.
+    /// Connections in all; under the file limit of 20,000 with room for the store and outbound calls. An owner or an
+    /// address may hold twice as many as are free: alone 12,000, of which 10,000 may be agents of one machine.
     pub connections: usize,
+    /// Connections besides, kept free for health checks and administrators: some probes and a person, each for one request.
+    pub operator_connections: usize,
 }
 
 impl Default for Limits {
@@ -132,6 +146,7 @@ impl Default for Limits {
             chunk: Size::mib(1),
             json_depth: 64,
             register: Span::secs(10),
+            register_latest: Span::secs(60),
             write_stuck: Span::secs(30),
             pending_per_agent: 64,
             queue_wait: Span::secs(600),
@@ -167,8 +182,12 @@ impl Default for Limits {
             board_tasks: 1000,
             tap: Size::mib(1),
             stop_grace: Span::secs(10),
+            input_total: Size::mib(256),
+            answers_total: Size::mib(256),
+            http2_streams: 32,
             agents_per_owner: 20_000,
             connections: 18_000,
+            operator_connections: 32,
         }
     }
 }

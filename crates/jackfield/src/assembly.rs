@@ -80,10 +80,7 @@ pub async fn start(config: &Config) -> Result<Running> {
         None => None,
     };
     let tasks = Tasks::new();
-    let limits = ServerLimits {
-        max_connections: config.limits.connections,
-        ..ServerLimits::default()
-    };
+    let limits = ServerLimits::from(&config.limits);
     let gatekeeper = Gatekeeper::new(hub.clone(), config.trust());
     let bridge = Bridge::with_platform(hub.clone(), gatekeeper.clone(), tasks.clone(), platform)
         .context("cannot call the platform back")?;
@@ -115,7 +112,9 @@ pub async fn start(config: &Config) -> Result<Running> {
         .with(doors.bridge)
         .with(doors.a2a)
         .start(&tasks);
-    let mut server = Server::new(vec![listener], router, tasks.clone()).with_limits(limits);
+    let mut server = Server::new(vec![listener], router, tasks.clone())
+        .with_limits(limits)
+        .with_gatekeeper(gatekeeper);
     if let Some(tls) = &tls {
         server = server.with_tls(tls.clone());
     }

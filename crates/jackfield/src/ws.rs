@@ -53,8 +53,7 @@ async fn upgrade(
         // Until its first frame says otherwise.
         door: jackfield_agora::DOOR,
         stop: doors.tasks.stop_token().clone(),
-        // Without our own server below (a test of somebody else's), a hang-up shows only when we read.
-        hangup: peer.map(|Extension(peer)| peer.hangup),
+        peer: peer.map(|Extension(peer)| peer),
         token: bearer(&headers).map(Box::from),
         came: Came::with(&headers),
     };

@@ -8,6 +8,7 @@ use http::{
 use jackfield_core::{
     failure::{Failure, Reason},
     hub::Hub,
+    id::Owner,
     principal::Principal,
     token::Lookup,
 };
@@ -107,6 +108,14 @@ impl Gatekeeper {
         !matches!(self.hub.tokens().look_up(token), Lookup::Unknown)
     }
 
+    /// The owner of the token in these headers, if there is a valid one.
+    pub fn owner_of_token(&self, headers: &HeaderMap) -> Option<Owner> {
+        match self.hub.tokens().look_up(bearer(headers)?) {
+            Lookup::Valid(principal) => Some(principal.owner),
+            Lookup::Dead | Lookup::Unknown => None,
+        }
+    }
+
     /// Who sent these headers.
     pub fn admit_headers(&self, headers: &HeaderMap) -> Result<Principal, Failure> {
         self.admit(bearer(headers), Came::with(headers))
@@ -124,9 +133,7 @@ pub fn bearer(headers: &HeaderMap) -> Option<&str> {
 mod tests {
     use std::sync::Arc;
 
-    use jackfield_core::{
-        id::Owner, limits::Limits, principal::Scopes, store::memory::MemoryStore,
-    };
+    use jackfield_core::{limits::Limits, principal::Scopes, store::memory::MemoryStore};
 
     use super::*;
 

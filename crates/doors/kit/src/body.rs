@@ -1,6 +1,6 @@
 //! The body of a request, counted while it is read: a length header may be missing or wrong.
 
-use std::time::Duration;
+use std::{error::Error as _, iter, time::Duration};
 
 use axum::body::{Body, HttpBody as _};
 use bytes::{Bytes, BytesMut};
@@ -11,7 +11,7 @@ use jackfield_core::{
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::api::invalid;
+use crate::{api::invalid, server::NoRoom};
 
 /// How much of a body that is too large is thrown away before the refusal is sent, and for how long. A client that is
 /// still writing would otherwise see a broken connection and never the reason.
@@ -34,9 +34,10 @@ pub async fn read(body: Body, max: Size, stuck: Span) -> Result<Bytes, Failure> 
     Err(Failure::new(Reason::TooLarge, text))
 }
 
-/// Throws away what is left of a body that was refused, within limits, so that its sender sees the refusal.
-pub async fn discard(body: Body) {
-    throw_away(&mut body.into_data_stream()).await;
+/// Throws away what is left of a body that was refused, within limits, so that its sender sees the refusal. Whether its
+/// end came.
+pub async fn discard(body: Body) -> bool {
+    throw_away(&mut body.into_data_stream()).await
 }
 
 type Pieces = axum::body::BodyDataStream;
@@ -55,7 +56,7 @@ async fn read_pieces(
         let piece = match timeout_at(until, pieces.next()).await {
             Ok(None) => return Ok(Some(text.freeze())),
             Ok(Some(Ok(piece))) => piece,
-            Ok(Some(Err(error))) => return Err(invalid(format!("the body broke off: {error}"))),
+            Ok(Some(Err(error))) => return Err(broken_off(&error)),
             Err(_) => {
                 let text = format!(
                     "nothing of the body, or too little, came for {stuck}; send it in one go"
@@ -74,18 +75,31 @@ async fn read_pieces(
     }
 }
 
-async fn throw_away(pieces: &mut Pieces) {
+/// Why a body did not come to its end.
+fn broken_off(error: &axum::Error) -> Failure {
+    let causes = iter::successors(error.source(), |cause| (*cause).source());
+    let mut no_room = causes.filter_map(|cause| cause.downcast_ref::<NoRoom>());
+    match no_room.next() {
+        Some(no_room) => Failure::new(Reason::Busy, no_room.to_string()),
+        None => invalid(format!("the body broke off: {error}")),
+    }
+}
+
+/// Whether the end of the body came.
+async fn throw_away(pieces: &mut Pieces) -> bool {
     let throwing = async {
         let mut thrown = 0;
-        while let Some(Ok(piece)) = pieces.next().await {
+        while let Some(piece) = pieces.next().await {
+            let Ok(piece) = piece else { return false };
             thrown += piece.len();
             if thrown > THROWN_AWAY {
-                return;
+                return false;
             }
         }
+        true
     };
     // Whoever is not done by then is cut off; the refusal is on its way either way.
-    timeout(THROWING, throwing).await.ok();
+    timeout(THROWING, throwing).await.unwrap_or(false)
 }
 
 #[cfg(test)]

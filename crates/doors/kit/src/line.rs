@@ -21,8 +21,10 @@ use axum::response::Response;
 use jackfield_core::{
     agent::Closing,
     bell::{Bell, Rope},
+    failure::Failure,
     gate::{Gate, Reading},
     hub::Hub,
+    id::Owner,
     limits::Limits,
 };
 use tokio::time::{Instant, Sleep};
@@ -37,6 +39,7 @@ use crate::{
     auth::Came,
     io::Io,
     mailbox::MAILBOX,
+    server::Peer,
     socket::Hangup,
     tasks::Tasks,
     upgrade::Upgrade,
@@ -61,8 +64,9 @@ pub struct LineParts {
     pub door: &'static str,
     /// Fires when the hub stops.
     pub stop: CancellationToken,
-    /// Tells whether a peer that is not read has hung up, where that can be known.
-    pub hangup: Option<Hangup>,
+    /// Whose connection it is; absent without our own server below, as in tests of somebody else's. Then a hang-up shows
+    /// only when the peer is read, and nothing is counted.
+    pub peer: Option<Peer>,
     /// The token in the headers of the handshake.
     pub token: Option<Box<str>>,
     /// How the handshake came.
@@ -134,6 +138,7 @@ impl From<&WsError> for Leave {
         match error.close_code() {
             None => Self::Gone,
             Some(1009) => Self::Close(1009, "frame too large"),
+            Some(1013) => Self::Close(1013, "too much is not complete"),
             Some(1007) => Self::Close(1007, "text is not UTF-8"),
             Some(code) => Self::Close(code, "protocol error"),
         }
@@ -181,12 +186,16 @@ impl std::fmt::Debug for Line {
 
 impl Line {
     /// A line whose peer has said nothing yet.
-    pub fn new(ws: Ws<Io>, parts: LineParts) -> Self {
+    pub fn new(mut ws: Ws<Io>, parts: LineParts) -> Self {
         let clocks = Clocks::new(Instant::now(), parts.hub.limits());
+        let hangup = parts.peer.map(|peer| {
+            ws.set_account(peer.account);
+            peer.hangup
+        });
         Self {
             ws,
             counts: Counts::new(parts.hub.metrics(), parts.door),
-            hangup: parts.hangup,
+            hangup,
             token: parts.token,
             came: parts.came,
             goodbye: None,
@@ -272,6 +281,15 @@ impl Line {
         self.came
     }
 
+    /// Counts the connection for `owner` from now on instead of for its address, before the peer is [`known`](Self::known).
+    /// Fails with `busy` if the owner has more connections than its share.
+    pub fn belongs_to_owner(&mut self, owner: &Owner) -> Result<(), Failure> {
+        match self.ws.account_mut() {
+            Some(account) => account.move_to(owner),
+            None => Ok(()),
+        }
+    }
+
     /// The peer has said who it is: larger frames are taken, and it is pinged from now on.
     pub fn known(&mut self, revoked: CancellationToken) {
         self.ws.set_max_message(self.limits().frame.0);
@@ -282,9 +300,10 @@ impl Line {
         self.signs.note(Instant::now());
     }
 
-    /// Gives a peer that has not said who it is as much time as at first.
+    /// Gives a peer that has not said who it is as much time as at first, up to `limits.register_latest` in all.
     pub fn more_time(&mut self) {
-        self.clocks.register_by = Instant::now() + self.limits().register.0;
+        let more = Instant::now() + self.limits().register.0;
+        self.clocks.register_by = more.min(self.clocks.register_latest);
     }
 
     /// Queues a frame for the peer. It leaves with the next step.

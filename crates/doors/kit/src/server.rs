@@ -1,8 +1,14 @@
 //! The HTTP server below all doors: accepts on any number of listeners, speaks HTTP/1.1 and HTTP/2, with
 //! or without TLS, and hands every request to one axum router together with a [`Peer`]. It owns its
-//! connections and what they were upgraded to, through [`Tasks`], and ends them within a limit.
+//! connections and what they were upgraded to, through [`Tasks`], and ends them within a limit. What it holds for its
+//! peers is counted for each of them ([`Account`]): connections, input that is not complete, answers that are not sent.
+
+mod account;
+mod answer;
+mod input;
 
 use std::{
+    convert::Infallible,
     io,
     net::SocketAddr,
     pin::pin,
@@ -13,23 +19,41 @@ use std::{
     time::Duration,
 };
 
-use axum::{Router, body::Body};
+use axum::{
+    Router,
+    response::{IntoResponse as _, Response},
+};
 use futures_util::future::join_all;
-use http::Request;
+use http::{HeaderValue, Request, StatusCode, header};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
+use jackfield_core::{
+    failure::{Failure, Reason},
+    limits::Limits,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::Notify,
     time::{sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
+pub(crate) use self::{account::Place, input::NoRoom};
+pub use self::{
+    account::{Account, Holder, Room},
+    input::Passing,
+};
+use self::{
+    account::{Admitted, Budgets},
+    answer::Streams,
+};
 use crate::{
+    api::Problem,
+    auth::Gatekeeper,
     io::Io,
     socket::{Hangup, Socket},
     tasks::Tasks,
@@ -42,8 +66,26 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause between two attempts to accept.
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// How many requests one connection may have open; each may hold a body.
-const HTTP2_STREAMS: u32 = 100;
+/// How much one HTTP/2 stream may have buffered for its peer. Twice a piece of an answer, so that there is always
+/// something to write.
+const HTTP2_SEND_BUFFER: usize = 64 << 10;
+
+/// How much of the body of one HTTP/2 request may come before its handler reads it: 1 MB/s and more on any network.
+const HTTP2_STREAM_WINDOW: u32 = 128 << 10;
+
+/// The same for all requests of one connection.
+const HTTP2_CONNECTION_WINDOW: u32 = 512 << 10;
+
+/// How much an HTTP/1.1 connection may have buffered in either direction, the head of a request included.
+const HTTP1_BUFFER: usize = 64 << 10;
+
+/// What is answered on the places that are kept free, whoever asks.
+const OPERATORS_PATHS: [&str; 4] = ["/healthz", "/health", "/readyz", "/metrics"];
+
+/// What a peer without a place is told, if it speaks no TLS.
+const NO_PLACE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n\
+    Content-Type: application/json\r\nContent-Length: 88\r\n\r\n\
+    {\"error\":\"busy\",\"message\":\"the hub has no place for more connections from this address\"}";
 
 /// How often an HTTP/2 peer is asked whether it is still there, which HTTP/1.1 has no way to do.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -51,9 +93,17 @@ const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 /// The limits of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerLimits {
-    /// How many connections may be open, upgraded ones included. Further peers wait in the kernel's
-    /// queue until one ends; nobody is refused. A listener that waits for a peer takes one place.
+    /// How many connections may be open, upgraded ones included. Addresses and owners share them: each may hold twice as
+    /// many as are free. Further ones are refused.
     pub max_connections: usize,
+    /// How many connections may be open besides, for health checks and administrators.
+    pub operator_connections: usize,
+    /// How many requests one HTTP/2 connection may have open.
+    pub http2_streams: u32,
+    /// How many bytes of bodies and frames may be held whose end has not come.
+    pub input_total: usize,
+    /// How many bytes of answers may be held that were not sent.
+    pub answers_total: usize,
     /// How long a peer may take to send the head of a request. An idle HTTP/1.1 connection is closed
     /// after this time too.
     pub header_read_timeout: Duration,
@@ -65,11 +115,21 @@ pub struct ServerLimits {
 
 impl Default for ServerLimits {
     fn default() -> Self {
+        Self::from(&Limits::default())
+    }
+}
+
+impl From<&Limits> for ServerLimits {
+    fn from(limits: &Limits) -> Self {
         Self {
-            max_connections: 15_000,
+            max_connections: limits.connections,
+            operator_connections: limits.operator_connections,
+            http2_streams: limits.http2_streams,
+            input_total: limits.input_total.0,
+            answers_total: limits.answers_total.0,
             header_read_timeout: Duration::from_secs(10),
             tls_handshake_timeout: Duration::from_secs(10),
-            write_timeout: Duration::from_secs(30),
+            write_timeout: limits.write_stuck.0,
         }
     }
 }
@@ -81,6 +141,8 @@ pub struct Peer {
     pub addr: SocketAddr,
     /// Tells whether the peer has gone.
     pub hangup: Hangup,
+    /// Whom what the hub holds for this request is counted for.
+    pub account: Account,
 }
 
 /// An HTTP server that has not started.
@@ -91,6 +153,7 @@ pub struct Server {
     tasks: Tasks,
     tls: Option<Tls>,
     limits: ServerLimits,
+    gatekeeper: Option<Gatekeeper>,
 }
 
 impl Server {
@@ -102,6 +165,7 @@ impl Server {
             tasks,
             tls: None,
             limits: ServerLimits::default(),
+            gatekeeper: None,
         }
     }
 
@@ -117,26 +181,40 @@ impl Server {
         self
     }
 
+    /// Counts requests for the owners that their tokens prove, and knows administrators. Without it, addresses count.
+    pub fn with_gatekeeper(mut self, gatekeeper: Gatekeeper) -> Self {
+        self.gatekeeper = Some(gatekeeper);
+        self
+    }
+
     /// Serves until the stop token of the tasks is cancelled, then lets requests and sessions end
     /// within `stop_limit`. Returns how many tasks had to be dropped.
     pub async fn run(self, stop_limit: Duration) -> usize {
-        let mut builder = auto::Builder::new(self.tasks.clone());
+        let mut builder = auto::Builder::new(Streams {
+            tasks: self.tasks.clone(),
+            limit: self.limits.write_timeout,
+        });
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.header_read_timeout);
+            .header_read_timeout(self.limits.header_read_timeout)
+            .max_buf_size(HTTP1_BUFFER);
         builder
             .http2()
             .timer(TokioTimer::new())
             .keep_alive_interval(HTTP2_PING_INTERVAL)
-            .max_concurrent_streams(HTTP2_STREAMS);
+            .max_concurrent_streams(self.limits.http2_streams)
+            .max_send_buf_size(HTTP2_SEND_BUFFER)
+            .initial_stream_window_size(HTTP2_STREAM_WINDOW)
+            .initial_connection_window_size(HTTP2_CONNECTION_WINDOW);
         let acceptor = Acceptor {
             builder,
             app: self.app,
             tasks: self.tasks.clone(),
             tls: self.tls,
             limits: self.limits,
-            free: Arc::new(Semaphore::new(self.limits.max_connections)),
+            gatekeeper: self.gatekeeper,
+            budgets: Budgets::new(&self.limits),
         };
         let accepting = join_all(self.listeners.iter().map(|it| acceptor.accept_from(it)));
         self.tasks.stop_token().run_until_cancelled(accepting).await;
@@ -148,25 +226,26 @@ impl Server {
 }
 
 struct Acceptor {
-    builder: auto::Builder<Tasks>,
+    builder: auto::Builder<Streams>,
     app: Router,
     tasks: Tasks,
     tls: Option<Tls>,
     limits: ServerLimits,
-    free: Arc<Semaphore>,
+    gatekeeper: Option<Gatekeeper>,
+    budgets: Arc<Budgets>,
 }
 
 impl Acceptor {
     async fn accept_from(&self, listener: &TcpListener) {
         let mut pause = ACCEPT_PAUSE;
         loop {
-            let Ok(permit) = self.free.clone().acquire_owned().await else {
-                return;
-            };
             match listener.accept().await {
                 Ok((tcp, addr)) => {
                     pause = ACCEPT_PAUSE;
-                    self.start(tcp, addr, permit);
+                    match self.budgets.admit(addr) {
+                        Some(admitted) => self.start(tcp, addr, admitted),
+                        None => self.refuse(&tcp, addr),
+                    }
                 }
                 Err(error) if is_of_the_peer(&error) => {
                     tracing::debug!(%error, "connection ended before it was accepted");
@@ -181,20 +260,36 @@ impl Acceptor {
         }
     }
 
-    fn start(&self, tcp: TcpStream, addr: SocketAddr, permit: OwnedSemaphorePermit) {
+    /// Tells a peer that there is no place for it, if that can be said at once.
+    fn refuse(&self, tcp: &TcpStream, addr: SocketAddr) {
+        tracing::debug!(%addr, "connection refused: its address has its share of them");
+        if self.tls.is_none() {
+            tcp.try_write(NO_PLACE).ok();
+        }
+    }
+
+    fn start(&self, tcp: TcpStream, addr: SocketAddr, admitted: Admitted) {
         if let Err(error) = tcp.set_nodelay(true) {
             tracing::debug!(%addr, %error, "cannot set TCP_NODELAY");
         }
         let socket = Socket::new(tcp)
-            .with_permit(permit)
+            .with_place(admitted.place)
             .with_write_limit(self.limits.write_timeout);
-        let connection = Connection {
+        let requests = Requests {
             peer: Peer {
                 addr,
                 hangup: socket.hangup(),
+                account: admitted.account,
             },
-            builder: self.builder.clone(),
             app: self.app.clone(),
+            gatekeeper: self.gatekeeper.clone(),
+            is_operators: admitted.is_operators,
+            has_begun: AtomicBool::new(false),
+            begun: Notify::new(),
+        };
+        let connection = Connection {
+            requests: Arc::new(requests),
+            builder: self.builder.clone(),
             tasks: self.tasks.clone(),
             limits: self.limits,
         };
@@ -218,18 +313,82 @@ fn is_of_the_peer(error: &io::Error) -> bool {
     )
 }
 
+/// What answers the requests of one connection.
+struct Requests {
+    peer: Peer,
+    app: Router,
+    gatekeeper: Option<Gatekeeper>,
+    /// Whether the connection has one of the places that are kept free.
+    is_operators: bool,
+    has_begun: AtomicBool,
+    begun: Notify,
+}
+
+impl Requests {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response, Infallible> {
+        self.has_begun.store(true, Ordering::Relaxed);
+        if self.is_operators {
+            self.begun.notify_one();
+            if !self.is_from_operator(&request) {
+                return Ok(no_place());
+            }
+        }
+        let (version, account) = (request.version(), self.account_of(&request));
+        let (mut request, leftover) = input::counted(request, &account);
+        let peer = Peer {
+            account: account.clone(),
+            ..self.peer.clone()
+        };
+        request.extensions_mut().insert(peer);
+        let mut response = self.app.clone().oneshot(request).await?;
+        leftover.settle(&mut response).await;
+        Ok(answer::counted(response, &account, version))
+    }
+
+    /// Whom a request is counted for: the owner of its token, else everybody at its address.
+    fn account_of(&self, request: &Request<Incoming>) -> Account {
+        let account = &self.peer.account;
+        let gatekeeper = self.gatekeeper.as_ref();
+        match gatekeeper.and_then(|it| it.owner_of_token(request.headers())) {
+            Some(owner) => account.of(Holder::Owner(owner)),
+            None => account.clone(),
+        }
+    }
+
+    /// Whether a request may have a place that is kept free. A WebSocket would keep it.
+    fn is_from_operator(&self, request: &Request<Incoming>) -> bool {
+        let is_admin = || {
+            let gatekeeper = self.gatekeeper.as_ref();
+            let caller = gatekeeper.map(|it| it.admit_headers(request.headers()));
+            matches!(caller, Some(Ok(caller)) if caller.is_admin())
+        };
+        !request.headers().contains_key(header::UPGRADE)
+            && (OPERATORS_PATHS.contains(&request.uri().path()) || is_admin())
+    }
+}
+
+fn no_place() -> Response {
+    let text = "the hub has no place for more connections from this address; close some, or come back later";
+    let problem = Problem::from(Failure::new(Reason::Busy, text));
+    let mut response = problem
+        .with_status(StatusCode::SERVICE_UNAVAILABLE)
+        .into_response();
+    let soon = HeaderValue::from_static("5");
+    response.headers_mut().insert(header::RETRY_AFTER, soon);
+    response
+}
+
 /// One accepted connection, until it ends or is upgraded.
 struct Connection {
-    peer: Peer,
-    builder: auto::Builder<Tasks>,
-    app: Router,
+    requests: Arc<Requests>,
+    builder: auto::Builder<Streams>,
     tasks: Tasks,
     limits: ServerLimits,
 }
 
 impl Connection {
     async fn serve_tls(self, acceptor: TlsAcceptor, socket: Socket) {
-        let addr = self.peer.addr;
+        let addr = self.requests.peer.addr;
         let handshake = timeout(self.limits.tls_handshake_timeout, acceptor.accept(socket));
         let stop = self.tasks.stop_token().clone();
         match stop.run_until_cancelled(handshake).await {
@@ -242,20 +401,17 @@ impl Connection {
 
     async fn serve(self, io: Io) {
         let Self {
-            peer,
+            requests,
             builder,
-            app,
             tasks,
             limits,
         } = self;
-        let addr = peer.addr;
-        let has_begun = Arc::new(AtomicBool::new(false));
+        let addr = requests.peer.addr;
         let service = {
-            let has_begun = has_begun.clone();
-            service_fn(move |mut request: Request<Incoming>| {
-                has_begun.store(true, Ordering::Relaxed);
-                request.extensions_mut().insert(peer.clone());
-                app.clone().oneshot(request.map(Body::new))
+            let requests = requests.clone();
+            service_fn(move |request| {
+                let requests = requests.clone();
+                async move { requests.answer(request).await }
             })
         };
         let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(io), service));
@@ -273,12 +429,17 @@ impl Connection {
                 }
                 () = silence.as_mut(), if watches_silence => {
                     watches_silence = false;
-                    if !has_begun.load(Ordering::Relaxed) {
+                    if !requests.has_begun.load(Ordering::Relaxed) {
                         tracing::debug!(%addr, "no request came in time");
                         return;
                     }
                 }
                 () = stop.as_mut(), if !is_stopping => {
+                    is_stopping = true;
+                    serving.as_mut().graceful_shutdown();
+                }
+                // A place that is kept free is for one request.
+                () = requests.begun.notified(), if !is_stopping => {
                     is_stopping = true;
                     serving.as_mut().graceful_shutdown();
                 }

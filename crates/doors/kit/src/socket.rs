@@ -17,16 +17,17 @@ use rustix::net::{RecvFlags, Shutdown};
 use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::TcpStream,
-    sync::OwnedSemaphorePermit,
     time::{Sleep, sleep},
 };
+
+use crate::server::Place;
 
 /// A TCP connection whose peer can be watched apart from the reading.
 #[derive(Debug)]
 pub struct Socket {
     tcp: Arc<TcpStream>,
-    /// The server's permission to have this connection, given back when it is dropped.
-    _permit: Option<OwnedSemaphorePermit>,
+    /// The connection's place at the server, given back when it is dropped.
+    _place: Option<Arc<Place>>,
     write_limit: Option<Duration>,
     /// When to give the peer up; exists only while it takes nothing.
     stalled: Option<Pin<Box<Sleep>>>,
@@ -37,15 +38,15 @@ impl Socket {
     pub fn new(tcp: TcpStream) -> Self {
         Self {
             tcp: Arc::new(tcp),
-            _permit: None,
+            _place: None,
             write_limit: None,
             stalled: None,
         }
     }
 
     /// Counts the connection as one until it is dropped.
-    pub(crate) fn with_permit(mut self, permit: OwnedSemaphorePermit) -> Self {
-        self._permit = Some(permit);
+    pub(crate) fn with_place(mut self, place: Arc<Place>) -> Self {
+        self._place = Some(place);
         self
     }
 

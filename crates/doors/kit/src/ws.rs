@@ -21,6 +21,7 @@ use std::{
     time::Duration,
 };
 
+use jackfield_core::shares::Share;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::Instant,
@@ -34,6 +35,7 @@ use self::{
     adapter::{Adapter, Out, poll_chunk},
     boundary::Boundary,
 };
+use crate::server::{Account, Holder};
 
 pub use self::{
     error::WsError,
@@ -64,6 +66,10 @@ pub struct Ws<S> {
     /// Whether it is the reader's turn when both directions have news.
     reader_first: bool,
     blocked_since: Option<Instant>,
+    /// For whom messages whose end has not come are counted; nobody counts them if it is absent.
+    account: Option<Account>,
+    /// What is counted; exists only while a message is half read.
+    unfinished: Option<Share<Holder>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
@@ -96,6 +102,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
             owes_flushed: false,
             reader_first: true,
             blocked_since: None,
+            account: None,
+            unfinished: None,
         };
         if !leftover.is_empty() {
             ws.start_codec(leftover);
@@ -106,6 +114,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
     /// The stream below.
     pub fn get_ref(&self) -> &S {
         &self.io
+    }
+
+    /// Counts messages whose end has not come for somebody from now on.
+    pub fn set_account(&mut self, account: Account) {
+        self.account = Some(account);
+    }
+
+    /// For whom messages whose end has not come are counted.
+    pub fn account_mut(&mut self) -> Option<&mut Account> {
+        self.account.as_mut()
     }
 
     /// How many bytes of frames are queued but not yet taken by the stream.
@@ -258,7 +276,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
                     }
                 }
                 Err(CodecError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    return Poll::Pending;
+                    return match self.count_unfinished() {
+                        true => Poll::Pending,
+                        false => Poll::Ready(Some(Err(self.fail(WsError::NoRoom)))),
+                    };
                 }
                 Err(CodecError::ConnectionClosed | CodecError::AlreadyClosed) => {
                     self.is_over = true;
@@ -298,10 +319,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         Turn::Flushed
     }
 
+    /// Counts what was read of a message whose end has not come; `false` if there is no room for it.
+    fn count_unfinished(&mut self) -> bool {
+        let Some(account) = &self.account else {
+            return true;
+        };
+        let bytes = self.boundary.unfinished();
+        if bytes == 0 {
+            self.unfinished = None;
+            return true;
+        }
+        let mut share = match self.unfinished.take() {
+            // Whom it is counted for may have changed since.
+            Some(share) if share.owner() == account.holder() => Some(share),
+            _ => account.input(0),
+        };
+        let is_counted = share.as_mut().is_some_and(|share| {
+            share.shrink_to(bytes);
+            let more = bytes - share.amount();
+            share.grow(more)
+        });
+        self.unfinished = share;
+        is_counted
+    }
+
     /// Ends the reading; a broken stream ends the writing too.
     fn fail(&mut self, error: WsError) -> WsError {
         self.is_over = true;
         self.owes_flushed = false;
+        self.unfinished = None;
         if error.close_code().is_none() {
             self.is_closing = true;
             self.codec = None;
@@ -343,6 +389,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         };
         if !self.is_closing && self.boundary.is_clean() {
             self.codec = None;
+            self.unfinished = None;
         }
         Some(incoming)
     }

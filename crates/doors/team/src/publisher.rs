@@ -26,7 +26,7 @@ pub(crate) fn open(
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
     door.hub.team(&principal, &team)?;
-    let parts = line_parts(&door, peer);
+    let parts = line_parts(&door, &principal, peer)?;
     let tasks = door.tasks.clone();
     Ok(Line::open(upgrade, &tasks, parts, move |mut line| {
         line.known(principal.grant.revoked.clone());

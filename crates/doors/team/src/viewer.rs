@@ -51,7 +51,7 @@ async fn view_team(
     };
     params.finish()?;
     let subject = Subject::Team(id, form);
-    Ok(open(door, principal, subject, since, peer, upgrade))
+    open(door, principal, subject, since, peer, upgrade)
 }
 
 /// The published client of this address knows no numbers: it would show twice what it is shown again. So the past comes
@@ -70,7 +70,7 @@ async fn view_agent(
     };
     params.finish()?;
     let subject = Subject::Agent(id);
-    Ok(open(door, principal, subject, since, peer, upgrade))
+    open(door, principal, subject, since, peer, upgrade)
 }
 
 /// Where a viewer of a team begins: the parameters `after_sequence`, which counts in `team_run_id`, and `replay`.
@@ -104,25 +104,32 @@ fn open(
     since: Since,
     peer: Option<Extension<Peer>>,
     upgrade: Upgrade,
-) -> Response {
-    let parts = line_parts(&door, peer);
+) -> Result<Response, Problem> {
+    let parts = line_parts(&door, &principal, peer)?;
     let tasks = door.tasks.clone();
-    Line::open(upgrade, &tasks, parts, move |line| {
+    Ok(Line::open(upgrade, &tasks, parts, move |line| {
         let mut session = Session::new(door, principal, subject, line);
         async move { session.run(since).await }
-    })
+    }))
 }
 
-/// What a line of this door needs.
-pub(crate) fn line_parts(door: &TeamDoor, peer: Option<Extension<Peer>>) -> LineParts {
-    LineParts {
+/// What a line of this door needs. It is counted for its owner, who may have no place for more.
+pub(crate) fn line_parts(
+    door: &TeamDoor,
+    principal: &Principal,
+    peer: Option<Extension<Peer>>,
+) -> Result<LineParts, Failure> {
+    let mut peer = peer.map(|Extension(peer)| peer);
+    if let Some(peer) = &mut peer {
+        peer.account.move_to(&principal.owner)?;
+    }
+    Ok(LineParts {
         hub: door.hub.clone(),
         door: DOOR,
         stop: door.tasks.stop_token().clone(),
-        // Without our own server below, a hang-up shows only when we read.
-        hangup: peer.map(|Extension(peer)| peer.hangup),
+        peer,
         // Who it is was asked before.
         token: None,
         came: Came::Forwarded,
-    }
+    })
 }

@@ -61,11 +61,14 @@ impl Session {
             return Ok(());
         }
         let token = register.token.as_deref().or(self.line.token());
+        let token = token.map(str::to_owned);
+        let token = token.as_deref();
         let principal = self
             .agora
             .gatekeeper
             .admit(token, self.line.came())
             .map_err(|failure| Refused::field("token", failure))?;
+        self.line.belongs_to_owner(&principal.owner)?;
         let link = AgoraLink::new(
             id.clone(),
             self.line.rope(MAILBOX),

@@ -40,7 +40,7 @@ async fn connection(store: Arc<dyn Store>) -> (impl Future<Output = ()>, TcpStre
         hub,
         door: DOOR,
         stop: tasks.stop_token().clone(),
-        hangup: None,
+        peer: None,
         token: None,
         came: Came::Directly,
     };

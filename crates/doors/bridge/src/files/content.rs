@@ -17,6 +17,7 @@ use jackfield_core::{
 use jackfield_kit::{
     api::{Actor, ActsAs, CallRefused, ErrorView, Ids, Params, Problem, invalid, leash::Leash},
     body::discard,
+    server::Passing,
 };
 use serde::Serialize;
 
@@ -121,6 +122,7 @@ pub(crate) async fn upload(
     params: Params,
     request: Request,
 ) -> Result<StatusCode, Problem> {
+    Passing::say(&request);
     let body = request.into_body();
     let (inlet, meeting) = match begin_upload(&api, &principal, &id, &transfer, params) {
         Ok(begun) => begun,

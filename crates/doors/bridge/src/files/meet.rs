@@ -10,6 +10,7 @@ use http::{HeaderValue, Method, StatusCode, Uri, header};
 use jackfield_kit::{
     api::{CallRefused, Id, Params, Problem, wrong_method},
     body::discard,
+    server::Passing,
 };
 
 use super::FilesApi;
@@ -32,6 +33,7 @@ pub(crate) async fn send(
     request: Request,
 ) -> Result<StatusCode, Problem> {
     params.finish()?;
+    Passing::say(&request);
     let body = request.into_body();
     match api.0.relays.take_inlet(&ticket) {
         Ok((inlet, leash, transfer)) => {

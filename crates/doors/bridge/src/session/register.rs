@@ -76,6 +76,9 @@ impl Session {
         }
         // The line forgets its own when the agent is known.
         let owner_token = token.map(str::to_owned);
+        self.line
+            .belongs_to_owner(&principal.owner)
+            .map_err(|failure| (failure.text.into_owned(), "Not now"))?;
         let link = BridgeLink::new(
             id.clone(),
             extensions,

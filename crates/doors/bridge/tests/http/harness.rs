@@ -77,7 +77,7 @@ impl Door {
                 hub,
                 door: DOOR,
                 stop: tasks.stop_token().clone(),
-                hangup: None,
+                peer: None,
                 token: None,
                 came: Came::Directly,
             };

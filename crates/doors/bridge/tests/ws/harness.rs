@@ -100,7 +100,7 @@ impl Door {
                 hub: below,
                 door: DOOR,
                 stop: ours.stop_token().clone(),
-                hangup: None,
+                peer: None,
                 token: None,
                 came: Came::Directly,
             };

@@ -21,6 +21,8 @@ pub(super) struct Clocks {
     pub(super) is_known: bool,
     /// By when it must have.
     pub(super) register_by: Instant,
+    /// Beyond which it gets no more time.
+    pub(super) register_latest: Instant,
     /// Bytes read since `window`, less what was allowed; counts while some pipes are full.
     pub(super) read: usize,
     window: Instant,
@@ -36,6 +38,7 @@ impl Clocks {
             is_pinged: false,
             is_known: false,
             register_by: now + limits.register.0,
+            register_latest: now + limits.register_latest.0.max(limits.register.0),
             read: 0,
             window: now,
             answered: 0,

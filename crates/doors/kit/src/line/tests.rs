@@ -30,7 +30,7 @@ async fn line() -> (Line, TcpStream) {
         hub,
         door: "test",
         stop: CancellationToken::new(),
-        hangup: None,
+        peer: None,
         token: None,
         came: Came::Directly,
     };
@@ -135,6 +135,21 @@ async fn who_does_not_say_who_it_is_has_ten_seconds_and_may_be_given_more() {
     };
     assert_eq!(leave, Leave::Close(1008, "register timeout"));
     assert_eq!(begun.elapsed().as_secs(), 16);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_only_asks_for_more_time_is_sent_away_after_a_minute() {
+    let (mut line, _peer) = line().await;
+    let begun = Instant::now();
+    let leave = loop {
+        match tokio::time::timeout(Duration::from_secs(5), line.next()).await {
+            Ok(Step::Over(leave)) => break leave,
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => line.more_time(),
+        }
+    };
+    assert_eq!(leave, Leave::Close(1008, "register timeout"));
+    assert_eq!(begun.elapsed().as_secs(), 60);
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,6 +17,8 @@ pub(super) struct Boundary {
     in_message: bool,
     /// Whole messages that were read but not yet taken.
     ready: u64,
+    /// How many bytes were read of a message whose end has not come.
+    unfinished: usize,
 }
 
 impl Boundary {
@@ -26,6 +28,7 @@ impl Boundary {
             if self.payload_left > 0 {
                 let skipped = self.payload_left.min(bytes.len() as u64);
                 self.payload_left -= skipped;
+                self.unfinished += skipped as usize;
                 bytes = &bytes[skipped as usize..];
             } else {
                 let missing = self.header_size() - self.header_len;
@@ -54,6 +57,11 @@ impl Boundary {
     /// Whether every byte that was read belongs to a message that was handed out.
     pub(super) fn is_clean(&self) -> bool {
         self.ready == 0 && self.payload_left == 0 && self.header_len == 0 && !self.in_message
+    }
+
+    /// How many bytes are held of a message whose end has not come.
+    pub(super) fn unfinished(&self) -> usize {
+        self.unfinished
     }
 
     fn header_size(&self) -> usize {
@@ -91,6 +99,9 @@ impl Boundary {
         if self.ends_message {
             self.ready += 1;
         }
+        if !self.in_message {
+            self.unfinished = 0;
+        }
     }
 }
 
@@ -124,9 +135,11 @@ mod tests {
         boundary.feed(&bytes_of(0, OpCode::Control(Control::Ping), true, true));
         boundary.take();
         assert!(!boundary.is_clean());
+        assert_eq!(boundary.unfinished(), 3);
         boundary.feed(&bytes_of(3, OpCode::Data(Data::Continue), true, true));
         boundary.take();
         assert!(boundary.is_clean());
+        assert_eq!(boundary.unfinished(), 0);
     }
 
     proptest! {

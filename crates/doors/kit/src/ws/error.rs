@@ -16,6 +16,9 @@ pub enum WsError {
         /// What was allowed.
         limit: usize,
     },
+    /// The peer, and who else it is counted with, has more unfinished messages under way than its share.
+    #[error("too much that you send at once is not complete")]
+    NoRoom,
     /// A text message or a close reason of the peer is not UTF-8.
     #[error("text is not UTF-8")]
     NotUtf8,
@@ -38,6 +41,7 @@ impl WsError {
     pub fn close_code(&self) -> Option<u16> {
         match self {
             Self::TooLarge { .. } => Some(1009),
+            Self::NoRoom => Some(1013),
             Self::NotUtf8 => Some(1007),
             Self::Protocol(_) => Some(1002),
             Self::Disconnected | Self::Closed | Self::Io(_) => None,

@@ -4,10 +4,16 @@ use std::{net::SocketAddr, time::Duration};
 
 use axum::{
     Extension, Router,
+    body::Body,
+    extract::Path,
     routing::{get, post},
 };
 use futures_util::stream;
+use http::StatusCode;
+use jackfield_core::units::{Size, Span};
 use jackfield_kit::{
+    api::Problem,
+    body,
     server::{Peer, Server, ServerLimits},
     sse::{self, SseBody, SseFrame},
     tasks::Tasks,
@@ -83,10 +89,11 @@ impl Running {
 }
 
 fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
-    let ws = move |upgrade: Upgrade| async move {
+    let ws = move |Extension(peer): Extension<Peer>, upgrade: Upgrade| async move {
         let stop = tasks.stop_token().clone();
         let upgrade = upgrade.with_protocol("echo");
         upgrade.run(&tasks, WsConfig::default(), |mut ws| async move {
+            ws.set_account(peer.account);
             // The shape of every door's session.
             loop {
                 let turn = tokio::select! {
@@ -128,6 +135,10 @@ fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
     Router::new()
         .route("/ws", get(ws))
         .route("/", get(|| async { "hello" }))
+        .route("/healthz", get(|| async { "ok" }))
+        .route("/refuse", post(|| async { StatusCode::UNAUTHORIZED }))
+        .route("/read", post(read))
+        .route("/large/{bytes}", get(large))
         .route("/echo", post(|body: String| async { body }))
         .route(
             "/peer",
@@ -150,6 +161,17 @@ fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
                 SseBody::new(stream::repeat_with(|| SseFrame::data("x".repeat(10_000))))
             }),
         )
+}
+
+/// Reads a body as doors do.
+async fn read(body: Body) -> Result<String, Problem> {
+    let text = body::read(body, Size::mib(8), Span::secs(30)).await?;
+    Ok(text.len().to_string())
+}
+
+/// An answer of so many bytes.
+async fn large(Path(bytes): Path<usize>) -> Vec<u8> {
+    vec![b'x'; bytes]
 }
 
 /// Sends raw bytes and reads until the head of the response has come.

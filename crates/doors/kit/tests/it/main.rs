@@ -4,4 +4,5 @@
 mod common;
 mod http2;
 mod server;
+mod shares;
 mod websocket;

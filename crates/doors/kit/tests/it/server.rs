@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use crate::common::{Running, SOON, exchange, read_head, request};
+use crate::common::{Running, SOON, exchange, request};
 use futures_util::StreamExt as _;
 use http::Request;
 use http_body_util::{BodyExt as _, Empty};
@@ -143,23 +143,6 @@ async fn a_peer_that_says_nothing_or_half_a_head_is_let_go() {
             .ok();
         assert!(response.is_empty(), "{beginning:?}");
     }
-}
-
-#[tokio::test]
-async fn beyond_the_most_connections_a_peer_waits_for_its_turn() {
-    let running = Running::start_with(None, limits(2, SOON), SOON).await;
-    let mut first = TcpStream::connect(running.addr).await.unwrap();
-    exchange(&mut first, GET).await;
-    // An upgraded connection counts as well.
-    let url = format!("ws://{}/ws", running.addr);
-    let (second, _) = tokio_tungstenite::connect_async(url).await.unwrap();
-    let mut third = TcpStream::connect(running.addr).await.unwrap();
-    third.write_all(GET.as_bytes()).await.unwrap();
-    let early = timeout(Duration::from_millis(100), third.read_u8()).await;
-    assert!(early.is_err(), "served although two connections were open");
-    drop(second);
-    timeout(SOON, read_head(&mut third)).await.unwrap();
-    drop(first);
 }
 
 /// A request that is being handled, as the answer to `Expect` shows, and whose body is still to come.

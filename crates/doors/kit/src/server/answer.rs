@@ -1,0 +1,320 @@
+//! The body of every answer: it leaves in pieces, is counted until it was written, and a peer that takes nothing of it
+//! for too long loses it. HTTP/1.1 has its connection for that, and the limit is the socket's. An HTTP/2 stream has a
+//! window of its own: while it is shut, hyper asks the body for nothing, so that the task of the stream is watched.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Context, Poll, Waker, ready},
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, Bytes, HttpBody},
+    response::{IntoResponse as _, Response},
+};
+use http::{HeaderMap, HeaderValue, Version, header};
+use http_body::{Frame, SizeHint};
+use jackfield_core::shares::Share;
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+
+use super::account::{Account, Holder, Room, too_many_answers};
+use crate::{api::Problem, tasks::Tasks};
+
+/// How much of an HTTP/2 stream is handed to hyper at once. A peer that takes less than this in the time in which it must
+/// take something is given up.
+const PIECE: usize = 32 << 10;
+
+/// Answers of at most so much are always given, be it the word that there is no room for more.
+const SMALL: usize = 4 << 10;
+
+/// How much may be unwritten when a stream is ended: its task ends then, and nobody watches it any longer.
+const LAST: usize = 16 << 10;
+
+/// Counts the body of a response. One that is more than its asker's share of what may be unsent is not given.
+pub(super) fn counted(mut response: Response, account: &Account, version: Version) -> Response {
+    let is_http2 = version == Version::HTTP_2;
+    if response.body().is_end_stream() {
+        return response;
+    }
+    let size = response.body().size_hint().exact();
+    let size = size.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
+    let is_small = (1..=SMALL).contains(&size);
+    if is_small && !is_http2 {
+        return response;
+    }
+    let room = response.extensions_mut().remove::<Room>();
+    let room = room.and_then(Room::into_share);
+    let share = match room {
+        Some(mut share) => {
+            share.shrink_to(size);
+            let missing = size - share.amount();
+            share.grow(missing).then_some(share)
+        }
+        None => account.answer(if is_small { 0 } else { size }),
+    };
+    let Some(share) = share else {
+        return refused();
+    };
+    let sending = Arc::new(Sending(Mutex::new(Unsent {
+        share,
+        bytes: 0,
+        since: Instant::now(),
+        settled: None,
+    })));
+    if is_http2 {
+        // Fails only if hyper does not run the stream by our executor.
+        let watch = WATCHED.try_with(|watched| watched.set(sending.clone()).ok());
+        debug_assert!(watch.is_ok(), "an HTTP/2 stream is not watched");
+    }
+    response.map(|inner| {
+        Body::new(Answer {
+            inner,
+            prepaid: if is_small { 0 } else { size },
+            rest: Bytes::new(),
+            is_small,
+            is_tracked: false,
+            is_over: false,
+            trailers: None,
+            is_http2,
+            sending,
+        })
+    })
+}
+
+fn refused() -> Response {
+    let mut response = Problem::from(too_many_answers()).into_response();
+    let soon = HeaderValue::from_static("1");
+    response.headers_mut().insert(header::RETRY_AFTER, soon);
+    response
+}
+
+/// An answer on its way.
+struct Answer {
+    inner: Body,
+    /// What was counted of the answer before `inner` gave it.
+    prepaid: usize,
+    /// Whether it is so small that it is not counted.
+    is_small: bool,
+    /// What is left of the last frame of `inner`, and whether it is followed until it is written.
+    rest: Bytes,
+    is_tracked: bool,
+    is_over: bool,
+    trailers: Option<HeaderMap>,
+    is_http2: bool,
+    sending: Arc<Sending>,
+}
+
+/// The total has no room for the next piece of a stream.
+#[derive(Debug, thiserror::Error)]
+#[error("too much of what the peer asked for is unread")]
+struct Unread;
+
+impl Answer {
+    /// Counts a frame; `false` if there is no room for it.
+    fn count(&mut self, size: usize) -> bool {
+        let prepaid = self.prepaid.min(size);
+        self.prepaid -= prepaid;
+        // What HTTP/1.1 has buffered is little, and its connection is watched.
+        self.is_tracked = prepaid > 0 || self.is_http2 || size > SMALL;
+        let is_free = self.is_small || !self.is_tracked;
+        is_free || self.sending.0.lock().share.grow(size - prepaid)
+    }
+
+    fn next_piece(&mut self) -> Bytes {
+        let most = if self.is_http2 { PIECE } else { usize::MAX };
+        let piece = self.rest.split_to(most.min(self.rest.len()));
+        if self.is_tracked {
+            self.sending.hand_out(piece)
+        } else {
+            piece
+        }
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = self.get_mut();
+        loop {
+            if !this.rest.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(this.next_piece()))));
+            }
+            if this.is_over {
+                if this.is_http2 {
+                    ready!(this.sending.poll_settled(cx));
+                }
+                return Poll::Ready(this.trailers.take().map(|it| Ok(Frame::trailers(it))));
+            }
+            match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) if !this.count(data.len()) => {
+                        return Poll::Ready(Some(Err(axum::Error::new(Unread))));
+                    }
+                    Ok(data) => this.rest = data,
+                    Err(frame) => {
+                        this.trailers = frame.into_trailers().ok();
+                        this.is_over = true;
+                    }
+                },
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => this.is_over = true,
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+            && self.trailers.is_none()
+            && (self.is_over || self.inner.is_end_stream())
+            && (!self.is_http2 || self.sending.is_settled())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (inner, rest) = (self.inner.size_hint(), self.rest.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(inner.lower() + rest);
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        let mut unsent = self.sending.0.lock();
+        let bytes = unsent.bytes;
+        unsent.share.shrink_to(bytes);
+    }
+}
+
+/// What of an answer was handed to hyper and is not written yet.
+struct Sending(Mutex<Unsent>);
+
+struct Unsent {
+    /// What is counted of the answer, here and in its body.
+    share: Share<Holder>,
+    bytes: usize,
+    /// When the peer last took something, or the first piece was handed out.
+    since: Instant,
+    /// Who waits for the pieces to be written.
+    settled: Option<Waker>,
+}
+
+impl Sending {
+    fn hand_out(self: &Arc<Self>, bytes: Bytes) -> Bytes {
+        let mut unsent = self.0.lock();
+        if unsent.bytes == 0 {
+            unsent.since = Instant::now();
+        }
+        unsent.bytes += bytes.len();
+        drop(unsent);
+        Bytes::from_owner(Piece {
+            bytes,
+            sending: self.clone(),
+        })
+    }
+
+    fn is_settled(&self) -> bool {
+        self.0.lock().bytes <= LAST
+    }
+
+    fn poll_settled(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut unsent = self.0.lock();
+        if unsent.bytes <= LAST {
+            return Poll::Ready(());
+        }
+        unsent.settled = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// How long the peer has taken nothing, if there is something to take.
+    fn stuck_for(&self) -> Option<Duration> {
+        let unsent = self.0.lock();
+        (unsent.bytes > 0).then(|| unsent.since.elapsed())
+    }
+}
+
+/// A piece of an answer, counted until hyper has written it.
+struct Piece {
+    bytes: Bytes,
+    sending: Arc<Sending>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        let mut unsent = self.sending.0.lock();
+        unsent.bytes -= self.bytes.len();
+        unsent.since = Instant::now();
+        let counted = unsent.share.amount();
+        unsent
+            .share
+            .shrink_to(counted.saturating_sub(self.bytes.len()));
+        let is_settled = unsent.bytes <= LAST;
+        let waker = unsent.settled.take_if(|_| is_settled);
+        drop(unsent);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+tokio::task_local! {
+    /// Where the answer of an HTTP/2 stream is put for whoever watches its task.
+    static WATCHED: Arc<OnceLock<Arc<Sending>>>;
+}
+
+/// Runs the HTTP/2 streams of a connection, each as a task of its own, and ends those whose peer takes nothing of the
+/// answer for `limit`: a task that is dropped resets its stream.
+#[derive(Debug, Clone)]
+pub(super) struct Streams {
+    pub(super) tasks: Tasks,
+    pub(super) limit: Duration,
+}
+
+impl<F> hyper::rt::Executor<F> for Streams
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        let limit = self.limit;
+        let answer = Arc::new(OnceLock::new());
+        let stream = WATCHED.scope(answer.clone(), stream);
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                _ = stream => {}
+                () = stuck(&answer, limit) => {
+                    tracing::debug!("an HTTP/2 stream was reset: its peer takes nothing of the answer");
+                }
+            }
+        });
+    }
+}
+
+async fn stuck(answer: &OnceLock<Arc<Sending>>, limit: Duration) {
+    let mut pause = limit;
+    loop {
+        sleep(pause).await;
+        let stuck_for = answer.get().and_then(|answer| answer.stuck_for());
+        match stuck_for {
+            Some(stuck_for) if stuck_for >= limit => return,
+            Some(stuck_for) => pause = limit - stuck_for,
+            None => pause = limit,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The body of every request: what was read of it is counted until its end has come, and what a handler left unread is
+//! read off, so that the connection can go on and its peer sees the answer.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+
+use axum::{
+    body::{Body, Bytes, HttpBody},
+    response::Response,
+};
+use http::{HeaderValue, Request, Version, header};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use jackfield_core::shares::Share;
+use parking_lot::Mutex;
+
+use super::account::{Account, Holder};
+use crate::body::discard;
+
+/// Says of a request that its body is passed on and not kept, so that only its piece in hand counts.
+#[derive(Debug, Clone, Default)]
+pub struct Passing(Arc<AtomicBool>);
+
+impl Passing {
+    /// The body of `request` is passed on as it comes.
+    pub fn say<B>(request: &Request<B>) {
+        if let Some(Self(is_passing)) = request.extensions().get() {
+            is_passing.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// There is no room for more of a body.
+#[derive(Debug, thiserror::Error)]
+#[error("too much that you send at once is not complete; send less at a time")]
+pub(crate) struct NoRoom;
+
+/// The body of a request.
+struct Input {
+    /// Absent only while it is dropped.
+    inner: Option<Incoming>,
+    account: Account,
+    /// What is counted; absent before the first piece and after the last.
+    share: Option<Share<Holder>>,
+    passing: Passing,
+    rest: Arc<Mutex<Option<Incoming>>>,
+}
+
+impl Input {
+    /// Counts a piece; `false` if there is no room for it.
+    fn count(&mut self, size: usize) -> bool {
+        if self.passing.0.load(Ordering::Relaxed) {
+            self.share = None;
+            return true;
+        }
+        match &mut self.share {
+            Some(share) => share.grow(size),
+            share @ None => {
+                *share = self.account.input(size);
+                share.is_some()
+            }
+        }
+    }
+}
+
+impl HttpBody for Input {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = self.get_mut();
+        let Some(inner) = &mut this.inner else {
+            return Poll::Ready(None);
+        };
+        let frame = ready!(Pin::new(&mut *inner).poll_frame(cx));
+        let is_over = frame.is_none() || inner.is_end_stream();
+        let size = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
+            _ => 0,
+        };
+        if is_over {
+            this.share = None;
+        } else if size > 0 && !this.count(size) {
+            return Poll::Ready(Some(Err(axum::Error::new(NoRoom))));
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(axum::Error::new)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(Incoming::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner
+            .as_ref()
+            .map_or_else(SizeHint::default, Incoming::size_hint)
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        if let Some(inner) = self.inner.take().filter(|inner| !inner.is_end_stream()) {
+            *self.rest.lock() = Some(inner);
+        }
+    }
+}
+
+/// What a handler left unread of a request.
+pub(super) struct Leftover {
+    rest: Arc<Mutex<Option<Incoming>>>,
+    /// Whether the peer sends the body only when it is asked for it.
+    waits: bool,
+    version: Version,
+}
+
+/// Counts the body of a request.
+pub(super) fn counted(
+    mut request: Request<Incoming>,
+    account: &Account,
+) -> (Request<Body>, Leftover) {
+    let rest = Arc::default();
+    let leftover = Leftover {
+        rest: Arc::clone(&rest),
+        waits: request.headers().contains_key(header::EXPECT),
+        version: request.version(),
+    };
+    let passing = Passing::default();
+    request.extensions_mut().insert(passing.clone());
+    let request = request.map(|inner| {
+        if inner.is_end_stream() {
+            return Body::empty();
+        }
+        Body::new(Input {
+            inner: Some(inner),
+            account: account.clone(),
+            share: None,
+            passing,
+            rest,
+        })
+    });
+    (request, leftover)
+}
+
+impl Leftover {
+    /// Reads off what is left of a request to HTTP/1.1, within limits. If more is left, the response says that the
+    /// connection ends with it.
+    pub(super) async fn settle(self, response: &mut Response) {
+        let rest = self.rest.lock().take();
+        let Some(rest) = rest.filter(|_| self.version != Version::HTTP_2) else {
+            return;
+        };
+        if self.waits || !discard(Body::new(rest)).await {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
+    }
+}
