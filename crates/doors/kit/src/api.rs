@@ -17,7 +17,7 @@ use jackfield_core::{
 
 pub use self::{
     actor::{ACTS_AS, Actor, ActsAs},
-    extract::{Body, Caller, Id, Ids, Params, Text, header},
+    extract::{Body, Caller, Id, Ids, Params, Text, Unread, header},
     problem::{ErrorView, Problem, invalid, status, store_failure},
     refused::{CallRefused, Refused, Responses, errors},
 };

@@ -10,7 +10,7 @@ use jackfield_core::{
     principal::Principal,
 };
 use jackfield_kit::{
-    api::{Body, CallRefused, Caller, ErrorView, Id, Params, Problem, Refused},
+    api::{CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, Unread},
     similar::with_meant,
 };
 
@@ -126,10 +126,11 @@ pub(crate) async fn change(
     State(state): State<OwnState>,
     Caller(principal): Caller,
     Id(id): Id,
-    Body(body): Body<AgentBody>,
+    body: Unread,
 ) -> Result<Json<AgentView>, Problem> {
     let entry = state.hub.find(&principal, &id);
     let entry = entry.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
+    let body: AgentBody = body.read(&state).await?;
     let id = entry.id.clone();
     let settings = body
         .settings

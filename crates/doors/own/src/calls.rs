@@ -19,7 +19,7 @@ use jackfield_core::{
     task::{Cursor, Subscription, Task, TaskItem},
 };
 use jackfield_kit::{
-    api::{Body, Caller, Id, Problem, leash::Leash, store_failure},
+    api::{Caller, Id, Problem, Unread, leash::Leash, store_failure},
     similar::with_meant,
     trace,
 };
@@ -70,10 +70,12 @@ pub(crate) async fn open(
     Caller(principal): Caller,
     Id(id): Id,
     headers: HeaderMap,
-    Body(mut body): Body<CallBody>,
+    body: Unread,
 ) -> Result<Response, Problem> {
     let meant = |failure| with_meant(failure, &id, &state.hub, &principal);
     let target = agent_id(&id).map_err(meant)?;
+    state.hub.find(&principal, target.as_str()).map_err(meant)?;
+    let mut body: CallBody = body.read(&state).await?;
     let wish = wish(&body);
     let is_kept = body.is_kept();
     let is_kept_for_reader =

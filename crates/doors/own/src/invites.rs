@@ -14,7 +14,7 @@ use jackfield_core::{
     id::AgentId,
     principal::{Principal, Who},
 };
-use jackfield_kit::api::{Body, CallRefused, Caller, ErrorView, Id, Problem, invalid};
+use jackfield_kit::api::{CallRefused, Caller, ErrorView, Id, Problem, Unread, invalid};
 
 pub(crate) use self::tickets::Tickets;
 use self::tickets::{LIFETIME, Ticket};
@@ -36,8 +36,13 @@ pub(crate) async fn create(
     State(state): State<OwnState>,
     Extension(tickets): Extension<Tickets>,
     Caller(principal): Caller,
-    Body(body): Body<InviteBody>,
+    body: Unread,
 ) -> Result<(StatusCode, Json<InviteView>), Problem> {
+    if principal.who != Who::Person {
+        let failure = Failure::new(Reason::Unauthorized, "only people may invite agents");
+        return Err(failure.into());
+    }
+    let body: InviteBody = body.read(&state).await?;
     let agent = AgentId::parse(&body.agent)
         .map_err(|error| invalid(format!("field \"agent\": {error}")))?;
     let agent_type = body.agent_type()?;
@@ -66,12 +71,9 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(view)))
 }
 
-/// Whether one may let somebody else register the agent: only what one may do oneself, and only as a person.
+/// Whether one may let somebody else register the agent: only what one may do oneself.
 fn check(principal: &Principal, agent: &AgentId, is_owner: bool) -> Result<(), Failure> {
     let refused = |text: String| Err(Failure::new(Reason::Unauthorized, text));
-    if principal.who != Who::Person {
-        return refused("only people may invite agents".to_owned());
-    }
     if !principal.may_register(agent) {
         return refused(format!(
             "this token may not register agent {agent}: it needs a scope like agent:{agent}"

@@ -3,7 +3,11 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State, response::Response};
+use axum::{
+    Extension, Json,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
 use http::{HeaderMap, StatusCode};
 use jackfield_core::{
     call::Call,
@@ -13,8 +17,9 @@ use jackfield_core::{
     store::{TaskFilter, TaskRecord, TaskState},
     task::{Cursor, Task, TaskItem},
 };
-use jackfield_kit::api::{
-    Body, CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, header,
+use jackfield_kit::{
+    api::{CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, Unread, header},
+    server::{Peer, Room},
 };
 
 use crate::{
@@ -31,6 +36,9 @@ use crate::{
         },
     },
 };
+
+/// How often what an agent says stands in the view of its task: as its text and in the history.
+const TOLD: usize = 2;
 
 /// What an id names.
 enum Found {
@@ -161,29 +169,40 @@ impl std::str::FromStr for Before {
         (status = 200, description = "The task, or the open call", body = CallView),
         Refused,
         (status = 404, description = "No such call or task of yours: not_found", body = ErrorView),
+        (status = 429, description = "Too much of what you asked for before is unread: busy", body = ErrorView),
     ),
 )]
 pub(crate) async fn show(
     State(state): State<OwnState>,
     Caller(principal): Caller,
     Id(id): Id,
-) -> Result<Json<CallView>, Problem> {
+    peer: Option<Extension<Peer>>,
+) -> Result<Response, Problem> {
+    let room = peer.map(|Extension(peer)| peer.account.room());
     let view = match find(&state, &principal, &id).await {
         Ok(Found::Live(call)) => CallView::Live(live_view(&call, &principal)),
-        Ok(Found::Task(task)) => CallView::Task(Box::new(gather(&state, &principal, &task).await?)),
+        Ok(Found::Task(task)) => {
+            let gathered = gather(&state, &principal, &task, room.as_ref()).await?;
+            CallView::Task(Box::new(gathered))
+        }
         Err(failure) => match find_waiting(&state, &principal, &id) {
             Some(call) => CallView::Waiting(waiting_view(&call, &principal)),
             None => return Err(failure.into()),
         },
     };
-    Ok(Json(view))
+    let mut response = Json(view).into_response();
+    if let Some(room) = room {
+        response.extensions_mut().insert(room);
+    }
+    Ok(response)
 }
 
-/// Reads a task's log up to now.
+/// Reads a task's log up to now. What is read has to have room before it is kept.
 async fn gather(
     state: &OwnState,
     principal: &Principal,
     task: &Arc<Task>,
+    room: Option<&Room>,
 ) -> Result<TaskView, Problem> {
     let record = task.record();
     let call = task.call();
@@ -200,6 +219,9 @@ async fn gather(
         match item {
             TaskItem::Row { next, item } => {
                 cursor = next;
+                if let Some(room) = room.filter(|_| !gathered.is_truncated()) {
+                    room.grow(item.weight() * TOLD)?;
+                }
                 gathered.add(item);
             }
             TaskItem::Gap { next } => {
@@ -317,9 +339,8 @@ pub(crate) async fn answer(
     State(state): State<OwnState>,
     Caller(principal): Caller,
     Id(id): Id,
-    Body(body): Body<AnswerBody>,
+    body: Unread,
 ) -> Result<StatusCode, Problem> {
-    let (ask_id, answer) = body.answer()?;
     let call = match find(&state, &principal, &id).await {
         Ok(Found::Live(call)) => call.id,
         Ok(Found::Task(task)) => task.record().call,
@@ -333,6 +354,8 @@ pub(crate) async fn answer(
         }
         Err(failure) => return Err(failure.into()),
     };
+    let body: AnswerBody = body.read(&state).await?;
+    let (ask_id, answer) = body.answer()?;
     state.hub.answer(&principal, call, &ask_id, answer)?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -355,12 +378,13 @@ pub(crate) async fn say_more(
     Caller(principal): Caller,
     Id(id): Id,
     headers: HeaderMap,
-    Body(mut body): Body<CallBody>,
+    body: Unread,
 ) -> Result<Response, Problem> {
     let conflict = |text: &'static str| Failure::new(Reason::Conflict, text);
     let Found::Task(task) = find(&state, &principal, &id).await? else {
         return Err(conflict("a call that is not kept takes no further message").into());
     };
+    let mut body: CallBody = body.read(&state).await?;
     if task
         .call()
         .is_some_and(|call| !call.open_asks(&principal).is_empty())

@@ -7,7 +7,7 @@ use jackfield_core::{
     id::TokenId,
     principal::{Principal, Scopes},
 };
-use jackfield_kit::api::{Body, CallRefused, Caller, ErrorView, Id, Problem, Refused, invalid};
+use jackfield_kit::api::{CallRefused, Caller, ErrorView, Id, Problem, Refused, Unread, invalid};
 
 use crate::{
     OwnState,
@@ -65,9 +65,10 @@ pub(crate) async fn list(
 pub(crate) async fn create(
     State(state): State<OwnState>,
     Caller(principal): Caller,
-    Body(body): Body<TokenBody>,
+    body: Unread,
 ) -> Result<(StatusCode, Json<NewTokenView>), Problem> {
     needs_admin(&principal)?;
+    let body: TokenBody = body.read(&state).await?;
     if body.name.is_empty() || body.name.chars().count() > NAME_MAX {
         return Err(invalid(format!(
             "field \"name\" must have 1 to {NAME_MAX} characters"

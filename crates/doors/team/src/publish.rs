@@ -14,7 +14,7 @@ use jackfield_core::{
     hub::teams::Publication,
     principal::Principal,
 };
-use jackfield_kit::api::{Actor, ActsAs, CallRefused, Id, Problem, Text, invalid};
+use jackfield_kit::api::{Actor, ActsAs, CallRefused, Id, Problem, Unread, invalid};
 use jackfield_wire::team::{Fill, Limits, Published, complete, read_envelopes};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -52,8 +52,10 @@ pub(crate) async fn publish(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
     Id(id): Id,
-    Text(text): Text,
+    body: Unread,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    door.hub.publisher(&principal, team_id(&id)?.as_str())?;
+    let text = body.read_text(&door).await?;
     let accepted = publish_text(&door, &principal, &id, &text)?;
     Ok((StatusCode::ACCEPTED, Json(accepted)))
 }

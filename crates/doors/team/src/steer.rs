@@ -7,7 +7,7 @@ use jackfield_core::{
     hub::teams::{Decision, Undecided},
     id::{CallId, TaskId},
 };
-use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, Id, Problem, invalid};
+use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, Id, Problem, Unread, invalid};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -113,9 +113,11 @@ pub(crate) async fn say(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
     Id(id): Id,
-    Body(body): Body<MessageBody>,
+    body: Unread,
 ) -> Result<(StatusCode, Json<Taken>), Problem> {
     let id = team_id(&id)?;
+    door.hub.team(&principal, id.as_str())?;
+    let body: MessageBody = body.read(&door).await?;
     let (files, images) = (body.context_file_paths, body.image_urls);
     if body.content.trim().is_empty() && files.is_empty() && images.is_empty() {
         return Err(invalid("field \"content\" is empty: what shall be said?").into());
@@ -172,9 +174,11 @@ pub(crate) async fn decide(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
     Id(id): Id,
-    Body(body): Body<DecisionBody>,
+    body: Unread,
 ) -> Result<Json<Decided>, Problem> {
     let id = team_id(&id)?;
+    door.hub.team(&principal, id.as_str())?;
+    let body: DecisionBody = body.read(&door).await?;
     let decision = Decision {
         run: body.team_run_id,
         target: body.target,

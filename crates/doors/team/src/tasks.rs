@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::team::board::{BoardStatus, NewDeliverable, NewTask, TaskChange};
 use jackfield_kit::{
-    api::{Actor, ActsAs, Body, CallRefused, ErrorView, Id, Ids, Problem, Refused, invalid},
+    api::{Actor, ActsAs, CallRefused, ErrorView, Id, Ids, Problem, Refused, Unread, invalid},
     json::Object,
 };
 use serde::Deserialize;
@@ -141,9 +141,11 @@ pub(crate) async fn add(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
     Id(id): Id,
-    Body(new): Body<NewTasks>,
+    body: Unread,
 ) -> Result<(StatusCode, Json<TaskList>), Problem> {
     let id = team_id(&id)?;
+    door.hub.team(&principal, id.as_str())?;
+    let new: NewTasks = body.read(&door).await?;
     let tasks = new.tasks.into_iter().map(|task| task.0.into()).collect();
     let by = new.agent_name.as_deref();
     let (added, saved) = door
@@ -170,9 +172,11 @@ pub(crate) async fn change(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
     Ids(id, task): Ids,
-    Body(body): Body<ChangeBody>,
+    body: Unread,
 ) -> Result<Json<TaskView>, Problem> {
     let id = team_id(&id)?;
+    door.hub.team(&principal, id.as_str())?;
+    let body: ChangeBody = body.read(&door).await?;
     let by = body.agent_name.as_deref();
     let change = TaskChange {
         status: body.status,

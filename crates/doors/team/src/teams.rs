@@ -8,7 +8,9 @@ use jackfield_core::{
     team::{Member, TeamSpec},
 };
 use jackfield_kit::{
-    api::{Actor, ActsAs, Body, CallRefused, Caller, ErrorView, Id, Problem, Refused, invalid},
+    api::{
+        Actor, ActsAs, Body, CallRefused, Caller, ErrorView, Id, Problem, Refused, Unread, invalid,
+    },
     json::Object,
 };
 use serde::Deserialize;
@@ -163,9 +165,11 @@ pub(crate) async fn change(
     State(door): State<TeamDoor>,
     Caller(principal): Caller,
     Id(id): Id,
-    Body(change): Body<TeamChange>,
+    body: Unread,
 ) -> Result<Json<Team>, Problem> {
     let id = team_id(&id)?;
+    door.hub.team(&principal, id.as_str())?;
+    let change: TeamChange = body.read(&door).await?;
     if change.is_empty() {
         let text = "the body changes nothing: give name, description, coordinator or members";
         return Err(invalid(text).into());

@@ -8,7 +8,7 @@ use jackfield_core::{
     transfers::Offer,
     units::Size,
 };
-use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, ErrorView, Id, Problem, invalid};
+use jackfield_kit::api::{Actor, ActsAs, CallRefused, ErrorView, Id, Problem, Unread, invalid};
 use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -78,7 +78,7 @@ pub(crate) async fn announce(
     State(api): State<FilesApi>,
     Actor(principal): Actor,
     Id(id): Id,
-    Body(body): Body<NewTransfer>,
+    body: Unread,
 ) -> Result<(StatusCode, Json<TransferAnnounced>), Problem> {
     let bridge = &api.0;
     // As everywhere, a UUID is the same in either case.
@@ -90,7 +90,7 @@ pub(crate) async fn announce(
         zip_sha256,
         file_count,
         client_id,
-    } = body;
+    } = body.read(&api).await?;
     if client_id
         .as_deref()
         .is_some_and(|id| !is_free_client_id(id))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::{Json, extract::State};
 use jackfield_core::{event, units::Span};
 use jackfield_kit::api::{
-    Actor, ActsAs, Body, CallRefused, ErrorView, Ids, Params, Problem, invalid, leash::Leash,
+    Actor, ActsAs, CallRefused, ErrorView, Ids, Params, Problem, Unread, invalid, leash::Leash,
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -85,7 +85,7 @@ pub(crate) async fn exchange(
     Actor(principal): Actor,
     Ids(id, transfer): Ids,
     mut params: Params,
-    Body(body): Body<NewSignal>,
+    body: Unread,
 ) -> Result<Json<TransferSignals>, Problem> {
     let wait = params
         .one::<Span>("wait")?
@@ -93,6 +93,7 @@ pub(crate) async fn exchange(
     params.finish()?;
     let bridge = &api.0;
     let transfer = api.transfer(&principal, &id, &transfer)?;
+    let body: NewSignal = body.read(&api).await?;
     if body.signal_type != POLL {
         check_type(&body.signal_type, false).map_err(invalid)?;
         let payload = body.payload.map(|text| event::Json::of(&text)).transpose();

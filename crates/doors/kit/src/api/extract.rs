@@ -2,7 +2,7 @@
 //! ([`Params`]) and the body ([`Body`], [`Text`]), each refused with a clear word. Bodies are counted while they are
 //! read, and JSON never nests deeper than the limit.
 
-use std::{fmt::Display, str::FromStr};
+use std::{convert::Infallible, fmt::Display, str::FromStr};
 
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Path, Query, Request};
 use bytes::Bytes;
@@ -141,6 +141,32 @@ impl<S: Api, T: DeserializeOwned> FromRequest<S> for Body<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let text = read(request, state).await?;
         Ok(Self(json::parse(&text, state.hub().limits().json_depth)?))
+    }
+}
+
+/// A body that is read when the handler knows that its sender may do what it asks for.
+#[derive(Debug)]
+pub struct Unread(Request);
+
+impl<S: Send + Sync> FromRequest<S> for Unread {
+    type Rejection = Infallible;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(request))
+    }
+}
+
+impl Unread {
+    /// Reads it as JSON.
+    pub async fn read<T: DeserializeOwned>(self, state: &impl Api) -> Result<T, Problem> {
+        let body = <Body<T> as FromRequest<_>>::from_request(self.0, state);
+        Ok(body.await?.0)
+    }
+
+    /// Reads it as text.
+    pub async fn read_text(self, state: &impl Api) -> Result<String, Problem> {
+        let Text(text) = Text::from_request(self.0, state).await?;
+        Ok(text)
     }
 }
 

@@ -16,7 +16,7 @@ use jackfield_core::{
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
     auth::Gatekeeper,
-    server::Server,
+    server::{Server, ServerLimits},
     tasks::Tasks,
     testing::{self, Manner, SOON, SseReader, spec},
 };
@@ -55,13 +55,17 @@ impl Running {
             version: "1.2.3",
             stop: tasks.stop_token().clone(),
         });
-        let app = app.merge(openapi_route(gatekeeper, api));
+        let app = app.merge(openapi_route(gatekeeper.clone(), api));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let key = FileKey::new("file key");
         hub.files().serve_at(&format!("http://{addr}"), key);
         let mut server = JoinSet::new();
-        server.spawn(Server::new(vec![listener], app, tasks.clone()).run(SOON));
+        let limits = ServerLimits::from(hub.limits());
+        let serving = Server::new(vec![listener], app, tasks.clone())
+            .with_limits(limits)
+            .with_gatekeeper(gatekeeper);
+        server.spawn(serving.run(SOON));
         let mut running = Self {
             addr,
             hub,

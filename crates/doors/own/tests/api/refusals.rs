@@ -36,6 +36,49 @@ async fn an_answer_too_large_for_one_object_is_refused_and_cancelled() {
 }
 
 #[tokio::test]
+async fn a_body_is_read_only_of_those_who_may_do_what_it_asks_for() {
+    let hub = Running::start_with(false, Limits::default()).await;
+    hub.attach("amy");
+    let (stranger, admin) = (
+        hub.token("ann", &[]).await,
+        hub.token("a", &["admin"]).await,
+    );
+    // Whether the hub asks for the body.
+    let is_read = async |token: &str, request: &str| {
+        let mut stream = TcpStream::connect(hub.addr).await.unwrap();
+        let head = format!(
+            "{request} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+             Content-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut start = [0; 12];
+        soon(stream.read_exact(&mut start)).await.unwrap();
+        match &start {
+            b"HTTP/1.1 100" => true,
+            b"HTTP/1.1 401" | b"HTTP/1.1 404" => false,
+            other => panic!("{request}: {}", String::from_utf8_lossy(other)),
+        }
+    };
+    for request in [
+        "POST /v1/tokens",
+        "PATCH /v1/agents/amy",
+        "POST /v1/agents/amy/calls",
+        "POST /v1/calls/nonsense/answer",
+        "POST /v1/calls/0190d1a2-0000-7000-8000-000000000000/messages",
+    ] {
+        assert!(!is_read("jf_unknown", request).await, "{request}");
+        assert!(!is_read(&stranger, request).await, "{request}");
+    }
+    for request in [
+        "POST /v1/tokens",
+        "PATCH /v1/agents/amy",
+        "POST /v1/agents/amy/calls",
+    ] {
+        assert!(is_read(&admin, request).await, "{request}");
+    }
+}
+
+#[tokio::test]
 async fn bad_calls_are_refused_by_field_and_reach_no_agent() {
     let hub = Running::start().await;
     let mut amy = hub.attach("amy");

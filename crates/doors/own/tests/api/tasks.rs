@@ -3,6 +3,8 @@
 use jackfield_core::{
     event::{Chunk, End, Event},
     failure::{Failure, Reason},
+    limits::Limits,
+    units::Size,
 };
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -47,6 +49,36 @@ async fn a_detached_call_goes_on_and_is_read_later() {
             .await
             .is_empty()
     );
+}
+
+#[tokio::test]
+async fn a_large_task_is_shown_only_where_there_is_room_for_it() {
+    for (total, expected) in [
+        (Size::mib(16), StatusCode::OK),
+        (Size::mib(2), StatusCode::TOO_MANY_REQUESTS),
+    ] {
+        let limits = Limits {
+            answers_total: total,
+            ..Limits::default()
+        };
+        let hub = Running::start_with(true, limits).await;
+        let mut amy = hub.attach("amy");
+        let (task, serving) = detached(&hub, &mut amy).await;
+        for _ in 0..3 {
+            serving.push(Event::text("x".repeat(1 << 20)));
+        }
+        serving.finish(End::done());
+        let path = format!("/v1/calls/{task}/events");
+        hub.stream(hub.ask(Method::GET, &path)).await.rest().await;
+        for _ in 0..3 {
+            let (status, view) = hub.get(&format!("/v1/calls/{task}")).await;
+            assert_eq!(status, expected);
+            match expected {
+                StatusCode::OK => assert_eq!(view["text"].as_str().unwrap().len(), 3 << 20),
+                _ => assert_eq!(view["error"], "busy"),
+            }
+        }
+    }
 }
 
 #[tokio::test]
