@@ -1,7 +1,9 @@
 //! First frames that are nobody's, and none at all.
 
+use std::time::{Duration, Instant};
+
 use jackfield_core::units::Span;
-use jackfield_testkit::{TestHub, bridge_register};
+use jackfield_testkit::{SOON, TestHub, bridge_register};
 use serde_json::json;
 
 use super::is_refused_by_bridge;
@@ -101,4 +103,19 @@ async fn who_says_nothing_is_closed_after_the_time_to_register() {
     for mut raw in [hub.connect().await, hub.connect_bridge("a").await] {
         assert_eq!(raw.closed().await, (1008, "register timeout".to_owned()));
     }
+}
+
+#[tokio::test]
+async fn who_only_lists_is_closed_after_the_longest_time_without_register() {
+    let hub = TestHub::start_with(|config| {
+        config.limits.register = Span::millis(500);
+        config.limits.register_latest = Span::millis(1500);
+    })
+    .await;
+    let mut raw = hub.connect().await;
+    let begun = Instant::now();
+    while raw.maybe_send_text(r#"{"type":"list"}"#).await && raw.maybe_text().await.is_some() {
+        assert!(begun.elapsed() < SOON, "list keeps a connection");
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(1500));
 }
