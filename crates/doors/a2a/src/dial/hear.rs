@@ -4,6 +4,8 @@
 
 mod recall;
 
+use std::collections::HashMap;
+
 use jackfield_core::{
     event::{self, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Json},
     failure::{Failure, Reason},
@@ -33,10 +35,13 @@ pub(super) enum Heard {
     End(End),
 }
 
+/// How many artifacts of one task are remembered, at about 200 bytes each. A server that makes more fails the call: the hub
+/// could not tell any more what it has passed on already.
+const MAX_ARTIFACTS: usize = 10_000;
+
 /// What was passed on of an artifact.
 #[derive(Debug, Clone, Default)]
 struct Passed {
-    id: String,
     /// As words of the reply; otherwise as an artifact.
     is_words: bool,
     /// How many bytes of its words, and what they were.
@@ -47,10 +52,9 @@ struct Passed {
 }
 
 impl Passed {
-    /// The same artifact, of whose words nothing was passed on.
-    fn words(of: &Self) -> Self {
+    /// An artifact of words, of which nothing was passed on.
+    fn words() -> Self {
         Self {
-            id: of.id.clone(),
             is_words: true,
             ..Self::default()
         }
@@ -69,12 +73,36 @@ impl Passed {
     }
 }
 
+/// Which artifact it is: a digest of its id, since ids may be of any length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct ArtifactKey([u8; 32]);
+
+impl ArtifactKey {
+    fn of(id: &str) -> Self {
+        Self(Sha256::digest(id).into())
+    }
+}
+
+/// What the remote has answered to the last message with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Answered {
+    /// Nothing yet.
+    #[default]
+    Nothing,
+    /// One message, which is a whole answer.
+    Message,
+    /// Several messages: a reply that is streamed in pieces.
+    Messages,
+    /// A task, or updates of one.
+    Task,
+}
+
 /// Listens to a remote that works on one task.
 #[derive(Debug, Default)]
 pub(super) struct Hearing {
     task: Option<String>,
     context: Option<String>,
-    passed: Vec<Passed>,
+    passed: HashMap<ArtifactKey, Passed>,
     /// What was said of the reply in no artifact.
     said: Passed,
     /// The last word beside the reply.
@@ -83,8 +111,8 @@ pub(super) struct Hearing {
     is_recalled: bool,
     /// Whether anything of the reply was passed on.
     has_spoken: bool,
-    /// Whether the only thing that came is a message.
-    is_message: bool,
+    /// What came since the last message was sent.
+    answered: Answered,
     asks: usize,
     /// What may be the next question: LangGraph's server puts it into an artifact.
     question: Option<String>,
@@ -134,16 +162,36 @@ impl Hearing {
         self.settled_login = None;
     }
 
-    /// The stream was closed in order. That is an end only if the remote speaks in messages.
+    /// A message goes out: what comes now answers it.
+    pub(super) fn sent(&mut self) {
+        self.answered = Answered::Nothing;
+    }
+
+    /// The stream was closed in order. That is an end only if the remote speaks in messages, whether they name a task or not.
     pub(super) fn closed(&mut self) -> Option<End> {
-        let is_end = !self.is_over && self.is_message && self.task.is_none();
-        is_end.then(|| {
-            self.is_over = true;
-            End::Done(Box::new(Done {
-                is_message: true,
-                ..Done::default()
-            }))
-        })
+        match self.answered {
+            Answered::Message | Answered::Messages => self.end_in_message(),
+            Answered::Nothing | Answered::Task => None,
+        }
+    }
+
+    /// The stream broke off. One message is a whole answer all the same.
+    pub(super) fn cut(&mut self) -> Option<End> {
+        match self.answered {
+            Answered::Message => self.end_in_message(),
+            Answered::Nothing | Answered::Messages | Answered::Task => None,
+        }
+    }
+
+    fn end_in_message(&mut self) -> Option<End> {
+        if std::mem::replace(&mut self.is_over, true) {
+            return None;
+        }
+        Some(End::Done(Box::new(Done {
+            // Where the caller was asked something before, it knows of a task.
+            is_message: self.asks == 0 && !self.is_recalled,
+            ..Done::default()
+        })))
     }
 
     /// What an item is. Nothing once the task is over.
@@ -152,11 +200,21 @@ impl Hearing {
         if self.is_over {
             return out;
         }
+        self.answered = match (&item, self.answered) {
+            (Item::Message(_), Answered::Nothing) => Answered::Message,
+            (Item::Message(_), Answered::Message | Answered::Messages) => Answered::Messages,
+            (Item::Message(_) | Item::Task(_) | Item::Status(_) | Item::Artifact(_), _) => {
+                Answered::Task
+            }
+        };
         match item {
             Item::Task(task) => self.task_stands(*task, &mut out),
             Item::Message(message) => self.message(*message, &mut out),
             Item::Status(update) => self.status_update(*update, &mut out),
             Item::Artifact(update) => self.artifact_update(*update, &mut out),
+        }
+        if self.passed.len() > MAX_ARTIFACTS && !matches!(out.last(), Some(Heard::End(_))) {
+            out.push(too_many());
         }
         self.is_over = matches!(out.last(), Some(Heard::End(_)));
         out
@@ -249,31 +307,32 @@ impl Hearing {
         }
     }
 
-    /// Where it stands what was passed on of an artifact, if anything was.
-    fn place_of(&mut self, artifact: &Artifact) -> Option<usize> {
-        let at = self.passed.iter().position(|had| had.id == artifact.id);
+    /// What was passed on of an artifact, if anything was.
+    fn passed_of(&mut self, artifact: &Artifact) -> Option<&mut Passed> {
+        let key = ArtifactKey::of(&artifact.id);
         // The log has no name for the one that another hub makes of words.
-        let is_nameless = || chunk_of(String::new(), artifact).extra.is_none();
-        if at.is_some() || !self.is_recalled || self.said.length == 0 || !is_nameless() {
-            return at;
+        if self.is_recalled
+            && self.said.length > 0
+            && !self.passed.contains_key(&key)
+            && chunk_of(String::new(), artifact).extra.is_none()
+        {
+            let said = std::mem::take(&mut self.said);
+            let words = Passed {
+                is_words: true,
+                ..said
+            };
+            self.passed.insert(key, words);
         }
-        let said = std::mem::take(&mut self.said);
-        self.passed.push(Passed {
-            id: artifact.id.clone(),
-            is_words: true,
-            ..said
-        });
-        Some(self.passed.len() - 1)
+        self.passed.get_mut(&key)
     }
 
     /// Passes on what of an artifact was not passed on yet.
     fn catch_up(&mut self, artifact: Artifact, out: &mut Vec<Heard>) {
         let words = words_of(&artifact.parts);
-        let Some(at) = self.place_of(&artifact) else {
+        let Some(had) = self.passed_of(&artifact) else {
             self.artifact(artifact, false, true, out);
             return;
         };
-        let had = &mut self.passed[at];
         if !had.is_words {
             let count = std::mem::replace(&mut had.parts, artifact.parts.len());
             if count < artifact.parts.len() {
@@ -294,7 +353,7 @@ impl Hearing {
             None => match words {
                 // Other words take their place. What was said cannot be taken back: they follow, on a line of their own.
                 Some(words) if !words.is_empty() => {
-                    *had = Passed::words(had);
+                    *had = Passed::words();
                     had.say(&words);
                     let chunk = chunk_of(format!("\n{words}"), &artifact);
                     out.push(Heard::Say(Event::Chunk(chunk)));
@@ -316,8 +375,8 @@ impl Hearing {
             return;
         }
         // Some give the whole once more in the place of its pieces.
-        let is_whole = |had: &Passed| had.is_words && had.id == update.artifact.id;
-        if !update.append && self.passed.iter().any(is_whole) {
+        let had = self.passed.get(&ArtifactKey::of(&update.artifact.id));
+        if !update.append && had.is_some_and(|had| had.is_words) {
             self.catch_up(update.artifact, out);
             return;
         }
@@ -333,18 +392,12 @@ impl Hearing {
         });
         self.question = data.or(self.question.take());
         let words = words_of(&artifact.parts);
-        let (had, is_new) = match self.place_of(&artifact) {
-            Some(at) => (&mut self.passed[at], false),
-            None => {
-                self.passed.push(Passed {
-                    id: artifact.id.clone(),
-                    is_words: words.is_some(),
-                    ..Passed::default()
-                });
-                let last = self.passed.len() - 1;
-                (&mut self.passed[last], true)
-            }
-        };
+        let is_new = self.passed_of(&artifact).is_none();
+        let key = ArtifactKey::of(&artifact.id);
+        let had = self.passed.entry(key).or_insert_with(|| Passed {
+            is_words: words.is_some(),
+            ..Passed::default()
+        });
         match words {
             Some(words) if had.is_words && (is_new || append) => {
                 if !words.is_empty() {
@@ -372,7 +425,6 @@ impl Hearing {
         if self.task.is_none() {
             self.task = message.task_id.clone().filter(|id| !id.is_empty());
         }
-        self.is_message = self.task.is_none();
         let kind = match text_in(message.metadata.as_ref(), "agno_content_category").as_deref() {
             Some("reasoning") => ChunkKind::Thinking,
             _ => ChunkKind::Text,
@@ -534,6 +586,12 @@ impl Hearing {
 pub(super) fn garbled(text: impl Into<String>) -> Heard {
     let reason = Reason::Agent("invalid_agent_response".to_owned());
     Heard::End(End::Failed(Failure::new(reason, text.into())))
+}
+
+/// The remote makes artifacts without end.
+fn too_many() -> Heard {
+    let text = format!("the remote agent made more than {MAX_ARTIFACTS} artifacts in one task");
+    Heard::End(End::Failed(Failure::new(Reason::TooLarge, text)))
 }
 
 fn ended(done: Done) -> Heard {

@@ -55,8 +55,19 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The longest such pause.
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 
-/// How long a broken stream is taken up again and again. The clocks of the call may end it before.
+/// How long a broken stream is taken up again while the server says nothing. The clocks of the call may end it before.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A subscription that ends earlier than this and brought nothing new is a fruitless one. Proxies cut idle streams after
+/// a minute or so, which says nothing about the server.
+const FRUITLESS_WITHIN: Duration = Duration::from_secs(10);
+
+/// After so many fruitless subscriptions in a row the task is looked at instead, once a second or less often.
+const MAX_FRUITLESS: u32 = 3;
+
+/// The same after so many subscriptions of one call, fruitless or not: the number of requests stays bounded, whatever the
+/// server does.
+const MAX_SUBSCRIPTIONS: u32 = 100;
 
 /// Works on a call until it ends, whoever ends it, or until the hub leaves it to the next one.
 pub(super) async fn serve(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
@@ -153,6 +164,15 @@ async fn stop(line: &Line, mut hearing: Hearing, mut source: Option<Source>) {
     }
 }
 
+/// A stream that broke off.
+#[derive(Debug, Clone, Copy)]
+struct Broken {
+    /// When the server was last heard, or the stream broke off.
+    since: Instant,
+    /// The next pause. Only news from the server resets it: one that repeats itself is asked less and less often.
+    pause: Duration,
+}
+
 struct Work {
     remote: Arc<Remote>,
     line: Arc<Line>,
@@ -164,8 +184,14 @@ struct Work {
     last_event: Option<String>,
     /// Whether the hub was restarted since the message went out.
     is_taken_up: bool,
-    /// Since when the stream is broken, and the next pause.
-    broken: Option<(Instant, Duration)>,
+    /// Set while the stream is broken and nothing new has come.
+    broken: Option<Broken>,
+    /// When the subscription that is open was begun.
+    subscribed: Option<Instant>,
+    /// How many subscriptions there were.
+    subscriptions: u32,
+    /// How many of the last ones were fruitless.
+    fruitless: u32,
     /// Whether the server said that it does not stream.
     is_blocking: bool,
     /// Whether anything came from it for this call.
@@ -184,6 +210,9 @@ impl Work {
             last_event: None,
             is_taken_up: false,
             broken: None,
+            subscribed: None,
+            subscriptions: 0,
+            fruitless: 0,
             has_heard: false,
         }
     }
@@ -263,11 +292,11 @@ impl Work {
             match arrived {
                 Some(Ok(Arrived::Pulse)) => self.serving.pulse(),
                 Some(Ok(Arrived::Item { id, item })) => {
-                    self.broken = None;
                     self.has_heard = true;
                     self.remote.answered();
                     self.last_event = id.or(self.last_event.take());
                     let heard = self.hearing.hear(item);
+                    self.note_progress(!heard.is_empty());
                     self.note_task();
                     for heard in heard {
                         match self.pass_on(heard) {
@@ -290,6 +319,11 @@ impl Work {
                 }
                 Some(Err(trouble)) => {
                     self.source = None;
+                    if let Trouble::Cut(_) = trouble
+                        && let Some(end) = self.hearing.cut()
+                    {
+                        return Over::Ended(end);
+                    }
                     if !self.hearing.is_waiting()
                         && let Some(over) = self.take_up(trouble)
                     {
@@ -333,6 +367,8 @@ impl Work {
     }
 
     fn say(&mut self, message: Message, asked: Asked) {
+        self.hearing.sent();
+        self.subscribed = None;
         let mut headers = HeaderMap::new();
         let call = self.serving.call();
         // A server that calls back says for which call, and then cancels are passed on and loops are cut.
@@ -413,6 +449,18 @@ impl Work {
         }
     }
 
+    /// The server was heard. Only something new ends the trouble that there was.
+    fn note_progress(&mut self, is_new: bool) {
+        if is_new {
+            self.broken = None;
+            self.fruitless = 0;
+            // Whatever becomes of it, it was not fruitless.
+            self.subscribed = None;
+        } else if let Some(broken) = &mut self.broken {
+            broken.since = Instant::now();
+        }
+    }
+
     /// A stream that was closed in order, but not at the end of the work.
     fn closed_early(&self) -> Trouble {
         match self.hearing.task() {
@@ -441,15 +489,24 @@ impl Work {
         if !may_pass {
             return Some(self.failed(&trouble));
         }
-        let (since, pause) = self.broken.unwrap_or((Instant::now(), Duration::ZERO));
+        let Broken { since, pause } = self.broken.unwrap_or(Broken {
+            since: Instant::now(),
+            pause: Duration::ZERO,
+        });
         if since.elapsed() > PATIENCE {
             return Some(self.failed(&trouble));
         }
         if pause == PAUSE {
             self.tell_trouble(&trouble);
         }
-        let next = (pause * 2).clamp(PAUSE, PAUSE_MAX);
-        self.broken = Some((since, next));
+        self.broken = Some(Broken {
+            since,
+            pause: (pause * 2).clamp(PAUSE, PAUSE_MAX),
+        });
+        if let Some(begun) = self.subscribed.take() {
+            let is_fruitless = begun.elapsed() < FRUITLESS_WITHIN;
+            self.fruitless = if is_fruitless { self.fruitless + 1 } else { 0 };
+        }
         match trouble {
             Trouble::Refused(_) => self.follow(task, pause.max(PAUSE), false),
             _ => self.follow(task, pause, true),
@@ -477,8 +534,15 @@ impl Work {
     /// Follows a task, after a pause. Servers of version 0.3 do not say how the task stands when they are asked to go on,
     /// and some of them spoil what they have stored meanwhile. It can be looked at.
     fn follow(&mut self, task: String, pause: Duration, may_subscribe: bool) {
-        let can_subscribe =
-            may_subscribe && !self.is_blocking && self.line.place().version == Version::V10;
+        let can_subscribe = may_subscribe
+            && !self.is_blocking
+            && self.line.place().version == Version::V10
+            && self.fruitless < MAX_FRUITLESS
+            && self.subscriptions < MAX_SUBSCRIPTIONS;
+        if can_subscribe {
+            self.subscriptions += 1;
+            self.subscribed = Some(Instant::now() + pause);
+        }
         let line = self.line.clone();
         self.source = Some(match can_subscribe {
             true => Source::follow(line, task, self.last_event.clone(), pause),

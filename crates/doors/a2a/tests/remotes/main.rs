@@ -6,5 +6,6 @@
 mod adding;
 mod harness;
 mod lives;
+mod repeats;
 mod routes;
 mod streams;

@@ -173,6 +173,18 @@ async fn a_stream_without_an_end_fails_at_once_if_the_task_cannot_be_looked_at()
 }
 
 #[tokio::test]
+async fn one_message_is_the_whole_answer_though_it_names_a_task() {
+    let message = r#"{"message":{"messageId":"m","role":"ROLE_AGENT","taskId":"t","contextId":"c","parts":[{"text":"hi"}]}}"#;
+    let (text, end, heard) = called(EVENTS, &streamed(&[message])).await;
+    assert_eq!(text, "hi");
+    assert!(
+        matches!(&end, End::Done(done) if done.is_message),
+        "{end:?}"
+    );
+    assert_eq!(heard, ["SendStreamingMessage"], "nobody looks for its task");
+}
+
+#[tokio::test]
 async fn whoever_waits_for_a_server_that_is_away_is_told_so() {
     let says = format!("{}$HANG", streamed(&[TASK, ONE]));
     let (near, far) = (Near::start().await, Streamer::start(EVENTS, &says).await);

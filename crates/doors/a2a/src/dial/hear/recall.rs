@@ -6,7 +6,7 @@ use jackfield_core::{
     store::LogItem,
 };
 
-use super::{Hearing, Passed};
+use super::{ArtifactKey, Hearing, Passed};
 use crate::official::translate::voice_of;
 
 impl Hearing {
@@ -69,14 +69,6 @@ impl Hearing {
     }
 
     fn recall_passed(&mut self, id: &str) -> &mut Passed {
-        let at = self.passed.iter().position(|had| had.id == id);
-        let at = at.unwrap_or_else(|| {
-            self.passed.push(Passed {
-                id: id.to_owned(),
-                ..Passed::default()
-            });
-            self.passed.len() - 1
-        });
-        &mut self.passed[at]
+        self.passed.entry(ArtifactKey::of(id)).or_default()
     }
 }

@@ -252,6 +252,67 @@ fn a_bare_message_is_the_answer_when_the_stream_closes() {
     assert_eq!(other.closed(), None);
 }
 
+/// A message of the agent's that names a task, as helpers of published libraries write it.
+fn named(text: &str) -> serde_json::Value {
+    json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "taskId": "t", "contextId": "c", "parts": [{"text": text}]}})
+}
+
+#[test]
+fn a_message_that_names_a_task_is_a_whole_answer_too() {
+    let mut hearing = Hearing::default();
+    let said = heard(&mut hearing, Version::V10, &[named("hi")]);
+    assert_eq!(reply(&said), "hi");
+    assert!(matches!(hearing.closed(), Some(End::Done(done)) if done.is_message));
+    assert_eq!(hearing.closed(), None, "it ends once");
+    // However the connection ends.
+    let mut hearing = Hearing::default();
+    heard(&mut hearing, Version::V10, &[named("hi")]);
+    assert!(matches!(hearing.cut(), Some(End::Done(done)) if done.is_message));
+    // Several messages are a reply in pieces, of which one may be missing.
+    let mut hearing = Hearing::default();
+    heard(&mut hearing, Version::V10, &[named("hi"), named(" there")]);
+    assert_eq!(hearing.cut(), None);
+    assert!(hearing.closed().is_some());
+    // A task that works goes on after a message.
+    let mut hearing = Hearing::default();
+    let working = status("TASK_STATE_WORKING");
+    heard(&mut hearing, Version::V10, &[working, named("hi")]);
+    assert_eq!((hearing.closed(), hearing.cut()), (None, None));
+}
+
+#[test]
+fn a_message_that_answers_an_answer_ends_the_task_that_asked() {
+    let ask = json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": {
+        "state": "TASK_STATE_INPUT_REQUIRED",
+        "message": {"messageId": "q", "role": "ROLE_AGENT", "parts": [{"text": "which?"}]}}}});
+    let mut hearing = Hearing::default();
+    heard(&mut hearing, Version::V10, &[ask]);
+    assert_eq!(hearing.closed(), None);
+    hearing.answered();
+    hearing.sent();
+    heard(&mut hearing, Version::V10, &[named("that one")]);
+    assert!(matches!(hearing.closed(), Some(End::Done(done)) if !done.is_message));
+}
+
+#[test]
+fn artifacts_without_end_fail_the_call() {
+    let mut hearing = Hearing::default();
+    for number in 0..MAX_ARTIFACTS {
+        let piece = said(&format!("a-{number}"), "x", false);
+        let told = heard(&mut hearing, Version::V10, &[piece]);
+        assert!(matches!(told.as_slice(), [Heard::Say(_)]), "{number}");
+    }
+    // More of what is known is welcome.
+    let more = heard(&mut hearing, Version::V10, &[said("a-0", "y", true)]);
+    assert!(matches!(more.as_slice(), [Heard::Say(_)]));
+    let told = heard(
+        &mut hearing,
+        Version::V10,
+        &[said("one too many", "x", false)],
+    );
+    assert!(matches!(end(&told), End::Failed(failure) if failure.reason == Reason::TooLarge));
+}
+
 #[test]
 fn what_comes_for_another_task_ends_the_call_and_what_comes_after_the_end_is_dropped() {
     let mut hearing = Hearing::default();
