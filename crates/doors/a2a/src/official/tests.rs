@@ -1,28 +1,45 @@
 //! What a stream tells adds up to what the task shows, from wherever one begins to listen.
 
+use std::sync::Arc;
+
+use http::HeaderMap;
 use jackfield_core::{
+    agent::Profile,
     event::{
         self, Answer, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, File, FileSource,
     },
     failure::{Failure, Reason},
+    hub::Hub,
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
-    store::{LogItem, TaskRecord, TaskState},
+    limits::Limits,
+    principal::Principal,
+    store::{LogItem, StoreError, TaskRecord, TaskState, memory::MemoryStore},
 };
-use jackfield_wire::a2a::official::model::{Artifact, Content, Item, Role, State, Task};
+use jackfield_kit::{
+    auth::Gatekeeper,
+    testing::{Manner, Scripted},
+};
+use jackfield_wire::a2a::official::{
+    Version,
+    error::Kind,
+    model::{Artifact, Configuration, Content, Item, Message, Part, Role, SendParams, State, Task},
+};
 use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::{
+    Visit,
     story::{Shown, Story},
     teller::Teller,
 };
+use crate::A2a;
 
 const ALL: Shown = Shown {
     history: None,
     artifacts: true,
 };
 
-fn record() -> TaskRecord {
+pub(super) fn record() -> TaskRecord {
     let call = CallId::new();
     TaskRecord {
         id: TaskId::from(call),
@@ -310,4 +327,37 @@ fn words_that_belong_to_an_artifact_of_their_own_are_told_and_shown_under_its_na
     }
     let heard = listen(story_of(&log[..1]).into_task(ALL, None), told);
     assert_eq!(heard, listen(shown, Vec::new()));
+}
+
+#[tokio::test]
+async fn a_stream_whose_log_cannot_be_read_ends_with_an_error() {
+    let store = Arc::new(MemoryStore::default());
+    let hub = Hub::open(store, Limits::default()).await.unwrap();
+    let manner = Manner {
+        door: "local",
+        is_lively: true,
+        one_call_per_session: false,
+    };
+    let local = Principal::local();
+    let _agent = Scripted::attach(&hub, &local, "echo", Profile::default(), manner);
+    let a2a = Arc::new(A2a::new(hub.clone(), Gatekeeper::new(hub, true)));
+    let visit = Visit::new(a2a, Some("echo"), Version::V10, HeaderMap::new()).unwrap();
+    let params = SendParams {
+        tenant: None,
+        message: Message::new("m", Role::User, vec![Part::text("hi")]),
+        configuration: Configuration::default(),
+        metadata: None,
+    };
+    let mut updates = visit.stream(params).await.unwrap();
+    updates.broken(&StoreError::Failed("the disk is gone".into()));
+    let mut told = Vec::new();
+    while let Some(update) = updates.next().await {
+        told.push(update.map(|update| update.item));
+    }
+    assert!(matches!(told.first(), Some(Ok(Item::Task(_)))), "{told:?}");
+    let Some(Err(fault)) = told.last() else {
+        panic!("it looks like a whole answer: {told:?}");
+    };
+    assert_eq!(fault.kind, Kind::Internal);
+    assert!(fault.message.contains("broke off"), "{}", fault.message);
 }

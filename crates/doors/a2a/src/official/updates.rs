@@ -15,7 +15,7 @@ use jackfield_wire::a2a::official::{
     model::{Item, State},
 };
 
-use super::{failure::fault_from, story::written, teller::Teller, visit::Visit};
+use super::{failure::task_fault_from, story::written, teller::Teller, visit::Visit};
 use crate::A2a;
 
 /// One element of a stream.
@@ -167,21 +167,23 @@ impl Updates {
             match tasks.next_turn(&self.principal, id, self.cursor).await {
                 Ok(task) => self.subscription = task.subscribe(Some(self.cursor)),
                 Err(_) if self.a2a.hub.is_stopping() => self.cut_off(stopping()),
-                // It is not kept any more.
-                Err(_) => self.is_over = true,
+                // It is not kept any more, or the store failed.
+                Err(failure) => self.cut_off(failure),
             }
         }
     }
 
     /// The task goes on without this stream. One that just ended would look like a whole answer.
     fn cut_off(&mut self, why: Failure) {
-        self.cut = Some(fault_from(why));
+        self.cut = Some(task_fault_from(why));
         self.is_over = true;
     }
 
-    fn broken(&mut self, error: &StoreError) {
+    /// The log cannot be read any further. The task may go on, so that the stream must not look like a whole answer.
+    pub(super) fn broken(&mut self, error: &StoreError) {
         tracing::error!(task = %self.subscription.task().id, %error, "a stream broke off");
-        self.is_over = true;
+        let text = "the hub could not read the task's log, and the stream broke off; get the task, or subscribe to it again";
+        self.cut_off(Failure::new(Reason::Internal, text));
     }
 }
 

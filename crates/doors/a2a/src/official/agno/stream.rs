@@ -9,7 +9,7 @@ use jackfield_kit::sse::{SseBody, SseFrame};
 use jackfield_wire::{
     a2a::official::{
         Version,
-        error::Kind,
+        error::{Fault, Kind},
         model::{
             ArtifactUpdate, Content, GetParams, Item, Message, Part, Raw, Role, State, Status,
             StatusUpdate,
@@ -65,12 +65,17 @@ impl Telling {
                 Some(Ok(update)) => self.tell(update.item),
                 // Who may not see the task any more is not told how it stands, but that.
                 Some(Err(fault)) if fault.kind == Kind::Unauthenticated => {
-                    self.updates = None;
-                    let data = rpc::write_error(Version::V03, &self.id, &fault);
-                    return Some(SseFrame::data(data));
+                    return Some(self.gave_up(&fault));
                 }
                 // Its clients know no errors in a stream: the task that comes last says that it still works.
-                Some(Err(_)) | None => {
+                Some(Err(fault)) => match self.last().await {
+                    Some(last) => {
+                        self.updates = None;
+                        self.ready.push_back(last);
+                    }
+                    None => return Some(self.gave_up(&fault)),
+                },
+                None => {
                     self.updates = None;
                     let last = self.last().await;
                     self.ready.extend(last);
@@ -118,6 +123,12 @@ impl Telling {
         };
         let task = self.visit.get(params).await.ok()?;
         Some(Item::Task(Box::new(task)))
+    }
+
+    /// The stream ends here, since nothing more can be told.
+    fn gave_up(&mut self, fault: &Fault) -> SseFrame {
+        self.updates = None;
+        SseFrame::data(rpc::write_error(Version::V03, &self.id, fault))
     }
 
     fn frame(&self, item: &Item) -> SseFrame {
