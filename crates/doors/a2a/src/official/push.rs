@@ -3,6 +3,7 @@
 
 mod compose;
 
+use http::{HeaderName, HeaderValue};
 use jackfield_core::{
     event::Json,
     failure::Reason,
@@ -65,6 +66,7 @@ impl Visit {
         let url = outbound.admit(&config.url).await;
         let url = url.map_err(|error| Fault::field("url", error.to_string()))?;
         let authentication = config.authentication.as_ref();
+        check_headers(config)?;
         let kept = Kept {
             version: self.version.name().to_owned(),
             token: config.token.clone(),
@@ -163,6 +165,29 @@ impl Visit {
         let gone = tasks.unfollow(&self.principal, task.id, id).await;
         gone.map(drop).map_err(task_fault_from)
     }
+}
+
+/// Refuses what no header can hold: it would fail every notification later.
+fn check_headers(config: &PushConfig) -> Result<(), Fault> {
+    const NO_VALUE: &str = "an HTTP header cannot hold this: use visible ASCII characters";
+    let fits = |text: &str| HeaderValue::from_str(text).is_ok();
+    if config.token.as_deref().is_some_and(|token| !fits(token)) {
+        return Err(Fault::field("token", NO_VALUE));
+    }
+    let Some(authentication) = &config.authentication else {
+        return Ok(());
+    };
+    let scheme = authentication.schemes.first();
+    // A scheme and the name of a header are of the same characters.
+    if scheme.is_some_and(|scheme| HeaderName::from_bytes(scheme.as_bytes()).is_err()) {
+        let why = "this is not the name of an HTTP authentication scheme; use one such as Bearer";
+        return Err(Fault::field("authentication.scheme", why));
+    }
+    let credentials = authentication.credentials.as_deref();
+    if credentials.is_some_and(|credentials| !fits(credentials)) {
+        return Err(Fault::field("authentication.credentials", NO_VALUE));
+    }
+    Ok(())
 }
 
 /// A config as its owner sees it.

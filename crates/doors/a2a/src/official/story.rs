@@ -199,6 +199,13 @@ impl Story {
         }
     }
 
+    /// The agent has the message of a turn that has begun.
+    pub(super) fn at_work(&mut self) {
+        if self.turn > 0 && self.state == State::Submitted {
+            self.state = State::Working;
+        }
+    }
+
     /// Whether the agent waits for the caller.
     pub(super) fn is_interrupted(&self) -> bool {
         self.state.is_interrupted()
@@ -356,7 +363,11 @@ impl Story {
         self.is_message = done.is_message;
         if self.words.is_empty() {
             let result = done.result.unwrap_or_default();
-            self.say(reply(self.turn), &result);
+            match self.state {
+                State::Completed => self.say(reply(self.turn), &result),
+                // What it asks, or why it would not, is told once: by the status.
+                _ => self.words = result,
+            }
         }
         let words = self.keep_words();
         if !done.attachments.is_empty() {
@@ -389,17 +400,11 @@ impl Story {
         self.artifacts.iter().find(|artifact| artifact.id == id)
     }
 
-    /// The answer as a message, if that is what the agent gave instead of work.
+    /// The answer as a message, if that is what the agent gave instead of work. It names its task, which the hub keeps and
+    /// lists like any other.
     pub(super) fn as_message(&self) -> Option<Message> {
-        if !self.is_message {
-            return None;
-        }
-        let last = self.history.last();
-        last.filter(|message| message.role == Role::Agent)
-            .map(|message| Message {
-                task_id: None,
-                ..message.clone()
-            })
+        let last = self.history.last().filter(|_| self.is_message);
+        last.filter(|message| message.role == Role::Agent).cloned()
     }
 
     /// The task, with the last messages and, if wanted, what was made.

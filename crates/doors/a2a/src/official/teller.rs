@@ -155,14 +155,8 @@ impl Teller {
         let state = state_after(&end);
         let (message, said) = match end {
             End::Done(done) => self.done(*done, state, out),
-            End::Failed(failure) => {
-                self.finish_reply(out);
-                (Some(self.names.failed(self.turn, &failure)), None)
-            }
-            End::Cancelled => {
-                self.finish_reply(out);
-                (None, None)
-            }
+            End::Failed(failure) => (Some(self.names.failed(self.turn, &failure)), None),
+            End::Cancelled => (None, None),
         };
         out.push(self.status(state, message, said));
     }
@@ -173,9 +167,14 @@ impl Teller {
         state: State,
         out: &mut Vec<Item>,
     ) -> (Option<Message>, Option<Raw>) {
-        match done.result.filter(|result| !result.is_empty()) {
-            Some(result) if self.voices.is_empty() => self.say(reply(self.turn), result, true, out),
-            _ => self.finish_reply(out),
+        let result = done.result.filter(|result| !result.is_empty());
+        match result.filter(|_| self.voices.is_empty()) {
+            Some(result) if state == State::Completed => {
+                self.say(reply(self.turn), result, true, out);
+            }
+            // What it asks, or why it would not, is told once: by the status.
+            Some(result) => self.words = result,
+            None => {}
         }
         if !done.attachments.is_empty() {
             let artifact = model::Artifact {
@@ -194,14 +193,8 @@ impl Teller {
         (message, metadata([("stopReason", stop_reason)]))
     }
 
-    /// Which piece of a reply is the last one is known only when it is over.
-    fn finish_reply(&mut self, out: &mut Vec<Item>) {
-        for voice in self.voices.clone() {
-            self.say(voice, String::new(), true, out);
-        }
-    }
-
-    fn made(&self, artifact: model::Artifact, append: bool, last_chunk: bool) -> Item {
+    /// An update that tells of something that was made, or a piece of it.
+    pub(super) fn made(&self, artifact: model::Artifact, append: bool, last_chunk: bool) -> Item {
         Item::Artifact(Box::new(ArtifactUpdate {
             task_id: self.names.task.clone(),
             context_id: self.names.context.clone(),

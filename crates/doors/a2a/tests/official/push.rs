@@ -198,3 +198,57 @@ async fn configs_are_listed_page_by_page() {
         assert_eq!(status, 400);
     }
 }
+
+#[tokio::test]
+async fn what_no_header_can_hold_is_refused_when_it_is_set() {
+    let hub = Running::start().await;
+    let mut agent = hub.attach("echo");
+    let caller = Caller::new(&hub, Binding::Rest10);
+    let (task, ()) = tokio::join!(
+        caller.begun(caller.send("hello")),
+        answered(&mut agent, "hi")
+    );
+    let path = format!(
+        "{}/tasks/{task}/pushNotificationConfigs",
+        crate::harness::ECHO
+    );
+    for (more, field) in [
+        (json!({"token": "a\nb"}), "token"),
+        (json!({"authentication": {}}), "authentication.scheme"),
+        (
+            json!({"authentication": {"credentials": "c"}}),
+            "authentication.scheme",
+        ),
+        (
+            json!({"authentication": {"schemes": ["Bearer"], "credentials": "c"}}),
+            "authentication.scheme",
+        ),
+        (
+            json!({"authentication": {"scheme": "Bear er", "credentials": "c"}}),
+            "authentication.scheme",
+        ),
+        (
+            json!({"authentication": {"scheme": "Bearer", "credentials": "a\r\nX-Evil: 1"}}),
+            "authentication.credentials",
+        ),
+    ] {
+        let mut config = more.clone();
+        config["url"] = json!(URL);
+        let (status, body) = hub.post(&path, config.to_string()).await;
+        assert_eq!(status, 400, "{more}: {body}");
+        let named = &body["error"]["details"][1]["fieldViolations"][0]["field"];
+        assert_eq!(named, field, "{more}: {body}");
+        // The same with the message.
+        let message = Binding::Rest10.message("hi", "");
+        let send = format!(
+            r#"{{"message":{message},"configuration":{{"taskPushNotificationConfig":{config}}}}}"#
+        );
+        let (status, body) = hub
+            .post(&format!("{}/message:send", crate::harness::ECHO), send)
+            .await;
+        assert_eq!(status, 400, "{more}: {body}");
+    }
+    assert!(agent.has_nothing_to_do());
+    let none = listed(&caller, &task).await;
+    assert!(none.is_empty(), "{none:?}");
+}

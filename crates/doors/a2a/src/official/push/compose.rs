@@ -112,8 +112,15 @@ impl Told {
     }
 
     fn after(mut story: Story, change: LogItem, at: String) -> Self {
+        // That the task is worked on was posted with the message that began the turn.
+        story.at_work();
         let mut teller = Teller::after(&story);
         let mut changes = Vec::new();
+        if matches!(change, LogItem::End(_)) {
+            // Nobody was told of the pieces of the reply before: it comes as a whole, now that it is over.
+            let wholes = story.voices.iter().filter_map(|it| story.made(&it.id));
+            changes.extend(wholes.map(|whole| teller.made(whole.clone(), false, true)));
+        }
         teller.tell(0, change.clone(), &mut changes);
         if matches!(change, LogItem::Message(_)) {
             teller.work(&mut changes);
@@ -123,7 +130,7 @@ impl Told {
         for change in &mut changes {
             match change {
                 Item::Status(update) => update.status.timestamp = Some(at.clone()),
-                // Nobody was told of the pieces before: the last one comes with all of them.
+                // The same holds for the pieces of other artifacts.
                 Item::Artifact(update) if update.append => {
                     if let Some(whole) = story.made(&update.artifact.id) {
                         update.artifact = whole.clone();
@@ -184,4 +191,82 @@ async fn read_to(
         }
     }
     Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_core::event::{Artifact, Done, End, Event, Message, Part};
+    use jackfield_wire::a2a::official::model::State;
+
+    use super::*;
+    use crate::official::tests::record;
+
+    /// All that is posted of a log, row by row.
+    fn posted(log: &[LogItem]) -> Vec<Item> {
+        let mut all = Vec::new();
+        for (place, change) in log.iter().enumerate() {
+            let mut story = Story::new(&record(), false, usize::MAX);
+            log[..place]
+                .iter()
+                .cloned()
+                .for_each(|item| story.add(item));
+            all.extend(Told::after(story, change.clone(), String::new()).changes);
+        }
+        all
+    }
+
+    fn states(posted: &[Item]) -> Vec<State> {
+        let states = posted.iter().filter_map(|item| match item {
+            Item::Status(update) => Some(update.status.state),
+            Item::Artifact(_) | Item::Task(_) | Item::Message(_) => None,
+        });
+        states.collect()
+    }
+
+    #[test]
+    fn that_a_task_is_worked_on_is_posted_once() {
+        let message = LogItem::Message(Message::text("hi"));
+        let made = LogItem::Event(Event::Artifact(Artifact {
+            id: "a".into(),
+            name: None,
+            parts: vec![Part::Text("made".into())],
+            append: false,
+            last: true,
+            extra: None,
+        }));
+        let end = LogItem::End(End::done());
+        let log = [message.clone(), made.clone(), made, end.clone()];
+        assert_eq!(states(&posted(&log)), [State::Working, State::Completed]);
+        let result = LogItem::End(End::Done(Box::new(Done {
+            result: Some("done".into()),
+            ..Done::default()
+        })));
+        for end in [end, result] {
+            let log = [message.clone(), end];
+            assert_eq!(states(&posted(&log)), [State::Working, State::Completed]);
+        }
+    }
+
+    #[test]
+    fn a_reply_is_posted_as_a_whole_when_it_is_over() {
+        let log = [
+            LogItem::Message(Message::text("hi")),
+            LogItem::Event(Event::text("Hello, ")),
+            LogItem::Event(Event::text("world")),
+            LogItem::End(End::done()),
+        ];
+        let mut story = Story::new(&record(), false, usize::MAX);
+        log[..3].iter().cloned().for_each(|item| story.add(item));
+        let told = Told::after(story, log[3].clone(), String::new()).changes;
+        let [Item::Artifact(reply), Item::Status(_)] = told.as_slice() else {
+            panic!("{told:?}");
+        };
+        assert!(!reply.append && reply.last_chunk);
+        assert_eq!(
+            format!("{:?}", reply.artifact.parts)
+                .matches("Hello, world")
+                .count(),
+            1
+        );
+    }
 }

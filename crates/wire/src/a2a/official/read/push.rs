@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::super::{
     Version,
     error::Fault,
-    fields::{Fields, Wrong},
+    fields::{Fields, REQUIRED, Wrong},
     model::{Authentication, PushConfig, PushCreateParams, PushListParams, PushParams},
 };
 
@@ -133,7 +133,7 @@ impl PushConfig {
             url: fields.require_word("url")?,
             token: fields.word("token")?,
             authentication: fields
-                .read("authentication", Authentication::read)?
+                .read("authentication", |raw| Authentication::read(version, raw))?
                 .flatten(),
             extra: fields.extra(version, &KNOWN),
         })
@@ -141,17 +141,27 @@ impl PushConfig {
 }
 
 impl Authentication {
-    /// Reads it; an empty one is as good as none.
-    fn read(raw: &RawValue) -> Result<Option<Self>, Wrong> {
+    /// Reads it. Without a scheme nobody knows how to show the credentials. An empty list of schemes, which 0.3 allows, is as
+    /// good as no authentication at all.
+    fn read(version: Version, raw: &RawValue) -> Result<Option<Self>, Wrong> {
         let fields = Fields::of(raw)?;
-        let mut schemes = fields.texts("schemes")?;
-        schemes.extend(fields.word("scheme")?);
         let credentials = fields.word("credentials")?;
-        Ok(
-            (!schemes.is_empty() || credentials.is_some()).then_some(Self {
+        let mut schemes = match version {
+            Version::V03 => fields.texts("schemes")?,
+            Version::V10 => Vec::new(),
+        };
+        schemes.extend(fields.word("scheme")?);
+        schemes.retain(|scheme| !scheme.is_empty());
+        if !schemes.is_empty() {
+            return Ok(Some(Self {
                 schemes,
                 credentials,
-            }),
-        )
+            }));
+        }
+        match version {
+            Version::V03 if credentials.is_none() && fields.raw("schemes")?.is_some() => Ok(None),
+            Version::V03 => Err(Wrong::at("schemes", REQUIRED)),
+            Version::V10 => Err(Wrong::at("scheme", REQUIRED)),
+        }
     }
 }

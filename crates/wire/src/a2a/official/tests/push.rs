@@ -69,7 +69,7 @@ fn a_config_is_for_the_agent_that_the_request_names() {
 
 #[test]
 fn the_least_of_a_config_is_where_to() {
-    let json = r#"{"taskId":"t","url":"u","token":"","authentication":{}}"#;
+    let json = r#"{"taskId":"t","url":"u","token":"","authentication":null}"#;
     for version in BOTH {
         let params = version.read_push(Some(raw(json)), MAX_DEPTH).unwrap();
         let config = params.config;
@@ -101,6 +101,38 @@ fn the_least_of_a_config_is_where_to() {
         field(&fault.unwrap_err()),
         "config.pushNotificationConfig.url"
     );
+}
+
+#[test]
+fn authentication_needs_a_scheme() {
+    let read = |version: Version, authentication: &str| {
+        let json = format!(r#"{{"taskId":"t","url":"u","authentication":{authentication}}}"#);
+        let params = version.read_push(Some(raw(&json)), MAX_DEPTH);
+        params.map(|params| params.config.authentication)
+    };
+    for (version, authentication, missing) in [
+        (Version::V10, "{}", "authentication.scheme"),
+        (Version::V10, r#"{"scheme":""}"#, "authentication.scheme"),
+        (
+            Version::V10,
+            r#"{"credentials":"c"}"#,
+            "authentication.scheme",
+        ),
+        (Version::V03, "{}", "authentication.schemes"),
+        (
+            Version::V03,
+            r#"{"schemes":[],"credentials":"c"}"#,
+            "authentication.schemes",
+        ),
+    ] {
+        let fault = read(version, authentication).unwrap_err();
+        assert_eq!(field(&fault), missing, "{version} {authentication}");
+        assert_eq!(fault.code(), -32602);
+    }
+    // The list may be empty in 0.3: nothing is shown then.
+    assert!(read(Version::V03, r#"{"schemes":[]}"#).unwrap().is_none());
+    let named = read(Version::V10, r#"{"scheme":"Bearer"}"#).unwrap();
+    assert_eq!(named.unwrap().schemes, ["Bearer"]);
 }
 
 #[test]

@@ -185,17 +185,22 @@ pub(in crate::official::grpc) fn push(
 }
 
 fn push_at(path: &str, given: proto::TaskPushNotificationConfig) -> Result<PushConfig, Fault> {
-    // An empty one is as good as none.
-    let authentication = given.authentication.filter(|it| *it != Default::default());
+    let authentication = match given.authentication {
+        Some(it) => Some(Authentication {
+            schemes: vec![required(
+                it.scheme,
+                &format!("{path}authentication.scheme"),
+            )?],
+            credentials: word(it.credentials),
+        }),
+        None => None,
+    };
     Ok(PushConfig {
         id: word(given.id),
         task_id: word(given.task_id),
         url: required(given.url, &format!("{path}url"))?,
         token: word(given.token),
-        authentication: authentication.map(|it| Authentication {
-            schemes: word(it.scheme).into_iter().collect(),
-            credentials: word(it.credentials),
-        }),
+        authentication,
         extra: Extra::default(),
     })
 }
