@@ -161,8 +161,11 @@ async function pushed(client) {
 
 async function extended(client) {
   const { name } = client.agentCard;
-  same((await client.getAgentCard()).name, name, "the extended card is of the same agent");
-  step("extended card");
+  await fails(client.getAgentCard(), Error, "the extended card is for those who show a token");
+  // A hub on loopback takes any token.
+  const token = { serviceParameters: { Authorization: "Bearer any" } };
+  same((await client.getAgentCard(token)).name, name, "the extended card is of the same agent");
+  step("extended card: with a token");
 }
 
 async function asked(client) {

@@ -12,6 +12,7 @@ import uuid
 
 import grpc
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.client.client import ClientCallContext
 from a2a.types import (
     AuthenticationInfo,
     CancelTaskRequest,
@@ -307,10 +308,18 @@ async def pushed(agent):
 
 
 async def extended(agent):
+    # A hub on loopback takes any token.
+    token = ClientCallContext(service_parameters={"Authorization": "Bearer any"})
     async with agent.line() as client:
-        card = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
+        try:
+            card = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
+        except Exception as refusal:
+            print(f"   without a token: {type(refusal).__name__}", flush=True)
+        else:
+            raise Broken(f"the extended card is for those who show a token\n  got {card!r}")
+        card = await client.get_extended_agent_card(GetExtendedAgentCardRequest(), context=token)
     same(card.name, agent.card.name, "the extended card is of the same agent")
-    step("extended card")
+    step("extended card: with a token")
 
 
 async def asked(agent):

@@ -109,7 +109,7 @@ fn refused(fault: &Fault) -> Response {
     object.text("detail", detail.as_str());
     object.close();
     let status = reply::status(fault.http_status(Version::V03));
-    reply::refusal(status, fault, out)
+    reply::refusal(JSON, status, fault, out)
 }
 
 #[cfg(test)]

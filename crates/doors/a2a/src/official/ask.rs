@@ -1,9 +1,9 @@
 //! What is asked and what is answered, once read and before it is written: the same in every binding.
 
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use jackfield_wire::a2a::official::{
     Version,
-    error::{Fault, Kind},
+    error::Fault,
     method::Operation,
     model::{
         GetParams, Item, ListParams, Page, PushConfig, PushCreateParams, PushListParams, PushPage,
@@ -92,23 +92,8 @@ impl Visit {
                 self.delete_push(params).await?;
                 Answer::Deleted
             }
-            Ask::ExtendedCard(tenant) => {
-                self.show_who()?;
-                Answer::Card(self.extended_card(tenant.as_deref())?)
-            }
+            Ask::ExtendedCard(tenant) => Answer::Card(self.extended_card(tenant.as_deref())?),
         })
-    }
-
-    /// Version 0.3 calls the card an authenticated one: whoever shows nothing does not get it, trusted or not.
-    fn show_who(&self) -> Result<(), Fault> {
-        let shows = self.headers.contains_key(header::AUTHORIZATION);
-        if self.version == Version::V10 || shows {
-            return Ok(());
-        }
-        Err(Fault::new(
-            Kind::Unauthenticated,
-            "the extended card needs authentication: send Authorization: Bearer TOKEN",
-        ))
     }
 }
 

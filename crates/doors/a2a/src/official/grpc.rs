@@ -39,7 +39,7 @@ use self::{
     status::status_from,
     translate::{read, write},
 };
-use super::{Updates, Visit, failure::fault_from, serve::KINDS};
+use super::{Updates, Visit, failure::fault_from, reply, serve::KINDS};
 use crate::{A2a, DOOR};
 
 /// What stands before every message: whether it is compressed, and how long it is.
@@ -228,7 +228,8 @@ impl Exchange {
             let told = operate(visit.clone(), asked.into_inner());
             async move { told.await.map(tonic::Response::new).map_err(status_from) }
         });
-        grpc.unary(service, request).await.map(Body::new)
+        let response = grpc.unary(service, request).await.map(Body::new);
+        reply::with_extensions(response, &visit)
     }
 
     /// A stream for one message. What is refused is so before the stream begins.
@@ -246,7 +247,8 @@ impl Exchange {
                 Ok(tonic::Response::new(stream::unfold(updates, next)))
             }
         });
-        grpc.server_streaming(service, request).await.map(Body::new)
+        let response = grpc.server_streaming(service, request).await;
+        reply::with_extensions(response.map(Body::new), &visit)
     }
 }
 

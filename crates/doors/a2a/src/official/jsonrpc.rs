@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
 use http::{HeaderValue, Method, StatusCode, header, request::Parts};
+use jackfield_core::units::Size;
+use jackfield_kit::body;
 use jackfield_wire::a2a::official::{
     Version,
     error::{Fault, Kind},
@@ -21,6 +23,10 @@ use super::{
 };
 use crate::A2a;
 
+/// How much is read of a request whose sender is not let in, to find its id. Most requests are smaller; the refusal of a
+/// larger one has the id `null`.
+const STRANGERS_BODY: Size = Size::kib(16);
+
 /// Answers one call.
 pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body: Body) -> Response {
     let said = Query::of(&head.uri).and_then(|query| negotiate::version(&head.headers, &query));
@@ -30,9 +36,9 @@ pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body:
         .map_or(Version::V10, |said| said.unwrap_or(Version::V03));
     let visit = Visit::new(a2a.clone(), agent, spoken, head.headers.clone());
     let visit = match visit {
-        // Nothing is read of strangers.
         Err(fault) if fault.kind == Kind::Unauthenticated => {
-            return refused(spoken, &Id::Null, &fault);
+            let id = strangers_id(&a2a, body).await;
+            return refused(spoken, &id, &fault);
         }
         visit => visit,
     };
@@ -54,6 +60,12 @@ pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body:
     };
     let (operation, version) = match said.and_then(|said| named(&call.method, said)) {
         Ok(named) => named,
+        Err(fault)
+            if fault.kind == Kind::MethodNotFound && is_new_without_version(&call, &head) =>
+        {
+            let fault = no_version(&call.method);
+            return refused(Version::V10, &call.id, &fault);
+        }
         Err(fault) => return refused(spoken, &call.id, &fault),
     };
     visit.version = version;
@@ -64,13 +76,22 @@ pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body:
         Err(fault) => Err(fault),
     };
     match answer {
-        Ok(answer) => answered(&a2a, version, call.id, answer),
+        Ok(answer) => {
+            let response = answered(&a2a, version, call.id, answer);
+            reply::with_extensions(response, &visit)
+        }
         Err(fault) if is_event(operation, &visit, &fault) => {
             let body = rpc::write_error(version, &call.id, &fault);
             reply::refused_stream(&fault, body)
         }
         Err(fault) => refused(version, &call.id, &fault),
     }
+}
+
+/// The id of a request by somebody who is not let in. No more is read of it than an id needs.
+async fn strangers_id(a2a: &A2a, body: Body) -> Id {
+    let body = body::read(body, STRANGERS_BODY, a2a.hub.limits().write_stuck).await;
+    body.map_or(Id::Null, |body| Id::read(&body))
 }
 
 /// The operation of this name, in the version that the request named or else in the one that has the name.
@@ -89,6 +110,19 @@ fn named(method: &str, said: Option<Version>) -> Result<(Operation, Version), Fa
         }
         _ => Ok((operation, version)),
     }
+}
+
+/// Whether a method of 1.0 is called under an empty version, which means 0.3.
+fn is_new_without_version(call: &rpc::Call<'_>, head: &Parts) -> bool {
+    let is_new = matches!(Operation::from_name(&call.method), Some((_, Version::V10)));
+    is_new && negotiate::is_version_empty(&head.headers)
+}
+
+fn no_version(method: &str) -> Fault {
+    let text = format!(
+        "A2A-Version is empty, which means 0.3, and '{method}' is a method of 1.0; send A2A-Version: 1.0"
+    );
+    Fault::new(Kind::VersionNotSupported, text).with("supportedVersions", "1.0, 0.3")
 }
 
 /// Clients of 0.3 that asked for a stream read errors only from one; those of 1.0 only outside.
@@ -118,7 +152,7 @@ pub(super) fn only_post(method: &Method, path: &str, card: &str) -> Response {
     let text = format!("invalid request: {path} takes POST, got {method}; its card is at {card}");
     let fault = Fault::new(Kind::InvalidRequest, text);
     let body = rpc::write_error(Version::V10, &Id::Null, &fault);
-    let mut response = reply::refusal(StatusCode::METHOD_NOT_ALLOWED, &fault, body);
+    let mut response = reply::refusal(JSON, StatusCode::METHOD_NOT_ALLOWED, &fault, body);
     let allow = HeaderValue::from_static("POST");
     response.headers_mut().insert(header::ALLOW, allow);
     response
@@ -126,7 +160,7 @@ pub(super) fn only_post(method: &Method, path: &str, card: &str) -> Response {
 
 fn refused(version: Version, id: &Id, fault: &Fault) -> Response {
     let body = rpc::write_error(version, id, fault);
-    reply::refusal(status_of(fault), fault, body)
+    reply::refusal(JSON, status_of(fault), fault, body)
 }
 
 /// Errors are answers to JSON-RPC; HTTP has a say only where it is about the address or who asks.

@@ -54,7 +54,7 @@ impl Query {
     }
 }
 
-/// The version that a request names, by its header or else in its query; none if it names none.
+/// The version that a request names, by its header or else in its query; none if it has neither. Empty ones mean 0.3.
 pub(super) fn version(headers: &HeaderMap, query: &Query) -> Result<Option<Version>, Fault> {
     let header = headers.get(Version::HEADER);
     let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -64,14 +64,23 @@ pub(super) fn version(headers: &HeaderMap, query: &Query) -> Result<Option<Versi
         let found = pairs.find(|(name, _)| name.eq_ignore_ascii_case(Version::HEADER));
         found.map(|(_, value)| value.trim())
     });
-    let Some(said) = said.filter(|said| !said.is_empty()) else {
+    let Some(said) = said.or(header) else {
         return Ok(None);
     };
+    if said.is_empty() {
+        return Ok(Some(Version::V03));
+    }
     let known = Version::from_name(said).map(Some);
     known.ok_or_else(|| {
         let text = format!("version '{said}' is not spoken here; use 1.0 or 0.3");
         Fault::new(Kind::VersionNotSupported, text).with("supportedVersions", "1.0, 0.3")
     })
+}
+
+/// Whether a request has the header of the version and nothing in it.
+pub(super) fn is_version_empty(headers: &HeaderMap) -> bool {
+    let said = headers.get(Version::HEADER);
+    said.is_some_and(|said| said.as_bytes().trim_ascii().is_empty())
 }
 
 /// How often a client of REST in 0.3 puts bytes into base64: it is known by the HTTP library that it makes use of.
@@ -154,7 +163,11 @@ mod tests {
         let empty = HeaderMap::new();
         let read = |headers: &HeaderMap, query: &Query| version(headers, query).unwrap();
         assert_eq!(read(&empty, &none), None);
-        assert_eq!(read(&with("a2a-version", ""), &none), None);
+        assert_eq!(read(&with("a2a-version", ""), &none), Some(Version::V03));
+        let blank = Query::of(&"/x?A2A-Version=".parse().unwrap()).unwrap();
+        assert_eq!(read(&empty, &blank), Some(Version::V03));
+        let named = Query::of(&"/x?A2A-Version=1.0".parse().unwrap()).unwrap();
+        assert_eq!(read(&with("a2a-version", ""), &named), Some(Version::V10));
         assert_eq!(read(&empty, &query), Some(Version::V03));
         let new = with("a2a-version", " 1.0.1");
         assert_eq!(read(&new, &query), Some(Version::V10));

@@ -15,7 +15,7 @@ use jackfield_wire::{
     json::ObjectWriter,
 };
 
-use super::{Update, Updates, negotiate::JSON};
+use super::{Update, Updates, Visit};
 use crate::{A2a, DOOR};
 
 /// Published clients give up after five seconds without a byte.
@@ -34,9 +34,14 @@ pub(super) fn json(kind: &'static str, body: String) -> Response {
     ([(header::CONTENT_TYPE, kind)], body).into_response()
 }
 
-/// The response that refuses a request, with the body that a binding has for it.
-pub(super) fn refusal(status: StatusCode, fault: &Fault, body: String) -> Response {
-    let mut response = json(JSON, body);
+/// The response that refuses a request, with the type and the body that a binding has for it.
+pub(super) fn refusal(
+    kind: &'static str,
+    status: StatusCode,
+    fault: &Fault,
+    body: String,
+) -> Response {
+    let mut response = json(kind, body);
     *response.status_mut() = status;
     mark(&mut response, fault);
     if status == StatusCode::UNAUTHORIZED {
@@ -46,8 +51,21 @@ pub(super) fn refusal(status: StatusCode, fault: &Fault, body: String) -> Respon
     response
 }
 
+/// Adds the header that says which extensions are active, if any is.
+pub(super) fn with_extensions(mut response: Response, visit: &Visit) -> Response {
+    if let Some((name, value)) = visit.extensions() {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
 /// The response to a method of HTTP that a path does not take.
-pub(super) fn wrong_method(method: &Method, path: &str, methods: &[Method]) -> Response {
+pub(super) fn wrong_method(
+    kind: &'static str,
+    method: &Method,
+    path: &str,
+    methods: &[Method],
+) -> Response {
     let methods: Vec<&str> = methods.iter().map(Method::as_str).collect();
     let allowed = methods.join(", ");
     let mut out = String::new();
@@ -61,7 +79,7 @@ pub(super) fn wrong_method(method: &Method, path: &str, methods: &[Method]) -> R
             .text("message", text.as_str());
     });
     object.close();
-    let mut response = json(JSON, out);
+    let mut response = json(kind, out);
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     if let Ok(allowed) = HeaderValue::from_str(&allowed) {
         response.headers_mut().insert(header::ALLOW, allowed);

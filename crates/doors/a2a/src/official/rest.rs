@@ -9,7 +9,7 @@ use axum::{
     body::{Body, Bytes},
     response::Response,
 };
-use http::{Method, request::Parts};
+use http::{HeaderMap, Method, request::Parts};
 use jackfield_wire::{
     a2a::official::{
         Version,
@@ -47,12 +47,14 @@ pub(super) async fn serve(
 ) -> Response {
     let version = found.version;
     let methods = found.place.methods();
+    let kind = answer_type(version, &head.headers);
+    let refused = |fault: &Fault| refused(kind, version, fault);
     if !methods.contains(&head.method) {
-        return reply::wrong_method(&head.method, head.uri.path(), methods);
+        return reply::wrong_method(kind, &head.method, head.uri.path(), methods);
     }
     let visit = match Visit::new(a2a.clone(), agent, version, head.headers.clone()) {
         // Nothing is read of strangers.
-        Err(fault) if fault.kind == Kind::Unauthenticated => return refused(version, &fault),
+        Err(fault) if fault.kind == Kind::Unauthenticated => return refused(&fault),
         visit => visit,
     };
     let body = if head.method == Method::POST {
@@ -62,7 +64,7 @@ pub(super) async fn serve(
     };
     let body = match body {
         Ok(body) => body,
-        Err(fault) => return refused(version, &fault),
+        Err(fault) => return refused(&fault),
     };
     if let Some(operation) = agno::operation(&found.place, version, &body) {
         return agno::serve(visit, operation, &body).await;
@@ -75,9 +77,9 @@ pub(super) async fn serve(
     });
     let (visit, ask, shape) = match asked {
         Ok(asked) => asked,
-        Err(fault) => return refused(version, &fault),
+        Err(fault) => return refused(&fault),
     };
-    match visit.answer(ask).await {
+    let response = match visit.answer(ask).await {
         Ok(Answer::Stream(updates)) => reply::events(&a2a, *updates, move |told| match told {
             Ok(item) => {
                 let mut out = String::new();
@@ -89,13 +91,18 @@ pub(super) async fn serve(
         Ok(answer) => {
             let mut out = String::new();
             shape.write(&answer, &mut out);
-            let kind = match version {
-                Version::V03 => JSON,
-                Version::V10 => negotiate::answer_type(&head.headers),
-            };
             reply::json(kind, out)
         }
-        Err(fault) => refused(version, &fault),
+        Err(fault) => return refused(&fault),
+    };
+    reply::with_extensions(response, &visit)
+}
+
+/// The type of an answer, be it a refusal.
+fn answer_type(version: Version, headers: &HeaderMap) -> &'static str {
+    match version {
+        Version::V03 => JSON,
+        Version::V10 => negotiate::answer_type(headers),
     }
 }
 
@@ -250,15 +257,16 @@ fn has_configuration(body: Option<&RawValue>) -> bool {
     body.is_some_and(|body| body.get("configuration").is_some())
 }
 
-fn refused(version: Version, fault: &Fault) -> Response {
+fn refused(kind: &'static str, version: Version, fault: &Fault) -> Response {
     let status = reply::status(fault.http_status(version));
-    reply::refusal(status, fault, fault.rest_body(version))
+    reply::refusal(kind, status, fault, fault.rest_body(version))
 }
 
 /// There is nothing at a path below an agent's address.
-pub(super) fn nothing_here(path: &str) -> Response {
+pub(super) fn nothing_here(path: &str, headers: &HeaderMap) -> Response {
     let text = format!("there is nothing at {path}; below an agent's address are {ROUTES}");
-    refused(Version::V10, &Fault::new(Kind::MethodNotFound, text))
+    let fault = Fault::new(Kind::MethodNotFound, text);
+    refused(negotiate::answer_type(headers), Version::V10, &fault)
 }
 
 #[cfg(test)]

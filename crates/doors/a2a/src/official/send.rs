@@ -16,7 +16,7 @@ use jackfield_wire::{
     a2a::official::{
         Version,
         error::{Fault, Kind},
-        model::{Item, Message, SendParams},
+        model::{Item, Message, Role, SendParams},
     },
     json::Members,
 };
@@ -106,6 +106,11 @@ impl Visit {
     }
 
     async fn begin(&self, params: SendParams) -> Result<Turn, Fault> {
+        if params.message.role == Role::Agent {
+            let user = Role::User.name(self.version);
+            let why = format!("must be {user}: what is sent to an agent is its caller's word");
+            return Err(Fault::field("message.role", why));
+        }
         match params.message.task_id.clone() {
             Some(task) => self.go_on(&task, params).await,
             None => self.start(params).await,

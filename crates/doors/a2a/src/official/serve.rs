@@ -87,7 +87,7 @@ async fn at_agent(a2a: Arc<A2a>, skipped: usize, request: Request) -> Response {
     let found = found.filter(|found| found.tenant.as_deref().is_none_or(|it| it == agent));
     match found {
         Some(found) => rest::serve(a2a, Some(&agent), found, head, body).await,
-        None => rest::nothing_here(&path),
+        None => rest::nothing_here(&path, &head.headers),
     }
 }
 

@@ -1,15 +1,15 @@
 //! One request: who asks, of which agent, in which version, and what its headers say besides.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use jackfield_core::{failure::Reason, hub::Wanted, id::AgentId, principal::Principal};
 use jackfield_wire::a2a::official::{
     Version,
     error::{Fault, Kind},
 };
 
-use super::failure::fault_from;
+use super::{failure::fault_from, rules};
 use crate::A2a;
 
 /// One request. The operations are its methods, each in the file of its kind.
@@ -24,6 +24,8 @@ pub(crate) struct Visit {
     pub(crate) version: Version,
     /// The headers, or gRPC's metadata.
     pub(crate) headers: HeaderMap,
+    /// The agent that the request turned out to be for.
+    found: Arc<OnceLock<AgentId>>,
 }
 
 impl Visit {
@@ -43,12 +45,41 @@ impl Visit {
             agent,
             version,
             headers,
+            found: Arc::default(),
         })
     }
 
     /// Whom a message is for: the agent of the address, else the one that `tenant` names, else the hub's default one,
     /// else the only one that the caller can reach.
     pub(crate) fn target(&self, tenant: Option<&str>) -> Result<AgentId, Fault> {
+        let target = self.find_target(tenant)?;
+        self.found.get_or_init(|| target.clone());
+        Ok(target)
+    }
+
+    /// The header of an answer that says which of the declared extensions the agent knows; none if it is none of them.
+    pub(crate) fn extensions(&self) -> Option<(HeaderName, HeaderValue)> {
+        let declared = rules::declared_extensions(&self.headers);
+        if declared.is_empty() {
+            return None;
+        }
+        let agent = self.agent.as_ref().or_else(|| self.found.get())?;
+        let entry = self.a2a.hub.find(&self.principal, agent.as_str()).ok()?;
+        let known = entry.view().profile.extensions;
+        let is_known = |uri: &&String| known.iter().any(|it| it.uri == **uri);
+        let active: Vec<&str> = declared
+            .iter()
+            .filter(is_known)
+            .map(String::as_str)
+            .collect();
+        if active.is_empty() {
+            return None;
+        }
+        let name = HeaderName::from_bytes(self.version.extensions_header().as_bytes()).ok()?;
+        Some((name, HeaderValue::try_from(active.join(", ")).ok()?))
+    }
+
+    fn find_target(&self, tenant: Option<&str>) -> Result<AgentId, Fault> {
         if let Some(agent) = &self.agent {
             return Ok(agent.clone());
         }
@@ -78,8 +109,15 @@ impl Visit {
 }
 
 impl Visit {
-    /// The card for callers who proved who they are, as JSON of the version that is spoken.
+    /// The card for callers who show who they are, as JSON of the version that is spoken. Both versions say that this one needs
+    /// authentication: whoever shows nothing does not get it, trusted or not.
     pub(crate) fn extended_card(&self, tenant: Option<&str>) -> Result<String, Fault> {
+        if !self.headers.contains_key(header::AUTHORIZATION) {
+            return Err(Fault::new(
+                Kind::Unauthenticated,
+                "the extended card needs authentication: send Authorization: Bearer TOKEN",
+            ));
+        }
         let agent = self.target(tenant)?;
         let card = self
             .a2a

@@ -226,8 +226,12 @@ async fn the_extended_card_says_who_the_agent_is_and_where() {
     let running = Running::start().await;
     let _echo = running.attach("echo");
     let mut client = running.client().await;
-    let card = client.get_extended_agent_card(json!({"tenant": "echo"}));
-    let card = card.await.unwrap();
+    let asked = || json!({"tenant": "echo"});
+    // It is for those who say who they are, trusted or not.
+    let refused = client.get_extended_agent_card(asked()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    let mut client = client.with("authorization", "Bearer whoever");
+    let card = client.get_extended_agent_card(asked()).await.unwrap();
     assert_eq!(card["capabilities"]["extendedAgentCard"], true);
     let interfaces = card["supportedInterfaces"].as_array().unwrap();
     assert!(

@@ -51,7 +51,10 @@ async fn an_unknown_task_is_not_found_by_any_operation() {
 async fn an_unknown_tenant_is_not_found() {
     let running = Running::start().await;
     let _echo = running.attach("echo");
-    let mut client = running.client().await;
+    let mut client = running
+        .client()
+        .await
+        .with("authorization", "Bearer whoever");
     for tenant in ["nobody", "not/an id"] {
         let mut asked = said("hello");
         asked["tenant"] = json!(tenant);
@@ -171,7 +174,10 @@ async fn a_field_that_is_wrong_is_named() {
 async fn a_hub_that_notifies_nobody_and_has_no_cards_says_so() {
     let running = Running::start_bare().await;
     let mut echo = running.attach("echo");
-    let mut client = running.client().await;
+    let mut client = running
+        .client()
+        .await
+        .with("authorization", "Bearer whoever");
     let (answered, ()) = tokio::join!(client.send_message(said("hello")), answer(&mut echo, "hi"));
     let asked = json!({"taskId": answered.unwrap()["task"]["id"], "url": "https://a.example/"});
     let answer = client.create_task_push_notification_config(asked).await;

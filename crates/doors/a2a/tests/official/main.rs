@@ -15,3 +15,4 @@ mod refusals;
 mod revoked;
 mod silence;
 mod states;
+mod strict;

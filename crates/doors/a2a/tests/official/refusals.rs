@@ -219,7 +219,10 @@ async fn the_name_of_another_version_is_refused_with_the_right_name() {
         assert!(text.contains(right), "{text}");
     }
     let (status, answer) = hub
-        .post(ECHO, r#"{"jsonrpc":"2.0","method":"message/ssend"}"#)
+        .post(
+            ECHO,
+            r#"{"jsonrpc":"2.0","id":null,"method":"message/ssend"}"#,
+        )
         .await;
     assert_eq!((status, &answer["error"]["code"]), (200, &json!(-32601)));
     assert_eq!(answer["id"], Value::Null);
@@ -375,7 +378,7 @@ async fn a_stream_that_cannot_be_is_refused_as_its_version_reads_it() {
 }
 
 #[tokio::test]
-async fn strangers_are_asked_who_they_are_and_nothing_is_read_of_them() {
+async fn strangers_are_asked_who_they_are() {
     let hub = Running::start_with(false, Limits::default()).await;
     let (ann, token) = hub.owner("ann").await;
     let mut agent = hub.attach_as(&ann, "echo", Profile::default());

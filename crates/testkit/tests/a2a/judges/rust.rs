@@ -13,6 +13,7 @@ use a2a::{
 };
 use a2a_client::{
     A2AClient, A2AClientFactory, BoxStream, Transport, agent_card::AgentCardResolver,
+    auth::AuthInterceptor,
 };
 use a2a_grpc::GrpcTransportFactory;
 use jackfield_testkit::SOON;
@@ -64,6 +65,12 @@ impl Called {
     /// The old client is gone afterwards, and so are the connections of gRPC.
     async fn reconnect(&mut self) {
         self.client = connected(&self.factory, &self.card, self.transport).await;
+    }
+
+    /// A client that shows a token.
+    async fn somebody(&self) -> A2AClient<Box<dyn Transport>> {
+        let client = connected(&self.factory, &self.card, self.transport).await;
+        client.with_interceptors(vec![Arc::new(AuthInterceptor::bearer("any"))])
     }
 
     async fn send(&self, request: &SendMessageRequest) -> Task {

@@ -1,6 +1,7 @@
 //! The envelope of JSON-RPC: one request, one response, read and written from either side.
 //!
-//! A request without an id is answered like any other, with the id `null`: callers of this protocol have no notifications.
+//! A request without an id would be a notification, whose sender wants no answer. This protocol has none, so that it is refused
+//! and not run: an answer that nobody can match to its request is lost.
 //! Params are not looked at here, since the method comes first: `read_*` refuse what is no object.
 
 use std::borrow::Cow;
@@ -61,6 +62,15 @@ pub struct Call<'a> {
     pub params: Option<&'a RawValue>,
 }
 
+impl Id {
+    /// The id of a request that is refused whatever else it says; `null` if there is none to be read.
+    pub fn read(body: &[u8]) -> Self {
+        let members = serde_json::from_slice::<Members<'_>>(body).ok();
+        let id = members.and_then(|members| member(&members, "id").ok()?.and_then(Self::of));
+        id.unwrap_or_default()
+    }
+}
+
 impl<'a> Call<'a> {
     /// Reads a body. With the error comes the id, as far as it could be read.
     pub fn read(body: &'a [u8]) -> Result<Self, (Id, Fault)> {
@@ -69,7 +79,9 @@ impl<'a> Call<'a> {
             Err(error) => return Err((Id::Null, unreadable(body, &error))),
         };
         let id = member(&members, "id").and_then(|id| match id {
-            None => Ok(Id::Null),
+            None => Err(invalid(
+                "id is missing: send a string or a number, which comes back with the answer",
+            )),
             Some(raw) => Id::of(raw).ok_or_else(|| invalid("id must be a string or a number")),
         });
         let id = id.map_err(|fault| (Id::Null, fault))?;

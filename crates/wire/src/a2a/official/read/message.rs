@@ -38,6 +38,7 @@ impl Message {
         let fields = Fields::of(raw)?;
         // One version of the conformance kit leaves the role out in REST.
         let message = Self::of_fields(shape, &fields, shape.is_proto().then_some(Role::User))?;
+        check_spelling(shape, &fields)?;
         if message.parts.is_empty() {
             let name = parts_name(shape, &fields)?;
             let why = match fields.raw(name)? {
@@ -99,6 +100,37 @@ fn parts_name(shape: Shape, fields: &Fields<'_>) -> Result<&'static str, Wrong> 
         return Ok("content");
     }
     Ok("parts")
+}
+
+/// Callers keep to the spelling of their version. Servers are read more leniently: their mistakes are not the caller's.
+fn check_spelling(shape: Shape, fields: &Fields<'_>) -> Result<(), Wrong> {
+    match shape {
+        Shape::V03 => fields.list("parts", |raw| match Fields::of(raw)?.raw("kind")? {
+            Some(_) => Ok(()),
+            None => Err(Wrong::at("kind", "is required: text, file or data")),
+        })?,
+        Shape::V10 => {
+            fields.read("role", |raw| match json::str_of(raw) {
+                Some(name)
+                    if Role::from_name(&name).is_some_and(|it| it.name(Version::V10) != name) =>
+                {
+                    Err(Wrong::here(format!(
+                        "'{name}' is of version 0.3; write ROLE_USER"
+                    )))
+                }
+                _ => Ok(()),
+            })?;
+            fields.list("parts", |raw| match Fields::of(raw)?.raw("file")? {
+                Some(_) => Err(Wrong::at(
+                    "file",
+                    "is of version 0.3; write raw or url in its place",
+                )),
+                None => Ok(()),
+            })?
+        }
+        Shape::V03Proto(_) => Vec::new(),
+    };
+    Ok(())
 }
 
 fn role(version: Version, raw: &RawValue) -> Result<Role, Wrong> {

@@ -16,6 +16,13 @@ use super::{
     },
     item::state,
 };
+use crate::json;
+
+/// What version 0.3 has in a configuration under another name, and its name in 1.0.
+const OLD_NAMES: [(&str, &str); 2] = [
+    ("blocking", "returnImmediately, which says the opposite"),
+    ("pushNotificationConfig", "taskPushNotificationConfig"),
+];
 
 /// The most tasks of a page.
 const MAX_PAGE: usize = 100;
@@ -50,7 +57,10 @@ impl Version {
         let state = match fields.raw("status")? {
             // Nothing is said.
             Some(raw) if raw.get() == "\"\"" => None,
-            _ => fields.read("status", |raw| state(self, raw))?,
+            _ => fields.read("status", |raw| {
+                self.check_state_name(json::str_of(raw).as_deref())?;
+                state(self, raw)
+            })?,
         };
         let after = fields.read("statusTimestampAfter", |raw| since(&text(raw)?))?;
         // What the conformance kit of 0.3 calls it.
@@ -65,6 +75,18 @@ impl Version {
             status_timestamp_after: after.or(updated_after),
             include_artifacts: fields.flag("includeArtifacts")?.unwrap_or(false),
         })
+    }
+
+    /// Refuses the name that a state has only in 0.3, where 1.0 is spoken.
+    pub(super) fn check_state_name(self, name: Option<&str>) -> Result<(), Wrong> {
+        let Some(state) = name.and_then(State::from_name) else {
+            return Ok(());
+        };
+        let new = state.name(Self::V10);
+        if self == Self::V10 && name != Some(new) {
+            return Err(Wrong::here(format!("is of version 0.3; write {new}")));
+        }
+        Ok(())
     }
 
     /// Reads the params of what only names a task: cancel and subscribe.
@@ -154,6 +176,14 @@ impl Configuration {
 
     fn read(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
         let fields = Fields::of(raw)?;
+        if version == Version::V10 {
+            // Nobody would notice that these are ignored until it matters.
+            for (old, new) in OLD_NAMES {
+                if fields.raw(old)?.is_some() {
+                    return Err(Wrong::at(old, format!("is of version 0.3; write {new}")));
+                }
+            }
+        }
         let push = |name| fields.read(name, |raw| PushConfig::read_inner(version, raw));
         let (return_immediately, push) = match version {
             Version::V03 => (

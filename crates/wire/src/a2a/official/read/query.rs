@@ -18,6 +18,7 @@ impl Version {
     ) -> Result<ListParams, Fault> {
         let query = Query::of(pairs);
         let state = query.read("status", |text| {
+            self.check_state_name(Some(text))?;
             // The number of a state serves as well.
             let number = || integer(text).and_then(State::from_number);
             let state = State::from_name(text).or_else(number);

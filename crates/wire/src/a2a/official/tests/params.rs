@@ -315,7 +315,7 @@ fn a_push_config_within_a_send_is_named_as_its_version_names_it() {
         ),
     ] {
         let json = format!(
-            r#"{{"message":{{"messageId":"m","role":1,"parts":[{{"text":"x"}}]}},"configuration":{configuration}}}"#
+            r#"{{"message":{{"messageId":"m","role":1,"parts":[{{"kind":"text","text":"x"}}]}},"configuration":{configuration}}}"#
         );
         let fault = version.read_send(Some(raw(&json)), MAX_DEPTH).unwrap_err();
         assert_eq!(field(&fault), expected);
@@ -427,7 +427,6 @@ fn a_time_in_milliseconds_is_taken_where_the_old_kit_writes_one() {
 #[test]
 fn the_unspecified_state_filters_only_where_it_is_a_state() {
     for (json, old, new) in [
-        (r#"{"status":"unknown"}"#, Some(State::Unknown), None),
         (r#"{"status":0}"#, Some(State::Unknown), None),
         (r#"{"status":""}"#, None, None),
         (
@@ -442,6 +441,19 @@ fn the_unspecified_state_filters_only_where_it_is_a_state() {
             (old, new),
             "{json}"
         );
+    }
+    let named = |version: Version, name: &str| {
+        let json = format!(r#"{{"status":"{name}"}}"#);
+        let listed = version.read_list(Some(raw(&json)), MAX_DEPTH);
+        let asked = version.list_from_query([("status", name)].into_iter());
+        assert_eq!(listed.is_ok(), asked.is_ok(), "{name}");
+        listed.map(|list| list.state)
+    };
+    assert_eq!(named(Version::V03, "unknown"), Ok(Some(State::Unknown)));
+    assert_eq!(named(Version::V10, "TASK_STATE_UNSPECIFIED"), Ok(None));
+    // Names of 0.3 are none in 1.0.
+    for name in ["unknown", "completed", "TASK_STATE_CANCELLED"] {
+        assert_eq!(field(&named(Version::V10, name).unwrap_err()), "status");
     }
 }
 

@@ -26,9 +26,29 @@ fn a_call_is_read_with_its_id_as_it_was_written() {
 }
 
 #[test]
-fn a_call_without_an_id_is_a_call() {
-    let call = Call::read(br#"{"jsonrpc":"2.0","method":"x","params":null,"more":1}"#).unwrap();
+fn a_call_without_an_id_is_refused_and_null_is_an_id() {
+    let (id, fault) = Call::read(br#"{"jsonrpc":"2.0","method":"x","params":null}"#).unwrap_err();
+    assert!(matches!(id, Id::Null));
+    assert_eq!(fault.code(), -32600);
+    assert!(fault.message.contains("id is missing"), "{}", fault.message);
+    let call = Call::read(br#"{"jsonrpc":"2.0","id":null,"method":"x","params":null,"more":1}"#);
+    let call = call.unwrap();
     assert!(matches!(call.id, Id::Null) && call.params.is_none());
+}
+
+#[test]
+fn the_id_of_a_request_is_found_whatever_else_it_says() {
+    for (body, id) in [
+        (r#"{"id":"a","method":7}"#, r#""a""#),
+        (r#"{"id":7}"#, "7"),
+        (r#"{"id":{}}"#, "null"),
+        (r#"{"id":1,"id":2}"#, "null"),
+        ("[]", "null"),
+        ("{", "null"),
+        ("", "null"),
+    ] {
+        assert_eq!(Id::read(body.as_bytes()).as_json(), id, "{body}");
+    }
 }
 
 #[test]
