@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use jackfield_testkit::{Raw, TestHub, bridge_register};
+use jackfield_core::{agent::Share, id::AgentId, principal::Principal};
+use jackfield_testkit::{FakeAgent, Raw, TestHub, bridge_register};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
@@ -159,10 +160,13 @@ async fn the_operator_may_let_everybody_in() {
 }
 
 /// Routes that the description of the API leaves out: those of the protocols.
-const UNDESCRIBED: [(&str, &str); 12] = [
+const UNDESCRIBED: [(&str, &str); 15] = [
     ("GET", "/.well-known/agent-card.json"),
     ("GET", "/.well-known/agent.json"),
     ("GET", "/.well-known/jwks.json"),
+    ("GET", "/a2a/agents/{id}/.well-known/agent-card.json"),
+    ("GET", "/a2a/agents/{id}/extendedAgentCard"),
+    ("POST", "/a2a/agents/{id}"),
     ("GET", "/a2a/agents/x/.well-known/agent-card.json"),
     ("POST", "/a2a"),
     ("GET", "/a2a/v1/tasks"),
@@ -182,6 +186,11 @@ async fn the_routes_without_a_token_are_those_that_are_listed() {
         config.p2p.enabled = true;
     })
     .await;
+    // An agent that everyone may call: its card is the only thing that opens by that.
+    let _agent = FakeAgent::attach(hub.hub(), "id");
+    let (local, id) = (Principal::local(), AgentId::parse("id").unwrap());
+    let shared = hub.hub().change(&local, &id, Some(Share::Everyone), None);
+    shared.unwrap().1.await.unwrap();
     let admin = hub.token("root", &["admin"]).await;
     let (_, description) = hub.web_of(&admin).get("/openapi.json").await;
     let mut routes: Vec<(String, String)> = UNDESCRIBED

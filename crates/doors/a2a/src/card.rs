@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use http::Uri;
 use jackfield_core::{
+    agent::Share,
     failure::{Failure, Reason},
     hub::Wanted,
     id::AgentId,
@@ -155,6 +156,18 @@ impl A2a {
         let site = self.cards.site()?;
         let card = compose::agent_card(site, &view, self.terms());
         Ok(self.cards.issue(site, Subject::Agent(id), reader, card))
+    }
+
+    /// The card of an agent that is shared with everyone, for those who have not shown who they are. Nothing tells apart
+    /// agents that are not shared so and those that do not exist.
+    fn public_card_of(&self, agent: &str, reader: Reader) -> Option<Arc<Issued>> {
+        let principal = Principal::local();
+        let id = AgentId::parse(agent).ok()?;
+        let entry = self.hub.find(&principal, id.as_str()).ok()?;
+        if entry.share() != Share::Everyone {
+            return None;
+        }
+        self.card_of(&principal, agent, reader).ok()
     }
 
     /// The hub's own card, with the agents that the principal may call.

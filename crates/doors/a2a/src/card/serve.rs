@@ -18,6 +18,7 @@ use jackfield_wire::{
     },
     json::ObjectWriter,
 };
+use jiff::fmt::rfc2822::DateTimeParser;
 
 use super::shelf::Issued;
 use crate::A2a;
@@ -63,10 +64,14 @@ fn agents(version: Option<Version>) -> MethodRouter<Arc<A2a>> {
         let reader = version.map_or_else(|| reader(&headers, query.as_deref()), Reader::Of);
         // What cannot be an id looks like one that is unknown.
         let id = id.map(|Path(id)| id).unwrap_or_default();
-        let issued = a2a
-            .gatekeeper
-            .admit_headers(&headers)
-            .and_then(|principal| a2a.card_of(&principal, &id, reader));
+        let issued = match a2a.gatekeeper.admit_headers(&headers) {
+            Ok(principal) => a2a.card_of(&principal, &id, reader),
+            // Whoever has no token yet learns from the card how to show one.
+            Err(refused) if !headers.contains_key(header::AUTHORIZATION) => {
+                a2a.public_card_of(&id, reader).ok_or(refused)
+            }
+            Err(refused) => Err(refused),
+        };
         answer(&a2a, &headers, issued)
     };
     get(card).fallback(wrong_method)
@@ -115,7 +120,7 @@ fn reader(headers: &HeaderMap, query: Option<&str>) -> Reader {
 fn answer(a2a: &A2a, headers: &HeaderMap, issued: Result<Arc<Issued>, Failure>) -> Response {
     let mut response = match issued {
         Ok(issued) => {
-            let mut response = if has_already(headers, &issued.tag) {
+            let mut response = if is_known(headers, &issued) {
                 StatusCode::NOT_MODIFIED.into_response()
             } else {
                 json(StatusCode::OK, issued.body.to_string())
@@ -123,11 +128,9 @@ fn answer(a2a: &A2a, headers: &HeaderMap, issued: Result<Arc<Issued>, Failure>) 
             let fresh = response.headers_mut();
             fresh.insert(header::ETAG, issued.tag.clone());
             fresh.insert(header::LAST_MODIFIED, issued.modified.clone());
-            let whose = if a2a.gatekeeper.trusts(Came::with(headers)) {
-                "public"
-            } else {
-                "private"
-            };
+            let is_public = a2a.gatekeeper.trusts(Came::with(headers))
+                || !headers.contains_key(header::AUTHORIZATION);
+            let whose = if is_public { "public" } else { "private" };
             if let Ok(value) = HeaderValue::try_from(format!("{whose}, max-age={MAX_AGE}")) {
                 fresh.insert(header::CACHE_CONTROL, value);
             }
@@ -138,6 +141,17 @@ fn answer(a2a: &A2a, headers: &HeaderMap, issued: Result<Arc<Issued>, Failure>) 
     let vary = HeaderValue::from_static("authorization, a2a-version");
     response.headers_mut().insert(header::VARY, vary);
     response
+}
+
+/// Whether the reader has the card as it is now: by its tag, or else by its date, which has no parts of a second.
+fn is_known(headers: &HeaderMap, issued: &Issued) -> bool {
+    if headers.contains_key(header::IF_NONE_MATCH) {
+        return has_already(headers, &issued.tag);
+    }
+    let since = headers.get(header::IF_MODIFIED_SINCE);
+    let since = since.and_then(|value| value.to_str().ok());
+    let since = since.and_then(|text| DateTimeParser::new().parse_timestamp(text).ok());
+    since.is_some_and(|since| issued.at.as_second() <= since.as_second())
 }
 
 fn refused(failure: &Failure) -> Response {

@@ -47,7 +47,7 @@ pub(super) struct Issued {
     pub(super) modified: HeaderValue,
     /// The digest of the card before it was signed, since a signature is another every time.
     unsigned: [u8; 32],
-    at: Timestamp,
+    pub(super) at: Timestamp,
 }
 
 /// The cards that were given out, the newest of each subject and reader.

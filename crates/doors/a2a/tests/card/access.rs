@@ -1,7 +1,7 @@
 //! Who may read which card.
 
 use jackfield_a2a::Cards;
-use jackfield_core::agent::Profile;
+use jackfield_core::agent::{Profile, Share};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -47,6 +47,46 @@ async fn away_from_loopback_a_card_needs_a_token_and_asks_for_it() {
         json!([{"schemes": {"bearer": {}}}])
     );
     assert_eq!(card["security"], json!([{"bearer": []}]));
+}
+
+#[tokio::test]
+async fn the_card_of_an_agent_that_everyone_may_call_needs_no_token() {
+    let hub = guarded().await;
+    let ann = hub.owner("ann").await;
+    let _hers = hub.attach_for(&ann, "hers", Profile::default());
+    let _all = hub.attach_for(&ann, "echo", Profile::default());
+    hub.share(&ann, "echo", Share::Everyone).await;
+    for path in [
+        ECHO,
+        "/a2a/agents/echo/.well-known/agent.json",
+        "/a2a/agents/echo/1.0/.well-known/agent-card.json",
+    ] {
+        let response = hub.get(path).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        assert_eq!(response.headers()["cache-control"], "public, max-age=60");
+        let card: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+        assert!(card["securitySchemes"]["bearer"].is_object(), "{card}");
+    }
+    // Whoever shows a bad token is told so.
+    let wrong = hub.ask(Method::GET, ECHO).bearer_auth("jf_guess");
+    let status = wrong.send().await.unwrap().status();
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    // Only its card: foreign, unknown and impossible ones look the same.
+    let mut refusals = Vec::new();
+    for name in ["hers", "nobody", "not%20an%20id", "%ff"] {
+        let path = format!("/a2a/agents/{name}/.well-known/agent-card.json");
+        let response = hub.get(&path).await;
+        let status = response.status();
+        let headers = format!("{:?}", response.headers().get("cache-control"));
+        refusals.push((status, headers, response.text().await.unwrap()));
+    }
+    assert_eq!(refusals[0].0, StatusCode::UNAUTHORIZED);
+    for other in &refusals[1..] {
+        assert_eq!(*other, refusals[0]);
+    }
+    assert_eq!(hub.get(HUB).await.status(), StatusCode::UNAUTHORIZED);
+    hub.share(&ann, "echo", Share::Nobody).await;
+    assert_eq!(hub.get(ECHO).await.status(), StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]

@@ -84,3 +84,25 @@ async fn a_changed_card_has_another_tag_and_an_unchanged_one_the_same_bytes() {
     assert_ne!(header(&changed, "etag"), tag);
     assert!(changed.text().await.unwrap().contains("New."));
 }
+
+#[tokio::test]
+async fn a_card_that_has_not_changed_since_a_date_is_not_sent_again() {
+    let hub = Running::start().await;
+    let _echo = hub.attach("echo", Profile::default());
+    let first = hub.get(ECHO).await;
+    let modified = header(&first, "last-modified").to_owned();
+    for (since, status) in [
+        (modified.as_str(), StatusCode::NOT_MODIFIED),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", StatusCode::NOT_MODIFIED),
+        ("Sat, 01 Jan 2000 00:00:00 GMT", StatusCode::OK),
+        ("yesterday", StatusCode::OK),
+    ] {
+        let asked = hub.ask(Method::GET, ECHO);
+        let response = asked.header("if-modified-since", since).send().await;
+        assert_eq!(response.unwrap().status(), status, "{since}");
+    }
+    // A tag says more than a date.
+    let asked = hub.ask(Method::GET, ECHO).header("if-none-match", "\"x\"");
+    let asked = asked.header("if-modified-since", &modified);
+    assert_eq!(asked.send().await.unwrap().status(), StatusCode::OK);
+}

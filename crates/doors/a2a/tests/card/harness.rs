@@ -4,9 +4,9 @@ use std::{net::SocketAddr, sync::Arc};
 
 use jackfield_a2a::{A2a, CardKey, Cards, router};
 use jackfield_core::{
-    agent::Profile,
+    agent::{Profile, Share},
     hub::Hub,
-    id::Owner,
+    id::{AgentId, Owner},
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
@@ -98,6 +98,13 @@ impl Running {
             Lookup::Valid(principal) => principal,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Says who may call an agent.
+    pub(crate) async fn share(&self, owner: &Principal, id: &str, share: Share) {
+        let id = AgentId::parse(id).unwrap();
+        let changed = self.hub.change(owner, &id, Some(share), None);
+        changed.unwrap().1.await.unwrap();
     }
 
     /// Attaches an agent of `local`.
