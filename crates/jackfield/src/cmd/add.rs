@@ -145,6 +145,11 @@ impl Add {
 
     /// Whoever is not found as an A2A server may be an agent of another kind.
     async fn hint(&self, mut stop: Stop) -> Stop {
+        // The hub knows the server, and has said what to type.
+        if stop.text.contains("type jackfield add ") {
+            stop.next = None;
+            return stop;
+        }
         if stop.code == Code::Usage
             && let Some(address) = peer::address_of_hub(&self.target).await
         {

@@ -3,8 +3,11 @@
 //! What the operator typed may be the base of a server, the base of one agent there, or the card itself. All places that
 //! are tried are of the typed origin, so that credentials go nowhere else.
 
+mod servers;
 #[cfg(test)]
 mod tests;
+
+pub(super) use self::servers::describe;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jackfield_core::agent::Profile;

@@ -165,6 +165,9 @@ impl Remotes {
             // It would be so for ever.
             Err(trouble @ CardTrouble::Itself { .. }) => return Err(invalid(trouble.to_string())),
             Err(trouble) if !wanted.keep => {
+                if let Some(is) = described.way.describe(trouble).await {
+                    return Err(invalid(format!("{trouble}; {is}; nothing was added")));
+                }
                 let text = format!("{trouble}; nothing was added");
                 return Err(Failure::new(Reason::Offline, text));
             }

@@ -7,7 +7,7 @@ use jackfield_kit::outbound::{Outbound, Url, origin_of};
 
 use super::{
     credentials::Credentials,
-    find::{CardTrouble, Found, find},
+    find::{CardTrouble, Found, describe, find},
     line::Line,
     spec::RemoteSpec,
 };
@@ -64,6 +64,24 @@ impl Way {
                 Err(CardTrouble::Itself { url: found.url })
             }
             _ => Ok(found),
+        }
+    }
+
+    /// Says what the server is that has no card where one was looked for, and what to type instead, if that is known.
+    pub(super) async fn describe(&self, trouble: &CardTrouble) -> Option<String> {
+        match trouble {
+            CardTrouble::Nowhere { .. }
+            | CardTrouble::Status { .. }
+            | CardTrouble::Useless { .. } => {
+                describe(&self.outbound, &self.url, &self.credentials).await
+            }
+            CardTrouble::Outbound(_)
+            | CardTrouble::Credentials(_)
+            | CardTrouble::Denied { .. }
+            | CardTrouble::Redirected { .. }
+            | CardTrouble::TooLarge { .. }
+            | CardTrouble::Cut { .. }
+            | CardTrouble::Itself { .. } => None,
         }
     }
 
