@@ -14,7 +14,7 @@ use crate::{
     store::{Store, StoreError, TokenRecord},
 };
 
-/// What every token begins with, so that people and scanners recognise one.
+/// What a person's token begins with, so that people and scanners recognise one.
 pub const PREFIX: &str = "jf_";
 
 /// How long a token that was revoked or has expired is known as such: those who still use it are told so, and lists show
@@ -23,6 +23,10 @@ const DEAD_KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// How many dead tokens are known at most; those that died first go first. Every invite makes a token, so that there may be
 /// many more in time.
 const DEAD_MAX: usize = 1000;
+
+/// What a token that stands for one agent begins with. The published client of the Agent Mesh Bridge Protocol takes a token
+/// only if it begins like this. The prefix is part of the token, as the other one is: a token has one spelling.
+pub const AGENT_PREFIX: &str = "ah_";
 
 /// A new token: shown once, then only its hash is known.
 pub struct NewToken {
@@ -70,10 +74,10 @@ fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-fn new_secret() -> Result<String, StoreError> {
+fn new_secret(prefix: &str) -> Result<String, StoreError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed(error.to_string()))?;
-    Ok(bytes.iter().fold(PREFIX.to_owned(), |text, byte| {
+    Ok(bytes.iter().fold(prefix.to_owned(), |text, byte| {
         text + &format!("{byte:02x}")
     }))
 }
@@ -141,7 +145,7 @@ impl Tokens {
         scopes: &Scopes,
         valid_for: Option<Duration>,
     ) -> Result<NewToken, StoreError> {
-        self.add(new_secret()?, name, owner, scopes, valid_for)
+        self.add(new_secret(PREFIX)?, name, owner, scopes, valid_for)
             .await
     }
 
@@ -156,7 +160,8 @@ impl Tokens {
             agent: vec![Pattern::new(agent.as_str())],
             ..Scopes::default()
         };
-        self.keep(new_secret()?, name, owner, Some(agent), &scopes, None)
+        let secret = new_secret(AGENT_PREFIX)?;
+        self.keep(secret, name, owner, Some(agent), &scopes, None)
             .await
     }
 
@@ -358,6 +363,10 @@ mod tests {
             .create_for(amy.clone(), "laptop".into(), owner())
             .await
             .unwrap();
+        assert!(
+            new.secret.starts_with("ah_"),
+            "published clients of the bridge take no other"
+        );
         let Lookup::Valid(principal) = tokens.look_up(&new.secret) else {
             panic!("not valid")
         };

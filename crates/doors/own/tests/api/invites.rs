@@ -47,6 +47,11 @@ async fn an_invite_gives_a_token_for_its_agent_once() {
         setup,
         json!({"agent_id": "amy", "token": token, "agent_type": "claude", "bridge_url": socket})
     );
+    let text = token.as_str().unwrap();
+    assert!(
+        text.starts_with("ah_"),
+        "the published command line keeps no other"
+    );
     let who = principal(&hub, token);
     let amy = Who::Agent(AgentId::parse("amy").unwrap());
     assert_eq!((who.owner.as_str(), &who.who), ("local", &amy));
