@@ -279,9 +279,10 @@ impl Hub {
 pub(crate) const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Sessions of the platform and of `local` reach the agent unchanged; others' as a hash, so that two callers never
-/// share an agent's memory by accident.
+/// share an agent's memory. A session that looks like such a hash is hashed whoever names it: it could be another owner's.
 fn agent_session(principal: &Principal, session: &SessionId) -> SessionId {
-    if principal.who == Who::Platform || principal.owner == Owner::local() {
+    let is_unchanged = principal.who == Who::Platform || principal.owner == Owner::local();
+    if is_unchanged && !looks_hashed(session) {
         return session.clone();
     }
     let digest = Sha256::new()
@@ -291,10 +292,19 @@ fn agent_session(principal: &Principal, session: &SessionId) -> SessionId {
         .finalize();
     let hex: String = digest
         .iter()
-        .take(16)
+        .take(HASHED / 2)
         .map(|byte| format!("{byte:02x}"))
         .collect();
     SessionId::parse(&hex).expect("32 hex digits are a valid id")
+}
+
+/// How many hex digits the hash of a session has.
+const HASHED: usize = 32;
+
+/// In upper case too: an agent may name a folder after a session, and some systems do not tell the cases apart.
+fn looks_hashed(session: &SessionId) -> bool {
+    let text = session.as_str();
+    text.len() == HASHED && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn clock(

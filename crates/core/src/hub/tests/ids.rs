@@ -113,6 +113,27 @@ async fn sessions_of_others_reach_the_agent_as_a_hash() {
 }
 
 #[tokio::test]
+async fn nobody_reaches_the_conversation_of_another_by_its_hash() {
+    let (hub, _a, line) = shared_agent().await;
+    let session = |principal: Principal, name: &str| {
+        let asked = Request {
+            principal,
+            ..in_session(name, to("a", "hi"))
+        };
+        let _asking = hub.call(asked).unwrap();
+        line.next().call().agent_session.to_string()
+    };
+    let anns = session(ann(), "s");
+    for name in [anns.clone(), anns.to_uppercase()] {
+        for other in [Principal::platform(), Principal::local(), bob()] {
+            let reached = session(other.clone(), &name);
+            assert!(!reached.eq_ignore_ascii_case(&anns), "{other:?}");
+            assert_eq!(session(other, &name), reached, "their own one goes on");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_call_without_a_session_has_one_of_its_own() {
     let (hub, _a, _line) = shared_agent().await;
     let (one, two) = (
