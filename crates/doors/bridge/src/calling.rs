@@ -127,7 +127,7 @@ impl Calling {
 pub(crate) fn error_frame(call_id: &str, failure: &Failure) -> String {
     downlink::call_agent_error(&CallError {
         call_id: call_id.into(),
-        code: code(&failure.reason).name().into(),
+        code: code(&failure.reason).into(),
         message: failure.text.as_ref().into(),
     })
 }

@@ -4,9 +4,9 @@ use http::StatusCode;
 use jackfield_core::failure::{Failure, Reason};
 use jackfield_wire::bridge::ErrorCode;
 
-/// The code that agents and platforms of the bridge know.
-pub(crate) fn code(reason: &Reason) -> ErrorCode {
-    match reason {
+/// The code that agents and platforms of the bridge are told: one of the protocol's, or the agent's own.
+pub(crate) fn code(reason: &Reason) -> &str {
+    let code = match reason {
         Reason::Invalid | Reason::Unsupported | Reason::TooLarge | Reason::Conflict => {
             ErrorCode::InvalidMessage
         }
@@ -18,8 +18,9 @@ pub(crate) fn code(reason: &Reason) -> ErrorCode {
         Reason::Cancelled | Reason::SessionUnknown => ErrorCode::SessionNotFound,
         Reason::Crashed => ErrorCode::AdapterCrash,
         Reason::SlowReader | Reason::Internal => ErrorCode::InternalError,
-        Reason::Agent(code) => ErrorCode::from_name(code).unwrap_or(ErrorCode::InternalError),
-    }
+        Reason::Agent(code) => return code,
+    };
+    code.name()
 }
 
 /// The HTTP status of a refusal.

@@ -130,7 +130,7 @@ pub(crate) async fn resume(
 }
 
 /// The code and the words of a failure at the end of a call.
-pub(crate) fn told(failure: &Failure, life: Life) -> (&'static str, String) {
-    let code = crate::failure::code(&failure.reason).name();
+pub(crate) fn told(failure: &Failure, life: Life) -> (&str, String) {
+    let code = crate::failure::code(&failure.reason);
     (code, words::failure(failure, life).into_owned())
 }

@@ -42,9 +42,7 @@ fn bridge(matter: Matter) -> Passage {
         Matter::CancelByCaller => Passage::whole("`error` `session_not_found`"),
         Matter::CallerGone => Passage::whole("the agent is told at once"),
         Matter::AgentGone => Passage::whole("`error` `agent_offline`"),
-        Matter::AgentError => Passage::folded(
-            "`error` `internal_error` with the agent's words, if the code is not one of the bridge's",
-        ),
+        Matter::AgentError => Passage::whole("`error` with the agent's code"),
         Matter::Timeout => Passage::whole("`error` `timeout`"),
         Matter::SlowReader => Passage::whole("`error` `internal_error`"),
         Matter::UnknownAgent => Passage::whole("404 `agent_offline`"),

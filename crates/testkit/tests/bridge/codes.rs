@@ -82,8 +82,7 @@ async fn bring_about(hub: &TestHub, agent: &mut Raw, request: &str, code: &str) 
             let cancel = json!({"agent_id": AMY, "session_id": "s-1", "request_id": request});
             assert_eq!(hub.platform().post("/api/cancel", cancel).await.0, 200);
         }
-        // A code that the bridge does not know.
-        "internal_error" => agent.send(error(request, "quota", "no more")).await,
+        "internal_error" => agent.send(error(request, code, "no more")).await,
         // What the hub says before a request begins, the agent may say of it, too.
         "agent_busy" | "auth_failed" | "invalid_message" | "rate_limited" => {
             agent.send(error(request, code, "says the agent")).await;

@@ -335,7 +335,6 @@ fn code(caller: Protocol, reason: &str) -> String {
     let code = match (caller, reason) {
         (Protocol::Bridge, "offline" | "not_found") => "agent_offline",
         (Protocol::Bridge, "slow_reader") => "internal_error",
-        (Protocol::Bridge, _) if is_own => "internal_error",
         (Protocol::A2a, "not_found") => "-32000",
         (Protocol::Team, "not_found") => "TARGET_MEMBER_NOT_PLACED",
         (Protocol::Team, _) if is_own => "agent",

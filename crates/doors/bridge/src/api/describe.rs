@@ -197,15 +197,16 @@ enum RelayEvent {
     },
 }
 
-/// Why a call failed.
+/// Why a call failed: a code of the protocol, or the agent's own.
 #[derive(Debug)]
 struct Code;
 
 impl PartialSchema for Code {
     fn schema() -> RefOr<Schema> {
-        let names = ErrorCode::ALL.map(ErrorCode::name);
+        let names = ErrorCode::ALL.map(ErrorCode::name).join(", ");
+        let text = format!("One of {names}, or the agent's own");
         let code = ObjectBuilder::new().schema_type(Type::String);
-        code.enum_values(Some(names)).into()
+        code.description(Some(text)).into()
     }
 }
 
@@ -247,7 +248,7 @@ mod tests {
             };
             let code = match reason {
                 Reason::TooLarge => "payload_too_large",
-                _ => code(&reason).name(),
+                _ => code(&reason),
             };
             assert!(response.description.contains(code), "{name}: {code}");
         }

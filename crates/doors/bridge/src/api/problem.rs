@@ -22,19 +22,19 @@ const TOO_LARGE: &str = "payload_too_large";
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
-    code: &'static str,
+    code: Cow<'static, str>,
     text: Cow<'static, str>,
 }
 
 impl Problem {
     pub(crate) fn new(
         status: StatusCode,
-        code: &'static str,
+        code: impl Into<Cow<'static, str>>,
         text: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self {
             status,
-            code,
+            code: code.into(),
             text: text.into(),
         }
     }
@@ -83,17 +83,17 @@ impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         let code = match failure.reason {
             Reason::TooLarge => TOO_LARGE,
-            _ => failure::code(&failure.reason).name(),
+            _ => failure::code(&failure.reason),
         };
         let text = words::refusal(&failure);
-        Self::new(failure::status(&failure.reason), code, text)
+        Self::new(failure::status(&failure.reason), code.to_owned(), text)
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = ErrorBody {
-            error: self.code,
+            error: &self.code,
             message: Some(&self.text),
         };
         (self.status, Json(body)).into_response()

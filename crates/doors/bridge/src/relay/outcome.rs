@@ -22,7 +22,7 @@ pub(crate) struct Outcome {
     /// How long it took.
     pub(crate) duration_ms: u64,
     /// The answer, or the code and the words of what went wrong.
-    pub(crate) result: Result<Answered, (&'static str, String)>,
+    pub(crate) result: Result<Answered, (String, String)>,
 }
 
 /// An answer in one piece.
@@ -63,22 +63,21 @@ impl Outcome {
     }
 }
 
-fn result_of(record: &TaskRecord, gathered: Gathered) -> Result<Answered, (&'static str, String)> {
-    let cancelled = || {
-        (
-            ErrorCode::SessionNotFound.name(),
-            words::CANCELLED.to_owned(),
-        )
+fn result_of(record: &TaskRecord, gathered: Gathered) -> Result<Answered, (String, String)> {
+    let failed = |failure| {
+        let (code, text) = told(failure, Life::Kept);
+        Err((code.to_owned(), text))
     };
+    let ours = |code: ErrorCode, text: String| Err((code.name().to_owned(), text));
+    let cancelled = || ours(ErrorCode::SessionNotFound, words::CANCELLED.to_owned());
+    let refused = |text| ours(ErrorCode::InternalError, text);
     if let Some(failure) = &record.failure {
-        return Err(told(failure, Life::Kept));
+        return failed(failure);
     }
     match gathered.end {
-        Some(End::Failed(failure)) => Err(told(&failure, Life::Kept)),
-        Some(End::Cancelled) => Err(cancelled()),
-        Some(End::Done(done)) if done.state == DoneState::Rejected => {
-            Err((ErrorCode::InternalError.name(), rejected(&done)))
-        }
+        Some(End::Failed(failure)) => failed(&failure),
+        Some(End::Cancelled) => cancelled(),
+        Some(End::Done(done)) if done.state == DoneState::Rejected => refused(rejected(&done)),
         Some(End::Done(mut done)) => {
             // What the agent gives at the end is the whole; some only stream it.
             let whole = done.result.take().filter(|result| !result.is_empty());
@@ -90,10 +89,8 @@ fn result_of(record: &TaskRecord, gathered: Gathered) -> Result<Answered, (&'sta
         }
         // Nothing of it was kept but how it ended.
         None => match record.state {
-            TaskState::Cancelled => Err(cancelled()),
-            TaskState::Rejected => {
-                Err((ErrorCode::InternalError.name(), words::REJECTED.to_owned()))
-            }
+            TaskState::Cancelled => cancelled(),
+            TaskState::Rejected => refused(words::REJECTED.to_owned()),
             TaskState::Failed
             | TaskState::Submitted
             | TaskState::Working

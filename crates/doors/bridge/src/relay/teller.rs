@@ -276,7 +276,7 @@ mod tests {
             ),
             (
                 End::Failed(Failure::new(Reason::Agent("quota".into()), "no more")),
-                "internal_error",
+                "quota",
                 "no more",
             ),
             (

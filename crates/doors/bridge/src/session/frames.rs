@@ -363,7 +363,7 @@ impl Session {
         let passed_on = parties::pass_on(&self.bridge, principal, from, signal);
         if let Err(Refused { failure, field }) = passed_on {
             let error = downlink::error(&HubError {
-                code: code(&failure.reason).name().into(),
+                code: code(&failure.reason).into(),
                 message: failure.text.as_ref().into(),
                 field: Some(field.into()),
                 frame_type: Some("rtc_signal".into()),

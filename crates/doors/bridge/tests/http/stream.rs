@@ -158,11 +158,7 @@ async fn failures_come_with_the_codes_of_the_protocol() {
             "later",
             error("rate_limited", "later"),
         ),
-        (
-            Reason::Agent("made_up".into()),
-            "?",
-            error("internal_error", "?"),
-        ),
+        (Reason::Agent("made_up".into()), "?", error("made_up", "?")),
         (Reason::Timeout, "10 min", error("timeout", "10 min")),
     ] {
         let mut stream = hub.relay("amy", "r1").await;

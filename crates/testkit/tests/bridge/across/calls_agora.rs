@@ -99,10 +99,10 @@ async fn an_answer_that_comes_only_with_the_end_is_heard() {
 }
 
 #[tokio::test]
-async fn a_failure_keeps_its_words_and_gets_a_code_of_the_bridge() {
+async fn a_failure_keeps_its_words_and_its_code() {
     let (_hub, mut amy, mut ada) = both().await;
     for (code, told) in [
-        ("quota", "internal_error"),
+        ("quota", "quota"),
         ("rate_limited", "rate_limited"),
         ("agent_busy", "agent_busy"),
     ] {

@@ -59,7 +59,7 @@ async fn an_agora_agent_answers_fails_leaves_and_is_cancelled() {
     let to = ada.frame().await["from"].clone();
     ada.send(json!({"type": "error", "to": to, "code": "quota", "message": "no more"}))
         .await;
-    assert_eq!(events.rest().await, [failed("internal_error", "no more")]);
+    assert_eq!(events.rest().await, [failed("quota", "no more")]);
 
     let mut events = platform.relay("ada", "r-1").await;
     let to = ada.frame().await["from"].clone();
