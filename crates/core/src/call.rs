@@ -126,6 +126,8 @@ pub struct Call {
     /// The files that have a link, for its owner; made when the first one is needed.
     files: OnceLock<Arc<Files>>,
     answered: AtomicBool,
+    /// How often the agent said that it is alive.
+    pulses: AtomicU64,
     /// The agent's number of its last frame that is in the log.
     acked: AtomicU64,
     ended: AtomicBool,
@@ -216,6 +218,7 @@ impl Call {
             handle_before: draft.handle_before,
             files: OnceLock::new(),
             answered: AtomicBool::new(has_reply),
+            pulses: AtomicU64::new(0),
             acked: AtomicU64::new(acked),
             ended: AtomicBool::new(false),
         });
@@ -288,6 +291,11 @@ impl Call {
     /// Whether the agent said anything, numbered or not. If so it got the message, which is never written again.
     pub fn has_reply(&self) -> bool {
         self.answered.load(Ordering::Relaxed)
+    }
+
+    /// How often the agent said that it is alive: see [`Serving::pulse`].
+    pub fn pulses(&self) -> u64 {
+        self.pulses.load(Ordering::Relaxed)
     }
 
     /// By what the agent's door finds the work again after a restart of the hub, if it can: see [`Serving::note`].

@@ -155,6 +155,7 @@ impl Serving {
     pub fn pulse(&self) {
         if self.is_current() {
             self.call.touch();
+            self.call.pulses.fetch_add(1, Ordering::Relaxed);
             self.call.reply.pulse();
         }
     }

@@ -43,6 +43,10 @@ struct Live {
     silence: Silence,
     ready: std::vec::IntoIter<Event>,
     end: Option<End>,
+    /// How many signs of life of the agent were passed on.
+    pulses: u64,
+    /// Whether a sign of life is to be told after what is ready.
+    owes_keepalive: bool,
     /// The last event, after another one that had to come before it.
     last: Option<SseFrame>,
     is_over: bool,
@@ -60,6 +64,8 @@ impl Live {
             silence: Silence::new(bridge.hub.limits().keepalive.0),
             ready: Vec::new().into_iter(),
             end: None,
+            pulses: 0,
+            owes_keepalive: false,
             last: None,
             is_over: false,
             _counted: bridge.hub.metrics().connection(DOOR),
@@ -75,6 +81,9 @@ impl Live {
                     None => continue,
                 }
             }
+            if std::mem::take(&mut self.owes_keepalive) {
+                return Some(SseFrame::data(sse::KEEPALIVE));
+            }
             if let Some(end) = self.end.take() {
                 self.is_over = true;
                 let (first, last) = self.teller.end(&end);
@@ -86,24 +95,24 @@ impl Live {
             if self.is_over {
                 return self.last.take();
             }
-            if self.is_alive().await {
-                return Some(SseFrame::data(sse::KEEPALIVE));
-            }
+            self.wait().await;
         }
     }
 
-    /// Waits for something to read. True if there is only a sign of life: the agent's, or ours after a silence.
-    async fn is_alive(&mut self) -> bool {
+    /// Waits for something to tell: what the agent said, a sign of its life, or ours after a silence.
+    async fn wait(&mut self) {
         let mut keys = Vec::new();
         tokio::select! {
             () = self.bell.wait(&mut keys) => {
                 let mut events = Vec::new();
                 self.end = self.asking.take(&mut events, BATCH);
-                let is_pulse = events.is_empty() && self.end.is_none();
+                let pulses = self.asking.call().pulses();
+                let is_pulse = std::mem::replace(&mut self.pulses, pulses) != pulses;
+                // Rung with nothing to read: alive as well.
+                self.owes_keepalive = self.end.is_none() && (is_pulse || events.is_empty());
                 self.ready = events.into_iter();
-                is_pulse
             }
-            () = self.silence.too_long() => true,
+            () = self.silence.too_long() => self.owes_keepalive = true,
         }
     }
 }

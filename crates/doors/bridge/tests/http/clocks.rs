@@ -99,6 +99,21 @@ async fn the_agents_heartbeat_is_passed_on_at_once_and_keeps_the_call_alive() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_heartbeat_while_pieces_wait_to_be_read_is_passed_on_after_them() {
+    let door = door().await;
+    let mut amy = door.attach("amy");
+    let mut stream = relay(&door, &relay_body("amy", "r1")).await;
+    let call = amy.next_call().await;
+    let start = Instant::now();
+    call.push(Event::text("one"));
+    call.pulse();
+    let chunk = "data: {\"type\":\"chunk\",\"delta\":\"one\"}\n\n";
+    let told = next(&mut stream).await.unwrap();
+    assert_eq!(told, format!("{chunk}{KEEPALIVE}"));
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_chunk_starts_the_silence_anew() {
     let door = door().await;
     let mut amy = door.attach("amy");
