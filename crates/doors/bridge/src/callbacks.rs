@@ -3,7 +3,7 @@
 //!
 //! The hub's secret goes only to origins that the operator listed; whoever else is called back checks the signature.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt};
 
 use jackfield_core::{event::Json, outbox::Callback};
 use jackfield_kit::outbound::{Outbound, OutboundError, Url, origin_of};
@@ -60,16 +60,23 @@ impl Callbacks {
 
     /// The callback that a request wants, if the place is one that the hub may call.
     pub(crate) fn accept(&self, url: &str, repeated: &Repeated<'_>) -> Result<Callback, Problem> {
-        let url = self.address(url).map_err(|why| {
-            let text = format!("field \"callback_url\": {why}");
-            Problem::invalid(text)
-        })?;
+        let url = self.address(url).map_err(|why| refused(&why))?;
         Ok(Callback {
             url,
             kind: KIND.to_owned(),
             data: Json::of(repeated).ok(),
             token: None,
         })
+    }
+
+    /// Looks up where a callback leads, so that whoever names a private place learns it at once. A host that cannot be looked
+    /// up now passes: every delivery judges again.
+    pub(crate) async fn admit(&self, callback: &Callback) -> Result<(), Problem> {
+        let Some(way) = &self.0 else { return Ok(()) };
+        match way.outbound.admit(&callback.url).await {
+            Ok(_) => Ok(()),
+            Err(why) => Err(refused(&why)),
+        }
     }
 
     fn address(&self, url: &str) -> Result<String, String> {
@@ -89,4 +96,8 @@ impl Callbacks {
         let checked = way.outbound.check(&absolute);
         checked.map(String::from).map_err(|error| error.to_string())
     }
+}
+
+fn refused(why: &impl fmt::Display) -> Problem {
+    Problem::invalid(format!("field \"callback_url\": {why}"))
 }

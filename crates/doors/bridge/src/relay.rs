@@ -71,6 +71,9 @@ pub(crate) async fn open(
         bridge.open.add(&agent, &id, asking.call());
         return Ok(live::respond(&bridge, asking));
     }
+    if let Some(callback) = &request.callback {
+        bridge.callbacks.admit(callback).await?;
+    }
     let task = bridge.hub.start_task(request).await?;
     bridge.open.keep(&agent, &id, &task);
     if mode == Mode::Kept {

@@ -1,6 +1,13 @@
 //! Where callbacks may go: never to private addresses that a request names, unless the operator said so.
 
-use std::{io, net::IpAddr, sync::Arc};
+use std::{
+    io,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use jackfield_bridge::CallbackRules;
 use jackfield_core::principal::Principal;
@@ -94,31 +101,63 @@ async fn a_relative_callback_is_relative_to_the_base_and_cannot_lead_away_from_i
     assert_eq!(status.as_u16(), 400, "{answer}");
 }
 
-struct Home;
+/// `home.example` leads home, `moving.example` from its second look-up on.
+#[derive(Default)]
+struct Home(AtomicBool);
 
 impl Resolver for Home {
     fn resolve(&self, host: String) -> Lookup {
         let home: IpAddr = [127, 0, 0, 1].into();
+        let away: IpAddr = [93, 184, 215, 14].into();
+        let has_moved = host == "moving.example" && self.0.swap(true, Ordering::Relaxed);
         Box::pin(async move {
             match host.as_str() {
                 "home.example" => Ok(vec![home]),
+                "moving.example" if has_moved => Ok(vec![home]),
+                "moving.example" => Ok(vec![away]),
                 _ => Err(io::Error::other("no such host")),
             }
         })
     }
 }
 
-#[tokio::test]
-async fn a_name_that_leads_to_a_private_address_is_given_up_with_the_remedy() {
-    let called = Called::start().await;
-    let outbound = Outbound::with_resolver(&OutboundRules::default(), Arc::new(Home)).unwrap();
-    let hub = hub_with(CallbackRules {
+async fn hub_at_home() -> Running {
+    let home = Arc::new(Home::default());
+    let outbound = Outbound::with_resolver(&OutboundRules::default(), home).unwrap();
+    hub_with(CallbackRules {
         outbound,
         ..strict()
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn a_callback_to_a_name_with_a_private_address_is_refused_at_once() {
+    let hub = hub_at_home().await;
     let mut amy = hub.attach("amy");
-    let url = format!("http://home.example:{}/", called.port);
+    let body = async_body("r1", "http://home.example/");
+    let (status, answer) = hub.post("/api/relay", body).await;
+    assert_eq!(
+        (status.as_u16(), &answer["error"]),
+        (400, &json!("invalid_message"))
+    );
+    let message = answer["message"].as_str().unwrap();
+    assert!(
+        message.contains("callback_url") && message.contains("home.example"),
+        "{message}"
+    );
+    assert!(amy.has_nothing_to_do());
+    // One that cannot be looked up now is judged when it is called.
+    let body = async_body("r2", "http://nowhere.example/");
+    assert_eq!(hub.post("/api/relay", body).await.0.as_u16(), 202);
+}
+
+#[tokio::test]
+async fn a_name_that_leads_to_a_private_address_later_is_given_up_with_the_remedy() {
+    let called = Called::start().await;
+    let hub = hub_at_home().await;
+    let mut amy = hub.attach("amy");
+    let url = format!("http://moving.example:{}/", called.port);
     let (status, _) = hub.post("/api/relay", async_body("r1", &url)).await;
     assert_eq!(status.as_u16(), 202);
     amy.next_call().await.finish(done("x"));
@@ -138,7 +177,7 @@ async fn a_name_that_leads_to_a_private_address_is_given_up_with_the_remedy() {
     });
     let why = dead.await.last_error.unwrap();
     assert!(
-        why.contains("home.example") && why.contains("--allow-private-outbound"),
+        why.contains("moving.example") && why.contains("--allow-private-outbound"),
         "{why}"
     );
     assert!(called.is_idle());
