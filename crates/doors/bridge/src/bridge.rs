@@ -1,8 +1,11 @@
 //! What the sessions and the HTTP handlers of this door share.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
-use jackfield_core::{hub::Hub, id::AgentId, principal::Principal};
+use jackfield_core::{entry::Entry, hub::Hub, id::AgentId, principal::Principal};
 use jackfield_kit::{auth::Gatekeeper, outbound::OutboundError, tasks::Tasks};
 use jackfield_wire::bridge::Limits;
 use jiff::Timestamp;
@@ -50,13 +53,18 @@ pub struct Bridge {
     pub(crate) relays: Arc<Relays>,
     /// What connections that resume each other hand on.
     pub(crate) lineages: Lineages,
-    /// The last connection of each agent of this door.
+    /// The last connection of each agent of this door, as long as the hub knows the agent.
     pub(crate) attached: Mutex<HashMap<AgentId, Attachment>>,
 }
+
+/// How many connections are remembered before those of forgotten agents are looked for.
+const REMEMBERED: usize = 64;
 
 /// What is known of an agent's connection, and stays known when it is gone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attachment {
+    /// The agent's place on the hub.
+    pub(crate) place: Weak<Entry>,
     /// The SHA-256 of the token that it registered with, in hex: see [`token_hash`].
     pub(crate) token_hash: Option<String>,
     /// What it says it is.
@@ -69,6 +77,14 @@ pub(crate) struct Attachment {
     pub(crate) last_heartbeat: Option<Timestamp>,
     /// How many sessions it says it has.
     pub(crate) active_sessions: u64,
+}
+
+impl Attachment {
+    /// Whether the hub still knows the agent.
+    fn is_known(&self) -> bool {
+        let place = self.place.upgrade();
+        place.is_some_and(|place| !place.is_retired())
+    }
 }
 
 /// How a token is known to the platform.
@@ -134,7 +150,12 @@ impl Bridge {
 
     /// An agent of this door registered.
     pub(crate) fn note_attached(&self, id: &AgentId, attachment: Attachment) {
-        self.attached.lock().insert(id.clone(), attachment);
+        let mut attached = self.attached.lock();
+        // Before the map would grow to twice its size, so that looking costs little for each agent.
+        if attached.len() >= REMEMBERED && attached.len() == attached.capacity() {
+            attached.retain(|_, attachment| attachment.is_known());
+        }
+        attached.insert(id.clone(), attachment);
     }
 
     /// An agent of this door gave a sign of life.
@@ -148,5 +169,52 @@ impl Bridge {
     /// An agent of this door went offline (not: was replaced). Its signals go, what is known of it stays.
     pub(crate) fn note_left(&self, id: &AgentId) {
         self.signals.clear(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_core::{agent::Profile, limits::Limits, store::memory::MemoryStore};
+    use jackfield_kit::testing::{Manner, Scripted};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn connections_of_agents_that_the_hub_forgot_are_forgotten_too() {
+        let store = Arc::new(MemoryStore::default());
+        let hub = Hub::open(store, Limits::default()).await.unwrap();
+        let bridge = Bridge::new(
+            hub.clone(),
+            Gatekeeper::new(hub.clone(), true),
+            Tasks::new(),
+        );
+        let local = Principal::local();
+        let mut stays = None;
+        for number in 0..1000 {
+            let id = format!("a-{number}");
+            let manner = Manner {
+                door: crate::DOOR,
+                is_lively: false,
+                one_call_per_session: true,
+            };
+            let agent = Scripted::attach(&hub, &local, &id, Profile::default(), manner);
+            let place = hub.find(&local, &id).unwrap();
+            let attachment = Attachment {
+                place: Arc::downgrade(&place),
+                ..Attachment::default()
+            };
+            bridge.note_attached(&place.id, attachment);
+            // The first one stays.
+            if number == 0 {
+                stays = Some(agent);
+            } else {
+                drop(agent);
+                hub.forget(&local, &place.id).unwrap().await.unwrap();
+            }
+        }
+        assert!(stays.is_some());
+        let attached = bridge.attached.lock();
+        assert!(attached.len() <= 2 * REMEMBERED, "{}", attached.len());
+        assert!(attached.contains_key("a-0"));
     }
 }

@@ -62,6 +62,7 @@ fn attach(bridge: &Bridge, id: &str, token: Option<&str>) -> Attached {
         .attach(&Principal::local(), &id, profile, Arc::new(Silent), false);
     let now = "2026-03-04T05:06:07.089Z".parse().ok();
     let attachment = Attachment {
+        place: Default::default(),
         token_hash: token.map(token_hash),
         agent_type: "claude".into(),
         capabilities: vec!["translation".into()],

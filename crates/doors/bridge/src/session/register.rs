@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jackfield_core::{
-    agent::Closing, call::Call, failure::Reason, id::AgentId, principal::Principal,
+    agent::Closing, call::Call, entry::Entry, failure::Reason, id::AgentId, principal::Principal,
 };
 use jackfield_kit::{api::store_failure, line::Leave, mailbox::MAILBOX};
 use jackfield_wire::bridge::{
@@ -119,8 +119,9 @@ impl Session {
                 .await
                 .map_err(|error| (store_failure(&error).text.into_owned(), "Not now"))?;
         }
-        self.bridge
-            .note_attached(&id, attachment(register, owner_token.as_deref()));
+        let place = self.registered.as_ref().map(|it| it.entry().clone());
+        let attachment = attachment(register, owner_token.as_deref(), place.as_ref());
+        self.bridge.note_attached(&id, attachment);
         self.line.known(principal.grant.revoked.clone());
         let listed = back.map_or(&[][..], |back| &back.open);
         let mut resumed = super::resume::resume(adopted, listed, &lineage);
@@ -191,11 +192,16 @@ fn out_of_scope(principal: &Principal) -> String {
 }
 
 /// What the platform may know of the connection.
-fn attachment(register: &Register<'_>, token: Option<&str>) -> Attachment {
+fn attachment(
+    register: &Register<'_>,
+    token: Option<&str>,
+    place: Option<&Arc<Entry>>,
+) -> Attachment {
     let now = Some(jiff::Timestamp::now());
     let agent_type = register.agent_type.as_deref().unwrap_or_default();
     let capabilities = register.capabilities.iter().map(ToString::to_string);
     Attachment {
+        place: place.map(Arc::downgrade).unwrap_or_default(),
         token_hash: token.map(token_hash),
         agent_type: agent_type.to_owned(),
         capabilities: capabilities.collect(),
