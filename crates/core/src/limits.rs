@@ -31,7 +31,10 @@ pub struct Limits {
     pub frame_before_register: Size,
     /// One frame after that: a message in its envelope.
     pub frame: Size,
-    /// The text of one chunk.
+    /// The end of an answer of a bridge agent, which repeats what its chunks said: as large as they were, up to this. Four
+    /// times a frame, since the hub holds it in memory only to throw the repetition away.
+    pub frame_of_end: Size,
+    /// The text of one chunk. Larger ones of bridge agents are split, those of Agora agents refused.
     pub chunk: Size,
     /// Nesting of JSON: beyond what any agent means, within what every parser takes.
     pub json_depth: usize,
@@ -74,6 +77,10 @@ pub struct Limits {
     pub unread: Span,
     /// More replacements of one agent id within a minute hold the id for a minute: two programs fight for it.
     pub replacements_per_minute: usize,
+    /// Between the end of a request and the next one of its session, for bridge agents without the extension `meta`. The
+    /// published client ends a request that arrives while its program of the request before still exits, as an empty
+    /// success. Programs exit within some tens of milliseconds; no person notices this much.
+    pub session_pause: Span,
     /// Agents in a row from the first caller.
     pub hops: usize,
     /// How often one agent may occur in a chain.
@@ -143,6 +150,7 @@ impl Default for Limits {
             relay_body: Size::mib(5),
             frame_before_register: Size::kib(64),
             frame: Size::mib(8),
+            frame_of_end: Size::mib(32),
             chunk: Size::mib(1),
             json_depth: 64,
             register: Span::secs(10),
@@ -164,6 +172,7 @@ impl Default for Limits {
             resume_grace: Span::secs(30),
             unread: Span::secs(30),
             replacements_per_minute: 3,
+            session_pause: Span::millis(250),
             hops: 8,
             occurrences: 2,
             task_ring: Size::kib(256),

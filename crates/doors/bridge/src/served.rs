@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 
 use jackfield_core::{
     call::{Call, Life, Serving},
-    event::{End, Event, Input},
+    event::{Chunk, ChunkKind, End, Event, Input},
     failure::Failure,
     id::RequestId,
     pipe::Pushed,
@@ -15,7 +15,7 @@ use jackfield_wire::bridge::{downlink, uplink};
 
 use crate::{
     link::Extensions,
-    translate::{ask_from_wire, event_from_chunk, frame_from_answer, frame_from_call},
+    translate::{ask_from_wire, chunk_from_wire, frame_from_answer, frame_from_call},
 };
 
 /// How much further input is taken at once.
@@ -29,6 +29,8 @@ pub(crate) struct Served {
     pub(crate) key: u32,
     /// The number of the agent's last frame that was taken; nothing if its frames have none.
     last: Option<u64>,
+    /// How much text the agent said in chunks, in bytes of its frames: as much as its end may repeat.
+    said: usize,
 }
 
 /// Why a frame's number cannot be, as the end of a sentence about `seq`.
@@ -55,7 +57,17 @@ pub(crate) enum Ended {
 impl Served {
     pub(crate) fn new(serving: Serving, key: u32, extensions: Extensions) -> Self {
         let last = extensions.resume.then(|| serving.call().received());
-        Self { serving, key, last }
+        Self {
+            serving,
+            key,
+            last,
+            said: 0,
+        }
+    }
+
+    /// How much text the agent said in chunks, in bytes of its frames.
+    pub(crate) fn said(&self) -> usize {
+        self.said
     }
 
     pub(crate) fn serving(&self) -> &Serving {
@@ -87,10 +99,46 @@ impl Served {
         }
     }
 
-    /// Takes a piece of the answer. Returns up to which number the agent may forget its frames, if that is to be said now:
-    /// of a kept call, the log says it.
-    pub(crate) fn chunk(&mut self, chunk: &uplink::Chunk<'_>) -> Result<Option<u64>, BadNumber> {
-        self.event(event_from_chunk(chunk), chunk.seq)
+    /// Takes a piece of the answer, split into parts of at most `max` bytes. Returns up to which number the agent may forget
+    /// its frames, if that is to be said now: of a kept call, the log says it.
+    pub(crate) fn chunk(
+        &mut self,
+        chunk: &uplink::Chunk<'_>,
+        max: usize,
+    ) -> Result<Option<u64>, BadNumber> {
+        let number = self.number(chunk.seq)?;
+        let mut rest = chunk_from_wire(chunk);
+        if rest.kind == ChunkKind::Text {
+            self.said += chunk.delta.size_hint();
+        }
+        while rest.text.len() > max && self.may_split(&rest, number) {
+            // At least one character, however small the limit.
+            let first = rest.text.chars().next().map_or(0, char::len_utf8);
+            let at = rest.text.floor_char_boundary(max).max(first);
+            let tail = rest.text.split_off(at);
+            let part = Chunk {
+                tool_name: rest.tool_name.clone(),
+                tool_call_id: rest.tool_call_id.clone(),
+                text: std::mem::replace(&mut rest.text, tail),
+                kind: rest.kind,
+                extra: None,
+            };
+            let pushed = self.serving.push(Event::Chunk(part));
+            if matches!(pushed, Pushed::Overrun | Pushed::Ended) {
+                return Ok(self.took(pushed, number));
+            }
+        }
+        Ok(self.push(Event::Chunk(rest), number))
+    }
+
+    /// Whether a chunk may be split. One whose parts would not be joined again may not. Nor one that came before, which is
+    /// dropped whole, nor one of a kept call with a number: a hub that dies in between could not tell which of its parts it had.
+    fn may_split(&self, chunk: &Chunk, number: Option<u64>) -> bool {
+        let is_whole = match (number, self.last) {
+            (Some(number), Some(last)) => number <= last || self.call().life == Life::Kept,
+            _ => false,
+        };
+        chunk.joins(chunk) && !is_whole
     }
 
     pub(crate) fn event(
@@ -138,7 +186,12 @@ impl Served {
 
     /// Ends the call as the agent says, by a frame of this number.
     pub(crate) fn end(self, end: End, number: Option<u64>) -> Ended {
-        let Self { serving, key, last } = self;
+        let Self {
+            serving,
+            key,
+            last,
+            said,
+        } = self;
         let is_first = match number {
             None => Ok(serving.finish(end)),
             Some(number) => serving.finish_numbered(end, number),
@@ -146,7 +199,12 @@ impl Served {
         match is_first {
             Ok(true) => Ended::Over,
             Ok(false) => Ended::Late,
-            Err(serving) => Ended::Repeated(Self { serving, key, last }),
+            Err(serving) => Ended::Repeated(Self {
+                serving,
+                key,
+                last,
+                said,
+            }),
         }
     }
 

@@ -3,6 +3,7 @@
 mod acks;
 mod frames;
 mod left;
+mod pauses;
 mod profile;
 mod register;
 mod resume;
@@ -32,7 +33,7 @@ use jackfield_wire::bridge::{
 use rustc_hash::FxHashMap;
 use tokio::time::{Instant, timeout_at};
 
-use self::{acks::Acks, left::Left};
+use self::{acks::Acks, left::Left, pauses::Pauses};
 use crate::{
     DOOR,
     bridge::Bridge,
@@ -88,11 +89,17 @@ pub(crate) struct Session {
     /// What a connection that resumes has to write before its mail.
     first: VecDeque<Mail>,
     acks: Acks,
+    /// Requests that wait because the one before in their session ended just now; of agents without `meta`.
+    pauses: Pauses,
+    /// The largest frame that is taken from the agent.
+    frame_max: usize,
 }
 
 impl Session {
     /// A connection that has said nothing, or only its first frame.
     pub(crate) fn new(bridge: Arc<Bridge>, line: Line, url_id: Option<String>) -> Self {
+        let pauses = Pauses::new(line.limits().session_pause.0);
+        let frame_max = line.limits().frame.0;
         Self {
             bridge,
             line,
@@ -103,6 +110,8 @@ impl Session {
             has_stopped: false,
             first: VecDeque::new(),
             acks: Acks::default(),
+            pauses,
+            frame_max,
         }
     }
 
@@ -115,21 +124,12 @@ impl Session {
 
     async fn turn_until_over(&mut self) -> Leave {
         loop {
-            let Some(step) = self.next().await else {
-                self.write_acks();
-                continue;
-            };
-            let left = match step {
-                Step::Text(text) => self.on_text(&text).await,
-                Step::Binary => self.on_binary(),
-                Step::Rang(MAILBOX) => None,
-                Step::Rang(key) => {
-                    self.pump(key);
+            let left = match self.next().await {
+                None => {
+                    self.on_due();
                     None
                 }
-                Step::Look => None,
-                Step::Broken(error) => Some(self.on_broken(&error)),
-                Step::Over(leave) => Some(leave),
+                Some(step) => self.on_step(step).await,
             };
             if let Some(leave) = left.or_else(|| self.take_mail()) {
                 return leave;
@@ -137,12 +137,39 @@ impl Session {
         }
     }
 
-    /// What happens next; nothing if acks are due before anything happens.
+    async fn on_step(&mut self, step: Step) -> Option<Leave> {
+        match step {
+            Step::Text(text) => self.on_text(&text).await,
+            Step::Binary => {
+                self.on_binary();
+                None
+            }
+            Step::Rang(MAILBOX) => None,
+            Step::Rang(key) => {
+                self.pump(key);
+                None
+            }
+            Step::Look => None,
+            Step::Broken(error) => Some(self.on_broken(&error)),
+            Step::Over(leave) => Some(leave),
+        }
+    }
+
+    /// What happens next; nothing if acks or a request are due before anything happens.
     async fn next(&mut self) -> Option<Step> {
-        match self.acks.due() {
+        // A busy socket takes no request; when it is free, the line steps on and the request is taken with the mail.
+        let request = self.pauses.due().filter(|_| !self.line.is_busy());
+        match self.acks.due().into_iter().chain(request).min() {
             None => Some(self.line.next().await),
             Some(due) if due <= Instant::now() => None,
             Some(due) => timeout_at(due, self.line.next()).await.ok(),
+        }
+    }
+
+    /// Does what is due. Requests are taken with the mail.
+    fn on_due(&mut self) {
+        if self.acks.due().is_some_and(|due| due <= Instant::now()) {
+            self.write_acks();
         }
     }
 
@@ -154,22 +181,55 @@ impl Session {
     }
 
     /// No published client sends binary frames. Whoever does waits for an answer, so it is told.
-    fn on_binary(&mut self) -> Option<Leave> {
-        if self.registered.is_none() {
-            return Some(self.refuse(BINARY, "Invalid JSON"));
-        }
+    fn on_binary(&mut self) {
         self.bridge.hub.metrics().refused(DOOR);
         self.queue(&downlink::error(&HubError {
             code: ErrorCode::InvalidMessage.name().into(),
             message: BINARY.into(),
             ..HubError::default()
         }));
-        None
     }
 
+    /// The connection ends by the agent's fault. Whoever waits for it hears what that was.
     fn on_broken(&mut self, error: &WsError) -> Leave {
         self.bridge.hub.metrics().refused(DOOR);
+        if let WsError::TooLarge { limit, .. } = error {
+            let text = format!(
+                "the agent sent a frame larger than {limit} bytes, and its connection was closed; an agent should send a \
+                 large answer as chunks"
+            );
+            for (_, served) in self.served.drain() {
+                let reason = Reason::Agent("internal_error".to_owned());
+                served.fail(Failure::new(reason, text.clone()));
+            }
+        }
         error.into()
+    }
+
+    /// Takes larger frames from an agent that said so much text: its end may repeat all of it.
+    fn make_room_for_end(&mut self, said: usize) {
+        let limits = self.line.limits();
+        let (frame, max) = (limits.frame.0, limits.frame_of_end.0);
+        if said + frame / 2 <= self.frame_max {
+            return;
+        }
+        // Some more than is needed now, so that few chunks change it.
+        let larger = (said + frame).min(max);
+        if larger > self.frame_max {
+            self.frame_max = larger;
+            self.line.take_frames_up_to(larger);
+        }
+    }
+
+    /// Takes no larger frames than the agent's open requests need.
+    fn take_room_back(&mut self) {
+        let frame = self.line.limits().frame.0;
+        if self.frame_max > frame {
+            self.frame_max = frame;
+            self.line.take_frames_up_to(frame);
+            let said = self.served.values().map(Served::said).max();
+            self.make_room_for_end(said.unwrap_or(0));
+        }
     }
 
     /// Queues a frame for the agent.
@@ -241,14 +301,20 @@ impl Session {
             if self.line.is_busy() {
                 return None;
             }
+            if let Some(serving) = self.pauses.take() {
+                self.send(serving, &link);
+                continue;
+            }
             let first = self.first.pop_front();
             match first.or_else(|| link.take())? {
                 Mail::Call(serving) => {
-                    let served = self.serve(serving, &link);
-                    let frame = served.message(link.extensions);
-                    self.queue(&frame);
+                    if let Some(serving) = self.pauses.hold(serving) {
+                        self.send(serving, &link);
+                    }
                 }
                 Mail::Cancel(call) => {
+                    // One that was held back is dropped: the agent never saw it.
+                    self.pauses.withdraw(call.id);
                     let request = call.request.as_str();
                     // An agent that has answered meanwhile has nothing to stop.
                     let is_open = |served: &Served| served.call().id == call.id;
@@ -271,6 +337,13 @@ impl Session {
         }
     }
 
+    /// Brings a call to the agent.
+    fn send(&mut self, serving: Serving, link: &BridgeLink) {
+        let served = self.serve(serving, link);
+        let frame = served.message(link.extensions);
+        self.queue(&frame);
+    }
+
     /// Takes a call among those the agent works on.
     fn serve(&mut self, serving: Serving, link: &BridgeLink) -> &Served {
         let key = self.line.new_key();
@@ -287,6 +360,11 @@ impl Session {
         let served = self.served.remove(request)?;
         self.flows.remove(&served.key);
         self.acks.forget(request);
+        let link = self.registered.as_ref().map(|registered| &registered.link);
+        if link.is_some_and(|link| !link.extensions.meta) {
+            self.pauses.note_end(&served.call().agent_session);
+        }
+        self.take_room_back();
         Some(served)
     }
 
@@ -333,6 +411,7 @@ impl Session {
         self.flows.clear();
         self.served.clear();
         self.first.clear();
+        self.pauses.clear();
         let is_elsewhere = entry.link().is_some_and(|link| link.door() != DOOR);
         let left = Left {
             bridge: self.bridge.clone(),

@@ -79,8 +79,8 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
 }
 
 /// A piece of an agent's answer. An unknown kind is text: it is still what the agent said.
-pub(crate) fn event_from_chunk(chunk: &uplink::Chunk<'_>) -> Event {
-    Event::Chunk(Chunk {
+pub(crate) fn chunk_from_wire(chunk: &uplink::Chunk<'_>) -> Chunk {
+    Chunk {
         kind: chunk
             .kind
             .as_deref()
@@ -90,11 +90,20 @@ pub(crate) fn event_from_chunk(chunk: &uplink::Chunk<'_>) -> Event {
         tool_name: chunk.tool_name.as_deref().map(str::to_owned),
         tool_call_id: chunk.tool_call_id.as_deref().map(str::to_owned),
         extra: None,
-    })
+    }
 }
 
-/// The end of an agent's answer.
-pub(crate) fn end_from_done(done: &uplink::Done<'_>) -> End {
+/// Whether an end says nothing at all, not even how it ended.
+pub(crate) fn is_wordless(done: &uplink::Done<'_>) -> bool {
+    let result = done.result.as_ref().map(|text| text.decode());
+    result.is_none_or(|text| text.is_empty())
+        && done.state.is_none()
+        && done.attachments.is_empty()
+        && done.file_transfer_offer.is_none()
+}
+
+/// The end of an agent's answer. A `result` above `max_repeated` bytes, which repeats what chunks said, is left out.
+pub(crate) fn end_from_done(done: &uplink::Done<'_>, max_repeated: Option<usize>) -> End {
     let state = match done.state.as_deref() {
         Some("input_required" | "auth_required") => DoneState::InputRequired,
         Some("rejected") => DoneState::Rejected,
@@ -102,7 +111,11 @@ pub(crate) fn end_from_done(done: &uplink::Done<'_>) -> End {
     };
     End::Done(Box::new(Done {
         state,
-        result: done.result.as_ref().map(|text| text.decode().into_owned()),
+        result: done
+            .result
+            .as_ref()
+            .filter(|text| max_repeated.is_none_or(|max| text.size_hint() <= max))
+            .map(|text| text.decode().into_owned()),
         attachments: done.attachments.iter().map(file_from_attachment).collect(),
         usage: done.usage.map(json_from),
         stop_reason: done.stop_reason.as_deref().map(str::to_owned),

@@ -300,6 +300,11 @@ impl Line {
         self.signs.note(Instant::now());
     }
 
+    /// Changes the largest frame that is taken from now on.
+    pub fn take_frames_up_to(&mut self, bytes: usize) {
+        self.ws.set_max_message(bytes);
+    }
+
     /// Gives a peer that has not said who it is as much time as at first, up to `limits.register_latest` in all.
     pub fn more_time(&mut self) {
         let more = Instant::now() + self.limits().register.0;

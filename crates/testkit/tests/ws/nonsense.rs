@@ -56,7 +56,7 @@ async fn nonsense_gets_agoras_clear_errors_and_may_be_mended() {
 }
 
 #[tokio::test]
-async fn a_binary_first_frame_is_refused_in_the_doors_own_way() {
+async fn a_binary_first_frame_is_answered_in_the_protocols_own_way() {
     let hub = TestHub::start().await;
     let register = bridge_register("a").to_string();
     let mut raw = hub.connect().await;
@@ -66,7 +66,11 @@ async fn a_binary_first_frame_is_refused_in_the_doors_own_way() {
     let mut raw = hub.connect_bridge("b").await;
     raw.send_binary(&[0xff]).await;
     let why = "binary frame; send JSON as a text frame";
-    is_refused_by_bridge(&mut raw, why, "Invalid JSON").await;
+    raw.expect(json!({"type": "error", "code": "invalid_message", "message": why}))
+        .await;
+    raw.send(bridge_register("b")).await;
+    raw.expect(json!({"type": "registered", "status": "ok"}))
+        .await;
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::fields::{Fields, Slot};
-use super::{Attachment, Fault, Limits, Malformed};
+use super::{Attachment, Limits, Malformed};
 use crate::json::{self, Member, Text};
 
 mod build;
@@ -221,7 +221,7 @@ pub fn parse<'a>(text: &'a str, limits: &Limits) -> Result<Uplink<'a>, Malformed
     fields.check(limits)?;
     let frame_type = fields.required_text(Slot::Type)?;
     match &*frame_type {
-        "chunk" => read_chunk(&fields, limits).map(Uplink::Chunk),
+        "chunk" => read_chunk(&fields).map(Uplink::Chunk),
         "done" => read_done(&fields).map(Uplink::Done),
         "error" => read_error(&fields).map(Uplink::Error),
         "heartbeat" => Ok(Uplink::Heartbeat(Heartbeat {
@@ -243,14 +243,11 @@ fn request_of<'a>(fields: &Fields<'a>) -> Result<Cow<'a, str>, Malformed> {
     Ok(fields.text(Slot::RequestId)?.unwrap_or_default())
 }
 
-fn read_chunk<'a>(fields: &Fields<'a>, limits: &Limits) -> Result<Chunk<'a>, Malformed> {
+fn read_chunk<'a>(fields: &Fields<'a>) -> Result<Chunk<'a>, Malformed> {
     let request_id = request_of(fields)?;
     let delta = fields
         .raw_text(Slot::Delta)?
         .ok_or_else(|| fields.missing("delta"))?;
-    if delta.size_hint() - "\"\"".len() > limits.max_chunk {
-        return Err(fields.malformed(Fault::TooLarge, "delta", limits.too_large()));
-    }
     Ok(Chunk {
         session_id: fields.lenient_text(Slot::SessionId),
         request_id,

@@ -21,7 +21,11 @@ use jackfield_wire::{
     echo,
 };
 
-use super::{Flow, Session, unreadable};
+use super::{
+    Flow, Session,
+    pauses::{Pauses, doubtful},
+    unreadable,
+};
 use crate::{
     DOOR,
     calling::error_frame,
@@ -29,7 +33,7 @@ use crate::{
     lineage::Answered,
     parties::{self, Refused},
     served::{BadNumber, Ended, Served},
-    translate::{end_from_done, entry_from_view, event_from_artifact},
+    translate::{end_from_done, entry_from_view, event_from_artifact, is_wordless},
 };
 
 /// How many agents `discover_agents` lists if it does not say, and at most.
@@ -48,7 +52,8 @@ impl Session {
         match uplink {
             Uplink::Chunk(chunk) => {
                 let piece = Piece::new("chunk", &chunk.request_id, chunk.seq, size);
-                self.on_piece(piece, |served| served.chunk(&chunk));
+                let max = self.bridge.wire_limits.max_chunk;
+                self.on_piece(piece, |served| served.chunk(&chunk, max));
             }
             Uplink::Artifact(artifact) => {
                 let piece = Piece::new("artifact", &artifact.request_id, artifact.seq, size);
@@ -63,12 +68,18 @@ impl Session {
             }
             Uplink::Done(done) => {
                 let piece = Piece::new("done", &done.request_id, done.seq, size);
-                self.on_end(piece, || end_from_done(&done));
+                let max = self.line.limits().message.0;
+                self.on_end(piece, |served, pauses| {
+                    if is_wordless(&done) && pauses.is_doubtful(served.call()) {
+                        return End::Failed(doubtful());
+                    }
+                    end_from_done(&done, (served.said() > 0).then_some(max))
+                });
             }
             Uplink::Error(error) => {
                 let piece = Piece::new("error", &error.request_id, error.seq, size);
                 let failure = || failure_of_agent(&error.code, &error.message);
-                self.on_end(piece, || End::Failed(failure()));
+                self.on_end(piece, |_, _| End::Failed(failure()));
             }
             Uplink::Heartbeat(heartbeat) => self.on_heartbeat(heartbeat),
             Uplink::DiscoverAgents(discover) => self.on_discover(&discover),
@@ -136,12 +147,17 @@ impl Session {
         match take(served) {
             Ok(None) => {}
             Ok(Some(seq)) => self.acks.add(served.request(), seq, piece.size),
-            Err(wrong) => self.on_bad_number(&piece, &wrong),
+            Err(wrong) => {
+                self.on_bad_number(&piece, &wrong);
+                return;
+            }
         }
+        let said = served.said();
+        self.make_room_for_end(said);
     }
 
     /// The end of an answer.
-    fn on_end(&mut self, piece: Piece<'_>, end: impl FnOnce() -> End) {
+    fn on_end(&mut self, piece: Piece<'_>, end: impl FnOnce(&Served, &Pauses) -> End) {
         let Some(piece) = self.placed(piece) else {
             return;
         };
@@ -156,12 +172,14 @@ impl Session {
                 return;
             }
         };
+        // Before the call is released, which starts the next pause.
+        let end = end(served, &self.pauses);
         let Some(served) = self.release(&piece.request) else {
             return;
         };
         let (call, request) = (served.call().clone(), served.request().clone());
         let mut reading = Arc::downgrade(&call);
-        match served.end(end(), number) {
+        match served.end(end, number) {
             Ended::Over => {}
             // Counted like all that comes after the end. To the agent it is over like any other, and nobody reads it.
             Ended::Late => {

@@ -138,6 +138,8 @@ impl Door {
 
     pub(crate) async fn connect(&self, id: &str) -> Agent {
         let tcp = TcpStream::connect(self.addr).await.unwrap();
+        // Under a paused clock the kernel would hold small frames back for longer than all timeouts.
+        tcp.set_nodelay(true).unwrap();
         let url = format!("ws://{}/ws?agent_id={id}", self.addr);
         Agent(tokio_tungstenite::client_async(url, tcp).await.unwrap().0)
     }

@@ -88,7 +88,12 @@ async fn an_agent_that_breaks_the_rules_is_not_waited_for() {
     agent.word().await;
     agent.send(chunk("r-1", 1, &"x".repeat(1 << 17))).await;
     assert_eq!(agent.closed().await.0, 1009);
-    assert_eq!(failure_of(replies).await, Reason::Offline);
+    let own = Reason::Agent("internal_error".into());
+    assert_eq!(
+        failure_of(replies).await,
+        own,
+        "the caller hears of the frame"
+    );
 }
 
 /// Hubs that know their owners by tokens.

@@ -17,19 +17,15 @@ async fn send_binary(agent: &mut Agent, frame: &Value) {
 #[tokio::test]
 async fn a_binary_frame_is_answered_before_and_after_register() {
     let door = Door::open().await;
+    let told = json!({"type": "error", "code": "invalid_message", "message": BINARY});
     let mut agent = door.connect("a").await;
     send_binary(&mut agent, &register("a", &json!(2))).await;
-    assert_eq!(
-        agent.frame().await,
-        json!({"type": "registered", "status": "error", "error": BINARY})
-    );
-    assert_eq!(agent.closed().await.0, 1008);
-    let mut agent = door.agent("a").await;
+    assert_eq!(agent.frame().await, told);
+    // It may register still.
+    agent.send(register("a", &json!(2))).await;
+    assert_eq!(agent.frame().await["status"], "ok");
     send_binary(&mut agent, &json!({"type": "heartbeat"})).await;
-    assert_eq!(
-        agent.frame().await,
-        json!({"type": "error", "code": "invalid_message", "message": BINARY})
-    );
+    assert_eq!(agent.frame().await, told);
     assert!(agent.sync().await.is_empty(), "it is connected still");
 }
 
