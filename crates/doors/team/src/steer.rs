@@ -200,7 +200,8 @@ fn failure(undecided: Undecided, decision: &Decision) -> Failure {
         ),
         Undecided::NotPending => Failure::new(
             Reason::NotFound,
-            "field \"invocation_id\": nobody in this team waits for a decision of this id",
+            "field \"invocation_id\": no call of this team waits for a decision of this id; if an outside runtime published \
+             the request, that runtime decides",
         ),
         Undecided::Stale => Failure::new(
             Reason::Conflict,

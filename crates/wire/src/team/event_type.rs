@@ -99,10 +99,11 @@ impl EventType {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
 
-    /// The message that it becomes; none for segments, whose step tells, and for what clients are never sent.
+    /// The message that it becomes; none for segments, whose step tells.
     pub(super) fn message(self) -> Option<MessageType> {
         Some(match self {
-            Self::Segment | Self::Chunk => return None,
+            Self::Segment => return None,
+            Self::Chunk => message_type!("ASSISTANT_CHUNK"),
             Self::Status => message_type!("AGENT_STATUS"),
             Self::Complete => message_type!("ASSISTANT_COMPLETE"),
             Self::ApprovalRequested => message_type!("TOOL_APPROVAL_REQUESTED"),

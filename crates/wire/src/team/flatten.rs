@@ -13,7 +13,7 @@ const TEAM_SCOPED: &str = "team_scoped";
 /// Appends the message of a team's stream that an event becomes. Without a stamp, as in snapshots, it carries neither the
 /// place in the run nor a token.
 ///
-/// Returns whether there is one: viewers are never sent the deprecated `assistant_chunk`.
+/// Returns whether there is one: what is no envelope becomes none.
 pub fn flatten(event: &Outgoing<'_>, stamp: Option<&Stamp<'_>>, out: &mut String) -> bool {
     let innermost = event.path.last().map_or(event.team_id, |node| node.team_id);
     let tail = |source, own_name, scope| Tail {

@@ -227,7 +227,10 @@ fn undone(undecided: &Undecided, decision: &Decision) -> Refusal {
         ),
         Undecided::NotPending => Refusal::new(
             "APPROVAL_INVOCATION_NOT_PENDING",
-            format!("nobody waits for a decision on {id:?}"),
+            format!(
+                "no call of this team waits for a decision on {id:?}; if an outside runtime published the request, that \
+                 runtime decides"
+            ),
         ),
         // A viewer always names the id.
         Undecided::OtherMember | Undecided::Several(_) => Refusal::new(

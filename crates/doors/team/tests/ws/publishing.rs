@@ -83,7 +83,7 @@ async fn each_frame_is_answered_in_order_and_shown_to_the_viewers() {
 }
 
 #[tokio::test]
-async fn a_published_chunk_of_the_old_kind_is_counted_and_not_shown() {
+async fn a_published_chunk_of_the_old_kind_has_a_frame_for_its_number() {
     let hub = Running::start().await;
     let _boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
@@ -94,9 +94,36 @@ async fn a_published_chunk_of_the_old_kind_is_counted_and_not_shown() {
     chunk["data"]["agent_event"]["data"] = json!({"content": "x", "is_complete": false});
     runtime.send(json!([chunk, word("boss", "shown")])).await;
     assert_eq!(runtime.frame().await["last_sequence"], 2);
-    let shown = viewer.frame().await;
+    let (chunk, shown) = (viewer.frame().await, viewer.frame().await);
+    assert_eq!(
+        (&chunk["type"], &chunk["payload"]["content"]),
+        (&json!("ASSISTANT_CHUNK"), &json!("x"))
+    );
     assert_eq!(shown["payload"]["delta"], "shown");
-    assert_eq!(sequences(&[shown]), [2]);
+    assert_eq!(sequences(&[chunk, shown]), [1, 2]);
+}
+
+#[tokio::test]
+async fn who_decides_what_a_runtime_published_is_told_who_does() {
+    let hub = Running::start().await;
+    let _boss = hub.attach("a-boss");
+    hub.team("web", &["boss=a-boss"]);
+    let mut viewer = hub.viewer("web").await;
+    let mut runtime = hub.view("/v1/teams/web/events").await;
+    let mut asks = word("boss", "");
+    asks["data"]["agent_event"]["event_type"] = json!("tool_approval_requested");
+    asks["data"]["agent_event"]["data"] =
+        json!({"invocation_id": "q-1", "tool_name": "rm", "arguments": {}});
+    runtime.send(asks).await;
+    viewer.until("TOOL_APPROVAL_REQUESTED").await;
+    let decision = json!({"invocation_id": "q-1", "agent_name": "boss"});
+    viewer
+        .send(json!({"type": "APPROVE_TOOL", "payload": decision}))
+        .await;
+    let refused = viewer.until("ERROR").await;
+    assert_eq!(refused["code"], "APPROVAL_INVOCATION_NOT_PENDING");
+    let text = refused["message"].as_str().unwrap();
+    assert!(text.contains("that runtime decides"), "{text}");
 }
 
 #[tokio::test]

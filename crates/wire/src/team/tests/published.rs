@@ -251,14 +251,18 @@ fn every_type_of_event_becomes_its_message() {
 }
 
 #[test]
-fn a_deprecated_chunk_is_taken_and_never_sent() {
+fn a_deprecated_chunk_is_sent_so_that_its_number_has_a_frame() {
     let text = published("assistant_chunk", r#"{"content":"x","is_complete":false}"#);
     read_one(&text);
     let event = outgoing(Source::Published(raw(&text)));
-    let mut out = String::from("before");
-    assert!(!flatten(&event, Some(&STAMP), &mut out));
-    assert!(!flatten_single(&event, &mut out));
-    assert_eq!(out, "before");
+    let sent = value(&flat(&event));
+    assert_eq!(sent["type"], "ASSISTANT_CHUNK");
+    assert_eq!(sent["payload"]["content"], "x");
+    assert_eq!(sent["payload"]["is_complete"], false);
+    assert!(sent["payload"]["team_stream_event_envelope"]["sequence"].is_number());
+    let mut out = String::new();
+    assert!(flatten_single(&event, &mut out));
+    assert_eq!(value(&out)["type"], "ASSISTANT_CHUNK");
     assert!(envelope(&event).contains("assistant_chunk"));
 }
 
