@@ -185,6 +185,15 @@ pub enum MemberEvent {
         /// The words.
         content: String,
     },
+    /// Somebody outside the team says something to it.
+    Told {
+        /// Who: an owner, or the name of a peer.
+        sender: String,
+        /// The recipient's name in the team.
+        recipient: Arc<str>,
+        /// The words.
+        content: String,
+    },
     /// It made something, or more of it.
     Artifact(MadeArtifact),
     /// Something went wrong.
@@ -296,6 +305,7 @@ impl Body {
                 MemberEvent::SegmentContent { delta: text, .. }
                 | MemberEvent::Log { entry: text, .. }
                 | MemberEvent::InterAgent { content: text, .. }
+                | MemberEvent::Told { content: text, .. }
                 | MemberEvent::Error { message: text, .. }
                 | MemberEvent::ToolFailed { error: text, .. }
                 | MemberEvent::Denied { reason: text, .. } => text.len(),

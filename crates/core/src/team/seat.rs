@@ -15,6 +15,7 @@ use crate::{
     event::{Answer, Ask, AskKind, End, Event},
     id::AgentId,
     pipe::Pushed,
+    principal::Who,
 };
 
 /// A run that a call belongs to, and the place in its tree from which the call's agent sees it.
@@ -85,12 +86,18 @@ impl Seats {
         for seat in &self.seats {
             seat.stage.enter(call, &seat.spot);
         }
-        // A message of one member to another is an event of the one who gets it, on stages where both sit.
+        // A message is an event of the member that gets it: of another member on stages where both sit, and of people. Agents
+        // that are no members are not shown.
         for seat in &self.seats {
-            if let Some(sender) = &seat.sender {
-                let heard = tale.story.heard(sender, &seat.spot.name, &call.message);
-                seat.stage.show(&seat.spot, &seat.spot.does(heard));
-            }
+            let (story, name, message) = (&tale.story, &seat.spot.name, &call.message);
+            let heard = match (&seat.sender, &call.principal.who) {
+                (Some(sender), _) => story.heard(sender, name, message),
+                (None, Who::Agent(_)) => continue,
+                (None, Who::Person | Who::Platform | Who::Peer(_)) => {
+                    story.told(call.principal.label(), name, message)
+                }
+            };
+            seat.stage.show(&seat.spot, &seat.spot.does(heard));
         }
         tale.story.opened(&mut |telling| self.show(telling));
     }

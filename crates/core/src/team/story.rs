@@ -58,6 +58,8 @@ pub(crate) struct Story {
     /// The segment of text or reasoning that is open. No tool is written while there is one.
     speech: Option<Speech>,
     tools: Tools,
+    /// The id under which the status lines outside of tools are shown, once there was one.
+    status_lines: Option<Arc<str>>,
     result: Option<Giving>,
     /// All text of the answer.
     said: Joined,
@@ -84,6 +86,7 @@ impl Story {
             max_text,
             segments: 0,
             speech: None,
+            status_lines: None,
             result: None,
             said: Joined::default(),
             is_from_start: true,
@@ -111,6 +114,20 @@ impl Story {
     ) -> MemberEvent {
         MemberEvent::InterAgent {
             sender: sender.clone(),
+            recipient: recipient.clone(),
+            content: self.bounded(&message.words_and_data()),
+        }
+    }
+
+    /// A message of somebody outside the team, as the member who gets it shows it.
+    pub(crate) fn told(
+        &self,
+        sender: &str,
+        recipient: &Arc<str>,
+        message: &Message,
+    ) -> MemberEvent {
+        MemberEvent::Told {
+            sender: sender.to_owned(),
             recipient: recipient.clone(),
             content: self.bounded(&message.words_and_data()),
         }
@@ -188,7 +205,7 @@ impl Story {
             AskKind::Approval => self.say(MemberStatus::ExecutingTool, Some(name), tell),
             AskKind::Input => self.say(MemberStatus::AnalyzingLlmResponse, None, tell),
         }
-        if self.tools[at].origin != Origin::Question {
+        if self.tools[at].origin != Origin::Stand {
             self.tools[at].start(tell);
         }
     }
@@ -201,7 +218,7 @@ impl Story {
         self.take_turn(tell);
         match end {
             End::Done(done) => {
-                self.tools.close_all(Closing::Well, tell);
+                self.tools.close_all(Closing::Unreported, tell);
                 self.complete(done, files, tell);
                 self.say(MemberStatus::Idle, None, tell);
             }
@@ -382,14 +399,27 @@ impl Story {
         self.tell_result(tell);
         match self.tools.open(None) {
             Some(at) => self.log(&self.tools[at].of, words, tell),
+            None if words.trim().is_empty() => {}
             None => {
-                let of = Invocation {
-                    id: format!("{}:status", self.turn).into(),
-                    tool: "status".into(),
-                };
+                let of = self.status_lines(tell);
                 self.log(&of, words, tell);
             }
         }
+    }
+
+    /// What stands for the status lines outside of tools. Viewers drop lines of a segment that never started, so it has one.
+    fn status_lines(&mut self, tell: &mut impl FnMut(Telling)) -> Invocation {
+        let known = self.status_lines.as_ref();
+        let known = known.and_then(|id| self.tools.told_as(id));
+        let known = known.filter(|at| self.tools[*at].phase != Phase::Over);
+        let at = known.unwrap_or_else(|| {
+            let at = self.tools.begin(None, "status", Origin::Stand, tell);
+            self.tools[at].run(tell);
+            at
+        });
+        let of = self.tools[at].of.clone();
+        self.status_lines = Some(of.id.clone());
+        of
     }
 
     fn log(&self, of: &Invocation, words: &str, tell: &mut impl FnMut(Telling)) {
@@ -422,7 +452,7 @@ impl Story {
         let (wanted, origin) = match (given, phase) {
             (Some(given), None | Some(Phase::Over)) => (Some(given), Origin::AskedFirst),
             // A tool that runs, or waits for an answer, cannot go back to asking: the ask is shown beside it.
-            _ => (usable(Some(&ask.id)), Origin::Question),
+            _ => (usable(Some(&ask.id)), Origin::Stand),
         };
         let open = known.or_else(|| self.tools.open(None));
         let name = match (filled(ask.tool_name.as_deref()), ask.kind, open) {

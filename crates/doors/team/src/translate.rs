@@ -24,6 +24,9 @@ const NODE: &str = "hub";
 /// What the protocol calls a message from one member to another, unless a runtime has its own words.
 const DIRECT_MESSAGE: &str = "direct_message";
 
+/// What we call a message from somebody outside the team; the protocol has no event of its own for it.
+const USER_MESSAGE: &str = "user_message";
+
 /// A time as the protocol writes it.
 pub(crate) fn time(at: Timestamp) -> String {
     format!("{at:.3}")
@@ -86,6 +89,12 @@ pub(crate) fn begun(told: &Told, team: &str, now: &[BoardTask], each: &mut dyn F
 /// The message that an event becomes for the viewers of one agent, if it becomes one.
 pub(crate) fn single(told: &Told) -> String {
     let mut out = String::new();
+    // Its client shows what its user said by itself.
+    if let Body::Member { event, .. } = &*told.body
+        && matches!(event, MemberEvent::Told { .. })
+    {
+        return out;
+    }
     with_event(told, "", BoardForm::Added, |event, _| {
         wire::flatten_single(event, &mut out);
     });
@@ -285,6 +294,16 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             recipient_role_name: recipient,
             content,
             message_type: DIRECT_MESSAGE,
+        },
+        MemberEvent::Told {
+            sender,
+            recipient,
+            content,
+        } => wire::MemberEvent::InterAgent {
+            sender_agent_id: sender,
+            recipient_role_name: recipient,
+            content,
+            message_type: USER_MESSAGE,
         },
         MemberEvent::Artifact(made) => artifact(made),
         MemberEvent::Error { code, message } => wire::MemberEvent::Error {

@@ -57,8 +57,15 @@ fn from(agent: &str, target: &str, text: &str) -> Request {
     }
 }
 
-/// All that a viewer has not seen yet, one line each.
+/// All that a viewer has not seen yet of what the team does, one line each.
 fn seen(viewing: &mut Viewing) -> Vec<String> {
+    let mut seen = seen_and_heard(viewing);
+    seen.retain(|line| !line.contains(" is told by "));
+    seen
+}
+
+/// The same, with what others say to the team.
+fn seen_and_heard(viewing: &mut Viewing) -> Vec<String> {
     let mut seen = Vec::new();
     viewing.take(usize::MAX, &mut seen);
     seen.iter()
@@ -108,6 +115,9 @@ fn event_line(event: &MemberEvent) -> String {
         MemberEvent::InterAgent {
             sender, content, ..
         } => format!("hears from {sender}: {content}"),
+        MemberEvent::Told {
+            sender, content, ..
+        } => format!("is told by {sender}: {content}"),
         MemberEvent::Artifact(made) => format!("made {}", made.path),
         MemberEvent::Error { code, .. } => format!("failed {code}"),
     }

@@ -187,6 +187,16 @@ fn words(event: &MemberEvent) -> Vec<String> {
             recipient.to_string(),
             content.clone(),
         ],
+        MemberEvent::Told {
+            sender,
+            recipient,
+            content,
+        } => vec![
+            "told".to_owned(),
+            sender.clone(),
+            recipient.to_string(),
+            content.clone(),
+        ],
         MemberEvent::Artifact(made) => vec![
             "made".to_owned(),
             made.id.clone(),

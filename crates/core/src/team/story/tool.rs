@@ -29,15 +29,18 @@ pub(super) enum Origin {
     Begun,
     /// The agent asked for leave before it began it.
     AskedFirst,
-    /// It is no tool: it only shows a question that belongs to none.
-    Question,
+    /// It is no tool: it only shows a question, or status lines, that belong to none.
+    Stand,
 }
+
+/// What is said of a tool whose agent is done and never told its result. Nobody knows whether it succeeded.
+const UNREPORTED: &str = "the agent did not report a result";
 
 /// How a tool ends that gave nothing.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Closing<'a> {
-    /// Well, as far as anybody knows.
-    Well,
+    /// The agent is done, or began too many others.
+    Unreported,
     /// With the call, for this reason.
     Broken(&'a str),
 }
@@ -112,7 +115,7 @@ impl Tool {
         let written = std::mem::take(&mut self.input).into_arguments();
         self.end_segment(written.clone().or_else(|| Some(shown.clone())), tell);
         self.is_told_whole = arguments.is_some();
-        if self.origin != Origin::Question {
+        if self.origin != Origin::Stand {
             self.arguments = arguments.cloned().or(written);
         }
         self.phase = Phase::Asked;
@@ -178,11 +181,15 @@ impl Tool {
     pub(super) fn close(&mut self, closing: Closing<'_>, tell: &mut impl FnMut(Telling)) {
         match (self.phase, closing) {
             (Phase::Over, _) => {}
-            (Phase::Asked, Closing::Well) => self.deny("not answered".to_owned(), tell),
+            (Phase::Asked, Closing::Unreported) => self.deny("not answered".to_owned(), tell),
             (Phase::Asked, Closing::Broken(why)) => self.deny(why.to_owned(), tell),
-            (Phase::Writing | Phase::Running, Closing::Well) => {
+            (Phase::Writing | Phase::Running, Closing::Unreported) => {
                 self.run(tell);
-                self.succeed(None, tell);
+                match self.origin {
+                    // It was answered, or said all there was to say.
+                    Origin::Stand => self.succeed(None, tell),
+                    Origin::Begun | Origin::AskedFirst => self.fail(UNREPORTED.to_owned(), tell),
+                }
             }
             (Phase::Writing | Phase::Running, Closing::Broken(why)) => {
                 self.run(tell);

@@ -56,7 +56,7 @@ impl Tools {
             kind: SegmentKind::ToolCall,
             tool: Some(of.tool.clone()),
         }));
-        let given = wanted.filter(|_| origin != Origin::Question);
+        let given = wanted.filter(|_| origin != Origin::Stand);
         let tool = Tool::new(of, given.map(Arc::from), origin);
         self.known.push_back(tool);
         self.known.len() - 1
@@ -109,7 +109,7 @@ impl Tools {
     }
 
     fn named(&self, name: Option<&str>, is_meant: impl Fn(&Tool) -> bool) -> Option<usize> {
-        let is_meant = |tool: &Tool| tool.origin != Origin::Question && is_meant(tool);
+        let is_meant = |tool: &Tool| tool.origin != Origin::Stand && is_meant(tool);
         let of_name =
             name.and_then(|name| self.last(|tool| is_meant(tool) && &*tool.of.tool == name));
         of_name.or_else(|| self.last(is_meant))
@@ -129,7 +129,7 @@ impl Tools {
             .or_else(|| first(|tool| tool.phase != Phase::Asked))
             .unwrap_or(0);
         if let Some(mut tool) = self.known.remove(oldest) {
-            tool.close(Closing::Well, tell);
+            tool.close(Closing::Unreported, tell);
             self.has_forgotten = true;
         }
     }

@@ -248,7 +248,7 @@ async fn an_open_question_that_the_tail_has_lost_is_in_the_snapshot() {
     for path in ["/ws/agent-team/web", "/ws/agent-team/web?after_sequence=3"] {
         let mut viewer = hub.view(path).await;
         let asked = viewer.until("TOOL_APPROVAL_REQUESTED").await;
-        assert_eq!(asked["team_stream_event_envelope"]["sequence"], 5);
+        assert_eq!(asked["team_stream_event_envelope"]["sequence"], 6);
         assert_eq!(asked["approval_token"]["targetMemberName"], "boss");
     }
 }

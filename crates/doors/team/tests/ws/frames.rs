@@ -87,6 +87,13 @@ async fn a_members_work_is_told_in_the_protocols_frames_at_every_depth() {
         let started =
             json!({"invocation_id": "call_1", "tool_name": "grep", "arguments": {"q": "x"}});
         let member = vec![
+            (
+                "INTER_AGENT_MESSAGE",
+                json!({
+                    "sender_agent_id": "local", "recipient_role_name": name,
+                    "content": "Find them", "message_type": "user_message",
+                }),
+            ),
             ("AGENT_STATUS", status("processing_user_input", "")),
             (
                 "AGENT_STATUS",
@@ -252,6 +259,55 @@ async fn a_tool_that_failed_is_shown_so_and_its_member_goes_on() {
 }
 
 #[tokio::test]
+async fn a_tool_whose_result_was_never_reported_is_not_shown_as_succeeded() {
+    let hub = Running::start().await;
+    let [mut boss, ..] = hub.nested();
+    let mut viewer = hub.viewer("web").await;
+    viewer.say("go", None).await;
+    let working = boss.next_call().await;
+    working.push(chunk(ChunkKind::ToolStart, "", Some(("call_1", "grep"))));
+    working.push(chunk(ChunkKind::Text, "Done", None));
+    working.finish(done());
+    let frames = viewer.until_idle().await;
+    let of_kind = |kind: &str| frames.iter().filter(|it| it["type"] == kind).count();
+    assert_eq!(of_kind("TOOL_EXECUTION_SUCCEEDED"), 0);
+    let failed = frames
+        .iter()
+        .find(|it| it["type"] == "TOOL_EXECUTION_FAILED");
+    let error = &failed.unwrap()["payload"]["error"];
+    assert_eq!(error, "the agent did not report a result");
+}
+
+#[tokio::test]
+async fn status_lines_outside_of_tools_belong_to_a_segment_that_was_started() {
+    let hub = Running::start().await;
+    let [mut boss, ..] = hub.nested();
+    let mut viewer = hub.viewer("web").await;
+    viewer.say("go", None).await;
+    let working = boss.next_call().await;
+    working.push(chunk(ChunkKind::Status, "thinking it over", None));
+    working.push(chunk(ChunkKind::Text, "Done", None));
+    working.push(chunk(ChunkKind::Status, "nearly there", None));
+    working.finish(done());
+    let frames = viewer.until_idle().await;
+    let of_kind = |kind: &str| {
+        let frames = frames.iter().filter(move |it| it["type"] == kind);
+        frames.map(|it| it["payload"].clone()).collect::<Vec<_>>()
+    };
+    let mut started = of_kind("SEGMENT_START");
+    started.retain(|start| start["metadata"]["tool_name"] == "status");
+    let [start] = started.as_slice() else {
+        panic!("it is started once: {started:?}")
+    };
+    let lines = of_kind("TOOL_LOG");
+    let words: Vec<_> = lines.iter().map(|line| &line["log_entry"]).collect();
+    assert_eq!(words, ["thinking it over", "nearly there"]);
+    for line in &lines {
+        assert_eq!(line["tool_invocation_id"], start["id"]);
+    }
+}
+
+#[tokio::test]
 async fn a_member_that_fails_is_shown_with_its_error() {
     let hub = Running::start().await;
     let [mut boss, ..] = hub.nested();
@@ -293,6 +349,10 @@ async fn a_message_from_one_member_to_another_is_an_event_of_the_one_who_gets_it
     request.parent = Parent::Call(leading.call().id);
     let asking = hub.hub.call(request).unwrap();
     let working = lead.next_call().await;
+    assert_eq!(
+        viewer.until("INTER_AGENT_MESSAGE").await["message_type"],
+        "user_message"
+    );
     let payload = viewer.until("INTER_AGENT_MESSAGE").await;
     for (field, value) in [
         ("sender_agent_id", "a-boss"),

@@ -28,6 +28,37 @@ async fn a_message_goes_to_the_coordinator_or_to_whom_it_names() {
 }
 
 #[tokio::test]
+async fn what_one_viewer_says_is_shown_to_the_others() {
+    let hub = Running::start().await;
+    let mut agents = hub.nested();
+    let (mut one, mut other) = (hub.viewer("web").await, hub.viewer("web").await);
+    one.say("hello", Some("lead")).await;
+    let working = agents[1].next_call().await;
+    let shown = other.until("INTER_AGENT_MESSAGE").await;
+    for (field, value) in [
+        ("sender_agent_id", "local"),
+        ("recipient_role_name", "lead"),
+        ("content", "hello"),
+        ("message_type", "user_message"),
+        ("member_route_key", "backend/lead"),
+    ] {
+        assert_eq!(shown[field], value, "{field}");
+    }
+    working.finish(done());
+    // Who views an agent alone shows by itself what its user says.
+    let mut alone = hub.view("/ws/agent/a-boss").await;
+    alone.say("hi", None).await;
+    agents[0].next_call().await.finish(done());
+    loop {
+        let frame = alone.frame().await;
+        assert_ne!(frame["type"], "INTER_AGENT_MESSAGE");
+        if frame["type"] == "ASSISTANT_COMPLETE" {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_message_to_nobody_is_refused_and_the_team_is_not_disturbed() {
     let hub = Running::start().await;
     let mut agents = hub.nested();

@@ -297,7 +297,13 @@ fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
         }
         assert_eq!(payload["agent_name"], member, "{kind} {payload}");
         let segment = (text(&payload["segment_type"]), text(&payload["id"]));
+        // What stands for the status lines outside of tools is no tool.
+        let of_tool = (&payload["tool_name"], &payload["metadata"]["tool_name"]);
+        if kind != "TOOL_LOG" && (of_tool.0 == "status" || of_tool.1 == "status") {
+            continue;
+        }
         match (&*kind, segment) {
+            ("INTER_AGENT_MESSAGE", _) => assert_eq!(payload["message_type"], "user_message"),
             ("SEGMENT_START", ("tool_call", id)) => {
                 heard.piece(
                     "tool_start",
@@ -319,16 +325,17 @@ fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
             ("TOOL_EXECUTION_SUCCEEDED", _) => {
                 let id = &payload["invocation_id"];
                 assert_eq!(running.take().as_ref(), Some(id), "{payload}");
-                // A tool of which nothing more was heard is over with the turn.
-                if payload["result"].is_null() {
-                    continue;
-                }
                 heard.piece("tool_result", "", text(id), text(&payload["result"]));
             }
             ("TOOL_EXECUTION_FAILED", _) => {
                 let id = &payload["invocation_id"];
                 assert_eq!(running.take().as_ref(), Some(id), "{payload}");
-                let failed = format!("[error] {}", text(&payload["error"]));
+                let error = text(&payload["error"]);
+                // A tool of which nothing more was heard is over with the turn.
+                if error == "the agent did not report a result" {
+                    continue;
+                }
+                let failed = format!("[error] {error}");
                 heard.piece("tool_result", "", text(id), &failed);
             }
             ("TOOL_LOG", _) => heard.piece("status", "", "", text(&payload["log_entry"])),

@@ -14,6 +14,9 @@ use crate::{
 
 const SOCKET: &str = "/ws/agent-team/callers";
 
+/// What stands for questions, and for status lines outside of tools.
+const NO_TOOLS: [&str; 2] = ["ask_user", "status"];
+
 pub(crate) struct Team {
     hub: std::net::SocketAddr,
     line: Option<Raw>,
@@ -77,7 +80,7 @@ impl Team {
                 self.segments
                     .insert(text(&payload["id"]), payload["segment_type"].clone());
                 let tool = payload["metadata"]["tool_name"].as_str();
-                let tool = tool.filter(|tool| *tool != "ask_user")?;
+                let tool = tool.filter(|tool| !NO_TOOLS.contains(tool))?;
                 Some(Heard::ToolStart(tool.to_owned()))
             }
             "SEGMENT_CONTENT" => {
@@ -91,8 +94,9 @@ impl Team {
                     _ => None,
                 }
             }
-            "TOOL_EXECUTION_SUCCEEDED" if payload["tool_name"] != "ask_user" => {
-                Some(Heard::ToolResult(text(&payload["result"])))
+            "TOOL_EXECUTION_SUCCEEDED" => {
+                let is_tool = !NO_TOOLS.contains(&payload["tool_name"].as_str()?);
+                is_tool.then(|| Heard::ToolResult(text(&payload["result"])))
             }
             "TOOL_LOG" => Some(Heard::Status(text(&payload["log_entry"]))),
             "TOOL_APPROVAL_REQUESTED" => {

@@ -60,9 +60,27 @@ async fn all_viewers_see_the_same_numbers_from_one_on_whenever_they_come() {
     say(line.next(), "x");
     let mut late = view(&hub, "t");
     let numbers = sequences(&mut early);
-    assert_eq!(numbers, (1..=9).collect::<Vec<_>>());
+    assert_eq!(numbers, (1..=10).collect::<Vec<_>>());
     assert_eq!(sequences(&mut late), numbers);
     assert_eq!(sequences(&mut late), [0; 0]);
+}
+
+#[tokio::test]
+async fn what_people_say_to_the_team_is_shown_and_what_other_agents_say_is_not() {
+    let (hub, _a, line) = small().await;
+    let (_b, _) = agent(&hub, "b");
+    let mut viewing = view(&hub, "t");
+    let _call = hub.call(to("t", "hi")).unwrap();
+    let _other = hub.call(from("b", "t", "psst")).unwrap();
+    assert_eq!(line.texts(), ["hi", "psst"]);
+    let heard = seen_and_heard(&mut viewing);
+    let told: Vec<_> = heard
+        .iter()
+        .filter(|line| line.contains(" told "))
+        .collect();
+    assert_eq!(told, ["lead is told by ann: hi"]);
+    assert_eq!(heard[0], "[] Running");
+    assert!(!heard.iter().any(|line| line.contains("psst")), "{heard:?}");
 }
 
 #[tokio::test]

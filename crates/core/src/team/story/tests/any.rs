@@ -97,13 +97,14 @@ impl Viewer {
             }
             MemberEvent::Log { of, entry } => {
                 assert!(!entry.trim().is_empty());
-                assert!(of.id.ends_with(":status") || self.tools.contains_key(&of.id));
+                assert!(self.tools.contains_key(&of.id), "{of:?} was never started");
             }
             MemberEvent::Complete { content, .. } => {
                 assert_eq!(self.completed.replace(content.clone()), None);
             }
             MemberEvent::Status(_) => panic!("the stage says statuses"),
             MemberEvent::InterAgent { .. }
+            | MemberEvent::Told { .. }
             | MemberEvent::Artifact(_)
             | MemberEvent::Error { .. } => {}
         }

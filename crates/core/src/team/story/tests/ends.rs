@@ -22,17 +22,17 @@ fn busy() -> Scene {
 }
 
 #[test]
-fn done_closes_the_tools_well_and_completes() {
+fn done_closes_the_tools_and_completes() {
     let mut scene = busy();
     scene.done(
         r#"{"result": "unheard", "usage": {"total_tokens":3}, "attachments": [
         {"name": "a.png", "mime": "image/png", "uri": "http://x/a"}, {"uri": "http://x/b"}]}"#,
     );
     scene.tells(&[
-        "gave runs ls",
+        "failed runs ls the agent did not report a result",
         "end written ls",
         "runs written ls",
-        "gave written ls",
+        "failed written ls the agent did not report a result",
         "may-not asked ls not answered",
         "made T:file_1 a.png image http://x/a whole",
         "made T:file_2 T:file_2 file http://x/b whole",

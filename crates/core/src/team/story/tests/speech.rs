@@ -109,7 +109,10 @@ fn a_status_line_interrupts_neither_text_nor_a_tool_that_is_written() {
     scene.shows(&[
         "start T:seg_1 Text",
         "content T:seg_1 a",
-        "log T:status status busy",
+        "start T:tool_1 ToolCall status",
+        "end T:tool_1 status",
+        "runs T:tool_1 status",
+        "log T:tool_1 status busy",
         "content T:seg_1 b",
     ]);
     scene.chunk(r#"{"kind": "tool_start", "text": "", "tool_name": "ls", "tool_call_id": "c1"}"#);
@@ -127,7 +130,7 @@ fn a_status_line_interrupts_neither_text_nor_a_tool_that_is_written() {
         "end c1 ls {}",
         "runs c1 ls {}",
         "gave c1 ls \"x\"",
-        "log T:status status after",
+        "log T:tool_1 status after",
     ]);
 }
 

@@ -338,11 +338,11 @@ fn the_oldest_tools_are_forgotten_first_those_that_are_over() {
         "start T:tool_1 ToolCall ls",
         "end c0 ls",
         "runs c0 ls",
-        "gave c0 ls",
+        "failed c0 ls the agent did not report a result",
         "start T:tool_2 ToolCall ls",
         "end c1 ls",
         "runs c1 ls",
-        "gave c1 ls",
+        "failed c1 ls the agent did not report a result",
         "start T:tool_3 ToolCall ls",
     ]);
 }
