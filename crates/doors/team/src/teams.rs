@@ -1,11 +1,15 @@
 //! `/v1/teams`: which there are, and what their owners make of them.
 
+use std::sync::Arc;
+
 use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::{
     failure::Failure,
+    hub::Hub,
     id::AgentId,
-    team::{Member, TeamSpec},
+    principal::Principal,
+    team::{Member, MemberOf, TeamSpec},
 };
 use jackfield_kit::{
     api::{
@@ -18,7 +22,7 @@ use utoipa::ToSchema;
 
 use crate::{
     TeamDoor,
-    view::{MemberView, Team, TeamList},
+    view::{NewMember, Team, TeamList},
 };
 
 /// A team that is to be made.
@@ -34,11 +38,12 @@ pub(crate) struct NewTeam {
     /// What it is for.
     #[schema(nullable = false)]
     description: Option<String>,
-    /// The name of the member that calls of the team go to: an agent.
-    coordinator: String,
+    /// The name of the member that calls of the team go to: an agent. The first agent of the members if left out.
+    #[schema(nullable = false)]
+    coordinator: Option<String>,
     /// Its members.
-    #[schema(value_type = Vec<MemberView>, min_items = 1)]
-    members: Vec<Object<MemberView>>,
+    #[schema(value_type = Vec<NewMember>, min_items = 1)]
+    members: Vec<Object<NewMember>>,
 }
 
 /// What is to be changed of a team; what is not named stays.
@@ -55,8 +60,8 @@ pub(crate) struct TeamChange {
     #[schema(nullable = false)]
     coordinator: Option<String>,
     /// All its members.
-    #[schema(value_type = Option<Vec<MemberView>>, nullable = false, min_items = 1)]
-    members: Option<Vec<Object<MemberView>>>,
+    #[schema(value_type = Option<Vec<NewMember>>, nullable = false, min_items = 1)]
+    members: Option<Vec<Object<NewMember>>>,
 }
 
 impl TeamChange {
@@ -73,9 +78,30 @@ pub(crate) fn team_id(text: &str) -> Result<AgentId, Failure> {
     AgentId::parse(text).map_err(|_| Failure::no_such_team(text))
 }
 
-fn members(given: Vec<Object<MemberView>>) -> Result<Vec<Member>, Failure> {
+fn members(
+    given: Vec<Object<NewMember>>,
+    hub: &Hub,
+    principal: &Principal,
+) -> Result<Vec<Member>, Failure> {
+    let is_team = |id: &AgentId| hub.team(principal, id.as_str()).is_ok();
     let given = given.into_iter().enumerate();
-    given.map(|(at, member)| member.0.member(at)).collect()
+    let members = given.map(|(at, member)| member.0.member(at, is_team));
+    members.collect()
+}
+
+/// The member that calls go to: the one that is named, or the first agent.
+fn coordinator(named: Option<String>, members: &[Member]) -> Result<Arc<str>, Failure> {
+    let first = || {
+        let mut agents = members.iter();
+        agents.find(|member| matches!(member.of, MemberOf::Agent(_)))
+    };
+    match named {
+        Some(named) => Ok(named.into()),
+        None => first().map(|member| member.name.clone()).ok_or_else(|| {
+            let text = "needs an agent, which calls of the team go to";
+            invalid(format!("field \"members\" {text}"))
+        }),
+    }
 }
 
 /// A name for people: there always is one.
@@ -118,11 +144,12 @@ pub(crate) async fn create(
     Caller(principal): Caller,
     Body(new): Body<NewTeam>,
 ) -> Result<(StatusCode, Json<Team>), Problem> {
+    let members = members(new.members, &door.hub, &principal)?;
     let spec = TeamSpec {
         name: name(new.name.unwrap_or_default(), &new.id),
         description: new.description.and_then(filled),
-        coordinator: new.coordinator.into(),
-        members: members(new.members)?,
+        coordinator: coordinator(new.coordinator, &members)?,
+        members,
     };
     let (team, saved) = door.hub.create_team(&principal, &new.id, spec)?;
     saved.await?;
@@ -174,7 +201,9 @@ pub(crate) async fn change(
         let text = "the body changes nothing: give name, description, coordinator or members";
         return Err(invalid(text).into());
     }
-    let members = change.members.map(members).transpose()?;
+    let given = change.members;
+    let members = given.map(|given| members(given, &door.hub, &principal));
+    let members = members.transpose()?;
     let changed = door.hub.change_team(&principal, &id, |spec| TeamSpec {
         name: change.name.map_or(spec.name, |given| name(given, &id)),
         description: change.description.map_or(spec.description, filled),

@@ -56,8 +56,7 @@ pub(crate) struct Team {
 }
 
 /// A member of a team: an agent, or another team.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamMember)]
 pub(crate) struct MemberView {
     /// Its name in this team, which no other member has.
@@ -152,10 +151,31 @@ impl From<Member> for MemberView {
     }
 }
 
-impl MemberView {
-    /// The member that a caller described, as the one at this place of the list.
-    pub(crate) fn member(self, at: usize) -> Result<Member, Failure> {
+/// A member that a team shall have: an agent, or another team.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewTeamMember)]
+pub(crate) struct NewMember {
+    /// Its name in this team, which no other member has; its id if left out.
+    #[schema(value_type = Option<String>, nullable = false, min_length = 1, max_length = 128)]
+    name: Option<Arc<str>>,
+    /// The agent that it is; this or `team`. The id of a team will do, which then is the member.
+    #[schema(value_type = Option<String>, nullable = false)]
+    agent: Option<AgentId>,
+    /// The team that it is; this or `agent`.
+    #[schema(value_type = Option<String>, nullable = false)]
+    team: Option<AgentId>,
+}
+
+impl NewMember {
+    /// The member that a caller described, as the one at this place of the list. `is_team` tells ids of teams.
+    pub(crate) fn member(
+        self,
+        at: usize,
+        is_team: impl Fn(&AgentId) -> bool,
+    ) -> Result<Member, Failure> {
         let of = match (self.agent, self.team) {
+            (Some(team), None) if is_team(&team) => MemberOf::Team(team),
             (Some(agent), None) => MemberOf::Agent(agent),
             (None, Some(team)) => MemberOf::Team(team),
             (None, None) => {
@@ -167,7 +187,9 @@ impl MemberView {
                 return Err(invalid(format!("field \"members[{at}]\" {text}")));
             }
         };
-        let name = self.name;
+        let name = self.name.unwrap_or_else(|| match &of {
+            MemberOf::Agent(id) | MemberOf::Team(id) => id.as_str().into(),
+        });
         Ok(Member { name, of })
     }
 }

@@ -92,7 +92,7 @@ async fn a_team_is_shown_as_a_tree_with_its_board() {
 }
 
 #[tokio::test]
-async fn a_team_is_made_with_the_first_member_as_its_coordinator() {
+async fn a_team_is_made_of_what_was_named() {
     let args = [
         "team",
         "create",
@@ -106,7 +106,8 @@ async fn a_team_is_made_with_the_first_member_as_its_coordinator() {
         "--description",
         "sells",
     ];
-    let body = json!({"id": "shop", "coordinator": "lead", "description": "sells", "members": [
+    // Without a coordinator, which the hub chooses.
+    let body = json!({"id": "shop", "description": "sells", "members": [
         {"name": "lead", "agent": "claude"}, {"name": "ann", "agent": "ann"}, {"name": "backend", "team": "db-team"}]});
     let made = run(&args, "POST /v1/teams", body, 201, team()).await.ok();
     assert!(made.out.starts_with("id\tshop\n"), "{made:?}");

@@ -42,6 +42,30 @@ async fn a_team_is_made_and_shown_with_all_agents_of_its_tree() {
 }
 
 #[tokio::test]
+async fn names_and_coordinator_may_be_left_out_and_a_member_that_is_a_team_is_one() {
+    let hub = Running::start().await;
+    let [_a, _b] = hub.attach(["a", "b"]);
+    let inner = json!({"id": "inner", "members": [{"agent": "b"}]});
+    let (status, made) = hub.post("/v1/teams", inner).await;
+    assert_eq!((status, &made["coordinator"]), (201, &json!("b")));
+    let outer = json!({"id": "outer", "members": [{"agent": "inner"}, {"agent": "a"}]});
+    let (status, made) = hub.post("/v1/teams", outer).await;
+    assert_eq!(status, 201, "{made}");
+    let members = json!([{"name": "inner", "team": "inner"}, {"name": "a", "agent": "a"}]);
+    assert_eq!(made["members"], members);
+    assert_eq!(made["coordinator"], "a", "the first agent");
+    let change = json!({"members": [{"agent": "a"}, {"name": "x", "agent": "inner"}]});
+    let (status, changed) = hub.patch("/v1/teams/outer", change).await;
+    assert_eq!(status, 200, "{changed}");
+    assert_eq!(changed["members"][1], json!({"name": "x", "team": "inner"}));
+    let headless = json!({"id": "headless", "members": [{"team": "inner"}]});
+    let (status, refused) = hub.post("/v1/teams", headless).await;
+    assert_eq!(status, 400);
+    let text = refused["message"].as_str().unwrap();
+    assert!(text.contains("\"members\" needs an agent"), "{text}");
+}
+
+#[tokio::test]
 async fn a_team_is_an_agent_of_the_hub() {
     let hub = Running::start().await;
     let [_a] = hub.attach(["a"]);

@@ -30,8 +30,8 @@ pub(super) struct Change {
     /// The team's id
     #[arg(value_name = "ID", value_parser = client::agent_id)]
     team: String,
-    /// One more agent, and its name here if it has another; may be repeated
-    #[arg(long = "add", value_name = "[NAME=]AGENT", value_parser = named)]
+    /// One more agent or team, and its name here if it has another; may be repeated
+    #[arg(long = "add", value_name = "[NAME=]ID", value_parser = named)]
     added: Vec<Named>,
     /// One more team, and its name here if it has another; may be repeated
     #[arg(long = "add-team", value_name = "[NAME=]TEAM", value_parser = named)]
@@ -39,8 +39,8 @@ pub(super) struct Change {
     /// A member that shall be none any more, by its name here; may be repeated
     #[arg(long = "remove", value_name = "NAME")]
     removed: Vec<String>,
-    /// An agent that is a member, and its name here if it has another; may be repeated
-    #[arg(long = "member", value_name = "[NAME=]AGENT", value_parser = named)]
+    /// An agent or team that is a member, and its name here if it has another; may be repeated
+    #[arg(long = "member", value_name = "[NAME=]ID", value_parser = named)]
     members: Vec<Named>,
     /// The name of the member that calls go to
     #[arg(long, value_name = "NAME")]

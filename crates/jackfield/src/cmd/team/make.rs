@@ -76,7 +76,7 @@ impl Described {
 
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Whoever calls the team calls its coordinator. Members are agents of any door, or other teams.\n\n\
+    after_long_help = "Whoever calls the team calls its coordinator. Members are agents of any protocol, or other teams.\n\n\
                        Examples:\n  jackfield team create shop --member lead=claude --member writer --team backend\n  \
                        jackfield team create shop --member ann --member bob --coordinator bob"
 )]
@@ -84,10 +84,10 @@ pub(super) struct Create {
     /// The team's id, by which it is called like an agent
     #[arg(value_name = "ID", value_parser = client::agent_id)]
     team: String,
-    /// An agent that is a member, and its name here if it has another; may be repeated
-    #[arg(long = "member", value_name = "[NAME=]AGENT", required = true, value_parser = named)]
+    /// An agent or team that is a member, and its name here if it has another; may be repeated
+    #[arg(long = "member", value_name = "[NAME=]ID", required = true, value_parser = named)]
     members: Vec<Named>,
-    /// The name of the member that calls go to [default: the first --member]
+    /// The name of the member that calls go to [default: the first agent]
     #[arg(long, value_name = "NAME")]
     coordinator: Option<String>,
     #[command(flatten)]
@@ -99,13 +99,11 @@ pub(super) struct Create {
 impl Create {
     pub(super) async fn run(self) -> Result<()> {
         let hub = self.client.connect()?;
-        let first = self.members.first().map(|member| member.name.clone());
-        let coordinator = self.coordinator.or(first);
         let agents = self.members.iter().map(Named::agent);
         let members: Vec<_> = agents
             .chain(self.described.teams.iter().map(Named::team))
             .collect();
-        let mut body = self.described.body(coordinator);
+        let mut body = self.described.body(self.coordinator);
         body.insert("id".to_owned(), json!(self.team));
         body.insert("members".to_owned(), json!(members));
         let body = Value::Object(body);
