@@ -19,6 +19,9 @@ use crate::link::AgoraLink;
 
 /// The longest name, description or endpoint that is kept.
 const MAX_WORDS: usize = 4096;
+/// What is said to an agent that shows no token where one is needed.
+const NEEDS_TOKEN: &str = "a token is needed: put it into register.token, or into the header Authorization: Bearer TOKEN of \
+                           the handshake; see `jackfield token create`";
 /// How many capabilities an agent may list.
 const MAX_CAPABILITIES: usize = 256;
 
@@ -60,14 +63,20 @@ impl Session {
             self.queue(&downlink::registered(id.as_str()));
             return Ok(());
         }
-        let token = register.token.as_deref().or(self.line.token());
-        let token = token.map(str::to_owned);
+        let shown = register.token.as_deref().filter(|token| !token.is_empty());
+        let token = shown.or(self.line.token()).map(str::to_owned);
         let token = token.as_deref();
         let principal = self
             .agora
             .gatekeeper
             .admit(token, self.line.came())
-            .map_err(|failure| Refused::field("token", failure))?;
+            .map_err(|failure| {
+                let failure = match token {
+                    Some(_) => failure,
+                    None => Failure::new(Reason::Unauthorized, NEEDS_TOKEN),
+                };
+                Refused::field("token", failure)
+            })?;
         self.line.belongs_to_owner(&principal.owner)?;
         let link = AgoraLink::new(
             id.clone(),

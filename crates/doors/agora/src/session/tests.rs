@@ -27,9 +27,17 @@ use super::*;
 
 /// A connection of a door on this store, and the socket of its client.
 async fn connection(store: Arc<dyn Store>) -> (impl Future<Output = ()>, TcpStream) {
+    connection_with(store, true).await
+}
+
+/// The same of a hub that trusts programs of this machine, or needs a token of them too.
+async fn connection_with(
+    store: Arc<dyn Store>,
+    is_trusting: bool,
+) -> (impl Future<Output = ()>, TcpStream) {
     let hub = Hub::open(store, Limits::default()).await.unwrap();
     let tasks = Tasks::new();
-    let gatekeeper = Gatekeeper::new(hub.clone(), true);
+    let gatekeeper = Gatekeeper::new(hub.clone(), is_trusting);
     let agora = Agora::new(hub.clone(), gatekeeper, tasks.clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -80,6 +88,31 @@ async fn an_agent_that_could_not_be_written_down_is_told_so() {
                 "message": "the hub's store failed; the hub's log says why",
             })
         );
+        client.close(None).await.unwrap();
+    };
+    tokio::join!(task, talk);
+}
+
+#[tokio::test]
+async fn an_agent_without_a_token_is_told_in_which_field_to_send_one() {
+    let (task, client) = connection_with(Arc::new(MemoryStore::default()), false).await;
+    let talk = async {
+        let mut client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
+        for register in [
+            json!({"type": "register", "id": "ada"}),
+            json!({"type": "register", "id": "ada", "token": ""}),
+        ] {
+            let register = Message::text(register.to_string());
+            client.send(register).await.unwrap();
+            let told = client.next().await.unwrap().unwrap();
+            let told: Value = serde_json::from_str(told.to_text().unwrap()).unwrap();
+            assert_eq!(
+                (&told["code"], &told["field"]),
+                (&json!("unauthorized"), &json!("token"))
+            );
+            let text = told["message"].as_str().unwrap();
+            assert!(text.contains("register.token"), "{text}");
+        }
         client.close(None).await.unwrap();
     };
     tokio::join!(task, talk);
