@@ -11,6 +11,7 @@ use jackfield_files::{Offer, Omitted, Unpacked};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use super::upload::Sent;
 use crate::output::{self, Style};
 
 /// How often the bar is drawn.
@@ -149,13 +150,14 @@ impl Tell {
         });
     }
 
-    /// An archive has arrived at the agent.
-    pub(super) fn sent(&self, offer: &Offer) {
+    /// An archive was sent to the agent.
+    pub(super) fn sent(&self, offer: &Offer, sent: Sent) {
+        let is_confirmed = sent == Sent::Confirmed;
         self.step(
             "sent",
-            json!({"files": offer.file_count, "size": offer.zip_size}),
+            json!({"files": offer.file_count, "size": offer.zip_size, "confirmed": is_confirmed}),
         );
-        self.note_if(true, || format!("sent {}", count(offer.file_count)));
+        self.note_if(true, || sentence(offer.file_count, sent));
     }
 
     /// An archive has arrived here.
@@ -235,6 +237,17 @@ fn count(files: u64) -> String {
     }
 }
 
+/// What a person is told of an archive that was sent.
+fn sentence(files: u64, sent: Sent) -> String {
+    let files = count(files);
+    match sent {
+        Sent::Confirmed => format!("sent {files}"),
+        Sent::Unconfirmed => {
+            format!("sent {files}; the agent does not say whether it has them")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,6 +262,13 @@ mod tests {
             bar(0, 0, None),
             "[........................]   0 % of 1 bytes"
         );
+    }
+
+    #[test]
+    fn what_no_agent_confirmed_is_not_told_as_if_it_had_arrived() {
+        assert_eq!(sentence(1, Sent::Confirmed), "sent 1 file");
+        let unsure = "sent 2 files; the agent does not say whether it has them";
+        assert_eq!(sentence(2, Sent::Unconfirmed), unsure);
     }
 
     #[test]

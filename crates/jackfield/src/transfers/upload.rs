@@ -25,6 +25,15 @@ const PREPARED: Duration = Duration::from_secs(3);
 /// How long an agent may take to verify and unpack what came.
 const UNPACKED: Duration = Duration::from_secs(120);
 
+/// What is known of an archive that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// The agent verified and unpacked it.
+    Confirmed,
+    /// It left here; the agent says nothing of what it gets.
+    Unconfirmed,
+}
+
 /// A folder that is to be sent.
 #[derive(Debug)]
 pub(crate) struct Upload<'a> {
@@ -39,14 +48,14 @@ impl Upload<'_> {
     /// Sends it; what the agent has already is not sent again.
     pub(crate) async fn run(&self, folder: &Path) -> Result<(), Stop> {
         let bundle = self.packed(folder).await?;
-        self.send(&bundle).await.map_err(|trouble| match trouble {
+        let sent = self.send(&bundle).await.map_err(|trouble| match trouble {
             Trouble::Refused(stop) | Trouble::Unknown(stop) | Trouble::Bad(stop) => {
                 stop.naming("AGENT", self.agent)
             }
             Trouble::Cut(stop) => self.given_up(&stop),
             Trouble::NoWay(why) => self.given_up(&no_way(&why)),
         })?;
-        self.tell.sent(bundle.offer());
+        self.tell.sent(bundle.offer(), sent);
         Ok(())
     }
 
@@ -86,7 +95,7 @@ impl Upload<'_> {
         )
     }
 
-    async fn send(&self, bundle: &Bundle) -> Result<(), Trouble> {
+    async fn send(&self, bundle: &Bundle) -> Result<Sent, Trouble> {
         let mut via = self.via;
         let mut tries = Tries::default();
         let (mut most, mut is_first) = (0, true);
@@ -94,7 +103,7 @@ impl Upload<'_> {
             let tried = self.attempt(bundle, via, is_first).await;
             is_first = false;
             let (trouble, had) = match tried {
-                Ok(()) => return Ok(()),
+                Ok(sent) => return Ok(sent),
                 Err(failed) => failed,
             };
             let why = match trouble {
@@ -123,7 +132,7 @@ impl Upload<'_> {
         bundle: &Bundle,
         via: Via,
         is_first: bool,
-    ) -> Result<(), (Trouble, u64)> {
+    ) -> Result<Sent, (Trouble, u64)> {
         let offer = bundle.offer();
         let told = FileOffer {
             transfer_id: offer.transfer_id.clone(),
@@ -158,8 +167,8 @@ impl Upload<'_> {
             Via::Auto | Via::Direct => self.direct(&mut line, bundle, offset).await,
         };
         match moved {
-            Ok(()) if answers => self.unpacked(&mut line).await,
-            Ok(()) => Ok(()),
+            Ok(()) if answers => self.unpacked(&mut line).await.map(|()| Sent::Confirmed),
+            Ok(()) => Ok(Sent::Unconfirmed),
             // It may have said why.
             Err(Trouble::Cut(stop)) => match timeout(REASON, line.word()).await {
                 Ok(Word::Failed(reason)) => Err(reason),
