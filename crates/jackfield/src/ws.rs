@@ -46,6 +46,7 @@ async fn upgrade(
     peer: Option<Extension<Peer>>,
     Query(which): Query<Which>,
     headers: HeaderMap,
+    came: Came,
     upgrade: Upgrade,
 ) -> Response {
     let parts = LineParts {
@@ -55,7 +56,7 @@ async fn upgrade(
         stop: doors.tasks.stop_token().clone(),
         peer: peer.map(|Extension(peer)| peer),
         token: bearer(&headers).map(Box::from),
-        came: Came::with(&headers),
+        came,
     };
     let tasks = doors.tasks.clone();
     Line::open(upgrade, &tasks, parts, move |line| {

@@ -19,7 +19,7 @@ use jackfield_core::{
     limits::Limits,
     store::memory::MemoryStore,
 };
-use jackfield_kit::auth::Gatekeeper;
+use jackfield_kit::auth::{Gatekeeper, Trust};
 use tokio::task::JoinSet;
 
 use crate::{Agent, InProcess};
@@ -98,7 +98,7 @@ impl A2aServer {
             .now_or_never()
             .and_then(Result::ok)
             .expect("a store in memory answers at once and does not fail");
-        let gatekeeper = Gatekeeper::new(hub.clone(), true);
+        let gatekeeper = Gatekeeper::new(hub.clone(), Trust::Everybody);
         let cards = match &self.public_url {
             Some(url) => Cards::at(url).below(prefix),
             None => Cards::default(),

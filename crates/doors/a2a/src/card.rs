@@ -197,7 +197,7 @@ impl A2a {
 
     fn terms(&self) -> Terms {
         Terms {
-            needs_token: !self.gatekeeper.trusts(Came::Directly),
+            needs_token: !self.gatekeeper.trusts(&Came::Directly),
             pushes: self.outbound.is_some(),
         }
     }

@@ -1,9 +1,13 @@
 //! Who a connection is: the token it shows, or the trust in programs of this machine. Every door asks here, whichever
 //! field or header its protocol carries the token in.
 
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
 use http::{
-    HeaderMap,
-    header::{AUTHORIZATION, FORWARDED, VIA},
+    HeaderMap, Version,
+    header::{AUTHORIZATION, HOST},
+    request::Parts,
 };
 use jackfield_core::{
     failure::{Failure, Reason},
@@ -13,28 +17,130 @@ use jackfield_core::{
     token::Lookup,
 };
 
-/// How a request came to the hub, as far as it says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use crate::{guard::is_loopback, peer_user::PeerUser, server::Peer};
+
+/// How a request came to the hub, as far as can be told.
+#[derive(Debug, Clone)]
 pub enum Came {
-    /// From whoever connected.
+    /// Without a connection of our [`Server`](crate::server::Server): from within this process.
     Directly,
+    /// Over a connection, with no sign of a proxy. Whose it is, [`PeerUser`] tells.
+    Over(PeerUser),
     /// From somebody else, through a proxy or a tunnel that connected for them.
     Forwarded,
 }
 
 impl Came {
-    /// How a request with these headers came.
-    pub fn with(headers: &HeaderMap) -> Self {
-        let is_trace = |name: &str| name.starts_with("x-forwarded-") || name == "x-real-ip";
-        let is_forwarded = headers.contains_key(FORWARDED)
-            || headers.contains_key(VIA)
-            || headers.keys().any(|name| is_trace(name.as_str()));
-        if is_forwarded {
-            Self::Forwarded
-        } else {
-            Self::Directly
+    /// How a request with this head came.
+    pub fn with(head: &Parts) -> Self {
+        if let Some(sign) = sign_of_a_proxy(head) {
+            tracing::debug!(sign, "a request came through a proxy");
+            return Self::Forwarded;
+        }
+        match head.extensions.get::<Peer>() {
+            Some(peer) => Self::Over(peer.user.clone()),
+            None => Self::Directly,
         }
     }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Came {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::with(parts))
+    }
+}
+
+/// What in a request shows that a proxy passed it on.
+fn sign_of_a_proxy(head: &Parts) -> Option<&str> {
+    // nginx speaks it to what is behind it, unless told otherwise; programs have not for decades.
+    if head.version == Version::HTTP_10 {
+        return Some("HTTP/1.0");
+    }
+    let authority = head.uri.authority().map(|authority| authority.as_str());
+    let hosts = head.headers.get_all(HOST).iter();
+    let mut hosts = hosts.map(|host| host.to_str().unwrap_or_default());
+    if authority.is_some_and(|host| !is_loopback(host)) || !hosts.all(is_loopback) {
+        return Some("host");
+    }
+    let mut names = head.headers.keys().map(|name| name.as_str());
+    names.find(|name| is_added_by_a_proxy(name))
+}
+
+/// Whether proxies, tunnels, load balancers and content networks add a header of this name, and programs do not.
+/// Names are lower-case.
+fn is_added_by_a_proxy(name: &str) -> bool {
+    /// What stands somewhere in such a name: `x-forwarded-for`, `wl-proxy-client-ip`, `x-azure-clientip`.
+    const PARTS: [&str; 7] = [
+        "forward",
+        "proxy",
+        "clientip",
+        "socketip",
+        "remote-addr",
+        "client-address",
+        "originating",
+    ];
+    /// The endings of names that hold an address: `x-real-ip`, `true-client-ip`, `cf-connecting-ipv6`.
+    const ENDINGS: [&str; 6] = [
+        "-ip",
+        "-ipv4",
+        "-ipv6",
+        "-ip-address",
+        "-external-address",
+        "-connection-ip",
+    ];
+    /// The names of products, before what each adds.
+    const PRODUCTS: [&str; 32] = [
+        "akamai-",
+        "cdn-",
+        "cf-",
+        "cloudfront-",
+        "fastly-",
+        "fly-",
+        "incap-",
+        "ngrok-",
+        "surrogate-",
+        "tailscale-",
+        "x-akamai-",
+        "x-amz-cf-",
+        "x-appengine-",
+        "x-appservice-",
+        "x-arr-",
+        "x-auth-request-",
+        "x-authentik-",
+        "x-azure-",
+        "x-bluecoat-",
+        "x-envoy-",
+        "x-goog-",
+        "x-haproxy-",
+        "x-kong-",
+        "x-nf-",
+        "x-ngrok-",
+        "x-original-",
+        "x-pomerium-",
+        "x-real-",
+        "x-rewrite-",
+        "x-sucuri-",
+        "x-varnish",
+        "x-vercel-",
+    ];
+    /// Names that fit no rule.
+    const OTHERS: [&str; 9] = [
+        "disguised-host",
+        "front-end-https",
+        "remote-user",
+        "via",
+        "x-client-host",
+        "x-client-port",
+        "x-host",
+        "x-scheme",
+        "x-url-scheme",
+    ];
+    PARTS.iter().any(|part| name.contains(part))
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || PRODUCTS.iter().any(|product| name.starts_with(product))
+        || OTHERS.contains(&name)
 }
 
 /// Who is the owner `local` without a token.
@@ -42,7 +148,7 @@ impl Came {
 pub enum Trust {
     /// Nobody.
     Nobody,
-    /// Programs of this machine, since nobody else can connect. What a proxy passes on is not theirs.
+    /// Programs of the user who runs the hub, on its machine. What a proxy passes on is not theirs.
     ThisMachine,
     /// Everybody: the operator said `--insecure`.
     Everybody,
@@ -76,17 +182,32 @@ impl Gatekeeper {
     }
 
     /// Whether a connection that came like this is somebody without a token.
-    pub fn trusts(&self, came: Came) -> bool {
-        match self.trust {
-            Trust::Nobody => false,
-            Trust::ThisMachine => came == Came::Directly,
-            Trust::Everybody => true,
+    pub fn trusts(&self, came: &Came) -> bool {
+        match (self.trust, came) {
+            (Trust::Nobody, _) | (Trust::ThisMachine, Came::Forwarded) => false,
+            (Trust::ThisMachine, Came::Over(user)) => user.is_own(),
+            (Trust::ThisMachine, Came::Directly) | (Trust::Everybody, _) => true,
+        }
+    }
+
+    /// What whoever shows no token is told.
+    fn needs_token(&self, came: &Came) -> &'static str {
+        match (self.trust, came) {
+            (Trust::ThisMachine, Came::Forwarded) => {
+                "a token is needed, because the request came through a proxy: send Authorization: Bearer TOKEN; see `jackfield token create`"
+            }
+            (Trust::ThisMachine, Came::Over(_)) => {
+                "a token is needed, because another user than the hub's made this connection: send Authorization: Bearer TOKEN; see `jackfield token create`"
+            }
+            _ => {
+                "a token is needed: send Authorization: Bearer TOKEN; see `jackfield token create`"
+            }
         }
     }
 
     /// Who shows this token, or none. Where no token is needed, an unknown one is no reason to refuse: clients of
     /// other hubs bring theirs along. A revoked or expired one always is.
-    pub fn admit(&self, token: Option<&str>, came: Came) -> Result<Principal, Failure> {
+    pub fn admit(&self, token: Option<&str>, came: &Came) -> Result<Principal, Failure> {
         let refused = |text: &'static str| Err(Failure::new(Reason::Unauthorized, text));
         match token.map(|token| self.hub.tokens().look_up(token)) {
             Some(Lookup::Valid(principal)) => Ok(principal),
@@ -97,9 +218,7 @@ impl Gatekeeper {
             Some(Lookup::Unknown) => {
                 refused("this hub does not know the token; see `jackfield token create`")
             }
-            None => refused(
-                "a token is needed: send Authorization: Bearer TOKEN; see `jackfield token create`",
-            ),
+            None => refused(self.needs_token(came)),
         }
     }
 
@@ -116,9 +235,9 @@ impl Gatekeeper {
         }
     }
 
-    /// Who sent these headers.
-    pub fn admit_headers(&self, headers: &HeaderMap) -> Result<Principal, Failure> {
-        self.admit(bearer(headers), Came::with(headers))
+    /// Who sent a request with this head.
+    pub fn admit_request(&self, head: &Parts) -> Result<Principal, Failure> {
+        self.admit(bearer(&head.headers), &Came::with(head))
     }
 }
 
@@ -133,6 +252,7 @@ pub fn bearer(headers: &HeaderMap) -> Option<&str> {
 mod tests {
     use std::sync::Arc;
 
+    use http::Request;
     use jackfield_core::{limits::Limits, principal::Scopes, store::memory::MemoryStore};
 
     use super::*;
@@ -147,7 +267,7 @@ mod tests {
     async fn on_loopback_anybody_is_local_but_a_dead_token_is_refused() {
         let hub = hub().await;
         let gate = Gatekeeper::new(hub.clone(), true);
-        let admit = |token| gate.admit(token, Came::Directly);
+        let admit = |token| gate.admit(token, &Came::Directly);
         assert_eq!(admit(None).unwrap().owner, Owner::local());
         assert_eq!(
             admit(Some("ah_from_elsewhere")).unwrap().owner,
@@ -167,6 +287,63 @@ mod tests {
         );
     }
 
+    /// Names that proxies, tunnels and content networks are known to add.
+    const ADDED: [&str; 46] = [
+        "forwarded",
+        "forwarded-for",
+        "via",
+        "x-forwarded",
+        "x-forwarded-for",
+        "x-forwarded-proto",
+        "x-forwarded-host",
+        "x-forwarded-client-cert",
+        "x-original-forwarded-for",
+        "x-original-host",
+        "x-original-url",
+        "x-rewrite-url",
+        "x-real-ip",
+        "x-real-port",
+        "client-ip",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "true-client-ip",
+        "x-originating-ip",
+        "x-remote-ip",
+        "x-remote-addr",
+        "remote-addr",
+        "x-proxyuser-ip",
+        "proxy-client-ip",
+        "wl-proxy-client-ip",
+        "proxy-connection",
+        "cf-connecting-ip",
+        "cf-connecting-ipv6",
+        "cf-ray",
+        "cdn-loop",
+        "fastly-client-ip",
+        "akamai-origin-hop",
+        "x-azure-clientip",
+        "x-azure-socketip",
+        "x-arr-ssl",
+        "x-appengine-user-ip",
+        "x-envoy-external-address",
+        "cloudfront-viewer-address",
+        "fly-client-ip",
+        "do-connecting-ip",
+        "x-nf-client-connection-ip",
+        "x-vercel-id",
+        "tailscale-user-login",
+        "x-scheme",
+        "front-end-https",
+        "max-forwards",
+    ];
+
+    fn head(headers: &[(&str, &str)]) -> Parts {
+        let request = headers.iter().fold(Request::get("/"), |it, (name, value)| {
+            it.header(*name, *value)
+        });
+        request.body(()).unwrap().into_parts().0
+    }
+
     #[tokio::test]
     async fn what_a_proxy_passes_on_is_nobody_without_a_known_token() {
         let hub = hub().await;
@@ -177,36 +354,99 @@ mod tests {
             .await
             .unwrap();
         let gate = Gatekeeper::new(hub.clone(), Trust::ThisMachine);
-        for name in [
-            "forwarded",
-            "via",
-            "x-real-ip",
-            "x-forwarded-for",
-            "x-forwarded-proto",
-        ] {
-            let mut headers = HeaderMap::new();
-            assert!(gate.admit_headers(&headers).is_ok());
-            headers.insert(name, "whatever".parse().unwrap());
-            for shown in [None, Some("Bearer ah_from_elsewhere")] {
-                if let Some(shown) = shown {
-                    headers.insert(AUTHORIZATION, shown.parse().unwrap());
-                }
-                let refused = gate.admit_headers(&headers).unwrap_err();
-                assert_eq!(refused.reason, Reason::Unauthorized, "{name}");
+        assert!(gate.admit_request(&head(&[])).is_ok());
+        let known = format!("Bearer {}", token.secret);
+        let hosts = ["hub.example.com", "192.168.1.5:7411"].map(|host| ("host", host));
+        let signs = ADDED
+            .map(|name| (name, "whatever"))
+            .into_iter()
+            .chain(hosts);
+        for sign in signs {
+            let unknown = ("authorization", "Bearer ah_from_elsewhere");
+            for headers in [&[sign][..], &[sign, unknown]] {
+                let refused = gate.admit_request(&head(headers)).unwrap_err();
+                assert_eq!(refused.reason, Reason::Unauthorized, "{headers:?}");
             }
             let everybody = Gatekeeper::new(hub.clone(), Trust::Everybody);
-            assert!(everybody.admit_headers(&headers).is_ok(), "{name}");
-            let shown = format!("Bearer {}", token.secret).parse().unwrap();
-            headers.insert(AUTHORIZATION, shown);
-            assert_eq!(gate.admit_headers(&headers).unwrap().owner, ann, "{name}");
+            assert!(everybody.admit_request(&head(&[sign])).is_ok(), "{sign:?}");
+            let shown = head(&[sign, ("authorization", &known)]);
+            assert_eq!(gate.admit_request(&shown).unwrap().owner, ann, "{sign:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_http_that_proxies_speak_is_a_sign_of_one() {
+        let gate = Gatekeeper::new(hub().await, Trust::ThisMachine);
+        let mut old = head(&[("host", "127.0.0.1:7411")]);
+        assert!(gate.admit_request(&old).is_ok());
+        old.version = Version::HTTP_10;
+        assert!(gate.admit_request(&old).is_err());
+        let (mut other, ()) = Request::get("http://hub.lan/")
+            .body(())
+            .unwrap()
+            .into_parts();
+        assert!(gate.admit_request(&other).is_err());
+        other.uri = "http://localhost:7411/".parse().unwrap();
+        assert!(gate.admit_request(&other).is_ok());
+    }
+
+    #[tokio::test]
+    async fn what_programs_send_is_no_sign_of_a_proxy() {
+        let gate = Gatekeeper::new(hub().await, Trust::ThisMachine);
+        for name in [
+            "accept",
+            "accept-encoding",
+            "a2a-version",
+            "baggage",
+            "cache-control",
+            "connection",
+            "content-length",
+            "content-type",
+            "grpc-timeout",
+            "idempotency-key",
+            "jackfield-agent",
+            "jackfield-call",
+            "last-event-id",
+            "mcp-protocol-version",
+            "mcp-session-id",
+            "origin",
+            "pragma",
+            "priority",
+            "referer",
+            "sec-fetch-site",
+            "sec-websocket-key",
+            "te",
+            "traceparent",
+            "transfer-encoding",
+            "upgrade",
+            "user-agent",
+            "x-agent-id",
+            "x-amzn-trace-id",
+            "x-api-key",
+            "x-client-data",
+            "x-platform-secret",
+            "x-request-id",
+            "x-stainless-lang",
+        ] {
+            let asked = gate.admit_request(&head(&[(name, "whatever")]));
+            assert!(asked.is_ok(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_of_nobody_here_needs_a_token_and_is_told_why() {
+        let gate = Gatekeeper::new(hub().await, Trust::ThisMachine);
+        let ends = ["127.0.0.1:1", "127.0.0.1:2"].map(|end| end.parse().unwrap());
+        let came = Came::Over(PeerUser::new(ends[0], Some(ends[1])));
+        let refused = gate.admit(None, &came).unwrap_err();
+        assert!(refused.text.contains("another user"), "{}", refused.text);
     }
 
     #[tokio::test]
     async fn elsewhere_only_a_known_token_is_somebody() {
         let gate = Gatekeeper::new(hub().await, false);
         for token in [None, Some(""), Some("jf_guess")] {
-            let refused = gate.admit(token, Came::Directly).unwrap_err();
+            let refused = gate.admit(token, &Came::Directly).unwrap_err();
             assert_eq!(refused.reason, Reason::Unauthorized);
         }
     }

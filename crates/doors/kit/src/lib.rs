@@ -15,6 +15,7 @@ pub mod line;
 pub mod mailbox;
 pub mod outbound;
 pub mod outbox;
+pub mod peer_user;
 pub mod server;
 pub mod similar;
 pub mod socket;

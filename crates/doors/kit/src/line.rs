@@ -276,9 +276,9 @@ impl Line {
         self.token.as_deref()
     }
 
-    /// How the handshake came.
-    pub fn came(&self) -> Came {
-        self.came
+    /// How the handshake came, as long as the peer is not known.
+    pub fn came(&self) -> &Came {
+        &self.came
     }
 
     /// Counts the connection for `owner` from now on instead of for its address, before the peer is [`known`](Self::known).
@@ -297,6 +297,8 @@ impl Line {
         self.revoked = Some(Box::pin(revoked.cancelled_owned()));
         self.rung.end = true;
         self.token = None;
+        // Nobody asks again, and a line may live for long.
+        self.came = Came::Forwarded;
         self.signs.note(Instant::now());
     }
 

@@ -55,6 +55,7 @@ use crate::{
     api::Problem,
     auth::Gatekeeper,
     io::Io,
+    peer_user::PeerUser,
     socket::{Hangup, Socket},
     tasks::Tasks,
     tls::Tls,
@@ -143,6 +144,8 @@ pub struct Peer {
     pub hangup: Hangup,
     /// Whom what the hub holds for this request is counted for.
     pub account: Account,
+    /// Whose program the peer is.
+    pub user: PeerUser,
 }
 
 /// An HTTP server that has not started.
@@ -272,6 +275,7 @@ impl Acceptor {
         if let Err(error) = tcp.set_nodelay(true) {
             tracing::debug!(%addr, %error, "cannot set TCP_NODELAY");
         }
+        let user = PeerUser::new(addr, tcp.local_addr().ok());
         let socket = Socket::new(tcp)
             .with_place(admitted.place)
             .with_write_limit(self.limits.write_timeout);
@@ -280,6 +284,7 @@ impl Acceptor {
                 addr,
                 hangup: socket.hangup(),
                 account: admitted.account,
+                user,
             },
             app: self.app.clone(),
             gatekeeper: self.gatekeeper.clone(),

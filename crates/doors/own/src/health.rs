@@ -17,7 +17,7 @@ use jackfield_core::{
 };
 use jackfield_kit::{
     api::{Caller, ErrorView, Problem, Refused, wrong_method},
-    auth::Gatekeeper,
+    auth::{Came, Gatekeeper, bearer},
 };
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::OpenApi};
@@ -134,8 +134,12 @@ struct Served {
         Refused,
     ),
 )]
-async fn openapi(State(served): State<Served>, headers: HeaderMap) -> Result<Response, Problem> {
-    served.gatekeeper.admit_headers(&headers)?;
+async fn openapi(
+    State(served): State<Served>,
+    came: Came,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    served.gatekeeper.admit(bearer(&headers), &came)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], served.text).into_response())
 }
 

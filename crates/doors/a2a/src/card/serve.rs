@@ -10,7 +10,10 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use jackfield_core::failure::{Failure, Reason};
-use jackfield_kit::{auth::Came, etag::has_already};
+use jackfield_kit::{
+    auth::{Came, bearer},
+    etag::has_already,
+};
 use jackfield_wire::{
     a2a::{
         card::{KEYS_PATH, OLD_PATH, PATH, Reader},
@@ -60,11 +63,12 @@ fn agents(version: Option<Version>) -> MethodRouter<Arc<A2a>> {
     let card = async move |State(a2a): State<Arc<A2a>>,
                            id: Result<Path<String>, PathRejection>,
                            RawQuery(query): RawQuery,
+                           came: Came,
                            headers: HeaderMap| {
         let reader = version.map_or_else(|| reader(&headers, query.as_deref()), Reader::Of);
         // What cannot be an id looks like one that is unknown.
         let id = id.map(|Path(id)| id).unwrap_or_default();
-        let issued = match a2a.gatekeeper.admit_headers(&headers) {
+        let issued = match a2a.gatekeeper.admit(bearer(&headers), &came) {
             Ok(principal) => a2a.card_of(&principal, &id, reader),
             // Whoever has no token yet learns from the card how to show one.
             Err(refused) if !headers.contains_key(header::AUTHORIZATION) => {
@@ -72,7 +76,7 @@ fn agents(version: Option<Version>) -> MethodRouter<Arc<A2a>> {
             }
             Err(refused) => Err(refused),
         };
-        answer(&a2a, &headers, issued)
+        answer(&a2a, &headers, &came, issued)
     };
     get(card).fallback(wrong_method)
 }
@@ -80,14 +84,15 @@ fn agents(version: Option<Version>) -> MethodRouter<Arc<A2a>> {
 async fn hub(
     State(a2a): State<Arc<A2a>>,
     RawQuery(query): RawQuery,
+    came: Came,
     headers: HeaderMap,
 ) -> Response {
     let reader = reader(&headers, query.as_deref());
     let issued = a2a
         .gatekeeper
-        .admit_headers(&headers)
+        .admit(bearer(&headers), &came)
         .and_then(|principal| a2a.hub_card(&principal, reader));
-    answer(&a2a, &headers, issued)
+    answer(&a2a, &headers, &came, issued)
 }
 
 /// Public keys need no token: who is shown a card by somebody else can check it too.
@@ -117,7 +122,12 @@ fn reader(headers: &HeaderMap, query: Option<&str>) -> Reader {
         .map_or(Reader::Any, Reader::Of)
 }
 
-fn answer(a2a: &A2a, headers: &HeaderMap, issued: Result<Arc<Issued>, Failure>) -> Response {
+fn answer(
+    a2a: &A2a,
+    headers: &HeaderMap,
+    came: &Came,
+    issued: Result<Arc<Issued>, Failure>,
+) -> Response {
     let mut response = match issued {
         Ok(issued) => {
             let mut response = if is_known(headers, &issued) {
@@ -128,7 +138,7 @@ fn answer(a2a: &A2a, headers: &HeaderMap, issued: Result<Arc<Issued>, Failure>) 
             let fresh = response.headers_mut();
             fresh.insert(header::ETAG, issued.tag.clone());
             fresh.insert(header::LAST_MODIFIED, issued.modified.clone());
-            let is_public = a2a.gatekeeper.trusts(Came::with(headers))
+            let is_public = a2a.gatekeeper.trusts(came)
                 || !headers.contains_key(header::AUTHORIZATION);
             let whose = if is_public { "public" } else { "private" };
             if let Ok(value) = HeaderValue::try_from(format!("{whose}, max-age={MAX_AGE}")) {

@@ -109,7 +109,7 @@ async fn begin(
     };
     let (head, body) = request.into_parts();
     let version = version(&head.headers)?;
-    let visit = Visit::new(a2a.clone(), agent, version, head.headers.clone())?;
+    let visit = Visit::new(a2a.clone(), agent, version, &head)?;
     let limits = a2a.hub.limits();
     let max = Size(limits.message.0 + FRAME_HEAD);
     let body = body::read(body, max, limits.write_stuck).await;

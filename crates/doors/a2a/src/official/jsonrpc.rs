@@ -34,7 +34,7 @@ pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body:
     let mut spoken = said
         .as_ref()
         .map_or(Version::V10, |said| said.unwrap_or(Version::V03));
-    let visit = Visit::new(a2a.clone(), agent, spoken, head.headers.clone());
+    let visit = Visit::new(a2a.clone(), agent, spoken, &head);
     let visit = match visit {
         Err(fault) if fault.kind == Kind::Unauthenticated => {
             let id = strangers_id(&a2a, body).await;

@@ -52,7 +52,7 @@ pub(super) async fn serve(
     if !methods.contains(&head.method) {
         return reply::wrong_method(kind, &head.method, head.uri.path(), methods);
     }
-    let visit = match Visit::new(a2a.clone(), agent, version, head.headers.clone()) {
+    let visit = match Visit::new(a2a.clone(), agent, version, &head) {
         // Nothing is read of strangers.
         Err(fault) if fault.kind == Kind::Unauthenticated => return refused(&fault),
         visit => visit,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts};
 use jackfield_core::{failure::Reason, hub::Wanted, id::AgentId, principal::Principal};
 use jackfield_wire::a2a::official::{
     Version,
@@ -34,9 +34,9 @@ impl Visit {
         a2a: Arc<A2a>,
         agent: Option<&str>,
         version: Version,
-        headers: HeaderMap,
+        head: &Parts,
     ) -> Result<Self, Fault> {
-        let principal = a2a.gatekeeper.admit_headers(&headers);
+        let principal = a2a.gatekeeper.admit_request(head);
         let principal = principal.map_err(fault_from)?;
         let agent = agent.map(|id| known(&a2a, &principal, id)).transpose()?;
         Ok(Self {
@@ -44,7 +44,7 @@ impl Visit {
             principal,
             agent,
             version,
-            headers,
+            headers: head.headers.clone(),
             found: Arc::default(),
         })
     }

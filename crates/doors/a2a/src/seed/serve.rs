@@ -46,10 +46,7 @@ enum Wish {
 async fn serve(a2a: &A2a, request: Request, wish: Wish) -> Result<Response, Problem> {
     let (head, body) = request.into_parts();
     let unread = |failure| Problem::of(Id::Unknown, failure);
-    let principal = a2a
-        .gatekeeper
-        .admit_headers(&head.headers)
-        .map_err(unread)?;
+    let principal = a2a.gatekeeper.admit_request(&head).map_err(unread)?;
     check_type(&head.headers)?;
     let limits = a2a.hub.limits();
     let body = body::read(body, limits.message, limits.write_stuck)

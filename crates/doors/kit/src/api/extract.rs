@@ -26,7 +26,7 @@ impl<S: Api> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        Ok(Self(state.gatekeeper().admit_headers(&parts.headers)?))
+        Ok(Self(state.gatekeeper().admit_request(parts)?))
     }
 }
 

@@ -24,7 +24,13 @@ use jackfield_core::{
     principal::{Principal, Who},
     units::Size,
 };
-use jackfield_kit::{api::count_refused, auth::Gatekeeper, body, etag::has_already, server::Peer};
+use jackfield_kit::{
+    api::count_refused,
+    auth::{Came, Gatekeeper, bearer},
+    body,
+    etag::has_already,
+    server::Peer,
+};
 use jackfield_wire::p2p::{
     MAX_CARD,
     registry::{self as wire, Heartbeat, Proof, Registration, find},
@@ -156,12 +162,11 @@ impl RegistryDoor {
     /// Who speaks for a peer: itself by a signature, where the operator lets it or shows a token; else whoever asks.
     fn speaker(
         &self,
-        headers: &HeaderMap,
+        caller: Result<Principal, Failure>,
         peer: &PeerId,
         proof: Option<&Proof>,
         statement: &Statement<'_>,
     ) -> Result<Speaker, Failure> {
-        let caller = self.gatekeeper.admit_headers(headers);
         let Some(proof) = proof else {
             let caller = caller?;
             if caller.who != Who::Person {
@@ -224,6 +229,7 @@ impl RegistryDoor {
 async fn register(
     State(door): State<RegistryDoor>,
     sender: Option<Extension<Peer>>,
+    came: Came,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
@@ -238,7 +244,8 @@ async fn register(
         name: new.agent_name.as_deref().unwrap_or_default(),
         addresses: &new.addresses,
     };
-    let speaker = door.speaker(&headers, &peer, new.proof.as_ref(), &statement);
+    let caller = door.gatekeeper.admit(bearer(&headers), &came);
+    let speaker = door.speaker(caller, &peer, new.proof.as_ref(), &statement);
     let speaker = speaker.map_err(|failure| door.unproven(failure, &peer))?;
     let card_name = new.card.as_ref().map(|card| card.name.as_str());
     if let Some(name) = new.agent_name.as_deref().or(card_name) {
@@ -280,11 +287,12 @@ fn told(registered: &Registered) -> Response {
 async fn challenge(
     State(door): State<RegistryDoor>,
     Path(peer): Path<String>,
+    came: Came,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let peer = peer_id(&peer)?;
     // Others learn it when they have signed.
-    if door.registry.is_refused(&peer) && door.gatekeeper.admit_headers(&headers).is_ok() {
+    if door.registry.is_refused(&peer) && door.gatekeeper.admit(bearer(&headers), &came).is_ok() {
         let failure = Failure::new(Reason::Unauthorized, REFUSED);
         return Err(door.refused(failure, &peer));
     }
@@ -315,6 +323,7 @@ async fn challenge(
 async fn remove(
     State(door): State<RegistryDoor>,
     Path(peer): Path<String>,
+    came: Came,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
@@ -329,7 +338,8 @@ async fn remove(
         }
         word.proof
     };
-    let speaker = door.speaker(&headers, &peer, proof.as_ref(), &Statement::Remove);
+    let caller = door.gatekeeper.admit(bearer(&headers), &came);
+    let speaker = door.speaker(caller, &peer, proof.as_ref(), &Statement::Remove);
     let speaker = speaker.map_err(|failure| door.unproven(failure, &peer))?;
     let removed = door.registry.remove(&peer, speaker.claim());
     removed.map_err(|failure| door.refused(failure, &peer))?;
@@ -354,13 +364,15 @@ async fn remove(
 )]
 async fn heartbeat(
     State(door): State<RegistryDoor>,
+    came: Came,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
     let word = Heartbeat::read(&door.read(body).await?)?;
     let peer = peer_id(&word.peer_id)?;
     let ttl = word.ttl.map(Duration::from_secs);
-    let speaker = door.speaker(&headers, &peer, word.proof.as_ref(), &Statement::Renew);
+    let caller = door.gatekeeper.admit(bearer(&headers), &came);
+    let speaker = door.speaker(caller, &peer, word.proof.as_ref(), &Statement::Renew);
     let speaker = speaker.map_err(|failure| door.unproven(failure, &peer))?;
     let renewed = door.registry.renew(&peer, ttl, speaker.claim());
     let renewed = renewed.map_err(|failure| door.refused(failure, &peer))?;
@@ -390,10 +402,11 @@ async fn heartbeat(
 )]
 async fn peers(
     State(door): State<RegistryDoor>,
+    came: Came,
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refused> {
-    let principal = door.gatekeeper.admit_headers(&headers)?;
+    let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let query = Query::of(request).await?;
     let agents = door.agents(&principal);
     let own = door.own_entry(&agents).filter(|own| {
@@ -440,10 +453,11 @@ async fn peers(
 )]
 async fn agents(
     State(door): State<RegistryDoor>,
+    came: Came,
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refused> {
-    let principal = door.gatekeeper.admit_headers(&headers)?;
+    let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let query = Query::of(request).await?;
     let found = query.page(door.found_agents(&principal, &query.sought));
     Ok(tagged(&headers, find::write_agents(&found)))
@@ -464,10 +478,11 @@ async fn agents(
 )]
 async fn find_agents(
     State(door): State<RegistryDoor>,
+    came: Came,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
-    let principal = door.gatekeeper.admit_headers(&headers)?;
+    let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let goal = find::read_goal(&door.read(body).await?)?;
     let mut found = door.found_agents(&principal, &Sought::goal(&goal));
     found.truncate(FOUND_MAX);
@@ -489,10 +504,11 @@ async fn find_agents(
 )]
 async fn find_tools(
     State(door): State<RegistryDoor>,
+    came: Came,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
-    let principal = door.gatekeeper.admit_headers(&headers)?;
+    let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let goal = find::read_goal(&door.read(body).await?)?;
     let mut found = door.found_tools(&principal, &Sought::goal(&goal));
     found.truncate(FOUND_MAX);

@@ -150,7 +150,7 @@ impl Running {
         let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
         let secret = new.await.unwrap().secret;
         let gatekeeper = Gatekeeper::new(self.hub.clone(), false);
-        let principal = gatekeeper.admit(Some(&secret), Came::Directly).unwrap();
+        let principal = gatekeeper.admit(Some(&secret), &Came::Directly).unwrap();
         (secret, principal)
     }
 

@@ -88,7 +88,7 @@ impl Running {
         let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
         let secret = new.await.unwrap().secret;
         let gate = Gatekeeper::new(self.hub.clone(), false);
-        let principal = gate.admit(Some(&secret), Came::Directly).unwrap();
+        let principal = gate.admit(Some(&secret), &Came::Directly).unwrap();
         (secret, principal)
     }
 
