@@ -1,6 +1,8 @@
 //! Keeps web pages that the operator did not mean from using the hub through somebody's browser: the
 //! `Host` of a request must be one of ours (against DNS rebinding), and its `Origin`, if a browser sends
-//! one, must be the hub itself or listed. [`check`] decides, [`Guard`] asks it for every request.
+//! one, must be the hub itself or listed. [`check`] decides, [`Guard`] asks it for every request. Behind that stands a second
+//! wall, for browsers and pages that leave `Origin` out: no request that a browser calls cross-site, and no body of a type
+//! that a page can send without asking.
 
 use std::{
     convert::Infallible,
@@ -11,11 +13,11 @@ use std::{
 };
 
 use axum::{
-    body::Body,
+    body::{Body, HttpBody as _},
     response::{IntoResponse, Response},
 };
 use futures_util::future::Either;
-use http::{Request, StatusCode, Uri, header, uri::Authority};
+use http::{HeaderMap, Method, Request, StatusCode, Uri, header, uri::Authority};
 use tower::{Layer, Service};
 
 #[cfg(test)]
@@ -48,6 +50,14 @@ pub enum Refusal {
     /// `Origin` is neither the hub's nor listed.
     #[error("origin {0:?} may not use this hub; add it to allowed_origins")]
     Origin(String),
+    /// The browser says that a page of another site sends the request.
+    #[error("a page of another site may not use this hub; add its origin to allowed_origins")]
+    CrossSite,
+    /// The body is not JSON by its type.
+    #[error(
+        "header Content-Type must be application/json, got {0:?}; curl sends it with --json in the place of -d"
+    )]
+    ContentType(String),
 }
 
 impl Refusal {
@@ -55,7 +65,8 @@ impl Refusal {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::MissingHost => StatusCode::BAD_REQUEST,
-            Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
+            Self::Host(_) | Self::Origin(_) | Self::CrossSite => StatusCode::FORBIDDEN,
+            Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         }
     }
 
@@ -65,6 +76,8 @@ impl Refusal {
             Self::MissingHost => "missing_host",
             Self::Host(_) => "forbidden_host",
             Self::Origin(_) => "forbidden_origin",
+            Self::CrossSite => "cross_site",
+            Self::ContentType(_) => "unsupported_media_type",
         }
     }
 }
@@ -123,11 +136,7 @@ impl HostRules {
     }
 
     fn knows_origin(&self, origin: &str, host: &Name) -> bool {
-        if self
-            .allowed_origins
-            .iter()
-            .any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
-        {
+        if self.lists_origin(origin) {
             return true;
         }
         let Some((scheme, name)) = split_origin(origin) else {
@@ -141,6 +150,12 @@ impl HostRules {
             scheme_fits && self.public_name().is_some_and(|it| is_same(&it))
         };
         is_same(host) || is_public()
+    }
+
+    fn lists_origin(&self, origin: &str) -> bool {
+        self.allowed_origins
+            .iter()
+            .any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
     }
 
     fn public_name(&self) -> Option<Name> {
@@ -229,7 +244,53 @@ impl Guard {
         if let (Some(_), Some(host)) = (authority, &host) {
             check(Some(host), None, &self.0)?;
         }
-        check(authority.or(host.as_deref()), origin.as_deref(), &self.0)
+        check(authority.or(host.as_deref()), origin.as_deref(), &self.0)?;
+        let is_listed = origin.is_some_and(|origin| self.0.lists_origin(&origin));
+        if !is_listed && is_cross_site(request.method(), headers) {
+            return Err(Refusal::CrossSite);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a browser says that a page of another site sends the request. A link that somebody follows there is none:
+/// the page does not see where it leads.
+fn is_cross_site(method: &Method, headers: &HeaderMap) -> bool {
+    let says = |name: &str, word: &str| headers.get_all(name).iter().any(|it| it == word);
+    let is_link = matches!(*method, Method::GET | Method::HEAD)
+        && says("sec-fetch-mode", "navigate")
+        && says("sec-fetch-dest", "document");
+    says("sec-fetch-site", "cross-site") && !is_link
+}
+
+/// The header of the bridge's platform, which no page can send without asking first: its requests prove enough.
+const PLATFORM_SECRET: &str = "x-platform-secret";
+
+/// Where a type that is not JSON is refused by the door, in the shape of its protocol.
+const JUDGES_TYPES: &str = "/a2a";
+
+/// Refuses a body that a page could have sent without asking: whatever is not JSON, or gRPC. A `PUT`, for which every
+/// browser asks first, uploads a file of any type.
+fn check_type(request: &Request<Body>) -> Result<(), Refusal> {
+    let method = request.method();
+    let acts = matches!(*method, Method::POST | Method::PATCH | Method::DELETE);
+    let headers = request.headers();
+    if !acts || request.body().is_end_stream() || headers.contains_key(PLATFORM_SECRET) {
+        return Ok(());
+    }
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.map_or_else(String::new, |it| {
+        String::from_utf8_lossy(it.as_bytes()).to_ascii_lowercase()
+    });
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    let is_taken = essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
+        || essence.starts_with("application/grpc")
+        || (!essence.is_empty() && request.uri().path().starts_with(JUDGES_TYPES));
+    if is_taken {
+        Ok(())
+    } else {
+        Err(Refusal::ContentType(essence.to_owned()))
     }
 }
 
@@ -264,7 +325,11 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        match self.guard.check(&request) {
+        match self
+            .guard
+            .check(&request)
+            .and_then(|()| check_type(&request))
+        {
             Ok(()) => Either::Left(self.inner.call(request)),
             Err(refusal) => {
                 tracing::debug!(%refusal, "request refused");

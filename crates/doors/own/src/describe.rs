@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use jackfield_kit::api::{CallRefused, ErrorView};
+use jackfield_kit::api::{CallRefused, ErrorView, errors};
 use utoipa::{
     IntoResponses, Modify, PartialSchema, ToSchema,
     openapi::{
@@ -133,6 +133,12 @@ impl IntoResponses for CallAnswers {
     }
 }
 
+/// What the guard of the whole hub answers to a body that a web page could have sent.
+const NOT_JSON: (&str, &str) = (
+    "415",
+    "The type of the body is not JSON: unsupported_media_type",
+);
+
 /// Gives every operation a name of its own, and says that parameters may be left out and are never null.
 pub(crate) fn sharpen_operations(api: &mut OpenApi) {
     for (path, item) in &mut api.paths.paths {
@@ -141,6 +147,13 @@ pub(crate) fn sharpen_operations(api: &mut OpenApi) {
             let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
             let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
             operation.operation_id = Some(format!("{method}_{}", words.join("_")));
+            // Uploads, which are put, have any type.
+            if operation.request_body.is_some() && method != "put" {
+                operation
+                    .responses
+                    .responses
+                    .extend(errors("Error", &[NOT_JSON]));
+            }
             for parameter in operation.parameters.iter_mut().flatten() {
                 if let RefOr::T(parameter) = parameter {
                     take_null_away(parameter);

@@ -213,3 +213,110 @@ async fn the_middleware_says_what_is_wrong_and_what_to_configure() {
             .contains("allowed_origins")
     );
 }
+
+/// What the hub answers to a request with this body, if it listens on loopback and lists one origin.
+async fn sent(request: http::request::Builder, body: &'static str) -> (u16, String) {
+    let rules = HostRules {
+        allowed_origins: vec!["https://console.example.com".into()],
+        ..loopback()
+    };
+    let app = Router::new()
+        .fallback(|| async { "" })
+        .layer(Guard::new(rules));
+    let body = if body.is_empty() {
+        Body::empty()
+    } else {
+        Body::from(body)
+    };
+    let request = request.header("host", "localhost:7411").body(body).unwrap();
+    let response = app.oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let error = body["error"].as_str().unwrap_or_default();
+    (status, error.to_owned())
+}
+
+#[tokio::test]
+async fn what_a_browser_calls_cross_site_is_refused_unless_its_origin_is_listed() {
+    let refused = (403, "cross_site".to_owned());
+    let passed = (200, String::new());
+    for method in ["GET", "POST", "DELETE"] {
+        let request = || Request::builder().method(method).uri("/v1/agents");
+        // A page of localhost is of another site than 127.0.0.1, and of the same as another port of localhost.
+        let other = request().header("sec-fetch-site", "cross-site");
+        assert_eq!(sent(other, "").await, refused, "{method}");
+        for site in ["same-origin", "same-site", "none"] {
+            let own = request().header("sec-fetch-site", site);
+            assert_eq!(sent(own, "").await, passed, "{method} {site}");
+        }
+        let listed = request()
+            .header("sec-fetch-site", "cross-site")
+            .header("origin", "https://console.example.com");
+        assert_eq!(sent(listed, "").await, passed, "{method}");
+        let same_host = request()
+            .header("sec-fetch-site", "cross-site")
+            .header("origin", "http://localhost:7411");
+        assert_eq!(sent(same_host, "").await, refused, "{method}");
+    }
+    let link = |method: &str, dest: &str| {
+        Request::builder()
+            .method(method)
+            .uri("/v1/files/1/a.txt")
+            .header("sec-fetch-site", "cross-site")
+            .header("sec-fetch-mode", "navigate")
+            .header("sec-fetch-dest", dest)
+    };
+    assert_eq!(sent(link("GET", "document"), "").await, passed);
+    assert_eq!(sent(link("GET", "iframe"), "").await, refused);
+    assert_eq!(sent(link("POST", "document"), "").await, refused);
+}
+
+#[tokio::test]
+async fn a_body_that_a_page_can_send_without_asking_is_refused() {
+    let refused = (415, "unsupported_media_type".to_owned());
+    let passed = (200, String::new());
+    for method in ["POST", "PATCH", "DELETE"] {
+        for path in ["/v1/agents/a/calls", "/api/relay", "/mcp", "/register"] {
+            let request = || Request::builder().method(method).uri(path);
+            let typed = |kind: &str| request().header("content-type", kind);
+            assert_eq!(sent(request(), "{}").await, refused, "{method} {path}");
+            for kind in [
+                "text/plain",
+                "text/plain;charset=UTF-8",
+                "application/x-www-form-urlencoded",
+                "multipart/form-data; boundary=x",
+                "text/json",
+                "application/xml",
+                "",
+            ] {
+                assert_eq!(sent(typed(kind), "{}").await, refused, "{path} {kind}");
+            }
+            for kind in [
+                "application/json",
+                "Application/JSON; charset=utf-8",
+                "application/a2a+json",
+                "application/grpc+proto",
+            ] {
+                assert_eq!(sent(typed(kind), "{}").await, passed, "{path} {kind}");
+            }
+            assert_eq!(sent(request(), "").await, passed, "without a body");
+            let platform = typed("application/x-www-form-urlencoded");
+            let platform = platform.header("x-platform-secret", "whatever");
+            assert_eq!(sent(platform, "{}").await, passed, "no page sends it");
+        }
+    }
+    let upload = Request::put("/v1/transfers/t").header("content-type", "application/zip");
+    assert_eq!(sent(upload, "PK").await, passed);
+    let a2a = |kind: Option<&str>| {
+        let request = Request::post("/a2a/agents/a");
+        kind.into_iter()
+            .fold(request, |it, kind| it.header("content-type", kind))
+    };
+    assert_eq!(sent(a2a(None), "{}").await, refused);
+    assert_eq!(
+        sent(a2a(Some("text/plain")), "{}").await,
+        passed,
+        "its door refuses it"
+    );
+}
