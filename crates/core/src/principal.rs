@@ -48,7 +48,7 @@ impl fmt::Debug for Pattern {
 
 /// Why a text is not a scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a scope: use agent:PATTERN, call:PATTERN, watch:PATTERN or admin")]
+#[error("{0:?} is not a scope: use agent:PATTERN, call:PATTERN, watch:PATTERN, metrics or admin")]
 pub struct BadScope(String);
 
 /// What a token may do.
@@ -62,6 +62,8 @@ pub struct Scopes {
     pub call: Vec<Pattern>,
     /// Watch agents with these ids, whoever owns them.
     pub watch: Vec<Pattern>,
+    /// Read what the hub counts.
+    pub metrics: bool,
 }
 
 impl Scopes {
@@ -73,13 +75,14 @@ impl Scopes {
         }
     }
 
-    /// Reads scopes as they are written: `agent:lab-*`, `call:*`, `watch:*`, `admin`.
+    /// Reads scopes as they are written: `agent:lab-*`, `call:*`, `watch:*`, `metrics`, `admin`.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, BadScope> {
         let mut scopes = Self::default();
         for text in texts {
             let (verb, pattern) = text.split_once(':').unwrap_or((text, ""));
             match verb {
-                "admin" if pattern.is_empty() => scopes.admin = true,
+                "admin" if text == "admin" => scopes.admin = true,
+                "metrics" if text == "metrics" => scopes.metrics = true,
                 "agent" if !pattern.is_empty() => scopes.agent.push(Pattern::new(pattern)),
                 "call" if !pattern.is_empty() => scopes.call.push(Pattern::new(pattern)),
                 "watch" if !pattern.is_empty() => scopes.watch.push(Pattern::new(pattern)),
@@ -100,6 +103,9 @@ impl Scopes {
         let mut texts = list("agent", &self.agent);
         texts.extend(list("call", &self.call));
         texts.extend(list("watch", &self.watch));
+        if self.metrics {
+            texts.push("metrics".to_owned());
+        }
         if self.admin {
             texts.push("admin".to_owned());
         }
@@ -261,6 +267,16 @@ impl Principal {
                 .any(|pattern| pattern.matches(id.as_str()))
     }
 
+    /// Whether it may read what the hub counts, which tells of everybody's calls.
+    pub fn may_read_metrics(&self) -> bool {
+        self.is_admin() || self.grant.scopes.metrics
+    }
+
+    /// Whether it is the token of an invite: one agent, and nothing else of its owner's.
+    pub fn is_invited(&self) -> bool {
+        self.grant.desk_of.is_some()
+    }
+
     /// Whose tasks it may read and steer: its own, an owner its agents' too, an admin everybody's.
     pub fn reach(&self) -> Whose {
         match &self.who {
@@ -371,9 +387,17 @@ mod tests {
 
     #[test]
     fn scopes_read_back_as_written_and_nonsense_is_refused() {
-        let texts = ["agent:lab-*", "call:*", "watch:a", "admin"];
+        let texts = ["agent:lab-*", "call:*", "watch:a", "metrics", "admin"];
         assert_eq!(Scopes::parse(texts).unwrap().to_texts(), texts);
-        for bad in ["agent", "agent:", "root", "admin:x", "calls:*"] {
+        for bad in [
+            "agent",
+            "agent:",
+            "root",
+            "admin:x",
+            "admin:",
+            "metrics:x",
+            "calls:*",
+        ] {
             assert!(Scopes::parse([bad]).is_err(), "{bad}");
         }
     }

@@ -262,8 +262,13 @@ impl Hub {
         let team = self.0.teams.get(id);
         let entry = self.0.agents.read().get(id).cloned();
         let is_member = |team: &Team| self.member_name(principal, team).is_ok();
+        // An invited agent may call the agents of its owner; who works with whom there is not its business.
+        let sees = |entry: &Entry| match entry.share() {
+            Share::Everyone => true,
+            Share::Nobody | Share::With(_) => !principal.is_invited() && may_see(principal, entry),
+        };
         team.zip(entry)
-            .filter(|(team, entry)| may_see(principal, entry) || is_member(team))
+            .filter(|(team, entry)| sees(entry) || is_member(team))
             .ok_or_else(|| Failure::no_such_team(id))
     }
 

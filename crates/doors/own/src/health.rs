@@ -102,7 +102,7 @@ async fn probe(state: &OwnState) -> Result<(), Failure> {
     }
 }
 
-/// What the hub counts, for Prometheus.
+/// What the hub counts, for Prometheus. Needs the scope `metrics`, or `admin`.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -112,9 +112,17 @@ async fn probe(state: &OwnState) -> Result<(), Failure> {
         Refused,
     ),
 )]
-pub(crate) async fn metrics(State(state): State<OwnState>, _caller: Caller) -> Response {
+pub(crate) async fn metrics(
+    State(state): State<OwnState>,
+    Caller(principal): Caller,
+) -> Result<Response, Problem> {
+    if !principal.may_read_metrics() {
+        let text = "this token may not read the metrics: it needs the scope metrics; see `jackfield token create`";
+        return Err(Failure::new(Reason::Unauthorized, text).into());
+    }
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], state.hub.metrics().render()).into_response()
+    let text = state.hub.metrics().render();
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
 /// A description on its way to whoever may see it.

@@ -73,7 +73,7 @@ enum Verb {
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Scopes: agent:PATTERN registers agents with such ids, call:PATTERN calls and watch:PATTERN watches agents of \
-                       others, admin does everything. A * stands for anything. Its owner's own agents need no scope.\n\n\
+                       others, metrics reads /metrics, admin does everything. A * stands for anything. Its owner's own agents need no scope.\n\n\
                        Example:\n  jackfield token create --owner ann --scope 'agent:ann-*' --expires 30d > ann.token"
 )]
 struct Create {
@@ -129,7 +129,7 @@ impl Token {
 
 impl Create {
     async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let mut body = json!({
             "name": self.name.as_ref().unwrap_or(&self.owner),
             "owner": self.owner,
@@ -159,7 +159,7 @@ impl Create {
 }
 
 async fn ls(client: &Client) -> Result<()> {
-    let hub = client.connect()?;
+    let hub = client.connect().await?;
     let answer = client::get(&hub, "/v1/tokens", About::Token).await?;
     if client.json {
         return Ok(output::json(&answer)?);
@@ -206,7 +206,7 @@ fn state(token: &Value) -> &'static str {
 }
 
 async fn revoke(id: &str, client: &Client) -> Result<()> {
-    let hub = client.connect()?;
+    let hub = client.connect().await?;
     let path = format!("/v1/tokens/{}", encode(id));
     client::ask(&hub, Method::DELETE, &path, None)
         .await

@@ -388,7 +388,7 @@ pub struct TokenBody {
     /// Whose it is.
     #[schema(value_type = OwnerName)]
     pub owner: Owner,
-    /// What it may do besides what an owner may: `agent:PATTERN`, `call:PATTERN`, `watch:PATTERN`, `admin`.
+    /// What it may do besides what an owner may: `agent:PATTERN`, `call:PATTERN`, `watch:PATTERN`, `metrics`, `admin`.
     #[schema(value_type = Vec<ScopeText>)]
     pub scopes: Vec<String>,
     /// After what time it stops working by itself.
@@ -397,7 +397,7 @@ pub struct TokenBody {
 
 /// One scope as it is written.
 #[derive(Debug, ToSchema)]
-#[schema(as = Scope, pattern = "^(admin|(agent|call|watch):.+)$")]
+#[schema(as = Scope, pattern = "^(admin|metrics|(agent|call|watch):.+)$")]
 #[allow(dead_code, reason = "describes a text that the core checks")]
 pub struct ScopeText(String);
 
