@@ -18,7 +18,10 @@ use jackfield_kit::{
 };
 #[cfg(feature = "mcp")]
 use jackfield_mcp::Mcp;
-use jackfield_own::OwnState;
+use jackfield_own::{
+    OwnState,
+    proof::{ProofKey, Prover},
+};
 #[cfg(feature = "p2p")]
 use jackfield_p2p::P2p;
 use jackfield_store::{SqliteStore, secrets};
@@ -61,9 +64,11 @@ pub async fn start(config: &Config) -> Result<Running> {
     let hub = Hub::open(store.clone(), config.limits.clone())
         .await
         .context("cannot read the database")?;
-    if !config.trusts_everyone() {
-        first_admin(&hub, &config.data_dir).await?;
-    }
+    let proof_key = if config.trusts_everyone() {
+        None
+    } else {
+        Some(first_admin(&hub, &config.data_dir).await?)
+    };
     declare_teams(&hub, config).await?;
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
@@ -107,7 +112,12 @@ pub async fn start(config: &Config) -> Result<Running> {
         #[cfg(feature = "p2p")]
         p2p: p2p.clone(),
     };
-    let router = router(config, addr, &hub, &gatekeeper, &tasks, &doors)?;
+    let prover = Prover {
+        hub: hub.clone(),
+        key: proof_key,
+        public_url: config.public_url.clone(),
+    };
+    let router = router(config, addr, prover, &gatekeeper, &tasks, &doors)?;
     Courier::new(hub.clone(), outbound, key)
         .with(doors.bridge)
         .with(doors.a2a)
@@ -153,7 +163,7 @@ async fn declare_teams(hub: &Hub, config: &Config) -> Result<()> {
 }
 
 /// A hub that trusts nobody without a token needs somebody who may make some.
-async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<()> {
+async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<ProofKey> {
     let secret = secrets::load_or_create(data_dir, ADMIN_TOKEN)
         .with_context(|| format!("cannot read or make the secret {ADMIN_TOKEN}"))?;
     if let Lookup::Unknown = hub.tokens().look_up(secret.expose()) {
@@ -168,7 +178,7 @@ async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<()> {
             )
             .await?;
     }
-    Ok(())
+    Ok(ProofKey::new(secret.expose()))
 }
 
 /// The doors that answer requests, and call back later.
@@ -183,11 +193,12 @@ struct Doors {
 fn router(
     config: &Config,
     addr: SocketAddr,
-    hub: &Hub,
+    prover: Prover,
     gatekeeper: &Gatekeeper,
     tasks: &Tasks,
     doors: &Doors,
 ) -> Result<Router> {
+    let hub = &prover.hub.clone();
     let rules = HostRules {
         listen: vec![addr],
         public_url: config.public_url.as_deref().map(str::parse).transpose()?,
@@ -221,8 +232,10 @@ fn router(
     api.merge(files_api);
     api.merge(remotes_api);
     api.merge(teams_api);
+    let (proof, proof_api) = jackfield_own::proof::proof_router(prover);
+    api.merge(proof_api);
     let routes = sockets.merge(relay).merge(a2a).merge(own).merge(remotes);
-    let routes = routes.merge(files);
+    let routes = routes.merge(files).merge(proof);
     #[cfg(feature = "p2p")]
     let routes = match doors.p2p.as_ref().map(P2p::router) {
         Some((registry, registry_api)) => {

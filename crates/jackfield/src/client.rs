@@ -18,6 +18,7 @@ use crate::{
     config::{Config, DEFAULT_LISTEN, Overrides},
     exit::{About, Code, Stop, WhatAbout},
     shell,
+    shown::{self, Shown},
 };
 
 /// How long a hub may take for an answer that is no stream.
@@ -62,26 +63,22 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The hub. Nothing is sent yet.
-    pub(crate) fn connect(&self) -> Result<Hub> {
+    /// The hub. Nothing is asked of it yet, but to prove that it is the one with this machine's data directory.
+    pub(crate) async fn connect(&self) -> Result<Hub> {
         let here = format!("http://{DEFAULT_LISTEN}");
-        self.connect_to(self.named().unwrap_or(&here))
+        self.connect_to(self.named().unwrap_or(&here)).await
     }
 
-    /// The hub at this address. The one that runs here is the same whether or not somebody names it: agents that are
-    /// started for it are told its address.
-    pub(crate) fn connect_to(&self, url: &str) -> Result<Hub> {
-        if url.trim_end_matches('/') != format!("http://{DEFAULT_LISTEN}") {
-            return self.at(url, None);
-        }
+    /// The hub at this address.
+    pub(crate) async fn connect_to(&self, url: &str) -> Result<Hub> {
         let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
-        self.at(url, Some(&data_dir(named.as_ref())))
+        self.at(url, &data_dir(named.as_ref())).await
     }
 
     /// The hub that was named, else the one that runs here with this configuration.
-    pub(crate) fn connect_or_local(&self, config: &Config) -> Result<Hub> {
+    pub(crate) async fn connect_or_local(&self, config: &Config) -> Result<Hub> {
         if let Some(url) = self.named() {
-            return self.at(url, None);
+            return self.at(url, &config.data_dir).await;
         }
         let mut addr = config.listen;
         if addr.ip().is_unspecified() {
@@ -95,20 +92,39 @@ impl Client {
         } else {
             "http"
         };
-        self.at(&format!("{scheme}://{addr}"), Some(&config.data_dir))
+        self.at(&format!("{scheme}://{addr}"), &config.data_dir)
+            .await
     }
 
-    fn at(&self, url: &str, data_dir: Option<&Path>) -> Result<Hub> {
+    /// The hub at this address, shown the token that was given, else the administrator's of the hub with this data
+    /// directory, if it is that hub.
+    async fn at(&self, url: &str, data_dir: &Path) -> Result<Hub> {
         let address = Address::new(url)?;
-        let address = match self.token(data_dir)? {
-            Some(token) => address.with_token(token),
-            None => address,
+        if let Some((token, from)) = self.given()? {
+            shown::note(Shown::Given(from));
+            return Ok(Hub::new(address.with_token(token))?);
+        }
+        let hub = Hub::new(address.clone())?;
+        let file = data_dir.join(ADMIN_TOKEN);
+        // Whoever may read the hub's own files is its administrator; another hub must not see that token.
+        let Some(token) = admin_token(&file) else {
+            shown::note(Shown::Nothing { file });
+            return Ok(hub);
         };
-        Ok(Hub::new(address)?)
+        match shown::prove(&hub, &token).await {
+            Ok(()) => {
+                shown::note(Shown::Admin { file });
+                Ok(Hub::new(address.with_token(token))?)
+            }
+            Err(why) => {
+                shown::note(Shown::Withheld { file, why });
+                Ok(hub)
+            }
+        }
     }
 
-    /// The token that was given, else the administrator's of the hub with this data directory.
-    fn token(&self, data_dir: Option<&Path>) -> Result<Option<String>> {
+    /// The token that was given, and how.
+    fn given(&self) -> Result<Option<(String, String)>> {
         let file = self.token_file.as_ref();
         if let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) {
             let text = std::fs::read_to_string(file)
@@ -127,14 +143,20 @@ impl Client {
                 )
                 .into());
             }
-            return Ok(Some(token.to_owned()));
+            let from_env = std::env::var_os("JACKFIELD_TOKEN_FILE").map(PathBuf::from);
+            let how = if from_env.as_ref() == Some(file) {
+                "JACKFIELD_TOKEN_FILE names"
+            } else {
+                "--token-file names"
+            };
+            return Ok(Some((
+                token.to_owned(),
+                format!("in {}, which {how}", file.display()),
+            )));
         }
         let from_env = std::env::var("JACKFIELD_TOKEN").ok();
-        if let Some(token) = from_env.filter(|token| !token.trim().is_empty()) {
-            return Ok(Some(token.trim().to_owned()));
-        }
-        // Whoever may read the hub's own files is its administrator; another hub must not see that token.
-        Ok(data_dir.and_then(admin_token))
+        let token = from_env.filter(|token| !token.trim().is_empty());
+        Ok(token.map(|token| (token.trim().to_owned(), "in JACKFIELD_TOKEN".to_owned())))
     }
 
     /// The hub that somebody named.
@@ -202,8 +224,8 @@ pub(crate) fn data_dir(named: Option<&PathBuf>) -> PathBuf {
     }
 }
 
-fn admin_token(data_dir: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(data_dir.join(ADMIN_TOKEN)).ok()?;
+fn admin_token(file: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
     Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 

@@ -113,10 +113,15 @@ impl Stop {
             }
             _ => error.to_string(),
         };
+        let next = match code {
+            Code::Auth if next == TOKEN => crate::shown::explain(),
+            _ => None,
+        }
+        .unwrap_or_else(|| next.to_owned());
         Self {
             code,
             text: crate::output::clean_lines(&text),
-            next: Some(next.to_owned()),
+            next: Some(next),
         }
     }
 }

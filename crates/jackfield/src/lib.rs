@@ -20,6 +20,7 @@ mod prompt;
 mod reply;
 mod sessions;
 mod shell;
+mod shown;
 mod signpost;
 mod telemetry;
 mod transfers;

@@ -13,6 +13,7 @@ mod events;
 mod files;
 mod health;
 mod invites;
+pub mod proof;
 mod stream;
 mod tasks;
 mod tokens;

@@ -84,7 +84,7 @@ impl Add {
         if self.is_peer() {
             return self.run_peer().await;
         }
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let body = self.body()?;
         let remote = match self.same(&hub, &body).await? {
             Some(remote) => {

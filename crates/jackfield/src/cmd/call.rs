@@ -76,7 +76,7 @@ pub(crate) struct Call {
 impl Call {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         self.with.check(&self.agent)?;
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let call = self.with.name(self.builder(&hub)?)?;
         let sent = self.with.send(&hub, &self.agent, self.client.json).await?;
         if sent != Code::Ok {

@@ -87,7 +87,7 @@ impl Fetch {
         check_out(&order.out)?;
         order.overwrite |= self.overwrite;
         let delivery = Delivery {
-            hub: &self.client.connect_to(&order.hub)?,
+            hub: &self.client.connect_to(&order.hub).await?,
             order,
             via: self.via,
             tell: Tell::new(self.client.json),

@@ -58,7 +58,7 @@ impl Kind {
 
 impl Invite {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let (kind, besides) = self.kind.words();
         let body = json!({"agent": self.agent, "type": kind});
         let answer = client::ask(&hub, Method::POST, "/v1/invites", Some(&body)).await;

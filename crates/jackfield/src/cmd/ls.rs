@@ -32,7 +32,7 @@ pub(crate) struct Ls {
 
 impl Ls {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let mut query: Vec<String> = self
             .skill
             .iter()

@@ -56,7 +56,7 @@ pub(crate) struct Mcp {
 impl Mcp {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let headers = self.headers()?;
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         Pump::new(hub, headers, self.call_file)
             .run(tokio::io::stdin(), tokio::io::stdout())
             .await

@@ -41,7 +41,7 @@ enum Target {
 
 impl Rm {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         match &self.target {
             Target::Peer(id) => self.forget_peer(&hub, id).await?,
             Target::Agent(id) => {

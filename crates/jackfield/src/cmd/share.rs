@@ -41,7 +41,7 @@ pub(crate) struct Share {
 
 impl Share {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let path = format!("/v1/agents/{}", encode(&self.agent));
         let answer = match self.wanted() {
             Some(share) => {

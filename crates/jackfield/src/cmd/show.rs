@@ -36,7 +36,7 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         if let Some([caller, called]) = self.calls.as_deref() {
             calls::show(&hub, &self.client, caller, called).await?;
             return Ok(Code::Ok.into());

@@ -76,7 +76,7 @@ struct Wait {
 
 impl Wait {
     async fn run(mut self) -> Result<Code> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         self.task = named::find(&hub, &self.task).await?;
         let stream = hub.follow(&self.task).await.about(About::Task);
         let mut stream = stream.map_err(|stop| stop.naming("TASK", &self.task))?;
@@ -143,7 +143,7 @@ struct Cancel {
 
 impl Cancel {
     async fn run(mut self) -> Result<Code> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         self.task = named::find(&hub, &self.task).await?;
         let path = format!("/v1/calls/{}/cancel", self.task);
         let cancelled = client::ask(&hub, Method::POST, &path, None).await;
@@ -188,7 +188,7 @@ struct Answer {
 impl Answer {
     async fn run(mut self) -> Result<Code> {
         let (ask_id, answer) = self.parts()?;
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         self.task = named::find(&hub, &self.task).await?;
         let ask_id = match ask_id {
             Some(id) => id,

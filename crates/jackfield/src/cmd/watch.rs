@@ -44,7 +44,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         tokio::select! {
             watched = self.watch(&hub) => watched,

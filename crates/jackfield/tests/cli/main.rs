@@ -1,5 +1,6 @@
 //! The program as people run it: the real binary against a real hub.
 
+mod admin;
 mod agents;
 mod asks;
 mod callbacks;

@@ -57,7 +57,7 @@ impl Add {
             let text = format!("{flag} is for A2A servers, and {} is a peer", self.target);
             return Err(Stop::new(Code::Usage, text, "leave it out").into());
         }
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let body = json!({ "address": self.target, "keep": self.keep });
         output::chat(&format!("connecting with {} …", self.target));
         let added = client::ask_within(PATIENCE, &hub, Method::POST, "/v1/peers", Some(&body));

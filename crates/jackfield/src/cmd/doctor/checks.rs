@@ -208,7 +208,7 @@ fn is_here(url: &str) -> bool {
 
 /// A hub answers, or could be started; and whether one is ready on this machine.
 pub(super) async fn hub(client: &Client, config: &Config) -> (Finding, bool) {
-    let hub = match client.connect_or_local(config) {
+    let hub = match client.connect_or_local(config).await {
         Ok(hub) => hub,
         Err(error) => {
             let finding = Finding::fail("hub", format!("{error:#}"), "see jackfield help doctor");

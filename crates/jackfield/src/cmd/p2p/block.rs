@@ -30,7 +30,7 @@ impl Block {
         let peer = Peer::id_of(&self.peer, &self.client).await?.to_string();
         let verb = if is_blocked { "block" } else { "unblock" };
         let path = format!("/v1/peers/{}/{verb}", encode(&peer));
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let told = client::ask(&hub, Method::POST, &path, None).await;
         let told = told.about(About::Contact)?;
         if self.client.json {

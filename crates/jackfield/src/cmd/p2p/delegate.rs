@@ -102,7 +102,7 @@ impl Delegate {
             },
             params: input::params(&self.params)?,
         };
-        let candidates = self.discover(&self.client.connect()?).await?;
+        let candidates = self.discover(&self.client.connect().await?).await?;
         let station = Station::start(&self.identified).await?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let done = tokio::select! {

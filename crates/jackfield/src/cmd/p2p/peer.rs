@@ -47,7 +47,7 @@ impl Peer {
         match text.parse() {
             Ok(id) => Self::by_id(id, client).await,
             Err(_) if text == HUB => {
-                let own = registry::find_own(&client.connect()?).await?;
+                let own = registry::find_own(&client.connect().await?).await?;
                 let next = "start it with enabled = true in [p2p], or name another with --hub URL";
                 let none = || Stop::new(Code::Missing, "the hub is reached by no peer", next);
                 Self::of(&own.ok_or_else(none)?)
@@ -69,7 +69,7 @@ impl Peer {
     }
 
     async fn by_id(id: PeerId, client: &Client) -> Result<Self> {
-        let found = registry::find_id(&client.connect()?, &id.to_string()).await?;
+        let found = registry::find_id(&client.connect().await?, &id.to_string()).await?;
         let found = found.ok_or_else(|| unknown(&format!("no peer {id} is registered"), client))?;
         Self::of(&found)
     }
@@ -77,7 +77,7 @@ impl Peer {
     /// The peer of an agent of the hub, whose id ends as that of the peer does.
     async fn by_agent(agent: &str, end: &str, client: &Client) -> Result<Self> {
         let is_it = |listed: &Listed| listed.peer_id().ends_with(end);
-        let found = registry::find_first(&client.connect()?, is_it).await?;
+        let found = registry::find_first(&client.connect().await?, is_it).await?;
         let text = format!("no peer of agent {agent:?} is registered");
         Self::of(&found.ok_or_else(|| unknown(&text, client))?)
     }
@@ -87,7 +87,7 @@ impl Peer {
             name: Some(name),
             ..Sought::default()
         };
-        let found = registry::find(&client.connect()?, &sought).await?;
+        let found = registry::find(&client.connect().await?, &sought).await?;
         match found.as_slice() {
             [] => Err(unknown(&format!("no peer called {name:?} is registered"), client).into()),
             [only] => Self::of(only),

@@ -34,7 +34,7 @@ pub(crate) struct Peers {
 
 impl Peers {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let sought = Sought {
             name: self.name.as_deref(),
             skill: self.skill.as_deref(),

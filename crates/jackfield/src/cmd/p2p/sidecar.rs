@@ -114,7 +114,7 @@ impl Sidecar {
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
         );
-        let (registry, hub) = (self.registry()?, self.hub()?);
+        let (registry, hub) = (self.registry().await?, self.hub().await?);
         let url = |at: &Option<RegistryAt>| at.as_ref().map(|at| at.url.clone());
         let places = Places {
             registry: url(&registry),
@@ -150,7 +150,7 @@ impl Sidecar {
     }
 
     /// Where it registers. A token is shown to the hub that it is for, and to no other registry.
-    fn registry(&self) -> Result<Option<RegistryAt>> {
+    async fn registry(&self) -> Result<Option<RegistryAt>> {
         if self.no_register {
             return Ok(None);
         }
@@ -163,18 +163,18 @@ impl Sidecar {
         if self.client.named().is_none() && !self.relay.is_empty() {
             return Ok(None);
         }
-        self.hub()
+        self.hub().await
     }
 
     /// The hub among whose agents it is: the one that was named, else that of this machine, unless something else was.
-    fn hub(&self) -> Result<Option<RegistryAt>> {
+    async fn hub(&self) -> Result<Option<RegistryAt>> {
         let has_another = self.no_register
             || !self.relay.is_empty()
             || self.registry.as_ref().is_some_and(|url| !url.is_empty());
         if self.client.named().is_none() && has_another {
             return Ok(None);
         }
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let address = hub.address();
         Ok(Some(RegistryAt {
             url: address.base().to_owned(),

@@ -18,7 +18,7 @@ const MOST: usize = 200;
 
 /// Lists the tasks whose callback was given up.
 pub(super) async fn list(client: &Client, limit: usize) -> Result<Code> {
-    let hub = client.connect()?;
+    let hub = client.connect().await?;
     let path = format!("/v1/callbacks?dead=true&limit={}", limit.min(MOST));
     let answer = client::get(&hub, &path, About::Task).await?;
     if client.json {
@@ -69,7 +69,7 @@ pub(super) struct Resend {
 
 impl Resend {
     pub(super) async fn run(mut self) -> Result<Code> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         self.task = named::find(&hub, &self.task).await?;
         let path = format!("/v1/calls/{}/resend", self.task);
         let sent = client::ask(&hub, Method::POST, &path, None).await;

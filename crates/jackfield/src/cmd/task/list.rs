@@ -61,7 +61,7 @@ impl Ls {
         if self.dead {
             return dead::list(&self.client, limit).await;
         }
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         if let Some(agent) = &self.at {
             return open_at(&hub, &self.client, agent, limit).await;
         }
@@ -193,7 +193,7 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self) -> Result<Code> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let task = named::find(&hub, &self.task).await?;
         show(&hub, &self.client, &task).await
     }

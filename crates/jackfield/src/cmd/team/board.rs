@@ -63,7 +63,7 @@ struct Ls {
 
 impl Ls {
     async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let path = format!("{}/tasks", path(&self.team));
         let answer = client::get(&hub, &path, About::Team).await?;
         if self.client.json {
@@ -103,7 +103,7 @@ struct Add {
 
 impl Add {
     async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let path = format!("{}/tasks", path(&self.team));
         let mut task = json!({"task_name": self.name, "assignee_name": self.assignee});
         if let Some(description) = self.description {
@@ -157,7 +157,7 @@ fn deliverable(text: &str) -> Result<(String, String), String> {
 
 impl Set {
     async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let path = format!("{}/tasks/{}", path(&self.team), encode(&self.task));
         let mut body = json!({ "status": self.status });
         if !self.deliver.is_empty() {

@@ -53,7 +53,7 @@ pub(super) struct Change {
 
 impl Change {
     pub(super) async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let path = path(&self.team);
         let members = if self.changes_members() {
             let team = client::get(&hub, &path, About::Team).await?;

@@ -20,7 +20,7 @@ pub(super) struct Ls {
 
 impl Ls {
     pub(super) async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let answer = client::get(&hub, "/v1/teams", About::Team).await?;
         if self.client.json {
             return Ok(output::json(&answer)?);
@@ -61,7 +61,7 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let path = path(&self.team);
         let mut team = client::get(&hub, &path, About::Team).await?;
         let mut answer = client::get(&hub, &format!("{path}/tasks"), About::Team).await?;

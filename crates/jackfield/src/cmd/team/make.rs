@@ -98,7 +98,7 @@ pub(super) struct Create {
 
 impl Create {
     pub(super) async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let agents = self.members.iter().map(Named::agent);
         let members: Vec<_> = agents
             .chain(self.described.teams.iter().map(Named::team))
@@ -138,7 +138,7 @@ pub(super) struct Rm {
 
 impl Rm {
     pub(super) async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let question = format!(
             "remove {} and its board? Its members stay; what it is doing is stopped.",
             self.team

@@ -36,7 +36,7 @@ pub(super) struct Say {
 
 impl Say {
     pub(super) async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let message = message::read(self.text.as_deref(), &[])?;
         let path = format!("{}/messages", path(&self.team));
         let mut body = json!({ "content": message.text });
@@ -81,7 +81,7 @@ pub(super) struct Stop {
 
 impl Stop {
     pub(super) async fn run(self) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let path = format!("{}/stop", path(&self.team));
         let mut body = json!({});
         if let Some(member) = self.member {
@@ -151,7 +151,7 @@ struct Decision {
 
 impl Decision {
     async fn run(self, approve: bool) -> Result<()> {
-        let hub = self.client.connect()?;
+        let hub = self.client.connect().await?;
         let path = format!("{}/decisions", path(&self.team));
         let mut body = json!({ "approve": approve });
         if let Some(invocation) = &self.invocation {
