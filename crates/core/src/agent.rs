@@ -156,6 +156,10 @@ pub trait Link: Any + Send + Sync + std::fmt::Debug {
     /// Whether the agent's line showed a sign of life in the last second or so. Asked every second for each open call
     /// in turn, so that one sign counts for all of them: answer by the time of the last sign, not by clearing a flag.
     fn alive(&self, call: &Call) -> bool;
+    /// Whether the agent has not answered a ping for so long that its connection may be dead.
+    fn is_silent(&self) -> bool {
+        false
+    }
     /// What the agent sent of a kept call up to its frame number `seq` is in the log, so that it need not be sent again;
     /// see [`Serving::push_numbered`]. Called under no lock, in order, and only for the numbers that ended a batch.
     fn acked(&self, call: &Arc<Call>, seq: u64) {

@@ -80,6 +80,8 @@ pub struct AgentView {
     pub settings: Settings,
     /// Whether it is attached.
     pub online: bool,
+    /// Whether it is attached and has not answered a ping for so long that its connection may be dead.
+    pub silent: bool,
     /// Since when it is online or offline.
     pub since: Timestamp,
     /// When it first registered.
@@ -198,6 +200,7 @@ impl Entry {
 
     /// What a caller may know of it.
     pub fn view(&self) -> AgentView {
+        let silent = self.link().is_some_and(|link| link.is_silent());
         let lead = self.lead().map(|lead| lead.view_for(&self.id));
         let state = self.state.lock();
         let is_team = state.lead.is_some();
@@ -217,6 +220,7 @@ impl Entry {
             share: state.share.clone(),
             settings: state.settings.clone(),
             online,
+            silent: online && silent,
             since,
             registered_at: self.registered_at,
             open_calls,

@@ -69,7 +69,11 @@ pub struct Limits {
     pub asks_total: Size,
     /// Every door says something on an open stream after this much silence, for the proxies in between.
     pub keepalive: Span,
-    /// An attached agent is pinged this often, and gone when it says nothing for twice as long.
+    /// An attached agent that says nothing for this long is pinged, and listed as unresponsive when it says nothing for
+    /// twice as long: a connection that is dead shows within 20 s.
+    pub probe: Span,
+    /// An attached agent is gone when it says nothing for twice as long as this. Longer than `probe`: a program that is busy
+    /// with something else may answer late.
     pub ping: Span,
     /// How long open calls wait for a resuming agent.
     pub resume_grace: Span,
@@ -168,6 +172,7 @@ impl Default for Limits {
             ask: Size::kib(256),
             asks_total: Size::mib(1),
             keepalive: Span::secs(15),
+            probe: Span::secs(9),
             ping: Span::secs(25),
             resume_grace: Span::secs(30),
             unread: Span::secs(30),

@@ -34,6 +34,10 @@ impl Link for TeamLink {
         self.coordinator.alive(call)
     }
 
+    fn is_silent(&self) -> bool {
+        self.coordinator.is_silent()
+    }
+
     fn door(&self) -> &'static str {
         DOOR
     }

@@ -86,6 +86,10 @@ impl Link for AgoraLink {
         self.signs.are_fresh()
     }
 
+    fn is_silent(&self) -> bool {
+        self.signs.is_silent()
+    }
+
     fn door(&self) -> &'static str {
         DOOR
     }

@@ -139,6 +139,10 @@ impl Link for BridgeLink {
         self.signs.are_fresh()
     }
 
+    fn is_silent(&self) -> bool {
+        self.signs.is_silent()
+    }
+
     fn door(&self) -> &'static str {
         DOOR
     }

@@ -49,6 +49,8 @@ pub struct SkillView {
 pub enum Presence {
     /// It is attached.
     Online,
+    /// It is attached, and has not answered for so long that its connection may be dead.
+    Unresponsive,
     /// It is not.
     Offline,
 }
@@ -160,10 +162,10 @@ impl From<entry::AgentView> for AgentView {
             agent_type: view.profile.agent_type,
             door: view.door,
             owner: view.owner,
-            state: if view.online {
-                Presence::Online
-            } else {
-                Presence::Offline
+            state: match (view.online, view.silent) {
+                (true, false) => Presence::Online,
+                (true, true) => Presence::Unresponsive,
+                (false, _) => Presence::Offline,
             },
             since: view.since,
             registered_at: view.registered_at,

@@ -66,6 +66,11 @@ impl Clocks {
     }
 }
 
+/// How long a peer may say nothing before it is pinged: not longer than half of what ends the connection.
+fn probe(limits: &Limits) -> Duration {
+    limits.probe.0.min(limits.ping.0)
+}
+
 impl Line {
     /// What the session queued when it was given something of the peer's is an answer.
     pub(super) fn note_answers(&mut self) {
@@ -103,8 +108,9 @@ impl Line {
         let (limits, clocks) = (self.hub.limits(), &self.clocks);
         let mut at = match (clocks.is_known, clocks.is_pinged) {
             (false, _) => clocks.register_by,
+            (true, false) => clocks.last_heard + probe(limits),
+            (true, true) if !self.signs.is_silent() => clocks.last_heard + 2 * probe(limits),
             (true, true) => clocks.last_heard + 2 * limits.ping.0,
-            (true, false) => clocks.last_heard + limits.ping.0,
         };
         if self.ws.queued_bytes() > 0 || reading != Reading::Free {
             at = at.min(now + LOOK);
@@ -130,16 +136,20 @@ impl Line {
         if reading == Reading::Shut || self.owes_much() {
             // Not being read, it cannot show signs of life; but that it hung up can be seen.
             self.clocks.heard(now);
+            self.signs.set_silent(false);
             if self.hangup.as_ref().is_some_and(Hangup::is_hung_up) {
                 return Some(Step::Over(Leave::Gone));
             }
         } else if self.clocks.is_known {
-            let ping = self.limits().ping.0;
+            let (probe, ping) = (probe(self.limits()), self.limits().ping.0);
             let silent = now.duration_since(self.clocks.last_heard);
             if silent >= 2 * ping {
                 return Some(Step::Over(Leave::Close(1011, "no sign of life")));
             }
-            if silent >= ping && !self.clocks.is_pinged {
+            if silent >= 2 * probe {
+                self.signs.set_silent(true);
+            }
+            if silent >= probe && !self.clocks.is_pinged {
                 self.clocks.is_pinged = true;
                 // A socket that is closing needs no ping.
                 self.ws.queue_ping(b"").ok();

@@ -1,7 +1,7 @@
 //! When the peer of a line last showed a sign of life.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -16,6 +16,8 @@ pub struct Signs {
     born: Instant,
     /// In ms after `born`.
     last: AtomicU64,
+    /// Whether a ping has gone unanswered for too long.
+    silent: AtomicBool,
 }
 
 impl Default for Signs {
@@ -23,6 +25,7 @@ impl Default for Signs {
         Self {
             born: Instant::now(),
             last: AtomicU64::new(0),
+            silent: AtomicBool::new(false),
         }
     }
 }
@@ -32,6 +35,16 @@ impl Signs {
         let ms = now.saturating_duration_since(self.born).as_millis();
         self.last
             .store(u64::try_from(ms).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.set_silent(false);
+    }
+
+    pub(super) fn set_silent(&self, is_silent: bool) {
+        self.silent.store(is_silent, Ordering::Relaxed);
+    }
+
+    /// Whether the peer has not answered a ping for so long that the connection may be dead.
+    pub fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed)
     }
 
     /// Whether there was one since about the sweeper's last look.

@@ -157,7 +157,16 @@ async fn a_known_peer_is_pinged_and_given_up_after_two_intervals_of_silence() {
     let (mut line, mut peer) = line().await;
     line.known(CancellationToken::new());
     let begun = Instant::now();
-    let Step::Over(leave) = line.next().await else {
+    let signs = line.signs().clone();
+    let silent = async {
+        // A connection that is dead shows within 20 s, long before it is given up.
+        tokio::time::sleep(Duration::from_secs(17)).await;
+        assert!(!signs.is_silent());
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(signs.is_silent());
+    };
+    let (step, ()) = tokio::join!(line.next(), silent);
+    let Step::Over(leave) = step else {
         panic!("not over")
     };
     assert_eq!(leave, Leave::Close(1011, "no sign of life"));
@@ -165,6 +174,21 @@ async fn a_known_peer_is_pinged_and_given_up_after_two_intervals_of_silence() {
     let mut bytes = [0; 8];
     assert_eq!(peer.read(&mut bytes).await.unwrap(), 2);
     assert_eq!(bytes[..2], [0x89, 0], "one ping");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_answers_late_is_not_silent_any_more() {
+    let (mut line, mut peer) = line().await;
+    line.known(CancellationToken::new());
+    let signs = line.signs().clone();
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert!(signs.is_silent());
+        peer.write_all(&EMPTY_TEXT).await.unwrap();
+    };
+    let (step, ()) = tokio::join!(line.next(), late);
+    assert!(matches!(step, Step::Text(_)), "{step:?}");
+    assert!(!signs.is_silent());
 }
 
 #[tokio::test(start_paused = true)]
