@@ -319,7 +319,15 @@ impl Call {
         if self.is_taken_up && self.turn.load(Ordering::Acquire) == 0 {
             return Failure::hub_restarted();
         }
-        Failure::agent_left()
+        self.left()
+    }
+
+    /// The agent is gone: while it was working, or before anybody could know that it was.
+    pub fn left(&self) -> Failure {
+        match self.has_reply() {
+            true => Failure::agent_left(),
+            false => Failure::agent_left_unheard(),
+        }
     }
 
     /// The files that have a link, for doors whose protocol knows only links.

@@ -193,6 +193,14 @@ impl Failure {
         Self::new(Reason::Offline, "the agent disconnected before it finished")
     }
 
+    /// The agent went away before it said anything, so that nobody knows whether it began.
+    pub fn agent_left_unheard() -> Self {
+        Self::new(
+            Reason::Offline,
+            "the agent disconnected before it said anything",
+        )
+    }
+
     /// Another connection took the agent's place while it was working.
     pub fn agent_replaced() -> Self {
         let text = "a newer connection of the agent took its place before it finished";

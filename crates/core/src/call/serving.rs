@@ -227,7 +227,7 @@ impl Serving {
         if self.is_turned_away {
             Failure::agent_full()
         } else {
-            Failure::agent_left()
+            self.call.left()
         }
     }
 

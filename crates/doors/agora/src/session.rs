@@ -261,9 +261,10 @@ impl Session {
         };
         tracing::info!(agent = %registered.link.id, "agent left");
         // Whoever waits for it is told why, if it said so.
-        if let Some(failure) = self.line.goodbye().and_then(failure_from_goodbye) {
+        if let Some(goodbye) = self.line.goodbye().filter(|it| it.says_why()) {
             for (served, _) in std::mem::take(&mut self.served).into_values() {
-                served.finish(End::Failed(failure.clone()));
+                let failure = failure_from_goodbye(goodbye, served.serving().call());
+                served.finish(End::Failed(failure));
             }
         }
         // The agent goes first, so that nobody opens a new way to it.

@@ -48,19 +48,16 @@ pub(crate) fn unreadable(why: &str) -> Failure {
     Failure::new(Reason::Agent("internal_error".to_owned()), text)
 }
 
-/// The failure of a call whose agent closed its connection and said why; none if that says nothing.
-pub(crate) fn failure_from_goodbye(goodbye: &Goodbye) -> Option<Failure> {
+/// The failure of a call whose agent closed its connection and said why.
+pub(crate) fn failure_from_goodbye(goodbye: &Goodbye, call: &Call) -> Failure {
     let Goodbye { code, reason } = goodbye;
-    if matches!(code, 1000 | 1005) && reason.is_empty() {
-        return None;
-    }
-    let mut failure = Failure::agent_left();
+    let mut failure = call.left();
     let text = failure.text.to_mut();
     text.push_str(&format!(": it closed the connection with {code}"));
     if !reason.is_empty() {
         text.push_str(&format!(" {reason:?}"));
     }
-    Some(failure)
+    failure
 }
 
 /// A failure that answers a frame: names its type, whom it was for, its stream and its request. What the peer wrote is

@@ -117,6 +117,11 @@ pub struct Goodbye {
 }
 
 impl Goodbye {
+    /// Whether it says more than that the peer is done.
+    pub fn says_why(&self) -> bool {
+        !self.is_done() || !self.reason.is_empty()
+    }
+
     /// Whether the peer closed because it is done.
     fn is_done(&self) -> bool {
         matches!(self.code, 1000 | 1005)

@@ -31,6 +31,24 @@ async fn dropping_the_agents_end_without_an_end_means_offline() {
 }
 
 #[tokio::test]
+async fn an_agent_that_leaves_before_it_said_anything_is_not_said_to_have_worked() {
+    let hub = hub().await;
+    let (_a, line) = agent(&hub, "a");
+    let told = |asking: &Asking| match read(asking).1 {
+        Some(End::Failed(failure)) => failure,
+        other => panic!("it has not failed: {other:?}"),
+    };
+    let asking = hub.call(to("a", "hi")).unwrap();
+    drop(line.next());
+    assert_eq!(told(&asking), Failure::agent_left_unheard());
+    let asking = hub.call(to("a", "hi")).unwrap();
+    let serving = line.next();
+    serving.push(Event::text("half an ans"));
+    drop(serving);
+    assert_eq!(told(&asking), Failure::agent_left());
+}
+
+#[tokio::test]
 async fn a_lost_live_reader_cancels_at_the_agent_at_once() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");

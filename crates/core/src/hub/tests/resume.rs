@@ -128,7 +128,7 @@ async fn one_that_resumes_and_is_lost_again_fails_as_usual() {
     drop(serving);
     settle().await;
     let failure = record(&hub, task).await.failure.unwrap();
-    assert_eq!(failure, Failure::agent_left());
+    assert_eq!(failure, Failure::agent_left_unheard());
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ async fn an_agent_that_goes_away_is_an_error() {
     };
     let ((status, body), ()) = tokio::join!(hub.post(SEND, CURL), leaving);
     assert_eq!(status, StatusCode::BAD_GATEWAY);
-    let message = "the agent disconnected before it finished";
+    let message = "the agent disconnected before it said anything";
     assert_eq!(body, failed("req-1", -32000, message, "offline"));
 }
 

@@ -30,7 +30,12 @@ pub(crate) fn failure(failure: &Failure, life: Life) -> Cow<'_, str> {
 
 /// Whether the agent is gone, for whatever reason: the original has one sentence for that.
 fn has_left(failure: &Failure) -> bool {
-    *failure == Failure::agent_left() || *failure == Failure::agent_replaced()
+    let gone = [
+        Failure::agent_left(),
+        Failure::agent_left_unheard(),
+        Failure::agent_replaced(),
+    ];
+    gone.contains(failure)
 }
 
 /// A failure before a call began.
@@ -82,6 +87,11 @@ mod tests {
             (&odd, Life::Kept, "No activity for 90 seconds"),
             (&silent("own words"), Life::Live, "own words"),
             (&Failure::agent_left(), Life::Live, "Agent disconnected"),
+            (
+                &Failure::agent_left_unheard(),
+                Life::Live,
+                "Agent disconnected",
+            ),
             (
                 &Failure::agent_offline(),
                 Life::Kept,

@@ -357,7 +357,7 @@ async fn a_cancel_after_the_answer_is_not_shown_to_the_agent() {
 
 #[tokio::test]
 async fn why_an_agent_leaves_is_told_to_whoever_waits_for_it() {
-    let left = "the agent disconnected before it finished";
+    let left = "the agent disconnected before it said anything";
     for (code, reason, told) in [
         (
             1011,
