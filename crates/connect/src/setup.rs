@@ -1,14 +1,14 @@
 //! How an agent comes to a hub by an invite: the ticket is fetched once, and what it gave is kept for the next time.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, DirBuilder},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
-    path::PathBuf,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
-use jackfield_sdk::{Address, encode};
+use jackfield_sdk::{Address, Error, TlsError, Trust, encode, try_socket};
 use reqwest::{Client, StatusCode, Url, redirect};
 use serde::Deserialize;
 
@@ -27,12 +27,28 @@ pub enum SetupError {
     #[error("this invite has expired or was used already; make a new one with `jackfield invite`")]
     Gone,
     /// The hub cannot be reached.
-    #[error("cannot reach {origin}")]
+    #[error("cannot reach {origin}: {why}")]
     Unreachable {
         /// Where the invite leads; the rest of it is a secret.
         origin: String,
         /// Why.
-        source: reqwest::Error,
+        why: String,
+    },
+    /// There is no TLS connection to the hub.
+    #[error("no secure connection to {origin}: {why}; the invite is not used up")]
+    Tls {
+        /// Where the invite leads.
+        origin: String,
+        /// Why.
+        why: TlsError,
+    },
+    /// The hub can be reached, and agents cannot attach to it.
+    #[error("agents cannot attach at {origin}: {why}; the invite is not used up")]
+    NoSocket {
+        /// Where the invite leads.
+        origin: String,
+        /// Why.
+        why: String,
     },
     /// It answered something else.
     #[error("{origin} answered {status} to the invite; try again later")]
@@ -71,24 +87,28 @@ struct Answer {
     bridge_url: String,
 }
 
-/// Takes an invite. It works once, so what it gives has to be kept; see [`Tokens`].
-pub async fn fetch(url: &str) -> Result<Setup, SetupError> {
+/// Takes an invite of a hub whose certificate is checked like this. It works once: it is taken only when the hub has shown
+/// that agents can attach to it, and what it gives has to be kept; see [`Tokens`].
+pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
     let bad = || SetupError::Url(url.to_owned());
     let url = Url::parse(url.trim()).map_err(|_| bad())?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(bad());
     }
     let origin = url.origin().ascii_serialization();
-    let unreachable = |source: reqwest::Error| SetupError::Unreachable {
+    // The address is the secret.
+    let unreachable = |error: reqwest::Error| failed(&origin, &error.without_url());
+    let secure = |why| SetupError::Tls {
         origin: origin.clone(),
-        // The address is the secret.
-        source: source.without_url(),
+        why,
     };
     let unreadable = |why: String| SetupError::Unreadable {
         origin: origin.clone(),
         why,
     };
+    attachable(&url, &origin, trust).await?;
     let client = Client::builder()
+        .tls_backend_preconfigured(trust.client_config().map_err(secure)?)
         .timeout(PATIENCE)
         .redirect(redirect::Policy::none())
         .build()
@@ -115,8 +135,51 @@ pub async fn fetch(url: &str) -> Result<Setup, SetupError> {
     Ok(Setup {
         agent_id: answer.agent_id,
         agent_type: answer.agent_type,
-        address: address.with_token(answer.token),
+        address: address.with_token(answer.token).with_trust(trust.clone()),
     })
+}
+
+/// Looks whether agents can attach to the hub of an invite, which is at `HUB/invite/TICKET`, before the ticket is used up.
+async fn attachable(invite: &Url, origin: &str, trust: &Trust) -> Result<(), SetupError> {
+    let mut hub = invite.clone();
+    let segments: Vec<_> = hub.path_segments().into_iter().flatten().collect();
+    if segments.iter().rev().nth(1) != Some(&"invite") {
+        return Ok(());
+    }
+    if let Ok(mut path) = hub.path_segments_mut() {
+        path.pop().pop();
+    }
+    hub.set_query(None);
+    hub.set_fragment(None);
+    let Ok(address) = Address::new(hub.as_str()) else {
+        return Ok(());
+    };
+    let origin = origin.to_owned();
+    match try_socket(&address.with_trust(trust.clone())).await {
+        Ok(()) => Ok(()),
+        Err(Error::Tls { why, .. }) => Err(SetupError::Tls { origin, why }),
+        Err(Error::Unreachable { source, .. }) => Err(failed(&origin, &*source)),
+        Err(other) => Err(SetupError::NoSocket {
+            origin,
+            why: other.to_string(),
+        }),
+    }
+}
+
+/// Why the hub of an invite cannot be reached: the innermost cause says most.
+fn failed(origin: &str, error: &(dyn std::error::Error + 'static)) -> SetupError {
+    let origin = origin.to_owned();
+    if let Some(why) = TlsError::find(error) {
+        return SetupError::Tls { origin, why };
+    }
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    SetupError::Unreachable {
+        origin,
+        why: cause.to_string(),
+    }
 }
 
 /// Whether a shell takes an address as it is: people copy it into one, and the hub may be anybody's.
@@ -134,6 +197,25 @@ fn base_of(socket: &str) -> Option<String> {
     let rest = socket.as_str().strip_prefix("ws")?.trim_end_matches('/');
     let rest = rest.strip_suffix("/ws").unwrap_or(rest);
     Some(format!("http{rest}"))
+}
+
+/// What a token's file is called until all of it is written.
+const UNFINISHED: &str = ".new-";
+/// One that is older than this was left by a process that was killed.
+const LEFT: Duration = Duration::from_secs(60);
+
+/// Removes what killed processes left of tokens that they were about to keep.
+fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        let modified = entry.metadata().and_then(|file| file.modified());
+        let is_old = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= LEFT));
+        if is_unfinished && is_old {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// The tokens that invites gave, one file each that only its owner may read, so that the next start needs no invite.
@@ -159,13 +241,15 @@ impl Tokens {
             builder.recursive(true).mode(0o700).create(folder)?;
         }
         // Under another name first, so that the old one is there until the new one is.
-        let new = path.with_file_name(format!(".new-{}", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&new)?;
+        let folder = path.parent().unwrap_or(&self.dir);
+        remove_unfinished(folder)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempfile_in(folder)?;
         writeln!(file, "{token}")?;
-        file.sync_all()?;
-        fs::rename(new, path)
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
     }
 
     /// The token of an agent at a hub, if there is one.
@@ -185,7 +269,7 @@ impl Tokens {
     }
 
     /// Both names are encoded, so that they lead nowhere else; no name begins with a dot.
-    fn path(&self, hub: &Address, agent: &str) -> PathBuf {
+    pub(crate) fn path(&self, hub: &Address, agent: &str) -> PathBuf {
         let agent = format!("token-{}", encode(agent));
         self.dir.join(encode(hub.base())).join(agent)
     }
@@ -251,6 +335,15 @@ mod tests {
         assert_eq!(tokens.find(&other, "amy").unwrap(), None);
         assert_eq!(tokens.find(&hub, "bob").unwrap(), None);
         let path = tokens.path(&hub, "amy");
+        // As a process leaves it that was killed before it was done.
+        let unfinished = path.with_file_name(".new-7");
+        let file = fs::File::create(&unfinished).unwrap();
+        file.set_modified(std::time::SystemTime::now() - 2 * LEFT)
+            .unwrap();
+        tokens
+            .keep(&hub.clone().with_token("second"), "amy")
+            .unwrap();
+        assert!(!unfinished.exists());
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();

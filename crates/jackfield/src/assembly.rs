@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
-use axum::Router;
+use axum::{Extension, Router};
 use jackfield_a2a::{A2a, Remotes};
 use jackfield_agora::Agora;
 use jackfield_bridge::Bridge;
@@ -118,6 +118,11 @@ pub async fn start(config: &Config) -> Result<Running> {
         public_url: config.public_url.clone(),
     };
     let router = router(config, addr, prover, &gatekeeper, &tasks, &doors)?;
+    // Invites tell the fingerprint of a certificate that no public CA signed.
+    let router = match &tls {
+        Some(tls) => router.layer(Extension(tls.clone())),
+        None => router,
+    };
     Courier::new(hub.clone(), outbound, key)
         .with(doors.bridge)
         .with(doors.a2a)

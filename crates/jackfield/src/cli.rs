@@ -66,6 +66,8 @@ enum Command {
     Rm(cmd::rm::Rm),
     /// Who may do what: create, ls, revoke, show, rotate
     Token(cmd::token::Token),
+    /// Make a CA of your own and a certificate for a hub, for TLS without a public CA
+    Cert(cmd::cert::Cert),
     /// Check or show the configuration
     Config(cmd::config::Config),
     /// Copy the hub's database, while it runs
@@ -97,6 +99,7 @@ impl Command {
             Self::Share(share) => share.run().await,
             Self::Rm(rm) => rm.run().await,
             Self::Token(token) => token.run().await,
+            Self::Cert(cert) => cert.run(),
             Self::Config(config) => config.run(),
             Self::Backup(backup) => backup.run().await,
             Self::Doctor(doctor) => doctor.run().await,
@@ -133,7 +136,7 @@ fn read(args: impl Iterator<Item = OsString>) -> Result<(Cli, String), clap::Err
     let mut command = Cli::command();
     let matches = command.try_get_matches_from_mut(args)?;
     let typed = words(&matches).join(" ");
-    for flag in ["hub", "token_file", "json"] {
+    for flag in ["hub", "token_file", "ca", "json"] {
         let is_typed = matches.value_source(flag) == Some(ValueSource::CommandLine);
         if is_typed && !is_taken(flag, &words(&matches)) {
             let flag = flag.replace('_', "-");
@@ -186,6 +189,7 @@ mod tests {
             ("ls --json", "ls"),
             ("--hub http://h ls", "ls"),
             ("--json --token-file t task --hub http://h ls", "task ls"),
+            ("--ca ca.pem ls", "ls"),
             ("--hub http://h connect --as x exec cat", "connect exec"),
         ] {
             assert_eq!(typed(line).unwrap(), command);
@@ -198,6 +202,7 @@ mod tests {
             "--hub http://h serve",
             "serve --json",
             "--token-file t config check",
+            "--ca ca.pem serve",
         ] {
             let error = typed(line).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{line}");

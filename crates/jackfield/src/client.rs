@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use http::Method;
 use jackfield_core::id::AgentId;
-use jackfield_sdk::{Address, Error, Hub};
+use jackfield_sdk::{Address, Error, Hub, Trust};
 use serde_json::Value;
 
 use crate::{
@@ -32,6 +32,8 @@ pub(crate) struct Early {
     hub: Option<String>,
     #[arg(long, global = true, hide = true)]
     token_file: Option<PathBuf>,
+    #[arg(long, global = true, hide = true)]
+    ca: Option<String>,
     #[arg(long, global = true, hide = true)]
     json: bool,
 }
@@ -57,6 +59,15 @@ pub(crate) struct Client {
         hide_env_values = true
     )]
     token_file: Option<PathBuf>,
+    /// The hub's own CA, besides those that the system trusts: a PEM file; or sha256:HEX, the fingerprint of the only CA or
+    /// certificate to trust
+    #[arg(
+        long,
+        env = "JACKFIELD_CA",
+        value_name = "FILE",
+        hide_env_values = true
+    )]
+    ca: Option<String>,
     /// Print JSON: one object, or one per line where it streams
     #[arg(long)]
     pub(crate) json: bool,
@@ -99,7 +110,7 @@ impl Client {
     /// The hub at this address, shown the token that was given, else the administrator's of the hub with this data
     /// directory, if it is that hub.
     async fn at(&self, url: &str, data_dir: &Path) -> Result<Hub> {
-        let address = Address::new(url)?;
+        let address = Address::new(url)?.with_trust(self.trust()?);
         if let Some((token, from)) = self.given()? {
             shown::note(Shown::Given(from));
             return Ok(Hub::new(address.with_token(token))?);
@@ -159,6 +170,17 @@ impl Client {
         Ok(token.map(|token| (token.trim().to_owned(), "in JACKFIELD_TOKEN".to_owned())))
     }
 
+    /// Which certificates of the hub are trusted.
+    pub(crate) fn trust(&self) -> Result<Trust> {
+        match self.ca.as_deref().filter(|ca| !ca.trim().is_empty()) {
+            None => Ok(Trust::default()),
+            Some(ca) => Ok(Trust::from_ca(ca).map_err(|error| {
+                let text = format!("--ca (or JACKFIELD_CA): {error}");
+                Stop::new(Code::Usage, text, error.remedy())
+            })?),
+        }
+    }
+
     /// The hub that somebody named.
     pub(crate) fn named(&self) -> Option<&str> {
         self.hub.as_deref().filter(|hub| !hub.is_empty())
@@ -179,6 +201,12 @@ impl Client {
             && from_env.as_ref() != Some(file)
         {
             flags += &format!(" --token-file {}", shell::word(&file.to_string_lossy()));
+        }
+        let from_env = std::env::var("JACKFIELD_CA").ok();
+        if let Some(ca) = &self.ca
+            && from_env.as_ref() != Some(ca)
+        {
+            flags += &format!(" --ca {}", shell::word(ca));
         }
         flags
     }

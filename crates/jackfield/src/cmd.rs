@@ -3,6 +3,7 @@
 pub(crate) mod add;
 pub(crate) mod backup;
 pub(crate) mod call;
+pub(crate) mod cert;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod connect;

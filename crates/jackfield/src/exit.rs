@@ -141,7 +141,7 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
         Error::Address(_) => (Code::Usage, "give one with --hub URL, or set JACKFIELD_HUB"),
         Error::Unreachable { source, .. } if answers(&**source) => (
             Code::Missing,
-            "something answers there, but not as a hub does; a hub's libp2p port is one above its own (--hub URL names a hub)",
+            "something answers there, but not as a hub does; is it https://? A hub's libp2p port is one above its own (--hub URL names a hub)",
         ),
         Error::Unreachable { source, .. } if !is_refused(&**source) => (
             Code::Missing,
@@ -151,6 +151,7 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
             Code::Missing,
             "start one with: jackfield serve (or name another with --hub URL)",
         ),
+        Error::Tls { why, .. } => (Code::Missing, why.remedy()),
         Error::Broken => (
             Code::Failed,
             "the hub may have stopped; jackfield doctor looks into it",

@@ -1,17 +1,23 @@
-//! Where the hub is and what to show it.
+//! Where the hub is, what to show it, and how it proves itself.
 
 use std::fmt;
 
-use crate::Error;
+use reqwest::Url;
+
+use crate::{Error, TlsError, Trust};
 
 /// The hub on this machine.
 const DEFAULT: &str = "http://127.0.0.1:7411";
 
-/// A hub's URL and the token for it.
+/// Below this path a hub serves the files that it made links to.
+const FILES: &str = "/v1/files/";
+
+/// A hub's URL, the token for it, and which certificates of it are trusted.
 #[derive(Clone)]
 pub struct Address {
     base: String,
     token: Option<String>,
+    trust: Trust,
 }
 
 impl fmt::Debug for Address {
@@ -26,7 +32,7 @@ impl Address {
     /// A hub at this URL.
     pub fn new(url: &str) -> Result<Self, Error> {
         let base = url.trim().trim_end_matches('/');
-        let is_url = reqwest::Url::parse(base)
+        let is_url = Url::parse(base)
             .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if !is_url {
             return Err(Error::Address(url.to_owned()));
@@ -34,13 +40,17 @@ impl Address {
         Ok(Self {
             base: base.to_owned(),
             token: None,
+            trust: Trust::default(),
         })
     }
 
-    /// The hub that `JACKFIELD_HUB` names, or the one on this machine, with the token in `JACKFIELD_TOKEN`.
+    /// The hub that `JACKFIELD_HUB` names, or the one on this machine, with the token in `JACKFIELD_TOKEN`; its certificate
+    /// may be signed by the CA that `JACKFIELD_CA` names.
     pub fn from_env() -> Result<Self, Error> {
         let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let address = Self::new(&var("JACKFIELD_HUB").unwrap_or_else(|| DEFAULT.to_owned()))?;
+        let trust = Trust::from_env().map_err(|why| address.insecure(why))?;
+        let address = address.with_trust(trust);
         Ok(match var("JACKFIELD_TOKEN") {
             Some(token) => address.with_token(token),
             None => address,
@@ -51,6 +61,50 @@ impl Address {
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
+    }
+
+    /// The same hub, whose certificate is checked like this.
+    pub fn with_trust(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// Which certificates of the hub are trusted.
+    pub fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// The set-up of TLS for connections to this hub.
+    pub(crate) fn tls(&self) -> Result<rustls::ClientConfig, Error> {
+        // Where there is no TLS nothing need be there to check it with, and no store is read.
+        let config = match self.base.starts_with("http://") {
+            true => Trust::nobody(),
+            false => self.trust.client_config(),
+        };
+        config.map_err(|why| self.insecure(why))
+    }
+
+    fn insecure(&self, why: TlsError) -> Error {
+        Error::Tls {
+            url: self.base.clone(),
+            why,
+        }
+    }
+
+    /// The path of a file that this hub serves, for [`Hub::builder`](crate::Hub::builder). Nothing if the URL leads anywhere
+    /// else once its dots are resolved: to another server, or to another path of this one.
+    pub fn file_path(&self, url: &str) -> Option<String> {
+        let (base, url) = (Url::parse(&self.base).ok()?, Url::parse(url).ok()?);
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        if has_user || url.origin() != base.origin() {
+            return None;
+        }
+        let path = url.path().strip_prefix(base.path().trim_end_matches('/'))?;
+        let is_file = path.starts_with(FILES) && path.len() > FILES.len();
+        is_file.then(|| match url.query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        })
     }
 
     /// The URL, without a slash at its end.
@@ -86,6 +140,41 @@ mod tests {
             Address::new("http://127.0.0.1:7411").unwrap().socket("/ws"),
             "ws://127.0.0.1:7411/ws"
         );
+    }
+
+    #[test]
+    fn only_files_of_the_hub_are_files_of_the_hub() {
+        let hub = Address::new("https://hub.example.com/base").unwrap();
+        let path = |url: &str| hub.file_path(url);
+        for (url, expected) in [
+            ("https://hub.example.com/base/v1/files/a1", "/v1/files/a1"),
+            (
+                "https://HUB.example.com:443/base/v1/files/a1?x=1#y",
+                "/v1/files/a1?x=1",
+            ),
+            (
+                "https://hub.example.com/base/v1/../v1/files/a1",
+                "/v1/files/a1",
+            ),
+        ] {
+            assert_eq!(path(url).as_deref(), Some(expected), "{url}");
+        }
+        for url in [
+            "https://hub.example.com/base/v1/files/../tokens",
+            "https://hub.example.com/base/v1/files/%2e%2e/tokens",
+            "https://hub.example.com/base/v1/files/..\\tokens",
+            "https://hub.example.com/base/v1/files/../../../v1/files/a1",
+            "https://hub.example.com/base/v1/files/",
+            "https://hub.example.com/base/v1/agents",
+            "https://hub.example.com/v1/files/a1",
+            "http://hub.example.com/base/v1/files/a1",
+            "https://hub.example.com:444/base/v1/files/a1",
+            "https://ann:x@hub.example.com/base/v1/files/a1",
+            "https://hub.example.com.evil.example/base/v1/files/a1",
+            "/v1/files/a1",
+        ] {
+            assert_eq!(path(url), None, "{url}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+pub use self::connection::try_socket;
 use self::session::Session;
 use crate::{Address, Agent, Backoff, Error};
 
@@ -29,6 +30,7 @@ pub(crate) async fn run(
 ) -> Result<(), Error> {
     tokio::pin!(stop);
     let mut session = Session::new(agent);
+    let mut was_attached = false;
     loop {
         let opened = tokio::select! {
             opened = connection::open(&mut session, address) => opened,
@@ -37,6 +39,7 @@ pub(crate) async fn run(
         let error = match opened {
             Ok(mut connection) => {
                 attached();
+                was_attached = true;
                 let since = Instant::now();
                 let error = tokio::select! {
                     error = connection.serve(&mut session) => error,
@@ -53,7 +56,9 @@ pub(crate) async fn run(
             }
             Err(error) => error,
         };
-        if !error.is_passing() {
+        // A certificate that was good before is renewed by somebody; one that never was needs another set-up here.
+        let is_renewed = was_attached && matches!(error, Error::Tls { .. });
+        if !error.is_passing() && !is_renewed {
             return Err(error);
         }
         let wait = match session.patience() {

@@ -1,5 +1,7 @@
 //! What can go wrong between a program and a hub.
 
+use crate::TlsError;
+
 /// Why something did not work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -14,6 +16,15 @@ pub enum Error {
         /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// There is no TLS connection to the hub: its certificate is not trusted, or only one side speaks TLS.
+    /// [`TlsError::remedy`] says what to do.
+    #[error("no secure connection to the hub at {url}: {why}")]
+    Tls {
+        /// Where it was looked for.
+        url: String,
+        /// Why.
+        why: TlsError,
     },
     /// The hub said no.
     #[error("{message}")]
@@ -53,6 +64,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// No connection to the hub at this URL, for this reason.
+    pub(crate) fn unreachable(
+        url: &str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        let (url, source) = (url.to_owned(), source.into());
+        match TlsError::find(&*source) {
+            Some(why) => Self::Tls { url, why },
+            None => Self::Unreachable { url, source },
+        }
+    }
+
     /// The hub's name for the failure, if it gave one.
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -60,6 +83,7 @@ impl Error {
             Self::Cancelled => Some("cancelled"),
             Self::Address(_)
             | Self::Unreachable { .. }
+            | Self::Tls { .. }
             | Self::Closed { .. }
             | Self::Unreadable(_)
             | Self::Broken => None,
@@ -77,7 +101,11 @@ impl Error {
                     || (*status == 0 && code == "busy")
             }
             Self::Closed { code, .. } => !matches!(*code, 4001 | 4002),
-            Self::Address(_) | Self::Failed { .. } | Self::Cancelled | Self::Unreadable(_) => false,
+            Self::Address(_)
+            | Self::Tls { .. }
+            | Self::Failed { .. }
+            | Self::Cancelled
+            | Self::Unreadable(_) => false,
         }
     }
 }

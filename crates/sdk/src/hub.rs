@@ -19,7 +19,7 @@ pub use self::{
     stream::{EventStream, RawEvent},
     transfer::{Announced, Content, Said, SaidSignal, Transfer},
 };
-use crate::{Address, Backoff, Error};
+use crate::{Address, Backoff, Error, TlsError};
 
 /// How often a request that changes nothing is tried again when the hub cannot be reached.
 const ATTEMPTS: u32 = 4;
@@ -76,12 +76,11 @@ impl Hub {
     /// The hub at this address.
     pub fn new(address: Address) -> Result<Self, Error> {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
-        let unusable = |error: reqwest::Error| Error::Unreachable {
-            url: address.base().to_owned(),
-            source: error.into(),
-        };
-        let client = http().read_timeout(SILENCE).build().map_err(unusable)?;
-        let sender = http().tcp_keepalive(KEEPALIVE).build();
+        let unusable = |error: reqwest::Error| Error::unreachable(address.base(), error);
+        let tls = address.tls()?;
+        let client = http(tls.clone()).read_timeout(SILENCE).build();
+        let client = client.map_err(unusable)?;
+        let sender = http(tls).tcp_keepalive(KEEPALIVE).build();
         let sender = sender.map_err(unusable)?;
         Ok(Self {
             address,
@@ -184,20 +183,20 @@ impl Hub {
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
         let response = request.send().await;
-        let response = response.map_err(|error| Error::Unreachable {
-            url: self.address.base().to_owned(),
-            source: error.into(),
-        })?;
+        let base = self.address.base();
+        let response = response.map_err(|error| Error::unreachable(base, error))?;
         if response.status().is_success() {
             return Ok(response);
         }
         let status = response.status();
-        Err(refused(status, &response.text().await.unwrap_or_default()))
+        let body = response.text().await.unwrap_or_default();
+        Err(refused(base, status, &body))
     }
 }
 
-fn http() -> reqwest::ClientBuilder {
+fn http(tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
         .connect_timeout(Duration::from_secs(10))
         .pool_idle_timeout(IDLE)
         .redirect(reqwest::redirect::Policy::none())
@@ -214,8 +213,14 @@ pub fn encode(id: &str) -> String {
     id.bytes().map(byte).collect()
 }
 
-/// What a refusal over HTTP means.
-pub(crate) fn refused(status: StatusCode, body: &str) -> Error {
+/// What a refusal of the hub at `url` over HTTP means.
+pub(crate) fn refused(url: &str, status: StatusCode, body: &str) -> Error {
+    if status == StatusCode::BAD_REQUEST && TlsError::is_asked_for(url, body) {
+        return Error::Tls {
+            url: url.to_owned(),
+            why: TlsError::TlsServer,
+        };
+    }
     #[derive(Deserialize)]
     struct Body {
         error: String,

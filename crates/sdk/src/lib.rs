@@ -65,7 +65,8 @@
 //! ```
 //!
 //! Both find the hub at `http://127.0.0.1:7411` or where `JACKFIELD_HUB` says, and show the token in
-//! `JACKFIELD_TOKEN` if there is one. Both connect again after a cut, with full jitter; an agent that was replaced by
+//! `JACKFIELD_TOKEN` if there is one. A hub with a CA of its own is trusted if `JACKFIELD_CA` names it: a PEM file, or a
+//! fingerprint ([`Trust`]). Both connect again after a cut, with full jitter; an agent that was replaced by
 //! a newer connection or whose token was revoked does not.
 //!
 //! Agents attach over the Agent Mesh bridge protocol, with the extensions `resume`, `artifacts`, `input` and `meta`. At a
@@ -122,6 +123,7 @@ mod offer;
 mod part;
 mod stop;
 mod team;
+mod tls;
 mod workflow;
 
 #[cfg(feature = "in-process")]
@@ -134,6 +136,7 @@ pub use self::{
         Signaller, Skill,
     },
     backoff::Backoff,
+    bridge::try_socket,
     error::Error,
     hub::{
         AgentInfo, Announced, CallBuilder, CallStream, Chunk, Content, Done, Event, EventStream,
@@ -144,6 +147,7 @@ pub use self::{
     part::{File, FileSource, Part},
     stop::told_to_stop,
     team::{Members, Team},
+    tls::{Fingerprint, TlsError, Trust},
     workflow::Workflow,
 };
 

@@ -6,6 +6,7 @@
 mod account;
 mod answer;
 mod input;
+mod plain;
 
 use std::{
     convert::Infallible,
@@ -394,10 +395,18 @@ struct Connection {
 impl Connection {
     async fn serve_tls(self, acceptor: TlsAcceptor, socket: Socket) {
         let addr = self.requests.peer.addr;
-        let handshake = timeout(self.limits.tls_handshake_timeout, acceptor.accept(socket));
+        let handshake = async {
+            if socket.peek().await?.is_some_and(plain::is_http) {
+                plain::refuse(socket).await?;
+                return Ok(None);
+            }
+            acceptor.accept(socket).await.map(Some)
+        };
+        let handshake = timeout(self.limits.tls_handshake_timeout, handshake);
         let stop = self.tasks.stop_token().clone();
         match stop.run_until_cancelled(handshake).await {
-            Some(Ok(Ok(stream))) => self.serve(Io::Tls(Box::new(stream))).await,
+            Some(Ok(Ok(Some(stream)))) => self.serve(Io::Tls(Box::new(stream))).await,
+            Some(Ok(Ok(None))) => tracing::debug!(%addr, "plain HTTP on a port that speaks TLS"),
             Some(Ok(Err(error))) => tracing::debug!(%addr, %error, "TLS handshake failed"),
             Some(Err(_)) => tracing::debug!(%addr, "TLS handshake took too long"),
             None => {}

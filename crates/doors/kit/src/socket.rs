@@ -61,6 +61,13 @@ impl Socket {
         self.tcp.peer_addr()
     }
 
+    /// The first byte that the peer sends, which stays unread. Nothing at the end of what it sends.
+    pub(crate) async fn peek(&self) -> io::Result<Option<u8>> {
+        let mut first = [0];
+        let count = self.tcp.peek(&mut first).await?;
+        Ok((count > 0).then_some(first[0]))
+    }
+
     /// What tells whether the peer has hung up, for as long as it is wanted.
     pub fn hangup(&self) -> Hangup {
         Hangup(Arc::downgrade(&self.tcp))

@@ -8,10 +8,13 @@ use std::{
 
 use arc_swap::ArcSwap;
 use rustls::{
-    ServerConfig,
+    RootCertStore, ServerConfig,
+    client::verify_server_cert_signed_by_trust_anchor,
     crypto::aws_lc_rs,
-    pki_types::{CertificateDer, PrivateKeyDer, pem, pem::PemObject},
+    pki_types::{CertificateDer, PrivateKeyDer, UnixTime, pem, pem::PemObject},
+    server::ParsedCertificate,
 };
+use sha2::{Digest as _, Sha256};
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +47,13 @@ pub struct Tls(Arc<Files>);
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
-    current: ArcSwap<ServerConfig>,
+    current: ArcSwap<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    config: Arc<ServerConfig>,
+    fingerprint: Option<String>,
 }
 
 impl Tls {
@@ -54,7 +63,7 @@ impl Tls {
         key: impl Into<PathBuf>,
     ) -> Result<Self, TlsError> {
         let (certificate, key) = (certificate.into(), key.into());
-        let current = ArcSwap::new(config_from_files(&certificate, &key)?);
+        let current = ArcSwap::from_pointee(read(&certificate, &key)?);
         Ok(Self(Arc::new(Files {
             certificate,
             key,
@@ -65,18 +74,52 @@ impl Tls {
     /// Reads the files again; new connections get what they hold now.
     pub fn reload(&self) -> Result<(), TlsError> {
         let files = &self.0;
-        let config = config_from_files(&files.certificate, &files.key)?;
-        files.current.store(config);
+        let current = read(&files.certificate, &files.key)?;
+        files.current.store(Arc::new(current));
         Ok(())
+    }
+
+    /// By what clients know a certificate that no public CA signed, as `sha256:HEX`: the fingerprint of the CA if it is sent
+    /// along with the certificate, else the certificate's own. Nothing for a certificate of a public CA, which clients
+    /// trust by themselves.
+    pub fn fingerprint(&self) -> Option<String> {
+        self.0.current.load().fingerprint.clone()
     }
 
     /// What a new connection gets.
     pub(crate) fn current(&self) -> Arc<ServerConfig> {
-        self.0.current.load_full()
+        self.0.current.load().config.clone()
     }
 }
 
-fn config_from_files(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
+/// The fingerprint that clients need, if they need one.
+fn fingerprint(chain: &[CertificateDer<'_>]) -> Option<String> {
+    let (leaf, others) = chain.split_first()?;
+    if is_public(leaf, others) {
+        return None;
+    }
+    let anchor = others.last().unwrap_or(leaf);
+    let digest = Sha256::digest(anchor);
+    let text = "sha256:".to_owned();
+    Some(
+        digest
+            .iter()
+            .fold(text, |text, byte| text + &format!("{byte:02x}")),
+    )
+}
+
+/// Whether a public CA signed the certificate.
+fn is_public(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> bool {
+    let roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
+    ParsedCertificate::try_from(leaf).is_ok_and(|leaf| {
+        let now = UnixTime::now();
+        let all = algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(&leaf, &roots, others, now, all).is_ok()
+    })
+}
+
+fn read(certificate: &Path, key: &Path) -> Result<Current, TlsError> {
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .and_then(|chain| match chain.is_empty() {
@@ -93,6 +136,7 @@ fn config_from_files(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>
         path: key.to_owned(),
         source,
     })?;
+    let fingerprint = fingerprint(&chain);
     // The provider is named, because a program with two of them has no default.
     let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
@@ -103,5 +147,8 @@ fn config_from_files(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>
             source,
         })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    Ok(Current {
+        config: Arc::new(config),
+        fingerprint,
+    })
 }

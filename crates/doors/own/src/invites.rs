@@ -14,7 +14,10 @@ use jackfield_core::{
     id::AgentId,
     principal::{Principal, Who},
 };
-use jackfield_kit::api::{CallRefused, Caller, ErrorView, Id, Problem, Unread, invalid};
+use jackfield_kit::{
+    api::{CallRefused, Caller, ErrorView, Id, Problem, Unread, invalid},
+    tls::Tls,
+};
 
 pub(crate) use self::tickets::Tickets;
 use self::tickets::{LIFETIME, Ticket};
@@ -35,6 +38,7 @@ use crate::{
 pub(crate) async fn create(
     State(state): State<OwnState>,
     Extension(tickets): Extension<Tickets>,
+    tls: Option<Extension<Tls>>,
     Caller(principal): Caller,
     body: Unread,
 ) -> Result<(StatusCode, Json<InviteView>), Problem> {
@@ -67,7 +71,11 @@ pub(crate) async fn create(
     };
     let secret = tickets.issue(ticket)?;
     tracing::info!(agent = %agent, by = %principal.owner, "invite made");
-    let view = InviteView::new(agent, format!("{base}/invite/{secret}"), LIFETIME);
+    let url = format!("{base}/invite/{secret}");
+    // Without TLS of its own the hub does not know what those in front of it show.
+    let ca = tls.filter(|_| url.starts_with("https://"));
+    let ca = ca.and_then(|Extension(tls)| tls.fingerprint());
+    let view = InviteView::new(agent, url, ca, LIFETIME);
     Ok((StatusCode::CREATED, Json(view)))
 }
 

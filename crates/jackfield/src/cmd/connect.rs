@@ -197,7 +197,8 @@ impl Connect {
     /// The agent's id, and the hub with the token to show it.
     async fn who_and_where(&self, tokens: &Tokens) -> Result<(String, Address)> {
         if let Some(url) = &self.setup {
-            let setup = setup::fetch(url).await.map_err(|error| refused(&error))?;
+            let setup = setup::fetch(url, &self.client.trust()?).await;
+            let setup = setup.map_err(|error| refused(&error))?;
             let id = client::agent_id(&setup.agent_id)
                 .map_err(|error| Stop::usage(format!("the invite names no agent: {error}")))?;
             tokens
@@ -274,7 +275,13 @@ impl Connect {
     /// The flags to repeat in a command that somebody is told to type.
     fn flags(&self, address: &Address) -> String {
         match &self.setup {
-            Some(_) => format!(" --hub {}", shell::word(address.base())),
+            Some(_) => {
+                let hub = format!(" --hub {}", shell::word(address.base()));
+                match address.trust().ca() {
+                    Some(ca) => format!("{hub} --ca {}", shell::word(&ca)),
+                    None => hub,
+                }
+            }
             None => self.client.flags(),
         }
     }
@@ -380,13 +387,22 @@ fn refused(error: &SetupError) -> Stop {
     let code = match error {
         SetupError::Url(_) => Code::Usage,
         SetupError::Gone => Code::Auth,
-        SetupError::Unreachable { .. } => Code::Missing,
+        SetupError::Unreachable { .. } | SetupError::Tls { .. } | SetupError::NoSocket { .. } => {
+            Code::Missing
+        }
         SetupError::Refused { .. } | SetupError::Unreadable { .. } => Code::Failed,
+    };
+    let next = match error {
+        SetupError::Tls { why, .. } => Some(why.remedy().to_owned()),
+        SetupError::NoSocket { .. } => {
+            Some("a proxy before the hub must pass WebSockets on, at /ws".to_owned())
+        }
+        _ => None,
     };
     Stop {
         code,
         text: error.to_string(),
-        next: None,
+        next,
     }
 }
 

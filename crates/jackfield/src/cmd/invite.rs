@@ -7,12 +7,14 @@ use clap::{Args, ValueEnum};
 use http::{Method, Uri};
 use jackfield_connect::setup::is_plain_url;
 use jackfield_kit::guard::is_loopback;
-use serde_json::json;
+use jackfield_sdk::{Address, Error, Fingerprint, Hub, TlsError, Trust, try_socket};
+use serde_json::{Value, json};
 
 use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
     output::{self, text},
+    shell,
 };
 
 /// Print a command that brings an agent of another machine to this hub, once and within 15 minutes.
@@ -68,10 +70,19 @@ impl Invite {
             let what = "the hub's invite is no plain URL";
             return Err(Stop::new(Code::Failed, what, "set public_url at the hub").into());
         }
-        let command = format!("jackfield connect --setup {url} {kind}{besides}");
+        let trust = hub_trust(&invite, &url, &hub).await;
+        let ca = trust.ca.as_ref();
+        let ca = ca.map_or_else(String::new, |ca| format!(" --ca {}", shell::word(ca)));
+        let command = format!("jackfield connect{ca} --setup {url} {kind}{besides}");
         // The published client of the bridge starts nothing else.
-        let bridge =
-            (self.kind == Kind::Claude).then(|| format!("agent-mesh connect --setup {url}"));
+        let bridge = (self.kind == Kind::Claude).then(|| {
+            let ca = if ca.is_empty() {
+                ""
+            } else {
+                "NODE_EXTRA_CA_CERTS=FILE "
+            };
+            format!("{ca}agent-mesh connect --setup {url}")
+        });
         if self.client.json {
             invite["command"] = command.into();
             invite["bridge_command"] = bridge.into();
@@ -83,6 +94,9 @@ impl Invite {
             output::chat(&format!("or with the client of Agent Mesh: {bridge}"));
         }
         output::chat("It works once and for 15 minutes; whoever has it can be this agent.");
+        if let Some(note) = trust.note {
+            output::chat(&note);
+        }
         if is_here_only(&url) {
             output::chat(
                 "It leads to this machine only; set public_url for agents of others, from when on every request needs a token.",
@@ -90,6 +104,56 @@ impl Invite {
         }
         Ok(Code::Ok.into())
     }
+}
+
+/// How the invited machine knows the hub's certificate.
+#[derive(Debug, Default)]
+struct HubTrust {
+    /// What it is to say after `--ca`.
+    ca: Option<String>,
+    /// What has to be done besides.
+    note: Option<String>,
+}
+
+/// What the hub says of its own certificate, or what we were told ourselves.
+async fn hub_trust(invite: &Value, url: &str, hub: &Hub) -> HubTrust {
+    if !url.starts_with("https://") {
+        return HubTrust::default();
+    }
+    let ours = hub.address().trust();
+    let told = invite["ca"].as_str().and_then(|ca| ca.parse().ok());
+    if let Some(pin) = told.or(ours.fingerprint())
+        && !shows_another(url, pin).await
+    {
+        return HubTrust {
+            ca: Some(pin.to_string()),
+            note: None,
+        };
+    }
+    match ours.ca() {
+        Some(file) if ours.fingerprint().is_none() => HubTrust {
+            note: Some(format!(
+                "The other machine needs a copy of {file}; name it there with --ca FILE."
+            )),
+            ca: Some("FILE".to_owned()),
+        },
+        _ => HubTrust::default(),
+    }
+}
+
+/// Whether who answers at the invite's URL shows another certificate than this: a proxy with one of its own stands before
+/// the hub. One that cannot be reached from here shows nothing.
+async fn shows_another(url: &str, pin: Fingerprint) -> bool {
+    let base = url.split("/invite/").next().unwrap_or(url);
+    let Ok(at) = Address::new(base) else {
+        return false;
+    };
+    let tried = try_socket(&at.with_trust(Trust::pinned(pin))).await;
+    let why = match tried {
+        Err(Error::Tls { why, .. }) => why,
+        _ => return false,
+    };
+    matches!(why, TlsError::NotPinned { .. })
 }
 
 /// Whether only programs of this machine can use the address.

@@ -292,7 +292,7 @@ async fn an_invite_connects_once_and_its_token_stays() {
 #[tokio::test]
 async fn an_invite_to_what_a_shell_would_read_is_refused_and_not_repeated() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/invite/t", listener.local_addr().unwrap());
+    let url = format!("http://{}/t", listener.local_addr().unwrap());
     let bridge = "ws://127.0.0.1:1/$(touch PWNED)\u{1b}[2J/ws";
     let body = json!({"agent_id": "bob", "token": "t", "bridge_url": bridge}).to_string();
     let inviting = async {

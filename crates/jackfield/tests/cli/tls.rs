@@ -1,12 +1,12 @@
-//! A hub with `[tls]`, as a process: curl trusts the certificate, and another one after SIGHUP.
+//! A hub with `[tls]`, as a process: who trusts its certificate, by what, and what those are told who do not.
 
-use std::path::Path;
+use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustix::process::Signal;
 use tokio::process::Command;
 
-use crate::run::Cli;
+use crate::run::{Cli, Running};
 
 /// Puts a new certificate and its key where the hub reads them, and the certificate under a name of its own too.
 fn certify(home: &Path, name: &str) {
@@ -56,4 +56,120 @@ async fn a_hub_with_tls_takes_a_new_certificate_on_sighup() {
     assert_eq!(read(cli.home(), "second.pem", &url).await.0, Some(0));
     hub.signal(Signal::TERM);
     hub.end().await.ok();
+}
+
+/// A hub with the files of `jackfield cert`, the URL for this machine, and the fingerprint of its CA.
+async fn certified(cli: &Cli, more: &str) -> (Running, String, String) {
+    let made = cli
+        .run(&["cert", "hub.test", "--dir", "tls", "--json"])
+        .await;
+    let fingerprint = made.ok().json()["fingerprint"].as_str().unwrap().to_owned();
+    let config = format!("{more}[tls]\ncert = \"tls/cert.pem\"\nkey = \"tls/key.pem\"\n");
+    std::fs::write(cli.home().join("jackfield.toml"), config).unwrap();
+    let mut hub = cli.start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
+    let line = hub.line().await.expect("it listens");
+    let (_, port) = line.rsplit_once(':').expect("a port");
+    (hub, format!("https://localhost:{port}"), fingerprint)
+}
+
+#[tokio::test]
+async fn cert_makes_a_ca_that_stays_and_overwrites_nothing() {
+    let cli = Cli::at("");
+    let args = ["cert", "hub.test", "10.0.0.5", "--dir", "tls"];
+    let made = cli.run(&args).await.ok();
+    for words in ["tls/cert.pem", "sha256:", "hub.test, 10.0.0.5, localhost"] {
+        assert!(made.out.contains(words), "{words}: {made:?}");
+    }
+    let made = made.says("[tls]").says("--hub https://hub.test:7411 --ca");
+    made.says("Keep").says("ca-key.pem");
+    let tls = cli.home().join("tls");
+    for name in ["ca.pem", "ca-key.pem", "cert.pem", "key.pem"] {
+        let mode = std::fs::metadata(tls.join(name)).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600, "{name}");
+    }
+    let before = std::fs::read(tls.join("ca.pem")).unwrap();
+    cli.run(&args).await.code(2).says("exists already");
+    std::fs::remove_file(tls.join("cert.pem")).unwrap();
+    cli.run(&args).await.code(2).says("key.pem exists already");
+    std::fs::remove_file(tls.join("key.pem")).unwrap();
+    cli.run(&args).await.ok();
+    assert_eq!(std::fs::read(tls.join("ca.pem")).unwrap(), before);
+    let wrong = ["cert", "no name", "--dir", "other"];
+    cli.run(&wrong).await.code(2).says("NAME");
+    assert!(!cli.home().join("other").exists());
+}
+
+#[tokio::test]
+async fn a_ca_of_ones_own_is_trusted_alike_by_commands_and_by_connect() {
+    let cli = Cli::at("");
+    let (_hub, url, fingerprint) = certified(&cli, "").await;
+    let cli = cli.at_hub(&url);
+    for args in [
+        &["ls"][..],
+        &["call", "bob", "x"],
+        &["connect", "--as", "bob", "exec", "cat"],
+    ] {
+        let refused = cli.run(args).await.code(3).says("CA");
+        refused.says("--ca FILE").says("JACKFIELD_CA");
+    }
+    for (name, value) in [
+        ("JACKFIELD_CA", "tls/ca.pem"),
+        ("SSL_CERT_FILE", "tls/ca.pem"),
+        ("JACKFIELD_CA", &fingerprint),
+    ] {
+        let mut command = cli.command(&["connect", "--as", "bob", "exec", "cat"]);
+        command.env(name, value).env("PATH", "/usr/bin:/bin");
+        let mut bob = cli.start_command(command);
+        assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
+        let called = cli.run_with(name, value, &["call", "bob", "hello"]).await;
+        assert_eq!(called.ok().out.trim(), "hello");
+        bob.signal(Signal::INT);
+        bob.end().await.ok();
+    }
+    cli.run(&["--ca", "tls/ca.pem", "ls"]).await.ok();
+    cli.run(&["ls", "--ca", "none.pem"])
+        .await
+        .code(2)
+        .says("--ca");
+    let other = format!("sha256:{}", "00".repeat(32));
+    let refused = cli.run(&["ls", "--ca", &other]).await.code(3);
+    refused.says("fingerprint").says(&fingerprint);
+
+    // One side speaks TLS and the other does not.
+    let plain = url.replacen("https", "http", 1);
+    let plain = cli.at_hub(&plain);
+    plain.run(&["ls"]).await.code(3).says("use https://");
+    let connect = ["connect", "--as", "bob", "exec", "cat"];
+    plain.run(&connect).await.code(3).says("use https://");
+    let hub = jackfield_testkit::TestHub::start().await;
+    let secure = hub.url("").replacen("http", "https", 1);
+    let secure = plain.at_hub(&secure);
+    let pinned = ["ls", "--ca", &other];
+    secure.run(&pinned).await.code(3).says("use http://");
+}
+
+#[tokio::test]
+async fn an_invite_carries_the_fingerprint_of_a_private_ca_and_is_not_used_up_before_it_is_trusted()
+{
+    let cli = Cli::at("");
+    let (_hub, url, fingerprint) = certified(&cli, "").await;
+    let cli = cli.at_hub(&url);
+    let invite = ["invite", "bob", "--type", "exec", "--ca", "tls/ca.pem"];
+    let made = cli.run(&invite).await.ok();
+    let words: Vec<_> = made.out.split_whitespace().collect();
+    let [_, _, "--ca", pin, "--setup", ticket, ..] = words[..] else {
+        panic!("{made:?}")
+    };
+    assert_eq!(pin, fingerprint);
+    let elsewhere = Cli::at("");
+    let without = ["connect", "--setup", ticket, "exec", "cat"];
+    let refused = elsewhere.run(&without).await.code(3);
+    refused.says("--ca").says("not used up");
+    let with = ["connect", "--ca", pin, "--setup", ticket, "exec", "cat"];
+    let mut command = elsewhere.command(&with);
+    command.env("PATH", "/usr/bin:/bin");
+    let mut bob = elsewhere.start_command(command);
+    assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
+    let next = bob.until_it_says("next time").await;
+    assert!(next.contains(&format!("--ca {pin}")), "{next}");
 }

@@ -15,7 +15,8 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval_at, timeout},
 };
 use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, client_async_tls_with_config, connect_async_with_config,
+    Connector, MaybeTlsStream, WebSocketStream, client_async_tls_with_config,
+    connect_async_tls_with_config,
     tungstenite::{
         self, Message as Frame, Utf8Bytes,
         protocol::{CloseFrame, WebSocketConfig, frame::coding::CloseCode},
@@ -36,6 +37,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// The largest frame that is read: a message of 8 MiB each of whose characters may have been escaped.
 const LARGEST: usize = 64 << 20;
 
+const LATE: &str = "it did not answer in time";
+
 /// A connection that has registered.
 #[derive(Debug)]
 pub(super) struct Connection<S> {
@@ -54,38 +57,53 @@ pub(super) async fn open(
     address: &Address,
 ) -> Result<Connection<MaybeTlsStream<TcpStream>>, Error> {
     let attempt = async {
-        let socket = connect(&session.agent().id, address, &Matcher::from_env()).await?;
+        let path = format!("/ws?agent_id={}", encode(&session.agent().id));
+        let socket = connect(&path, address, &Matcher::from_env()).await?;
         let mut connection = Connection::new(socket);
         connection.register(session, address.token()).await?;
         Ok(connection)
     };
     match timeout(PATIENCE, attempt).await {
         Ok(result) => result,
-        Err(_) => Err(unreachable(address, "it did not answer in time")),
+        Err(_) => Err(Error::unreachable(address.base(), LATE)),
+    }
+}
+
+/// Opens the WebSocket by which agents attach to a hub, and closes it again: whether an agent could attach there.
+pub async fn try_socket(address: &Address) -> Result<(), Error> {
+    let proxies = Matcher::from_env();
+    match timeout(PATIENCE, connect("/ws", address, &proxies)).await {
+        Ok(socket) => {
+            Connection::new(socket?).say_goodbye().await;
+            Ok(())
+        }
+        Err(_) => Err(Error::unreachable(address.base(), LATE)),
     }
 }
 
 pub(super) async fn connect(
-    id: &str,
+    path: &str,
     address: &Address,
     proxies: &Matcher,
 ) -> Result<WebSocketStream<MaybeTlsStream<TcpStream>>, Error> {
     // Chosen once per process; somebody else's choice is as good.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
-    let url = address.socket(&format!("/ws?agent_id={}", encode(id)));
+    let url = address.socket(path);
+    // Used for wss only.
+    let tls = Some(Connector::Rustls(address.tls()?.into()));
     let config = WebSocketConfig::default()
         .max_message_size(Some(LARGEST))
         .max_frame_size(Some(LARGEST));
     let connected = match proxy::for_hub(proxies, address.base()) {
         Some((proxy, hub)) => {
             let tunnel = proxy::tunnel(&proxy, &hub).await;
-            let tunnel = tunnel.map_err(|error| unreachable(address, error))?;
-            client_async_tls_with_config(url, tunnel, Some(config), None).await
+            let tunnel = tunnel.map_err(|error| Error::unreachable(address.base(), error))?;
+            client_async_tls_with_config(url, tunnel, Some(config), tls).await
         }
         None => {
             // Frames are batched here, and should not wait in the kernel as well.
             let no_delay = true;
-            connect_async_with_config(url, Some(config), no_delay).await
+            connect_async_tls_with_config(url, Some(config), no_delay, tls).await
         }
     };
     match connected {
@@ -93,19 +111,9 @@ pub(super) async fn connect(
         Err(tungstenite::Error::Http(response)) => {
             let body = response.body().as_deref().unwrap_or_default();
             let body = String::from_utf8_lossy(body);
-            Err(refused(response.status(), &body))
+            Err(refused(address.base(), response.status(), &body))
         }
-        Err(error) => Err(unreachable(address, error)),
-    }
-}
-
-fn unreachable(
-    address: &Address,
-    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> Error {
-    Error::Unreachable {
-        url: address.base().to_owned(),
-        source: source.into(),
+        Err(error) => Err(Error::unreachable(address.base(), error)),
     }
 }
 

@@ -9,4 +9,5 @@ mod calls;
 mod cuts;
 mod peers;
 mod restart;
+mod tls;
 mod transfers;

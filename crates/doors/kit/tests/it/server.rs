@@ -275,6 +275,50 @@ fn certificates_that_cannot_be_used_are_refused_by_name() {
 }
 
 #[tokio::test]
+async fn plain_http_on_a_port_that_speaks_tls_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    write_certificate(folder.path());
+    let tls = Tls::load(
+        folder.path().join("cert.pem"),
+        folder.path().join("key.pem"),
+    )
+    .unwrap();
+    let running = Running::start_with(Some(tls), ServerLimits::default(), SOON).await;
+    let mut stream = TcpStream::connect(running.addr).await.unwrap();
+    stream.write_all(GET.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    let read = stream.read_to_string(&mut answer);
+    timeout(SOON, read).await.unwrap().unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 400 Bad Request\r\n"),
+        "{answer}"
+    );
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["error"], "invalid");
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains("speaks TLS: use https://"), "{message}");
+}
+
+#[test]
+fn a_certificate_of_no_public_ca_has_a_fingerprint_the_ca_s_if_that_is_sent_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let (cert, key) = (
+        folder.path().join("cert.pem"),
+        folder.path().join("key.pem"),
+    );
+    write_certificate(folder.path());
+    let alone = Tls::load(&cert, &key).unwrap().fingerprint().unwrap();
+    assert!(alone.starts_with("sha256:"), "{alone}");
+    assert_eq!(alone.len(), "sha256:".len() + 64);
+    let ca = generate_simple_self_signed(vec!["ca".to_owned()]).unwrap();
+    let leaf = std::fs::read_to_string(&cert).unwrap();
+    std::fs::write(&cert, leaf + &ca.cert.pem()).unwrap();
+    let with_ca = Tls::load(&cert, &key).unwrap().fingerprint().unwrap();
+    assert_ne!(with_ca, alone);
+}
+
+#[tokio::test]
 async fn a_tls_handshake_that_stalls_is_let_go() {
     let folder = tempfile::tempdir().unwrap();
     write_certificate(folder.path());

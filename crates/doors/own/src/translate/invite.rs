@@ -53,6 +53,11 @@ pub struct InviteView {
     agent: AgentId,
     /// Where it is taken, once: for `connect --setup`.
     url: String,
+    /// The fingerprint of the hub's CA, or of its certificate if the CA is not sent along, if no public CA signed it: for
+    /// `connect --ca`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^sha256:[0-9a-f]{64}$", nullable = false)]
+    ca: Option<String>,
     /// When it stops working.
     #[schema(value_type = String, format = DateTime)]
     expires_at: Timestamp,
@@ -60,11 +65,12 @@ pub struct InviteView {
 
 impl InviteView {
     /// An invite that is good for so long from now.
-    pub fn new(agent: AgentId, url: String, lifetime: Duration) -> Self {
+    pub fn new(agent: AgentId, url: String, ca: Option<String>, lifetime: Duration) -> Self {
         let now = Timestamp::now();
         Self {
             agent,
             url,
+            ca,
             expires_at: now.checked_add(lifetime).unwrap_or(now),
         }
     }

@@ -29,7 +29,7 @@ async fn request(listener: &TcpListener) -> (TcpStream, String) {
 /// What somebody gets who wants to reach a hub.
 async fn failure(proxies: &Matcher, hub: &str) -> String {
     let hub = Address::new(hub).unwrap();
-    match connect("amy", &hub, proxies).await {
+    match connect("/ws?agent_id=amy", &hub, proxies).await {
         Err(error @ Error::Unreachable { .. }) => {
             assert!(error.is_passing());
             error.source().unwrap().to_string()
@@ -71,7 +71,7 @@ async fn a_socket_goes_through_a_tunnel_of_the_proxy_to_a_hub_that_only_the_prox
         hub.send(Frame::text("hello")).await.unwrap();
         hub
     };
-    let (socket, _hub) = tokio::join!(connect("amy", &hub, &proxies), proxy);
+    let (socket, _hub) = tokio::join!(connect("/ws?agent_id=amy", &hub, &proxies), proxy);
     let frame = socket.unwrap().next().await.unwrap().unwrap();
     assert_eq!(frame, Frame::text("hello"));
 }
@@ -107,7 +107,7 @@ async fn hubs_that_need_no_proxy_are_reached_without_one() {
     let proxies = Matcher::builder().all("http://proxy.invalid:3128");
     let proxies = proxies.no("other.example, 127.0.0.1").build();
     let address = Address::new(&address).unwrap();
-    let (socket, _hub) = tokio::join!(connect("amy", &address, &proxies), direct);
+    let (socket, _hub) = tokio::join!(connect("/ws?agent_id=amy", &address, &proxies), direct);
     socket.unwrap();
 }
 

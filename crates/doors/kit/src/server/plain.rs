@@ -1,0 +1,30 @@
+//! Plain HTTP on a port that speaks TLS: whoever speaks it is told so, instead of getting an alert that no HTTP client reads.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::socket::Socket;
+
+/// How much of a request is read before the connection is closed. What is unread then resets the connection, and the
+/// answer may be lost with it.
+const READ: u64 = 64 << 10;
+
+const BODY: &str = r#"{"error":"invalid","message":"this port speaks TLS: use https:// instead of http:// (wss:// instead of ws://)"}"#;
+
+/// Whether a connection begins as HTTP does: with a method or HTTP/2's `PRI`. TLS begins with 0x16.
+pub(super) fn is_http(first: u8) -> bool {
+    first.is_ascii_uppercase()
+}
+
+/// Answers the request and closes the connection.
+pub(super) async fn refuse(mut socket: Socket) -> io::Result<()> {
+    let length = BODY.len();
+    let answer = format!(
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{BODY}"
+    );
+    socket.write_all(answer.as_bytes()).await?;
+    socket.shutdown().await?;
+    tokio::io::copy(&mut socket.take(READ), &mut tokio::io::sink()).await?;
+    Ok(())
+}

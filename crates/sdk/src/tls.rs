@@ -1,0 +1,197 @@
+//! TLS to a hub: which certificates are trusted, and what is told when a connection fails. All clients of ours use it: the
+//! HTTP client, the WebSocket of an agent, transfers of files and the commands.
+
+mod trouble;
+mod verifier;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+};
+
+use rustls::{
+    ClientConfig, RootCertStore,
+    client::WebPkiServerVerifier,
+    crypto::aws_lc_rs,
+    pki_types::{CertificateDer, pem, pem::PemObject as _},
+};
+use sha2::{Digest as _, Sha256};
+
+pub use self::trouble::TlsError;
+use self::verifier::{Trusted, Verifier};
+
+/// What a fingerprint begins with.
+const SHA256: &str = "sha256:";
+
+/// The SHA-256 of a certificate (its DER form), written `sha256:` and 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// The fingerprint of this certificate.
+    pub fn of(certificate: &[u8]) -> Self {
+        Self(Sha256::digest(certificate).into())
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(SHA256)?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = TlsError;
+
+    /// Reads `sha256:HEX`; colons between the digits, as openssl prints them, are allowed.
+    fn from_str(text: &str) -> Result<Self, TlsError> {
+        let bad = || TlsError::Fingerprint(text.to_owned());
+        let digits = text.strip_prefix(SHA256).ok_or_else(bad)?.replace(':', "");
+        let mut bytes = [0; 32];
+        if digits.len() != 2 * bytes.len() || !digits.is_ascii() {
+            return Err(bad());
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).map_err(|_| bad())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// Which certificates of a hub are trusted.
+///
+/// Without more, those that the system's store leads to, or the files that `SSL_CERT_FILE` and `SSL_CERT_DIR` name instead
+/// of it. A CA of one's own is trusted besides; a fingerprint is trusted instead, and nothing else is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trust(Anchor);
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+enum Anchor {
+    #[default]
+    System,
+    File(PathBuf),
+    Pin(Fingerprint),
+}
+
+impl Trust {
+    /// What somebody typed or set in `JACKFIELD_CA`: the PEM file of a CA, or the fingerprint of a CA or certificate
+    /// (`sha256:HEX`). The file is read, so that a wrong one is told at once.
+    pub fn from_ca(text: &str) -> Result<Self, TlsError> {
+        let text = text.trim();
+        if text.starts_with(SHA256) {
+            return text.parse().map(Self::pinned);
+        }
+        certificates(Path::new(text))?;
+        Ok(Self(Anchor::File(text.into())))
+    }
+
+    /// Trusts only the CA or the certificate with this fingerprint. The hub must send the CA along with its certificate.
+    /// A certificate that is trusted by itself may have any name and date, as a host key of SSH.
+    pub fn pinned(fingerprint: Fingerprint) -> Self {
+        Self(Anchor::Pin(fingerprint))
+    }
+
+    /// A client that trusts no certificate at all, for hubs without TLS.
+    pub(crate) fn nobody() -> Result<ClientConfig, TlsError> {
+        Self::pinned(Fingerprint([0; 32])).client_config()
+    }
+
+    /// What `JACKFIELD_CA` says, or the system's store.
+    pub fn from_env() -> Result<Self, TlsError> {
+        match std::env::var("JACKFIELD_CA") {
+            Ok(ca) if !ca.trim().is_empty() => Self::from_ca(&ca),
+            _ => Ok(Self::default()),
+        }
+    }
+
+    /// How [`from_ca`](Self::from_ca) reads it again, from any folder; nothing for the system's store.
+    pub fn ca(&self) -> Option<String> {
+        match &self.0 {
+            Anchor::System => None,
+            Anchor::File(path) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                Some(path.display().to_string())
+            }
+            Anchor::Pin(fingerprint) => Some(fingerprint.to_string()),
+        }
+    }
+
+    /// The fingerprint, if only what has it is trusted.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        match self.0 {
+            Anchor::Pin(fingerprint) => Some(fingerprint),
+            Anchor::System | Anchor::File(_) => None,
+        }
+    }
+
+    /// The set-up of a client, for HTTP/1.1 and WebSockets. Files are read anew, so that a store that was changed counts
+    /// from the next connection on.
+    pub fn client_config(&self) -> Result<ClientConfig, TlsError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let trusted = match &self.0 {
+            Anchor::Pin(fingerprint) => Trusted::Pin(*fingerprint),
+            Anchor::System => roots(Vec::new(), &provider)?,
+            Anchor::File(path) => roots(certificates(path)?, &provider)?,
+        };
+        let verifier = Verifier::new(trusted, provider.clone());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError::Other(error.to_string()))?;
+        let mut config = config
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+/// Trusts the system's store and these certificates.
+fn roots(
+    own: Vec<CertificateDer<'static>>,
+    provider: &Arc<rustls::crypto::CryptoProvider>,
+) -> Result<Trusted, TlsError> {
+    let mut store = RootCertStore::empty();
+    // What the system holds and nobody can read is left out, as everywhere.
+    store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    for certificate in &own {
+        let added = store.add(certificate.clone());
+        added.map_err(|error| TlsError::Other(error.to_string()))?;
+    }
+    if store.is_empty() {
+        return Err(TlsError::NoRoots);
+    }
+    let by_roots =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider.clone()).build();
+    Ok(Trusted::Roots {
+        by_roots: by_roots.map_err(|error| TlsError::Other(error.to_string()))?,
+        own,
+    })
+}
+
+/// The certificates of a PEM file, of which there is at least one.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let read = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .and_then(|found| match found.is_empty() {
+            true => Err(pem::Error::NoItemsFound),
+            false => Ok(found),
+        });
+    read.map_err(|error| TlsError::File {
+        path: path.to_owned(),
+        why: match error {
+            pem::Error::NoItemsFound => "there is no certificate in it".to_owned(),
+            pem::Error::Io(error) => error.to_string(),
+            other => other.to_string(),
+        },
+    })
+}

@@ -1,0 +1,130 @@
+//! The check of a hub's certificate.
+
+use std::sync::Arc;
+
+use rustls::{
+    CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        verify_server_name,
+    },
+    crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime},
+    server::ParsedCertificate,
+};
+
+use super::{Fingerprint, TlsError, trouble::is_ca_as_leaf};
+
+/// What is trusted.
+#[derive(Debug)]
+pub(super) enum Trusted {
+    Roots {
+        by_roots: Arc<WebPkiServerVerifier>,
+        /// The certificates that somebody named, which are among the roots too.
+        own: Vec<CertificateDer<'static>>,
+    },
+    Pin(Fingerprint),
+}
+
+#[derive(Debug)]
+pub(super) struct Verifier {
+    trusted: Trusted,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Verifier {
+    pub(super) fn new(trusted: Trusted, provider: Arc<CryptoProvider>) -> Self {
+        Self { trusted, provider }
+    }
+
+    /// Whether the hub shows the pinned certificate as its own, or one that the pinned CA signed.
+    fn check_pin(
+        &self,
+        pin: Fingerprint,
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if Fingerprint::of(leaf) == pin {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let ca = others.iter().find(|it| Fingerprint::of(it) == pin);
+        let ca = ca.ok_or_else(|| {
+            let shown = others.last().unwrap_or(leaf);
+            refused(TlsError::NotPinned {
+                shown: Fingerprint::of(shown),
+            })
+        })?;
+        let mut store = RootCertStore::empty();
+        store.add(ca.clone().into_owned())?;
+        let roots = Arc::new(store);
+        WebPkiServerVerifier::builder_with_provider(roots, self.provider.clone())
+            .build()
+            .map_err(|error| Error::General(error.to_string()))?
+            .verify_server_cert(leaf, others, name, &[], now)
+    }
+}
+
+/// An error of ours, as rustls passes it on.
+fn refused(error: TlsError) -> Error {
+    Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let (by_roots, own) = match &self.trusted {
+            Trusted::Pin(pin) => {
+                return self.check_pin(*pin, end_entity, intermediates, server_name, now);
+            }
+            Trusted::Roots { by_roots, own } => (by_roots, own),
+        };
+        let checked =
+            by_roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match checked {
+            // `openssl req -x509` makes a CA that servers use as their own certificate. Whoever names exactly this one
+            // with --ca trusts it.
+            Err(Error::InvalidCertificate(error))
+                if is_ca_as_leaf(&error) && own.contains(end_entity) =>
+            {
+                let parsed = ParsedCertificate::try_from(end_entity)?;
+                verify_server_name(&parsed, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            checked => checked,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        algorithms.supported_schemes()
+    }
+}
