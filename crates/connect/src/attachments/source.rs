@@ -8,7 +8,7 @@ use jackfield_kit::outbound::{
     BodyError, Opened, Outbound, OutboundError, OutboundRules, TIMEOUT, Url, origin_of,
 };
 use jackfield_sdk::Address;
-use reqwest::{Client, Response, redirect};
+use reqwest::{Client, ClientBuilder, Response, redirect};
 
 /// Why a file could not be had. Nothing of an address but its origin is told: the rest may be a secret.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,9 @@ pub enum FetchError {
     /// The address leads to a private network.
     #[error("{0} is not a public address; start connect with --allow-private to fetch from there")]
     Private(String),
+    /// The address is the hub's, and that of no file.
+    #[error("only /v1/files/ of {0} may be fetched")]
+    NoFile(String),
     /// The address cannot be used, or nobody is there.
     #[error("{0}")]
     Address(String),
@@ -61,25 +64,32 @@ impl From<BodyError> for FetchError {
 pub(super) struct Source {
     /// For addresses of strangers: judged, and past any proxy, which would look up names where nobody judges.
     judged: Outbound,
-    /// For the hub, and for all if the owner says so: through the proxy that the environment names.
+    /// For the hub, and with [`plain`](Self::plain) for all if the owner says so: through the proxy that the environment
+    /// names.
+    of_hub: Client,
     plain: Client,
-    hub: String,
+    hub: Address,
+    hub_origin: String,
     allow_private: bool,
 }
 
 impl Source {
     pub(super) fn new(hub: &Address, allow_private: bool) -> Result<Self, FetchError> {
         let judged = Outbound::new(&OutboundRules::default())?;
-        let hub = http_url(hub.base()).map(|url| origin_of(&url))?;
-        let plain = Client::builder()
-            .connect_timeout(TIMEOUT)
-            .redirect(redirect::Policy::none())
-            .build()
-            .map_err(|error| FetchError::Address(error.to_string()))?;
+        let hub_origin = http_url(hub.base()).map(|url| origin_of(&url))?;
+        let tls = hub.trust().client_config();
+        let of_hub = match tls {
+            Ok(tls) => client(Client::builder().tls_backend_preconfigured(tls)),
+            // Without TLS nobody asks for it.
+            Err(_) if hub.base().starts_with("http://") => client(Client::builder()),
+            Err(error) => Err(FetchError::Address(error.to_string())),
+        }?;
         Ok(Self {
             judged,
-            plain,
-            hub,
+            of_hub,
+            plain: client(Client::builder())?,
+            hub: hub.clone(),
+            hub_origin,
             allow_private,
         })
     }
@@ -88,8 +98,13 @@ impl Source {
     pub(super) async fn open(&self, uri: &str) -> Result<Body, FetchError> {
         let url = http_url(uri)?;
         let origin = origin_of(&url);
-        let (status, body) = if self.allow_private || origin == self.hub {
-            let sent = self.plain.get(url).send().await;
+        let is_of_hub = origin == self.hub_origin;
+        if is_of_hub && self.hub.file_path(uri).is_none() {
+            return Err(FetchError::NoFile(origin));
+        }
+        let (status, body) = if self.allow_private || is_of_hub {
+            let client = if is_of_hub { &self.of_hub } else { &self.plain };
+            let sent = client.get(url).send().await;
             let response = sent.map_err(|error| unreachable(&origin, &error))?;
             (response.status(), Body::Plain(response))
         } else {
@@ -105,6 +120,14 @@ impl Source {
         }
         Ok(body)
     }
+}
+
+fn client(builder: ClientBuilder) -> Result<Client, FetchError> {
+    builder
+        .connect_timeout(TIMEOUT)
+        .redirect(redirect::Policy::none())
+        .build()
+        .map_err(|error| FetchError::Address(error.to_string()))
 }
 
 /// A file on its way.

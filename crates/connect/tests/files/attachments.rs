@@ -169,20 +169,45 @@ async fn other_private_places_are_not_asked_unless_the_owner_allows_it() {
 }
 
 #[tokio::test]
+async fn nothing_but_files_is_fetched_from_the_hub() {
+    let server = Server::start(|line| panic!("{line}")).await;
+    for allow_private in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = [
+            "/v1/agents",
+            "/v1/files/../agents",
+            "/v1/files/%2e%2e/tokens",
+            "/v1/files/x/..\\..\\..\\metrics",
+        ];
+        let message = with(paths.map(|path| server.file(path)));
+        let taken = attachments(&server.origin, allow_private)
+            .take(&message, dir.path())
+            .await;
+        assert_eq!(taken.files.len(), 0, "{taken:?}");
+        assert_eq!(taken.problems.len(), paths.len());
+        for problem in &taken.problems {
+            assert!(problem.contains("only /v1/files/ of"), "{problem}");
+        }
+    }
+    assert_eq!(server.count(), 0);
+}
+
+#[tokio::test]
 async fn what_cannot_be_had_is_told_and_the_rest_is_there() {
     let server = Server::start(|line| match line.split(' ').nth(1).unwrap() {
-        "/good" => ok(b"good"),
-        "/gone" => b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec(),
-        "/moved" => {
-            b"HTTP/1.1 302 Found\r\nLocation: /good\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        "/v1/files/x/good" => ok(b"good"),
+        "/v1/files/x/gone" => b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec(),
+        "/v1/files/x/moved" => {
+            b"HTTP/1.1 302 Found\r\nLocation: /v1/files/x/good\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                 .to_vec()
         }
-        "/cut" => b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_vec(),
+        "/v1/files/x/cut" => b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_vec(),
         other => panic!("{other}"),
     })
     .await;
     let dir = tempfile::tempdir().unwrap();
-    let files = ["/gone", "/moved", "/cut", "/good"].map(|path| server.file(path));
+    let files = ["gone", "moved", "cut", "good"];
+    let files = files.map(|name| server.file(&format!("/v1/files/x/{name}")));
     let odd = [File::at("ftp://x/y"), File::at("nonsense")];
     let message = with(files.into_iter().chain(odd));
     let taken = attachments(&server.origin, false)
@@ -215,7 +240,7 @@ async fn there_is_an_end_to_how_much_comes() {
     .await;
     let dir = tempfile::tempdir().unwrap();
     let many = (0..65).map(|_| File::bytes(*b"x"));
-    let message = with([server.file("/endless")].into_iter().chain(many));
+    let message = with([server.file("/v1/files/x/endless")].into_iter().chain(many));
     let taken = attachments(&server.origin, false)
         .take(&message, dir.path())
         .await;

@@ -19,9 +19,6 @@ use crate::{
     output,
 };
 
-/// Below this path a hub serves the files that it made links to.
-const HUB_FILES: &str = "/v1/files/";
-
 /// What an answer brought.
 #[derive(Debug, Default)]
 pub(crate) struct Handed(Mutex<Heard>);
@@ -83,8 +80,8 @@ impl Handed {
             let name = file.name.unwrap_or_default();
             let had = match &file.source {
                 FileSource::Bytes(text) => STANDARD.decode(&**text).map_err(|_| BROKEN.to_owned()),
-                FileSource::Uri(uri) => match path_at(hub, uri) {
-                    Some(path) => fetched(hub, path, room).await,
+                FileSource::Uri(uri) => match hub.address().file_path(uri) {
+                    Some(path) => fetched(hub, &path, room).await,
                     None => Err(format!("it is at {uri}")),
                 },
             };
@@ -129,12 +126,6 @@ fn file(value: &Value, of: Option<&str>) -> Option<File> {
         FileSource::Uri(uri) => File::at(uri, name, mime),
         FileSource::Bytes(_) => File { name, mime, source },
     })
-}
-
-/// The path of an address at the hub itself.
-fn path_at<'a>(hub: &Hub, uri: &'a str) -> Option<&'a str> {
-    let path = uri.strip_prefix(hub.address().base())?;
-    path.starts_with(HUB_FILES).then_some(path)
 }
 
 async fn fetched(hub: &Hub, path: &str, most: u64) -> Result<Vec<u8>, String> {

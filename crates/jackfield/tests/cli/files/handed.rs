@@ -50,6 +50,20 @@ async fn attachments_are_saved_under_safe_names_and_overwrite_nothing() {
 }
 
 #[tokio::test]
+async fn nothing_but_files_is_fetched_from_the_hub_with_the_callers_token() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut eve = hub.bridge("eve").await;
+    let url = hub.url("/v1/files/../whoami");
+    let attachments = json!([{"filename": "a.txt", "name": "a.txt", "url": url}]);
+    let called = call(&cli, &[]);
+    hands_over(&mut eve, &attachments).await;
+    let called = called.end().await;
+    let called = called.says("a.txt: it is at http");
+    assert!(!cli.home().join("got/a.txt").exists(), "{called:?}");
+}
+
+#[tokio::test]
 async fn what_was_saved_is_told_to_programs() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
