@@ -5,6 +5,7 @@
 //! the agent is. Everything around it (attaching to the hub, conversations, the queue of this machine, workspaces) is the
 //! same for all drivers.
 
+mod agent_token;
 pub mod attachments;
 mod driver;
 pub mod drivers;
@@ -27,6 +28,7 @@ mod voice;
 pub mod workspace;
 
 pub use self::{
+    agent_token::AgentToken,
     driver::{Driver, Introduction, Working},
     files::{notes, through_hub},
     lines::{LONGEST_LINE, Line, Lines, Pieces},

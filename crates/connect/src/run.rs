@@ -8,7 +8,8 @@ use jackfield_sdk::{Address, Agent, Error, Failure, Hub, Message, Reply};
 use tracing::warn;
 
 use crate::{
-    Decision, Driver, McpServer, Reaper, Turn, Voice,
+    AgentToken, Decision, Driver, McpServer, Reaper, Turn, Voice,
+    agent_token::TokenFile,
     attachments::Attachments,
     files::Files,
     news::{Listener, News, Telling},
@@ -42,8 +43,10 @@ pub struct Connect {
     pub desk: Arc<dyn Desk>,
     /// Whether it may do whatever it wants without asking.
     pub is_trusted: bool,
-    /// The server through which it can call others; the call is added to its environment.
+    /// The server through which it can call others; the call and the token are added to its environment.
     pub mcp: Option<McpServer>,
+    /// The token of programs that it starts, unless it may not call others.
+    pub token: Option<AgentToken>,
     /// Whoever looks on.
     pub listener: Listener,
     /// Who ends the processes of the driver.
@@ -105,12 +108,18 @@ fn told(error: &Error) -> String {
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
+    if let Error::Tls { why, .. } = error {
+        return format!("{error}; {}", why.remedy());
+    }
     let (text, root) = (error.to_string(), cause.to_string());
     match root == text {
         true => text,
         false => format!("{text} ({root})"),
     }
 }
+
+/// The variable that tells commands where their token is.
+const TOKEN_FILE: &str = "JACKFIELD_TOKEN_FILE";
 
 /// What all messages share.
 struct Worker {
@@ -146,12 +155,16 @@ impl Worker {
                 .await
                 .map_err(|error| unheard(&error))?;
         }
+        let token = match &connect.token {
+            Some(token) => token.file(&self.hub).await,
+            None => None,
+        };
         let turn = Turn {
             files: attached.files,
             native_session: connect.sessions.native(&message.session),
             dir,
-            env: self.environment(&message),
-            mcp: self.mcp(&message),
+            env: self.environment(&message, token.as_ref()),
+            mcp: self.mcp(&message, token.as_ref()),
             message,
         };
         let voice = self.voice(&turn.message, reply.clone());
@@ -193,7 +206,7 @@ impl Worker {
     }
 
     /// What processes find out about the message they are started for.
-    fn environment(&self, message: &Message) -> Vec<(String, String)> {
+    fn environment(&self, message: &Message, token: Option<&TokenFile>) -> Vec<(String, String)> {
         let connect = &self.connect;
         let mut env = vec![
             ("JACKFIELD_HUB", connect.address.base()),
@@ -203,14 +216,30 @@ impl Worker {
         if let Some(call) = &message.call {
             env.push(("JACKFIELD_CALL", call));
         }
+        let ca = connect.address.trust().ca();
+        if let Some(ca) = &ca {
+            env.push(("JACKFIELD_CA", ca));
+        }
+        let file = match token {
+            Some(TokenFile::Own(file)) => Some(file.display().to_string()),
+            // What one can do with the owner's own token is not for the agent.
+            Some(TokenFile::Given(_)) | None => None,
+        };
+        if let Some(file) = &file {
+            env.push((TOKEN_FILE, file));
+        }
         env.into_iter()
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }
 
-    fn mcp(&self, message: &Message) -> Option<McpServer> {
+    fn mcp(&self, message: &Message, token: Option<&TokenFile>) -> Option<McpServer> {
         let mut server = self.connect.mcp.clone()?;
-        server.env.extend(self.environment(message));
+        server.env.extend(self.environment(message, token));
+        if let Some(TokenFile::Given(file)) = token {
+            let file = file.display().to_string();
+            server.env.push((TOKEN_FILE.to_owned(), file));
+        }
         Some(server)
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -17,7 +18,7 @@ use crate::{
     assembly::ADMIN_TOKEN,
     config::{Config, DEFAULT_LISTEN, Overrides},
     exit::{About, Code, Stop, WhatAbout},
-    shell,
+    output, shell,
     shown::{self, Shown},
 };
 
@@ -154,6 +155,7 @@ impl Client {
                 )
                 .into());
             }
+            warn_if_shared(file);
             let from_env = std::env::var_os("JACKFIELD_TOKEN_FILE").map(PathBuf::from);
             let how = if from_env.as_ref() == Some(file) {
                 "JACKFIELD_TOKEN_FILE names"
@@ -209,6 +211,20 @@ impl Client {
             flags += &format!(" --ca {}", shell::word(ca));
         }
         flags
+    }
+}
+
+/// Warns of a file with a token that other users of this machine can read. It is used all the same: what mounts secrets
+/// into containers often makes them so.
+fn warn_if_shared(file: &Path) {
+    let metadata = std::fs::metadata(file)
+        .ok()
+        .filter(std::fs::Metadata::is_file);
+    if metadata.is_some_and(|it| it.permissions().mode() & 0o077 != 0) {
+        let file = shell::word(&file.display().to_string());
+        output::chat(&format!(
+            "warning: other users can read the token in {file}; run: chmod 600 {file}"
+        ));
     }
 }
 

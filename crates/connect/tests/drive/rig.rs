@@ -98,6 +98,7 @@ impl Rig {
             desk: Arc::new(Sat { questions }),
             is_trusted: self.is_trusted,
             mcp: self.mcp.clone(),
+            token: None,
             // A test that has ended does not listen.
             listener: Arc::new(move |news| drop(tell.try_send(news))),
             reaper,

@@ -104,6 +104,7 @@ impl World {
             address,
             desk: Arc::new(Seat(self.decides)),
             is_trusted: self.is_trusted,
+            token: None,
             mcp: Some(McpServer {
                 name: "jackfield".to_owned(),
                 command: "/bin/jackfield".into(),

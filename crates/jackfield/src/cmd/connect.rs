@@ -5,9 +5,6 @@ mod desk;
 mod kind;
 
 use std::{
-    fs::DirBuilder,
-    io::Write as _,
-    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -17,15 +14,13 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand as _};
 use http::Method;
 use jackfield_connect::{
-    Driver, McpServer, Reaper, Sessions,
+    AgentToken, Driver, McpServer, Reaper, Sessions,
     attachments::Attachments,
     queue::{Limits, Queue},
     setup::{self, SetupError, Tokens},
     workspace::Workspaces,
 };
 use jackfield_sdk::{Address, Agent, Error, Failure, Hub};
-use serde_json::json;
-use tempfile::NamedTempFile;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -148,11 +143,8 @@ impl Connect {
         })?;
         driver.check().await.map_err(|failure| missing(&failure))?;
         // After the check: an invite works only once.
-        let (id, address) = self
-            .who_and_where(&Tokens::new(state.join("tokens")))
-            .await?;
-        let token = address.token();
-        let token = token.map(|token| token_file(token, &state)).transpose()?;
+        let tokens = Tokens::new(state.join("tokens"));
+        let (id, address) = self.who_and_where(&tokens).await?;
         let chatter = Arc::new(Chatter::new(&id, address.base(), self.client.json));
         let limits = Limits {
             active: self.max,
@@ -169,16 +161,19 @@ impl Connect {
                 .context("cannot use the folder of the conversations")?,
             desk: desk::find(self.client.json, self.flags(&address)),
             is_trusted: self.trust,
-            mcp: self.mcp(token.as_ref().map(NamedTempFile::path))?,
+            mcp: self.mcp()?,
+            token: (!self.no_mcp).then(|| AgentToken::new(tokens, &state, &id)),
             listener: Arc::new(move |news| chatter.tell(&news)),
             reaper: reaper.clone(),
             driver,
-            address,
+            address: address.clone(),
         };
-        let code = run(connect, &reaper)
-            .await
-            .map_err(|error| ended(&error, &id))?;
-        drop(token);
+        let owner = Hub::new(address)?;
+        let code = run(connect, &reaper).await;
+        let code = match code {
+            Ok(code) => code,
+            Err(error) => return Err(ended(&error, &id, &owner).await.into()),
+        };
         Ok(code.into())
     }
 
@@ -255,20 +250,16 @@ impl Connect {
             .fold(agent, |agent, skill| agent.skill(skill.as_str()))
     }
 
-    /// This program, as the server through which the agent can call others. Its token is in a file.
-    fn mcp(&self, token: Option<&Path>) -> Result<Option<McpServer>> {
+    /// This program, as the server through which the agent can call others.
+    fn mcp(&self) -> Result<Option<McpServer>> {
         if self.no_mcp {
             return Ok(None);
         }
-        let token = token.map(|path| path.display().to_string());
         Ok(Some(McpServer {
             name: MCP.to_owned(),
             command: std::env::current_exe().context("cannot find this program")?,
             args: vec!["mcp".to_owned()],
-            env: token
-                .map(|path| ("JACKFIELD_TOKEN_FILE".to_owned(), path))
-                .into_iter()
-                .collect(),
+            env: Vec::new(),
         }))
     }
 
@@ -304,22 +295,6 @@ fn without_setup(typed: impl Iterator<Item = String>) -> String {
     }
     its.iter()
         .fold(rest, |rest, word| format!("{rest} {}", shell::word(word)))
-}
-
-/// A token in a file of the owner's own folder that nobody else can read; removed when it is dropped.
-fn token_file(token: &str, folder: &Path) -> Result<NamedTempFile> {
-    let write = || {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-        let mut file = tempfile::Builder::new()
-            .prefix("token-")
-            .tempfile_in(folder)?;
-        writeln!(file, "{token}")?;
-        Ok::<_, std::io::Error>(file)
-    };
-    write().context("cannot write a file for the token")
 }
 
 /// Works until ctrl-c or SIGTERM; at the second one nobody waits any longer.
@@ -406,9 +381,40 @@ fn refused(error: &SetupError) -> Stop {
     }
 }
 
-/// The hub ended it for good.
-fn ended(error: &Error, id: &str) -> Stop {
+/// The hub ended it for good. Why it does not take a token it says where it is asked who that is.
+async fn ended(error: &Error, id: &str, hub: &Hub) -> Stop {
+    let invite = format!(
+        "ask for an invite (at the hub: jackfield invite {}) and connect with --setup URL",
+        shell::word(id)
+    );
     match error {
+        Error::Closed { code: 4002, reason } if reason.contains("token") => Stop::new(
+            Code::Auth,
+            format!("the token of {id} was revoked or has expired"),
+            invite,
+        ),
+        Error::Closed { code: 4002, .. } => Stop::new(
+            Code::Auth,
+            format!("{id} was removed from the hub"),
+            "connect it again if it should be there",
+        ),
+        Error::Refused {
+            status: 0, code, ..
+        } if code == "unauthorized" => {
+            let asked = client::ask(hub, Method::GET, "/v1/whoami", None).await;
+            match asked {
+                Err(Error::Refused {
+                    status: 401,
+                    message,
+                    ..
+                }) => Stop::new(
+                    Code::Auth,
+                    output::clean_lines(&format!("{id} is not let in: {message}")),
+                    invite,
+                ),
+                _ => Stop::from_hub(error, About::Agent),
+            }
+        }
         Error::Closed { code: 4001, .. } => Stop::new(
             Code::Failed,
             format!("another connection is {id} now"),

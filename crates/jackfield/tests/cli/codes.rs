@@ -90,7 +90,11 @@ async fn four_for_who_may_not() {
             &["ls", "--token-file", "token"],
         )
         .await;
-    run.ok();
+    run.ok().says("chmod 600 token");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(cli.home().join("token"), mode).unwrap();
+    let run = cli.run(&["ls", "--token-file", "token"]).await.ok();
+    assert!(!run.err.contains("chmod"), "{run:?}");
 }
 
 #[tokio::test]

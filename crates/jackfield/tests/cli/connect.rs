@@ -149,7 +149,13 @@ async fn a_token_that_is_refused_or_revoked_ends_it() {
     for token in of_ann {
         tokens.revoke(token.id).await.unwrap();
     }
-    bob.end().await.code(4).says("token create");
+    let ended = bob.end().await.code(4).says("revoked");
+    ended.says("jackfield invite bob");
+    // The same for one that comes with it later.
+    let mut command = connect(&cli, &args);
+    command.env("JACKFIELD_TOKEN", &token);
+    let refused = cli.start_command(command).end().await.code(4);
+    refused.says("revoked").says("jackfield invite bob");
 }
 
 #[tokio::test]
@@ -173,6 +179,53 @@ async fn the_token_is_passed_on_only_if_it_is_named() {
         bob.signal(Signal::INT);
         bob.end().await.ok();
     }
+}
+
+#[tokio::test]
+async fn a_command_gets_a_token_that_is_its_agent_and_nothing_else_of_its_owners() {
+    let hub = TestHub::start().await;
+    let addr = hub.addr();
+    hub.stop(Duration::ZERO).await;
+    let hub = TestHub::start_with(|config| {
+        config.listen = ([0, 0, 0, 0], addr.port()).into();
+        config.public_url = Some(format!("http://{addr}"));
+    })
+    .await;
+    let cli = Cli::new(&hub);
+    let token = hub.token("ann", &["admin"]).await;
+    let script = r#"curl -s -H "Authorization: Bearer $(cat $JACKFIELD_TOKEN_FILE)" $JACKFIELD_HUB/v1/whoami"#;
+    let whoami = async |flags: &[&str]| {
+        let exec = ["exec", "sh", "-c", script];
+        let mut command = connect(&cli, &[&["--as", "bob"], flags, &exec].concat());
+        command.env("JACKFIELD_TOKEN", &token);
+        let mut bob = cli.start_command(command);
+        assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
+        let called = cli.run_with("JACKFIELD_TOKEN", &token, &["call", "bob", "x"]);
+        let answer = called.await.ok().out;
+        bob.signal(Signal::KILL);
+        drop(bob);
+        answer
+    };
+    for _ in 0..2 {
+        let answer = whoami(&[]).await;
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        let (agent, admin) = (&answer["agent"], &answer["admin"]);
+        assert_eq!((agent, admin), (&json!("bob"), &json!(false)), "{answer}");
+    }
+    // One token serves all starts, and a process that is killed leaves no copy of the owner's.
+    let tokens = hub.hub().tokens().list();
+    let of_bob = tokens.iter().filter(|token| token.agent.is_some());
+    assert_eq!(of_bob.count(), 1);
+    let state = cli.home().join(".local/state/jackfield");
+    let found = Command::new("grep")
+        .arg("-r")
+        .arg(&token)
+        .arg(&state)
+        .output();
+    let found = found.await.unwrap();
+    assert_eq!(found.status.code(), Some(1), "{found:?}");
+    let refused = whoami(&["--no-mcp"]).await;
+    assert!(refused.contains("unauthorized"), "{refused}");
 }
 
 #[tokio::test]
