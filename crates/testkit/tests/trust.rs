@@ -121,61 +121,60 @@ async fn what_a_proxy_passes_on_needs_a_token_at_every_door() {
         assert_eq!(sockets(&hub, &[trace]).await, [false; 3], "{trace:?}");
         assert_eq!(viewer(&hub, &[trace]).await, 401, "{trace:?}");
     }
-/// Does something as another user of this machine, whose number is that of `nobody`. Nothing if only root could.
-async fn as_another_user<T: Send + 'static>(
-    work: impl AsyncFnOnce() -> T + Send + 'static,
-) -> Option<T> {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can act as another user");
-        return None;
-    }
-    let thread = tokio::task::spawn_blocking(|| {
-        // Of a thread that ends with it: who the other threads are stays as it is.
-        let thread = std::thread::spawn(move || {
-            let nobody = rustix::process::Uid::from_raw(65534);
-            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
-            let runtime = tokio::runtime::Builder::new_current_thread();
-            let runtime = { runtime }.enable_all().build().unwrap();
-            runtime.block_on(work())
-        });
-        thread.join().unwrap()
-    });
-    Some(thread.await.unwrap())
-}
-
-#[tokio::test]
-async fn another_user_of_this_machine_needs_a_token_at_every_door() {
-    let hub = TestHub::start_with(|config| config.p2p.enabled = true).await;
-    let admin = format!("Bearer {}", hub.token("root", &["admin", "agent:*"]).await);
-    let hub = std::sync::Arc::new(hub);
-    let others = hub.clone();
-    let refused = as_another_user(async move || {
-        let hub = others;
-        for request in &requests() {
-            assert_eq!(status(&hub, request, &[]).await, 401, "{request:?}");
-            let unknown = [("authorization", "Bearer ah_from_elsewhere")];
-            assert_eq!(status(&hub, request, &unknown).await, 401, "{request:?}");
-            let shown = [("authorization", admin.as_str())];
-            assert_ne!(status(&hub, request, &shown).await, 401, "{request:?}");
+    /// Does something as another user of this machine, whose number is that of `nobody`. Nothing if only root could.
+    async fn as_another_user<T: Send + 'static>(
+        work: impl AsyncFnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root can act as another user");
+            return None;
         }
-        assert_eq!(grpc(&hub, &[]).await, "16");
-        assert_eq!(sockets(&hub, &[]).await, [false; 3]);
-        assert_eq!(viewer(&hub, &[]).await, 401);
-        let http2 = Client::builder().http2_prior_knowledge().build().unwrap();
-        let listed = http2.get(hub.url("/v1/agents")).send().await.unwrap();
-        assert_eq!(listed.status(), 401);
-        listed.text().await.unwrap()
-    });
-    let Some(told) = refused.await else {
-        return;
-    };
-    assert!(told.contains("another user"), "{told}");
-    // The hub's own user goes on without one.
-    for request in &requests() {
-        assert_ne!(status(&hub, request, &[]).await, 401, "{request:?}");
+        let thread = tokio::task::spawn_blocking(|| {
+            // Of a thread that ends with it: who the other threads are stays as it is.
+            let thread = std::thread::spawn(move || {
+                let nobody = rustix::process::Uid::from_raw(65534);
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+                let runtime = tokio::runtime::Builder::new_current_thread();
+                let runtime = { runtime }.enable_all().build().unwrap();
+                runtime.block_on(work())
+            });
+            thread.join().unwrap()
+        });
+        Some(thread.await.unwrap())
     }
-}
 
+    #[tokio::test]
+    async fn another_user_of_this_machine_needs_a_token_at_every_door() {
+        let hub = TestHub::start_with(|config| config.p2p.enabled = true).await;
+        let admin = format!("Bearer {}", hub.token("root", &["admin", "agent:*"]).await);
+        let hub = std::sync::Arc::new(hub);
+        let others = hub.clone();
+        let refused = as_another_user(async move || {
+            let hub = others;
+            for request in &requests() {
+                assert_eq!(status(&hub, request, &[]).await, 401, "{request:?}");
+                let unknown = [("authorization", "Bearer ah_from_elsewhere")];
+                assert_eq!(status(&hub, request, &unknown).await, 401, "{request:?}");
+                let shown = [("authorization", admin.as_str())];
+                assert_ne!(status(&hub, request, &shown).await, 401, "{request:?}");
+            }
+            assert_eq!(grpc(&hub, &[]).await, "16");
+            assert_eq!(sockets(&hub, &[]).await, [false; 3]);
+            assert_eq!(viewer(&hub, &[]).await, 401);
+            let http2 = Client::builder().http2_prior_knowledge().build().unwrap();
+            let listed = http2.get(hub.url("/v1/agents")).send().await.unwrap();
+            assert_eq!(listed.status(), 401);
+            listed.text().await.unwrap()
+        });
+        let Some(told) = refused.await else {
+            return;
+        };
+        assert!(told.contains("another user"), "{told}");
+        // The hub's own user goes on without one.
+        for request in &requests() {
+            assert_ne!(status(&hub, request, &[]).await, 401, "{request:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ use jackfield_connect::{
     workspace::Workspaces,
 };
 use jackfield_sdk::{Address, Agent, Error, Failure, Hub};
+use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

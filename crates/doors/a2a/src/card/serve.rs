@@ -138,8 +138,8 @@ fn answer(
             let fresh = response.headers_mut();
             fresh.insert(header::ETAG, issued.tag.clone());
             fresh.insert(header::LAST_MODIFIED, issued.modified.clone());
-            let is_public = a2a.gatekeeper.trusts(came)
-                || !headers.contains_key(header::AUTHORIZATION);
+            let is_public =
+                a2a.gatekeeper.trusts(came) || !headers.contains_key(header::AUTHORIZATION);
             let whose = if is_public { "public" } else { "private" };
             if let Ok(value) = HeaderValue::try_from(format!("{whose}, max-age={MAX_AGE}")) {
                 fresh.insert(header::CACHE_CONTROL, value);
