@@ -25,7 +25,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use futures_util::future::join_all;
-use http::{HeaderValue, Request, StatusCode, header};
+use http::{HeaderValue, Request, StatusCode, header, request::Parts};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -333,12 +333,16 @@ struct Requests {
 impl Requests {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response, Infallible> {
         self.has_begun.store(true, Ordering::Relaxed);
+        let (mut head, body) = request.into_parts();
+        // Before anybody asks who sent it: without a peer it would pass for one of this process.
+        head.extensions.insert(self.peer.clone());
         if self.is_operators {
             self.begun.notify_one();
-            if !self.is_from_operator(&request) {
+            if !self.is_from_operator(&head) {
                 return Ok(no_place());
             }
         }
+        let request = Request::from_parts(head, body);
         let (version, account) = (request.version(), self.account_of(&request));
         let (mut request, leftover) = input::counted(request, &account);
         let peer = Peer {
@@ -362,14 +366,14 @@ impl Requests {
     }
 
     /// Whether a request may have a place that is kept free. A WebSocket would keep it.
-    fn is_from_operator(&self, request: &Request<Incoming>) -> bool {
+    fn is_from_operator(&self, head: &Parts) -> bool {
         let is_admin = || {
             let gatekeeper = self.gatekeeper.as_ref();
-            let caller = gatekeeper.map(|it| it.admit_headers(request.headers()));
+            let caller = gatekeeper.map(|it| it.admit_request(head));
             matches!(caller, Some(Ok(caller)) if caller.is_admin())
         };
-        !request.headers().contains_key(header::UPGRADE)
-            && (OPERATORS_PATHS.contains(&request.uri().path()) || is_admin())
+        !head.headers.contains_key(header::UPGRADE)
+            && (OPERATORS_PATHS.contains(&head.uri.path()) || is_admin())
     }
 }
 

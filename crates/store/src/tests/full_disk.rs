@@ -93,6 +93,7 @@ async fn a_call_that_ends_while_the_disk_is_full_is_ended_and_told_when_there_is
         url: "https://example.com/done".into(),
         kind: "bridge".into(),
         data: None,
+        token: None,
     });
     let task = hub.start_task(request).await.unwrap();
     let serving = calls.recv().await.unwrap();

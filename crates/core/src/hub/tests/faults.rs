@@ -21,6 +21,7 @@ fn told(request: Request) -> Request {
         url: "https://example.com/done".into(),
         kind: "bridge".into(),
         data: None,
+        token: None,
     };
     Request {
         callback: Some(callback),
