@@ -223,7 +223,7 @@ const V13: &str = "
         CASE instr(principal, '/') WHEN 0 THEN principal ELSE substr(principal, 1, instr(principal, '/') - 1) END
     ) VIRTUAL;
     CREATE INDEX tasks_told ON tasks (id) WHERE callback IS NOT NULL OR followers IS NOT NULL;
-    CREATE INDEX tasks_finished_by_owner ON tasks (owner, updated_at, id, bytes)
+    CREATE INDEX tasks_finished_by_owner ON tasks (owner, updated_at, id)
         WHERE state IN ('completed', 'failed', 'cancelled', 'rejected');
 ";
 

@@ -357,3 +357,17 @@ fn a_page_of_ones_own_tasks_is_read_by_its_index() {
     let lane = plan(&conn, lane);
     assert!(lane.contains("outbox_lanes"), "{lane}");
 }
+
+#[test]
+fn the_oldest_finished_task_of_an_owner_is_found_by_its_index() {
+    let (_dir, _path, conn) = database(MIGRATIONS);
+    let oldest = "SELECT id FROM tasks INDEXED BY tasks_finished_by_owner
+        WHERE owner = 'ann' AND state IN ('completed', 'failed', 'cancelled', 'rejected')
+            AND (updated_at, id) >= ('2026', 'x') ORDER BY updated_at, id LIMIT 1";
+    let oldest = plan(&conn, oldest);
+    assert!(oldest.contains("(owner=? AND (updated_at,id)>"), "{oldest}");
+    assert!(
+        !oldest.contains("SORT") && !oldest.contains("B-TREE"),
+        "{oldest}"
+    );
+}

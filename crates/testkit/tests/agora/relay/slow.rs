@@ -224,7 +224,7 @@ async fn two_agents_that_write_before_they_read_do_not_wait_for_each_other() {
 #[tokio::test]
 async fn nothing_new_is_taken_while_what_is_unread_fills_the_hub() {
     let hub = hub_with(|limits| {
-        limits.pipes_total = Size::kib(128);
+        limits.pipes_total = Size::mib(2);
         limits.pipe_overrun = Size(64 << 20);
         limits.pipe_stalled = Span::secs(600);
         limits.write_stuck = Span::secs(600);
