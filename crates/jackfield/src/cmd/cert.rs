@@ -16,7 +16,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, date_time_ymd,
 };
-use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use serde_json::json;
 
 use crate::{
@@ -230,9 +230,18 @@ fn ca_params(today: Date) -> Result<CertificateParams> {
 }
 
 fn leaf(names: &[String], today: Date, until: Date) -> Result<CertificateParams> {
-    let mut params = CertificateParams::new(names).map_err(|_| {
-        Stop::usage("a NAME must be a DNS name or an IP address, such as hub.lan or 192.168.1.10")
-    })?;
+    let is_name = |name: &String| {
+        // One star stands for one label, and for nothing in an address.
+        let name = name.strip_prefix("*.").unwrap_or(name);
+        ServerName::try_from(name).is_ok()
+    };
+    if let Some(wrong) = names.iter().find(|name| !is_name(name)) {
+        return Err(Stop::usage(format!(
+            "NAME {wrong:?} is neither a DNS name nor an IP address; use one such as hub.lan or 192.168.1.10"
+        ))
+        .into());
+    }
+    let mut params = CertificateParams::new(names)?;
     let name = names.first().map_or("localhost", String::as_str);
     params.distinguished_name.push(DnType::CommonName, name);
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];

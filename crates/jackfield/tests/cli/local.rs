@@ -26,6 +26,7 @@ async fn every_command_has_an_example() {
     let cli = nowhere();
     for command in [
         "serve",
+        "cert",
         "ls",
         "show",
         "call",

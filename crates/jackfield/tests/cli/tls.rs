@@ -107,7 +107,7 @@ async fn a_ca_of_ones_own_is_trusted_alike_by_commands_and_by_connect() {
     for args in [
         &["ls"][..],
         &["call", "bob", "x"],
-        &["connect", "--as", "bob", "exec", "cat"],
+        &["connect", "--as", "bob", "exec", "/bin/cat"],
     ] {
         let refused = cli.run(args).await.code(3).says("CA");
         refused.says("--ca FILE").says("JACKFIELD_CA");
@@ -117,7 +117,7 @@ async fn a_ca_of_ones_own_is_trusted_alike_by_commands_and_by_connect() {
         ("SSL_CERT_FILE", "tls/ca.pem"),
         ("JACKFIELD_CA", &fingerprint),
     ] {
-        let mut command = cli.command(&["connect", "--as", "bob", "exec", "cat"]);
+        let mut command = cli.command(&["connect", "--as", "bob", "exec", "/bin/cat"]);
         command.env(name, value).env("PATH", "/usr/bin:/bin");
         let mut bob = cli.start_command(command);
         assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
@@ -139,7 +139,7 @@ async fn a_ca_of_ones_own_is_trusted_alike_by_commands_and_by_connect() {
     let plain = url.replacen("https", "http", 1);
     let plain = cli.at_hub(&plain);
     plain.run(&["ls"]).await.code(3).says("use https://");
-    let connect = ["connect", "--as", "bob", "exec", "cat"];
+    let connect = ["connect", "--as", "bob", "exec", "/bin/cat"];
     plain.run(&connect).await.code(3).says("use https://");
     let hub = jackfield_testkit::TestHub::start().await;
     let secure = hub.url("").replacen("http", "https", 1);
@@ -162,10 +162,12 @@ async fn an_invite_carries_the_fingerprint_of_a_private_ca_and_is_not_used_up_be
     };
     assert_eq!(pin, fingerprint);
     let elsewhere = Cli::at("");
-    let without = ["connect", "--setup", ticket, "exec", "cat"];
+    let without = ["connect", "--setup", ticket, "exec", "/bin/cat"];
     let refused = elsewhere.run(&without).await.code(3);
     refused.says("--ca").says("not used up");
-    let with = ["connect", "--ca", pin, "--setup", ticket, "exec", "cat"];
+    let with = [
+        "connect", "--ca", pin, "--setup", ticket, "exec", "/bin/cat",
+    ];
     let mut command = elsewhere.command(&with);
     command.env("PATH", "/usr/bin:/bin");
     let mut bob = elsewhere.start_command(command);
