@@ -3,10 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::collections::BTreeSet;
-
-use jackfield_core::{agent::Share, id::AgentId, principal::Principal};
-use jackfield_testkit::{FakeAgent, Raw, TestHub, bridge_register};
+use jackfield_testkit::{Raw, TestHub, bridge_register};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
@@ -14,10 +11,10 @@ use serde_json::{Value, json};
 const TRACES: [(&str, &str); 6] = [
     ("forwarded", "for=203.0.113.7"),
     ("via", "1.1 proxy"),
-    ("cf-connecting-ip", "203.0.113.7"),
-    ("x-original-url", "/"),
     ("x-forwarded-for", "203.0.113.7"),
     ("x-real-ip", "203.0.113.7"),
+    ("cf-connecting-ip", "203.0.113.7"),
+    ("x-original-url", "/"),
 ];
 
 /// A request to each door that is served over HTTP.
@@ -121,59 +118,60 @@ async fn what_a_proxy_passes_on_needs_a_token_at_every_door() {
         assert_eq!(sockets(&hub, &[trace]).await, [false; 3], "{trace:?}");
         assert_eq!(viewer(&hub, &[trace]).await, 401, "{trace:?}");
     }
-    /// Does something as another user of this machine, whose number is that of `nobody`. Nothing if only root could.
-    async fn as_another_user<T: Send + 'static>(
-        work: impl AsyncFnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: only root can act as another user");
-            return None;
-        }
-        let thread = tokio::task::spawn_blocking(|| {
-            // Of a thread that ends with it: who the other threads are stays as it is.
-            let thread = std::thread::spawn(move || {
-                let nobody = rustix::process::Uid::from_raw(65534);
-                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
-                let runtime = tokio::runtime::Builder::new_current_thread();
-                let runtime = { runtime }.enable_all().build().unwrap();
-                runtime.block_on(work())
-            });
-            thread.join().unwrap()
-        });
-        Some(thread.await.unwrap())
-    }
+}
 
-    #[tokio::test]
-    async fn another_user_of_this_machine_needs_a_token_at_every_door() {
-        let hub = TestHub::start_with(|config| config.p2p.enabled = true).await;
-        let admin = format!("Bearer {}", hub.token("root", &["admin", "agent:*"]).await);
-        let hub = std::sync::Arc::new(hub);
-        let others = hub.clone();
-        let refused = as_another_user(async move || {
-            let hub = others;
-            for request in &requests() {
-                assert_eq!(status(&hub, request, &[]).await, 401, "{request:?}");
-                let unknown = [("authorization", "Bearer ah_from_elsewhere")];
-                assert_eq!(status(&hub, request, &unknown).await, 401, "{request:?}");
-                let shown = [("authorization", admin.as_str())];
-                assert_ne!(status(&hub, request, &shown).await, 401, "{request:?}");
-            }
-            assert_eq!(grpc(&hub, &[]).await, "16");
-            assert_eq!(sockets(&hub, &[]).await, [false; 3]);
-            assert_eq!(viewer(&hub, &[]).await, 401);
-            let http2 = Client::builder().http2_prior_knowledge().build().unwrap();
-            let listed = http2.get(hub.url("/v1/agents")).send().await.unwrap();
-            assert_eq!(listed.status(), 401);
-            listed.text().await.unwrap()
+/// Does something as another user of this machine, whose number is that of `nobody`. Nothing if only root could.
+async fn as_another_user<T: Send + 'static>(
+    work: impl AsyncFnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can act as another user");
+        return None;
+    }
+    let thread = tokio::task::spawn_blocking(|| {
+        // Of a thread that ends with it: who the other threads are stays as it is.
+        let thread = std::thread::spawn(move || {
+            let nobody = rustix::process::Uid::from_raw(65534);
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = { runtime }.enable_all().build().unwrap();
+            runtime.block_on(work())
         });
-        let Some(told) = refused.await else {
-            return;
-        };
-        assert!(told.contains("another user"), "{told}");
-        // The hub's own user goes on without one.
+        thread.join().unwrap()
+    });
+    Some(thread.await.unwrap())
+}
+
+#[tokio::test]
+async fn another_user_of_this_machine_needs_a_token_at_every_door() {
+    let hub = TestHub::start_with(|config| config.p2p.enabled = true).await;
+    let admin = format!("Bearer {}", hub.token("root", &["admin", "agent:*"]).await);
+    let hub = std::sync::Arc::new(hub);
+    let others = hub.clone();
+    let refused = as_another_user(async move || {
+        let hub = others;
         for request in &requests() {
-            assert_ne!(status(&hub, request, &[]).await, 401, "{request:?}");
+            assert_eq!(status(&hub, request, &[]).await, 401, "{request:?}");
+            let unknown = [("authorization", "Bearer ah_from_elsewhere")];
+            assert_eq!(status(&hub, request, &unknown).await, 401, "{request:?}");
+            let shown = [("authorization", admin.as_str())];
+            assert_ne!(status(&hub, request, &shown).await, 401, "{request:?}");
         }
+        assert_eq!(grpc(&hub, &[]).await, "16");
+        assert_eq!(sockets(&hub, &[]).await, [false; 3]);
+        assert_eq!(viewer(&hub, &[]).await, 401);
+        let http2 = Client::builder().http2_prior_knowledge().build().unwrap();
+        let listed = http2.get(hub.url("/v1/agents")).send().await.unwrap();
+        assert_eq!(listed.status(), 401);
+        listed.text().await.unwrap()
+    });
+    let Some(told) = refused.await else {
+        return;
+    };
+    assert!(told.contains("another user"), "{told}");
+    // The hub's own user goes on without one.
+    for request in &requests() {
+        assert_ne!(status(&hub, request, &[]).await, 401, "{request:?}");
     }
 }
 
@@ -213,81 +211,4 @@ async fn the_operator_may_let_everybody_in() {
         assert_ne!(status(&hub, request, &headers).await, 401, "{request:?}");
     }
     assert_eq!(sockets(&hub, &headers).await, [true; 3]);
-}
-
-/// Routes that the description of the API leaves out: those of the protocols.
-const UNDESCRIBED: [(&str, &str); 15] = [
-    ("GET", "/.well-known/agent-card.json"),
-    ("GET", "/.well-known/agent.json"),
-    ("GET", "/.well-known/jwks.json"),
-    ("GET", "/a2a/agents/{id}/.well-known/agent-card.json"),
-    ("GET", "/a2a/agents/{id}/extendedAgentCard"),
-    ("POST", "/a2a/agents/{id}"),
-    ("GET", "/a2a/agents/x/.well-known/agent-card.json"),
-    ("POST", "/a2a"),
-    ("GET", "/a2a/v1/tasks"),
-    ("POST", "/a2a/agents/x"),
-    ("POST", "/a2a/message/send"),
-    ("POST", "/a2a/message/stream"),
-    ("GET", "/v1/card"),
-    ("GET", "/ws/agent-team/{id}"),
-    ("GET", "/ws/agent/{id}"),
-];
-
-#[tokio::test]
-async fn the_routes_without_a_token_are_those_that_are_listed() {
-    let hub = TestHub::start_with(|config| {
-        config.listen = "0.0.0.0:0".parse().unwrap();
-        config.public_url = Some("https://hub.example.com".to_owned());
-        config.p2p.enabled = true;
-    })
-    .await;
-    // An agent that everyone may call: its card is the only thing that opens by that.
-    let _agent = FakeAgent::attach(hub.hub(), "id");
-    let (local, id) = (Principal::local(), AgentId::parse("id").unwrap());
-    let shared = hub.hub().change(&local, &id, Some(Share::Everyone), None);
-    shared.unwrap().1.await.unwrap();
-    let admin = hub.token("root", &["admin"]).await;
-    let (_, description) = hub.web_of(&admin).get("/openapi.json").await;
-    let mut routes: Vec<(String, String)> = UNDESCRIBED
-        .map(|(method, path)| (method.to_owned(), path.to_owned()))
-        .into();
-    for (path, item) in description["paths"].as_object().unwrap() {
-        let methods = item.as_object().unwrap().keys();
-        let methods = methods.map(|method| method.to_uppercase());
-        let known = methods.filter(|method| Method::from_bytes(method.as_bytes()).is_ok());
-        routes.extend(
-            known
-                .filter(|method| *method != "PARAMETERS")
-                .map(|method| (method, path.clone())),
-        );
-    }
-    let mut open = BTreeSet::from(["GET /ws".to_owned()]);
-    for (method, path) in routes {
-        let asked = path.replace(['{', '}'], "");
-        let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let mut request = Client::new().request(method.clone(), hub.url(&asked));
-        if asked.starts_with("/ws/") {
-            request = request
-                .header("connection", "upgrade")
-                .header("upgrade", "websocket")
-                .header("sec-websocket-version", "13")
-                .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
-        }
-        if request.send().await.unwrap().status() != 401 {
-            open.insert(format!("{method} {path}"));
-        }
-    }
-    let listed = include_str!("../../../SECURITY.md");
-    let listed = listed.split("## Routes without a token").nth(1).unwrap();
-    let listed = listed.split("\n## ").next().unwrap();
-    let listed: BTreeSet<_> = listed
-        .lines()
-        .filter(|line| line.starts_with("- "))
-        .collect();
-    let quoted = listed
-        .iter()
-        .flat_map(|line| line.split('`').skip(1).step_by(2));
-    let listed: BTreeSet<_> = quoted.map(str::to_owned).collect();
-    assert_eq!(open, listed);
 }

@@ -1,0 +1,155 @@
+//! Who may do what: every operation of every door, asked for by every kind of caller, compared with the table in
+//! docs/access.md. `JACKFIELD_WRITE_ACCESS=1` writes the table anew.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod asked;
+mod rows;
+mod scene;
+
+use std::{collections::BTreeSet, fmt::Write as _, path::Path};
+
+use jackfield_testkit::TestHub;
+use reqwest::{Client, Method};
+
+use self::{
+    asked::{Answer, Cell},
+    rows::{Row, rows},
+    scene::{Caller, Scene},
+};
+
+/// Above the table.
+const HEAD: &str = "# Who may do what
+
+Every operation of every door × every kind of caller, as the hub answers. A test asks for every cell and compares it with this page.
+
+The things asked for are ann's: the agent `anns-agent`, shared with nobody, a team of it, a task and a token; and a\nremote server that an admin added.
+
+| caller | what it shows |
+|---|---|
+| admin | a token with the scope `admin` |
+| owner | ann's token, with the scope `agent:anns-*` |
+| other | bob's token, with the scope `agent:bobs-*` |
+| invite | the token of an invite of ann's for `anns-laptop`, which is in no team |
+| platform | the platform's secret |
+| stranger | eve's token, without scopes |
+| none | nothing, to a hub that asks for tokens |
+| proxy | nothing, through a proxy, to a hub on loopback |
+
+| cell | what it means |
+|---|---|
+| yes | It is done, or refused for another reason than who asks: what is asked for is not hidden. |
+| own | It is done, and tells of nothing that is ann's. |
+| told | It is refused, and the caller is told that the thing is there: it may see it. |
+| unknown | The answer is the same as for a thing that does not exist. |
+| – | It is refused, whatever is asked for. |
+
+";
+
+#[tokio::test]
+async fn every_operation_answers_every_caller_as_the_table_says() {
+    let rows = rows();
+    let mut columns = Vec::new();
+    for caller in Caller::ALL {
+        let scene = Scene::new(caller).await;
+        let mut column = Vec::new();
+        for row in &rows {
+            column.push(Answer::to(&scene, row).await);
+        }
+        columns.push(column);
+    }
+    let mut page = HEAD.to_owned();
+    let names: Vec<_> = Caller::ALL.iter().map(Caller::name).collect();
+    writeln!(page, "| operation | {} |", names.join(" | ")).unwrap();
+    writeln!(page, "|---|{}", "---|".repeat(names.len())).unwrap();
+    for (at, row) in rows.iter().enumerate() {
+        // What tells nobody of ann's things is no list of things.
+        let is_list = columns.iter().any(|column| column[at].tells_of_ann);
+        let cells = columns.iter().map(|column| column[at].cell(is_list));
+        let cells: Vec<Cell> = cells.collect();
+        for (caller, cell) in Caller::ALL.iter().zip(&cells) {
+            let is_foreign = caller.is_foreign();
+            assert!(
+                !is_foreign || *cell != Cell::Told,
+                "{row} tells {} that ann has such a thing",
+                caller.name()
+            );
+        }
+        let cells: Vec<_> = cells.iter().map(|cell| cell.text()).collect();
+        writeln!(page, "| {row} | {} |", cells.join(" | ")).unwrap();
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/access.md");
+    if std::env::var_os("JACKFIELD_WRITE_ACCESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    for (is, said) in page.lines().zip(written.lines()) {
+        assert_eq!(is, said, "docs/access.md says something else");
+    }
+    assert_eq!(page.lines().count(), written.lines().count());
+}
+
+#[tokio::test]
+async fn the_table_has_every_route_that_is_described() {
+    let hub = TestHub::start_with(|config| config.p2p.enabled = true).await;
+    let listed: BTreeSet<_> = rows().iter().filter_map(Row::route).collect();
+    let missing: Vec<_> = described(&hub).await.difference(&listed).cloned().collect();
+    assert!(missing.is_empty(), "docs/access.md lacks {missing:?}");
+}
+
+/// The routes of `/openapi.json`, as `METHOD PATH`.
+async fn described(hub: &TestHub) -> BTreeSet<String> {
+    let admin = hub.token("root", &["admin"]).await;
+    let (_, description) = hub.web_of(&admin).get("/openapi.json").await;
+    let paths = description["paths"].as_object().unwrap().iter();
+    let routes = paths.flat_map(|(path, item)| {
+        let methods = item.as_object().unwrap().keys();
+        let methods = methods.filter(|method| *method != "parameters");
+        methods.map(move |method| format!("{} {path}", method.to_uppercase()))
+    });
+    routes.collect()
+}
+
+#[tokio::test]
+async fn the_routes_without_a_token_are_those_that_are_listed() {
+    let hub = TestHub::start_with(|config| {
+        config.listen = "0.0.0.0:0".parse().unwrap();
+        config.public_url = Some("https://hub.example.com".to_owned());
+        config.p2p.enabled = true;
+    })
+    .await;
+    let mut routes = described(&hub).await;
+    routes.extend(rows().iter().filter_map(Row::route));
+    let mut open = BTreeSet::from(["GET /ws".to_owned()]);
+    for route in routes {
+        let (method, path) = route.split_once(' ').unwrap();
+        let asked = path.replace(['{', '}'], "");
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let mut request = Client::new().request(method, hub.url(&asked));
+        if asked.starts_with("/ws/") {
+            request = request
+                .header("connection", "upgrade")
+                .header("upgrade", "websocket")
+                .header("sec-websocket-version", "13")
+                .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+        }
+        if request.send().await.unwrap().status() != 401 {
+            open.insert(route);
+        }
+    }
+    let listed = include_str!("../../../../SECURITY.md");
+    let listed = listed.split("## Routes without a token").nth(1).unwrap();
+    let listed = listed.split("\n## ").next().unwrap();
+    let listed: BTreeSet<_> = listed
+        .lines()
+        .filter(|line| line.starts_with("- "))
+        .collect();
+    let quoted = listed
+        .iter()
+        .flat_map(|line| line.split('`').skip(1).step_by(2));
+    let listed: BTreeSet<_> = quoted
+        .filter(|quoted| quoted.contains(' '))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(open, listed);
+}

@@ -1,0 +1,281 @@
+//! The operations: every route of `/openapi.json`, those of the protocols that it leaves out, and what is asked for over
+//! WebSocket, gRPC and MCP. A name in braces stands for a thing: one of ann's, or one that does not exist.
+
+use std::fmt;
+
+/// How an operation is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Http {
+        method: &'static str,
+        path: &'static str,
+        body: &'static str,
+    },
+    /// A method of the A2A service, below the address of an agent.
+    Grpc(&'static str),
+    /// A tool and its arguments.
+    Mcp(&'static str, &'static str),
+    /// The first frame on a connection.
+    Agora(&'static str),
+    /// A registration.
+    Bridge,
+    /// A handshake.
+    Viewer(&'static str),
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) kind: Kind,
+}
+
+impl Row {
+    /// The route as `/openapi.json` writes it, if it is one over plain HTTP.
+    pub(crate) fn route(&self) -> Option<String> {
+        let (method, path) = match self.kind {
+            Kind::Http { method, path, .. } => (method, path),
+            Kind::Viewer(path) => ("GET", path),
+            _ => return None,
+        };
+        let path = path.split('?').next().unwrap_or(path);
+        let names = ["{agent}", "{team}", "{call}", "{token}", "{remote}"];
+        let path = names
+            .iter()
+            .fold(path.to_owned(), |path, name| path.replace(name, "{id}"));
+        Some(format!("{method} {path}"))
+    }
+
+    /// Whether it is about a thing that may be ann's.
+    pub(crate) fn is_about_something(&self) -> bool {
+        let names = ["{agent}", "{team}", "{call}", "{token}", "{remote}"];
+        let has = |text: &str| names.iter().any(|name| text.contains(name));
+        match self.kind {
+            Kind::Http { path, body, .. } => has(path) || has(body),
+            Kind::Mcp(_, text) | Kind::Agora(text) | Kind::Viewer(text) => has(text),
+            Kind::Grpc(_) | Kind::Bridge => true,
+        }
+    }
+
+    /// Whether it lists things.
+    pub(crate) fn is_listing(&self) -> bool {
+        let is_get = match self.kind {
+            Kind::Http { method, path, .. } => method == "GET" || path.ends_with("/find"),
+            Kind::Mcp(..) | Kind::Agora(_) => true,
+            Kind::Grpc(_) | Kind::Bridge | Kind::Viewer(_) => false,
+        };
+        is_get && !self.is_about_something()
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Http { .. } => write!(f, "`{}`", self.route().unwrap_or_default()),
+            Kind::Grpc(method) => write!(f, "gRPC `{method}`"),
+            Kind::Mcp(tool, _) => write!(f, "MCP `{tool}`"),
+            Kind::Agora(frame) if frame.contains("register") => f.write_str("Agora `register`"),
+            Kind::Agora(_) => f.write_str("Agora `list`"),
+            Kind::Bridge => f.write_str("bridge `register`"),
+            Kind::Viewer(_) => write!(f, "WebSocket `{}`", self.route().unwrap_or_default()),
+        }
+    }
+}
+
+const fn get(path: &'static str) -> Kind {
+    Kind::Http {
+        method: "GET",
+        path,
+        body: "",
+    }
+}
+
+const fn send(method: &'static str, path: &'static str, body: &'static str) -> Kind {
+    Kind::Http { method, path, body }
+}
+
+const ASKED: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "x"}}"#;
+const SEED: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {"messageId": "m", "role": "user", "agentId": "{agent}", "parts": [{"kind": "text", "text": "x"}]}}}"#;
+const RELAY: &str =
+    r#"{"agent_id": "{agent}", "session_id": "s", "request_id": "r", "content": "x"}"#;
+const TRANSFER: &str = r#"{"transfer_id": "t", "zip_size": 1, "zip_sha256": "0000000000000000000000000000000000000000000000000000000000000000", "file_count": 1}"#;
+const PEER: &str = "/v1/peers/{peer}";
+const HEARTBEAT: &str = r#"{"peer_id": "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"}"#;
+
+/// What only looks comes first, what removes things last.
+const KINDS: &[Kind] = &[
+    get("/healthz"),
+    get("/health"),
+    get("/readyz"),
+    get("/metrics"),
+    get("/openapi.json"),
+    get("/v1/prove?nonce=00000000000000000000000000000000"),
+    get("/v1/whoami"),
+    get("/v1/agents"),
+    get("/v1/agents/{agent}"),
+    get("/v1/calls"),
+    get("/v1/calls/{call}"),
+    get("/v1/calls/{call}/events?follow=false"),
+    get("/v1/callbacks"),
+    get("/v1/events"),
+    get("/v1/files/{id}/{name}"),
+    get("/v1/tokens"),
+    get("/v1/remotes"),
+    get("/v1/remotes/{remote}"),
+    get("/v1/remotes/{remote}/card"),
+    get("/v1/teams"),
+    get("/v1/teams/{team}"),
+    get("/v1/teams/{team}/events"),
+    get("/v1/teams/{team}/tasks"),
+    get("/v1/peers"),
+    get(PEER),
+    get("/v1/transfers/{ticket}"),
+    get("/v1/agents/{agent}/transfers/{transfer}/content"),
+    get("/invite/{ticket}"),
+    get("/agents"),
+    get("/peers"),
+    get("/register/{peer}"),
+    get("/api/agents/{agent}/status"),
+    get("/api/relay/events?agent_id={agent}&request_id=r"),
+    get("/api/task-status?agent_id={agent}&request_id=r"),
+    get("/api/transfers/{agent}/{transfer}/content"),
+    get("/.well-known/agent-card.json"),
+    get("/.well-known/agent.json"),
+    get("/.well-known/jwks.json"),
+    get("/v1/card"),
+    get("/a2a/v1/tasks"),
+    get("/a2a/agents/{agent}/.well-known/agent-card.json"),
+    get("/a2a/agents/{agent}/v1/tasks"),
+    send("POST", "/a2a", ASKED),
+    send("POST", "/a2a/agents/{agent}", ASKED),
+    send("POST", "/a2a/message/send", SEED),
+    send("POST", "/a2a/message/stream", SEED),
+    Kind::Viewer("/ws/agent-team/{team}"),
+    Kind::Viewer("/ws/agent/{agent}"),
+    Kind::Agora(r#"{"type": "list"}"#),
+    Kind::Mcp("find_agents", "{}"),
+    Kind::Mcp(
+        "call_agent",
+        r#"{"agent": "{agent}", "message": "x", "wait_seconds": 1}"#,
+    ),
+    Kind::Mcp("task", r#"{"task": "{call}", "wait_seconds": 0}"#),
+    Kind::Grpc("SendMessage"),
+    Kind::Grpc("SendStreamingMessage"),
+    Kind::Grpc("GetTask"),
+    Kind::Grpc("ListTasks"),
+    Kind::Grpc("CancelTask"),
+    Kind::Grpc("SubscribeToTask"),
+    Kind::Grpc("CreateTaskPushNotificationConfig"),
+    Kind::Grpc("GetTaskPushNotificationConfig"),
+    Kind::Grpc("ListTaskPushNotificationConfigs"),
+    Kind::Grpc("DeleteTaskPushNotificationConfig"),
+    Kind::Grpc("GetExtendedAgentCard"),
+    send("POST", "/agents/find", r#"{"goal": "anns"}"#),
+    send("POST", "/tools/find", r#"{"goal": "anns"}"#),
+    send("POST", "/register", HEARTBEAT),
+    send("POST", "/heartbeat", HEARTBEAT),
+    send(
+        "POST",
+        "/mcp",
+        r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#,
+    ),
+    send(
+        "POST",
+        "/v1/agents/{agent}/calls",
+        r#"{"text": "x", "detach": true}"#,
+    ),
+    send("POST", "/v1/agents/{agent}/transfers", TRANSFER),
+    send(
+        "POST",
+        "/v1/agents/{agent}/transfers/{transfer}/signals",
+        r#"{"signal_type": "poll"}"#,
+    ),
+    send(
+        "PUT",
+        "/v1/agents/{agent}/transfers/{transfer}/content",
+        "x",
+    ),
+    send("PUT", "/v1/transfers/{ticket}", "x"),
+    send(
+        "POST",
+        "/v1/calls/{call}/answer",
+        r#"{"ask_id": "a", "content": "x"}"#,
+    ),
+    send("POST", "/v1/calls/{call}/messages", r#"{"text": "x"}"#),
+    send("POST", "/v1/calls/{call}/resend", ""),
+    send("POST", "/v1/invites", r#"{"agent": "{agent}"}"#),
+    send(
+        "POST",
+        "/v1/peers",
+        r#"{"address": "/ip4/127.0.0.1/tcp/9/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN", "keep": true}"#,
+    ),
+    send("POST", "/v1/peers/{peer}/block", ""),
+    send("POST", "/v1/peers/{peer}/unblock", ""),
+    send(
+        "POST",
+        "/v1/remotes",
+        r#"{"url": "http://127.0.0.1:9", "id": "anns-other", "keep": true}"#,
+    ),
+    send(
+        "POST",
+        "/v1/teams",
+        r#"{"id": "anns-new", "coordinator": "first", "members": [{"name": "first", "agent": "{agent}"}]}"#,
+    ),
+    send(
+        "POST",
+        "/v1/teams/{team}/decisions",
+        r#"{"invocation_id": "i", "approve": true}"#,
+    ),
+    send("POST", "/v1/teams/{team}/events", "[]"),
+    send("POST", "/v1/teams/{team}/messages", r#"{"content": "x"}"#),
+    send("POST", "/v1/teams/{team}/stop", ""),
+    send(
+        "POST",
+        "/v1/teams/{team}/tasks",
+        r#"{"tasks": [{"task_name": "t", "assignee_name": "first"}]}"#,
+    ),
+    send(
+        "PATCH",
+        "/v1/teams/{team}/tasks/{task}",
+        r#"{"status": "in_progress"}"#,
+    ),
+    send("PATCH", "/v1/teams/{team}", r#"{"description": "x"}"#),
+    send(
+        "POST",
+        "/v1/tokens",
+        r#"{"name": "n", "owner": "ann", "scopes": []}"#,
+    ),
+    send("POST", "/api/relay", RELAY),
+    send(
+        "POST",
+        "/api/a2a/call",
+        r#"{"caller_agent_id": "x", "target_agent_id": "{agent}", "task_description": "x"}"#,
+    ),
+    send("POST", "/api/agents-by-token", r#"{"token_hash": "x"}"#),
+    send(
+        "POST",
+        "/api/rtc-signal/{agent}",
+        r#"{"transfer_id": "t", "signal_type": "poll"}"#,
+    ),
+    send(
+        "POST",
+        "/api/cancel",
+        r#"{"agent_id": "{agent}", "session_id": "s"}"#,
+    ),
+    send("POST", "/api/disconnect", r#"{"agent_id": "{agent}"}"#),
+    send("PATCH", "/v1/agents/{agent}", r#"{"share": "nobody"}"#),
+    Kind::Agora(r#"{"type": "register", "id": "{agent}"}"#),
+    Kind::Bridge,
+    Kind::Mcp("cancel", r#"{"task": "{call}"}"#),
+    send("POST", "/v1/calls/{call}/cancel", ""),
+    send("DELETE", "/register/{peer}", ""),
+    send("DELETE", PEER, ""),
+    send("DELETE", "/v1/teams/{team}", ""),
+    send("DELETE", "/v1/remotes/{remote}", ""),
+    send("DELETE", "/v1/agents/{agent}", ""),
+    send("DELETE", "/v1/tokens/{token}", ""),
+];
+
+/// All rows.
+pub(crate) fn rows() -> Vec<Row> {
+    KINDS.iter().map(|kind| Row { kind: *kind }).collect()
+}
