@@ -310,6 +310,7 @@ impl Tokens {
         };
         for (_, (_, id, hash)) in dead.iter().enumerate().take_while(is_old) {
             self.by_hash.write().remove(hash);
+            self.grants.write().remove(id);
             // Nobody waits for it: what is still there at the next start is forgotten then.
             drop(self.store.remove_token(*id));
         }

@@ -9,7 +9,8 @@ mod scene;
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
-use jackfield_testkit::TestHub;
+use jackfield_core::{agent::Share, id::AgentId, principal::Principal};
+use jackfield_testkit::{FakeAgent, TestHub};
 use reqwest::{Client, Method};
 
 use self::{
@@ -118,6 +119,11 @@ async fn the_routes_without_a_token_are_those_that_are_listed() {
         config.p2p.enabled = true;
     })
     .await;
+    // An agent that everyone may call: its card is the only thing that opens by that.
+    let _agent = FakeAgent::attach(hub.hub(), "id");
+    let (local, id) = (Principal::local(), AgentId::parse("id").unwrap());
+    let shared = hub.hub().change(&local, &id, Some(Share::Everyone), None);
+    shared.unwrap().1.await.unwrap();
     let mut routes = described(&hub).await;
     routes.extend(rows().iter().filter_map(Row::route));
     let mut open = BTreeSet::from(["GET /ws".to_owned()]);

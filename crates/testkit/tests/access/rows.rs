@@ -112,6 +112,7 @@ const KINDS: &[Kind] = &[
     get("/v1/whoami"),
     get("/v1/agents"),
     get("/v1/agents/{agent}"),
+    get("/v1/agents/{agent}/calls"),
     get("/v1/calls"),
     get("/v1/calls/{call}"),
     get("/v1/calls/{call}/events?follow=false"),
