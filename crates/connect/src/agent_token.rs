@@ -105,7 +105,7 @@ impl AgentToken {
         let Some(token) = address.token() else {
             return Ok(Found::Nothing);
         };
-        match self.own(hub).await {
+        match address_of_agent(hub, &self.tokens, &self.agent).await {
             Ok(own) => {
                 self.tokens.keep(&own, &self.agent)?;
                 Ok(Found::Own(self.tokens.path(&own, &self.agent)))
@@ -116,35 +116,36 @@ impl AgentToken {
             }
         }
     }
+}
 
-    /// The hub with a token that is the agent.
-    async fn own(&self, hub: &Hub) -> Result<Address, Error> {
-        let address = hub.address().clone();
-        if self.is_own(hub).await? {
-            return Ok(address);
-        }
-        if let Ok(Some(kept)) = self.tokens.find(&address, &self.agent) {
-            let kept = address.clone().with_token(kept);
-            // One that was revoked, or of a hub from before, is replaced.
-            if matches!(self.is_own(&Hub::new(kept.clone())?).await, Ok(true)) {
-                return Ok(kept);
-            }
-        }
-        let body = json!({"agent": self.agent});
-        let invite: Invite = hub
-            .request(Method::POST, "/v1/invites", Some(&body))
-            .await?;
-        // Taken where we are, whatever others call the hub.
-        let ticket = invite.url.rsplit('/').next().unwrap_or_default();
-        let path = format!("/invite/{}", encode(ticket));
-        let taken: Taken = hub.request(Method::GET, &path, None::<&()>).await?;
-        Ok(address.with_token(taken.token))
+/// The hub with a token that is the agent: the one that is shown already, one that was kept, or a new one, which the hub
+/// makes as for an invite. A hub that does not know its own address makes none (`unsupported`).
+pub async fn address_of_agent(hub: &Hub, tokens: &Tokens, agent: &str) -> Result<Address, Error> {
+    let address = hub.address().clone();
+    if is_agent(hub, agent).await? {
+        return Ok(address);
     }
+    if let Ok(Some(kept)) = tokens.find(&address, agent) {
+        let kept = address.clone().with_token(kept);
+        // One that was revoked, or of a hub from before, is replaced.
+        if matches!(is_agent(&Hub::new(kept.clone())?, agent).await, Ok(true)) {
+            return Ok(kept);
+        }
+    }
+    let body = json!({ "agent": agent });
+    let invite: Invite = hub
+        .request(Method::POST, "/v1/invites", Some(&body))
+        .await?;
+    // Taken where we are, whatever others call the hub.
+    let ticket = invite.url.rsplit('/').next().unwrap_or_default();
+    let path = format!("/invite/{}", encode(ticket));
+    let taken: Taken = hub.request(Method::GET, &path, None::<&()>).await?;
+    Ok(address.with_token(taken.token))
+}
 
-    async fn is_own(&self, hub: &Hub) -> Result<bool, Error> {
-        let whoami: Whoami = hub.get("/v1/whoami").await?;
-        Ok(whoami.agent.as_deref() == Some(self.agent.as_str()))
-    }
+async fn is_agent(hub: &Hub, agent: &str) -> Result<bool, Error> {
+    let whoami: Whoami = hub.get("/v1/whoami").await?;
+    Ok(whoami.agent.as_deref() == Some(agent))
 }
 
 /// A copy of a token, removed when it is dropped. As long as it is not, it is locked.

@@ -28,7 +28,7 @@ mod voice;
 pub mod workspace;
 
 pub use self::{
-    agent_token::AgentToken,
+    agent_token::{AgentToken, address_of_agent},
     driver::{Driver, Introduction, Working},
     files::{notes, through_hub},
     lines::{LONGEST_LINE, Line, Lines, Pieces},

@@ -14,14 +14,13 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand as _};
 use http::Method;
 use jackfield_connect::{
-    AgentToken, Driver, McpServer, Reaper, Sessions,
+    AgentToken, Driver, McpServer, Reaper, Sessions, address_of_agent,
     attachments::Attachments,
     queue::{Limits, Queue},
     setup::{self, SetupError, Tokens},
     workspace::Workspaces,
 };
 use jackfield_sdk::{Address, Agent, Error, Failure, Hub};
-use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +31,7 @@ use self::{
 use crate::{
     client::{self, Client},
     config::LogFormat,
-    exit::{About, Code, Stop, WhatAbout as _},
+    exit::{About, Code, Stop},
     output, sessions, shell, shown, telemetry,
 };
 
@@ -101,19 +100,6 @@ fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(0) | Err(_) => Err("must be a number from 1".to_owned()),
         Ok(number) => Ok(number),
     }
-}
-
-/// A token for this agent alone. One that connects again and again shows it each time, to whoever listens there: the
-/// administrator's must not be that one.
-async fn token_of(hub: &Hub, id: &str) -> Result<String> {
-    let agent = json!({"agent": id});
-    let invite = client::ask(hub, Method::POST, "/v1/invites", Some(&agent)).await;
-    let invite = invite.about(About::Agent)?;
-    let url = invite["url"].as_str().unwrap_or_default();
-    let ticket = url.rsplit('/').next().unwrap_or_default();
-    let setup = client::get(hub, &format!("/invite/{ticket}"), About::Agent).await?;
-    let token = setup["token"].as_str().context("the hub gave no token")?;
-    Ok(token.to_owned())
 }
 
 impl Connect {
@@ -214,20 +200,26 @@ impl Connect {
         };
         let hub = self.client.connect().await?;
         let address = hub.address().clone();
-        let is_admins = shown::is_admins();
-        if (address.token().is_none() || is_admins)
+        if address.token().is_none()
             && let Some(token) = tokens.find(&address, &id)?
         {
             return Ok((id, address.with_token(token)));
         }
-        if is_admins {
-            let address = address.with_token(token_of(&hub, &id).await?);
-            tokens
-                .keep(&address, &id)
-                .context("cannot keep the token of the agent")?;
+        if !shown::is_admins() {
             return Ok((id, address));
         }
-        Ok((id, address))
+        // Who connects again and again shows its token each time, to whoever listens there: not the administrator's, if the
+        // hub makes one for the agent alone.
+        match address_of_agent(&hub, tokens, &id).await {
+            Ok(address) => {
+                tokens
+                    .keep(&address, &id)
+                    .context("cannot keep the token of the agent")?;
+                Ok((id, address))
+            }
+            Err(Error::Refused { code, .. }) if code == "unsupported" => Ok((id, address)),
+            Err(error) => Err(Stop::from_hub(&error, About::Agent).into()),
+        }
     }
 
     /// What the hub is told of the agent: what was typed, else what it says itself.
