@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
 use jackfield_core::{
     agent::Profile,
     event::{
@@ -341,7 +340,8 @@ async fn a_stream_whose_log_cannot_be_read_ends_with_an_error() {
     let local = Principal::local();
     let _agent = Scripted::attach(&hub, &local, "echo", Profile::default(), manner);
     let a2a = Arc::new(A2a::new(hub.clone(), Gatekeeper::new(hub, true)));
-    let visit = Visit::new(a2a, Some("echo"), Version::V10, HeaderMap::new()).unwrap();
+    let (head, ()) = http::Request::new(()).into_parts();
+    let visit = Visit::new(a2a, Some("echo"), Version::V10, &head).unwrap();
     let params = SendParams {
         tenant: None,
         message: Message::new("m", Role::User, vec![Part::text("hi")]),
