@@ -156,8 +156,8 @@ pub struct Line {
     hub: Hub,
     counts: Counts,
     hangup: Option<Hangup>,
-    token: Option<Box<str>>,
-    came: Came,
+    /// What the handshake showed; gone once the peer is known, since a line may live for long.
+    shown: Option<Box<Shown>>,
     /// With what the peer closed.
     goodbye: Option<Box<Goodbye>>,
     bell: Arc<Bell>,
@@ -177,6 +177,12 @@ pub struct Line {
     peeked: Option<Box<Step>>,
     /// What was queued when the session was given something of the peer's to answer.
     answering: Option<usize>,
+}
+
+/// What the handshake showed of who the peer is.
+struct Shown {
+    token: Option<Box<str>>,
+    came: Came,
 }
 
 type Cancelled = Pin<Box<WaitForCancellationFutureOwned>>;
@@ -201,8 +207,10 @@ impl Line {
             ws,
             counts: Counts::new(parts.hub.metrics(), parts.door),
             hangup,
-            token: parts.token,
-            came: parts.came,
+            shown: Some(Box::new(Shown {
+                token: parts.token,
+                came: parts.came,
+            })),
             goodbye: None,
             bell: Bell::new(),
             gate: Arc::default(),
@@ -278,12 +286,13 @@ impl Line {
 
     /// The token that the handshake showed, as long as the peer is not known.
     pub fn token(&self) -> Option<&str> {
-        self.token.as_deref()
+        self.shown.as_ref()?.token.as_deref()
     }
 
     /// How the handshake came, as long as the peer is not known.
     pub fn came(&self) -> &Came {
-        &self.came
+        let shown = self.shown.as_ref();
+        shown.map_or(&Came::Forwarded, |shown| &shown.came)
     }
 
     /// Counts the connection for `owner` from now on instead of for its address, before the peer is [`known`](Self::known).
@@ -301,9 +310,7 @@ impl Line {
         self.clocks.is_known = true;
         self.revoked = Some(Box::pin(revoked.cancelled_owned()));
         self.rung.end = true;
-        self.token = None;
-        // Nobody asks again, and a line may live for long.
-        self.came = Came::Forwarded;
+        self.shown = None;
         self.signs.note(Instant::now());
     }
 

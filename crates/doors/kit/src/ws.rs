@@ -67,9 +67,9 @@ pub struct Ws<S> {
     reader_first: bool,
     blocked_since: Option<Instant>,
     /// For whom messages whose end has not come are counted; nobody counts them if it is absent.
-    account: Option<Account>,
+    account: Option<Box<Account>>,
     /// What is counted; exists only while a message is half read.
-    unfinished: Option<Share<Holder>>,
+    unfinished: Option<Box<Share<Holder>>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
@@ -118,12 +118,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
 
     /// Counts messages whose end has not come for somebody from now on.
     pub fn set_account(&mut self, account: Account) {
-        self.account = Some(account);
+        self.account = Some(Box::new(account));
     }
 
     /// For whom messages whose end has not come are counted.
     pub fn account_mut(&mut self) -> Option<&mut Account> {
-        self.account.as_mut()
+        self.account.as_deref_mut()
     }
 
     /// How many bytes of frames are queued but not yet taken by the stream.
@@ -332,7 +332,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         let mut share = match self.unfinished.take() {
             // Whom it is counted for may have changed since.
             Some(share) if share.owner() == account.holder() => Some(share),
-            _ => account.input(0),
+            _ => account.input(0).map(Box::new),
         };
         let is_counted = share.as_mut().is_some_and(|share| {
             share.shrink_to(bytes);

@@ -152,7 +152,7 @@ impl Call {
         let path = format!("/v1/agents/{}", encode(&self.agent));
         let agent = client::ask(hub, Method::GET, &path, None).await;
         if let (Ok(agent), Some(wait)) = (agent, self.wait_online)
-            && agent["online"] == false
+            && agent["state"] == "offline"
         {
             output::chat(&format!(
                 "{} is offline; waiting for it up to {wait} (ctrl-c cancels the call)",

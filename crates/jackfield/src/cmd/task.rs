@@ -192,7 +192,7 @@ impl Answer {
         self.task = named::find(&hub, &self.task).await?;
         let ask_id = match ask_id {
             Some(id) => id,
-            None => only_question(&hub, &self.task).await?,
+            None => only_question(&hub, &self.task, answer.as_deref()).await?,
         };
         let path = format!("/v1/calls/{}/answer", encode(&self.task));
         let mut body = json!({ "ask_id": ask_id });
@@ -259,14 +259,20 @@ impl Answer {
     }
 }
 
-/// The id of the only open question of a task that is ours to answer.
-async fn only_question(hub: &Hub, task: &str) -> Result<String> {
+/// The id of the only open question of a task that is ours to answer. An `answer` that is the id of a question is one that
+/// somebody forgot to type the answer to.
+async fn only_question(hub: &Hub, task: &str, answer: Option<&str>) -> Result<String> {
     let path = format!("/v1/calls/{}", encode(task));
     let call = client::get(hub, &path, About::Task).await?;
     let ids: Vec<_> = output::items(&call, "asks")
         .iter()
         .map(|ask| output::clean(text(ask, "id")))
         .collect();
+    if let Some(id) = ids.iter().find(|id| Some(id.as_str()) == answer) {
+        let next = shell::command("task answer", &[task, id], "TEXT", "");
+        let text = format!("what is the answer to {id}?");
+        return Err(Stop::new(Code::Usage, text, next).into());
+    }
     match &ids[..] {
         [_] => Ok(text(&call["asks"][0], "id").to_owned()),
         [] => Err(Stop::new(

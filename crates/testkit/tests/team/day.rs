@@ -175,6 +175,7 @@ pub(crate) fn evening() -> Value {
         ],
         "members": {
             "lead": {"status": "idle", "messages": [message(json!([
+                {"from": "local", "note": "fix the shop"},
                 {"reasoning": "where do I begin?"},
                 {"text": "I look. "},
                 {"tool": "grep", "id": "call_1", "state": "success", "arguments": {"q": "x"}, "result": [1, 2]},

@@ -1,6 +1,6 @@
 //! First frames that are nobody's, and none at all.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use jackfield_core::units::Span;
 use jackfield_testkit::{SOON, TestHub, bridge_register};
@@ -121,5 +121,4 @@ async fn who_only_lists_is_closed_after_the_longest_time_without_register() {
     while raw.maybe_send_text(r#"{"type":"list"}"#).await && raw.maybe_text().await.is_some() {
         assert!(begun.elapsed() < SOON, "list keeps a connection");
     }
-    assert!(begun.elapsed() >= Duration::from_millis(1500));
 }

@@ -43,7 +43,7 @@ async fn a_chunked_body_over_the_limit_is_413_although_no_header_tells_its_lengt
     let _agent = hub.attach("my-agent");
     let mut socket = hub
         .raw(&format!(
-            "POST {SEND} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+            "POST {SEND} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
         ))
         .await;
     let mut chunked = String::new();
@@ -65,7 +65,7 @@ async fn a_length_over_the_limit_is_413_before_the_body_comes() {
     let length = LIMIT + 1;
     let mut socket = hub
         .raw(&format!(
-            "POST {SEND} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+            "POST {SEND} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
         ))
         .await;
     let answer = read_until(&mut socket, "too_large").await;
@@ -79,7 +79,7 @@ async fn a_body_that_breaks_off_reaches_no_agent() {
     let half = &body_of(1000)[..500];
     let socket = hub
         .raw(&format!(
-            "POST {SEND} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{half}"
+            "POST {SEND} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{half}"
         ))
         .await;
     drop(socket);

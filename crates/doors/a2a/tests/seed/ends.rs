@@ -238,7 +238,9 @@ async fn a_caller_that_leaves_cancels_its_call_at_the_agent() {
     drop(stream);
     assert_eq!(agent.next_cancel().await, serving.call().id);
     let length = CURL.len();
-    let head = format!("POST {SEND} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{CURL}");
+    let head = format!(
+        "POST {SEND} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{CURL}"
+    );
     let socket = hub.raw(&head).await;
     let serving = agent.next_call().await;
     drop(socket);

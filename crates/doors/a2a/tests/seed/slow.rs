@@ -26,8 +26,9 @@ async fn a_reader_that_does_not_read_fills_the_pipe_and_then_loses_the_call() {
     let mut agent = hub.attach("my-agent");
     let mut other = hub.attach("other");
     let length = CURL.len();
-    let head =
-        format!("POST {STREAM} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{CURL}");
+    let head = format!(
+        "POST {STREAM} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{CURL}"
+    );
     let mut socket = hub.raw(&head).await;
     let serving = agent.next_call().await;
     let text = "x".repeat(256 << 10);

@@ -100,7 +100,7 @@ async fn unknown_paths_and_methods_are_refused_in_json() {
     for (method, path, allowed) in [
         (Method::PUT, "/v1/agents", "GET,HEAD"),
         (Method::POST, "/v1/agents/x", "GET,HEAD,PATCH,DELETE"),
-        (Method::GET, "/v1/agents/x/calls", "POST"),
+        (Method::DELETE, "/v1/agents/x/calls", "POST,GET,HEAD"),
         (Method::DELETE, "/v1/calls/x/cancel", "POST"),
         (Method::PATCH, "/v1/tokens", "GET,HEAD,POST"),
         (Method::POST, "/healthz", "GET,HEAD"),
@@ -165,6 +165,7 @@ async fn the_description_lists_every_route_and_every_reference_leads_somewhere()
         "GET /v1/agents/{id}",
         "PATCH /v1/agents/{id}",
         "DELETE /v1/agents/{id}",
+        "GET /v1/agents/{id}/calls",
         "POST /v1/agents/{id}/calls",
         "GET /v1/calls",
         "GET /v1/calls/{id}",

@@ -198,9 +198,9 @@ async fn decisions_reach_who_asks_at_any_depth() {
         ),
         (
             json!({"approve": true}),
-            400,
-            "invalid",
-            "field \"invocation_id\" is required",
+            409,
+            "conflict",
+            "field \"invocation_id\" is needed: several",
         ),
         (
             json!({"invocation_id": "own", "approve": "yes"}),

@@ -82,10 +82,12 @@ impl<'a> Agent<'a> {
         self.open.push(request);
     }
 
-    /// Says a word more in one of its answers, or ends it.
+    /// Says a word more in one of its answers, or ends it. Each has a word: one without, right after another of its session,
+    /// is taken for the end of that one.
     async fn say(&mut self, dice: &mut Dice) -> Option<()> {
         let at = usize::try_from(dice.roll(self.open.len() as u64)).expect("small");
-        let mut frame = if dice.roll(3) == 0 {
+        let has_words = !self.world.seen.lock().said[&self.open[at]].is_empty();
+        let mut frame = if has_words && dice.roll(3) == 0 {
             done(&self.open.swap_remove(at), "")
         } else {
             let word = format!("{} ", dice.roll(1000));

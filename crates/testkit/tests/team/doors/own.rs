@@ -92,6 +92,7 @@ async fn a_coordinator_asks_the_caller_of_the_team() {
     assert_eq!(
         segments,
         &json!([
+            {"from": "local", "note": "the weather?"},
             {"tool": "ask_user", "id": "q-1", "state": "success", "arguments": {"question": "which city?"}},
             {"text": "Sunny."},
         ])
