@@ -6,6 +6,7 @@ use jackfield_testkit::{SOON, TestHub};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    task::JoinSet,
     time::timeout,
 };
 
@@ -43,7 +44,8 @@ async fn who_listens_in_the_hubs_place_does_not_see_the_admins_token() {
     let url = format!("http://{}", listener.local_addr().expect("its address"));
     let real = hub.addr();
     // It passes everything on to the real hub, and remembers what it saw.
-    let seen = tokio::spawn(async move {
+    let mut relay = JoinSet::new();
+    relay.spawn(async move {
         let mut seen = Vec::new();
         while let Ok(Ok((mut near, _))) = timeout(Duration::from_secs(3), listener.accept()).await {
             let mut far = TcpStream::connect(real).await.expect("the hub answers");
@@ -59,7 +61,8 @@ async fn who_listens_in_the_hubs_place_does_not_see_the_admins_token() {
     let (cli, command) = command(&hub, &url, &["ls"]);
     let refused = cli.start_command(command).end().await.code(4);
     refused.says("admin-token").says("did not prove");
-    let seen = timeout(SOON, seen).await.expect("in time").expect("it ran");
+    let seen = timeout(SOON, relay.join_next()).await.expect("in time");
+    let seen = seen.expect("it was started").expect("it ran");
     assert!(seen.contains("/v1/prove"), "{seen}");
     assert!(!seen.contains(token.trim()), "it saw the token");
 }

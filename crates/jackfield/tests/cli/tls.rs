@@ -63,9 +63,13 @@ async fn certified(cli: &Cli, more: &str) -> (Running, String, String) {
     let made = cli
         .run(&["cert", "hub.test", "--dir", "tls", "--json"])
         .await;
-    let fingerprint = made.ok().json()["fingerprint"].as_str().unwrap().to_owned();
+    let made = made.ok().json();
+    let fingerprint = made["fingerprint"]
+        .as_str()
+        .expect("a fingerprint")
+        .to_owned();
     let config = format!("{more}[tls]\ncert = \"tls/cert.pem\"\nkey = \"tls/key.pem\"\n");
-    std::fs::write(cli.home().join("jackfield.toml"), config).unwrap();
+    std::fs::write(cli.home().join("jackfield.toml"), config).expect("a file");
     let mut hub = cli.start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
     let line = hub.line().await.expect("it listens");
     let (_, port) = line.rsplit_once(':').expect("a port");

@@ -134,7 +134,7 @@ async fn hub_at_home() -> Running {
 #[tokio::test]
 async fn a_callback_to_a_name_with_a_private_address_is_refused_at_once() {
     let hub = hub_at_home().await;
-    let mut amy = hub.attach("amy");
+    let amy = hub.attach("amy");
     let body = async_body("r1", "http://home.example/");
     let (status, answer) = hub.post("/api/relay", body).await;
     assert_eq!(

@@ -10,6 +10,7 @@ use jackfield_core::{
     units::Size,
 };
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::harness::*;
 
@@ -61,7 +62,8 @@ async fn a_chunk_above_the_limit_is_split_between_characters() {
 async fn a_numbered_chunk_above_the_limit_is_heard_once_and_acknowledged() {
     let door = Door::open().await;
     let (mut agent, _) = door.resumable("a").await;
-    let heard = tokio::spawn(all_of(door.call("a", "r-1", "much")));
+    let mut hearing = JoinSet::new();
+    hearing.spawn(all_of(door.call("a", "r-1", "much")));
     agent.word().await;
     let much = "x".repeat(2 * MIB + 5);
     for _ in 0..2 {
@@ -69,7 +71,7 @@ async fn a_numbered_chunk_above_the_limit_is_heard_once_and_acknowledged() {
         agent.acked("r-1", 1).await;
     }
     agent.send(done("r-1", 2)).await;
-    let (events, _) = heard.await.unwrap();
+    let (events, _) = hearing.join_next().await.unwrap().unwrap();
     let heard: usize = chunks(events).iter().map(|chunk| chunk.text.len()).sum();
     assert_eq!(heard, much.len());
 }

@@ -178,8 +178,11 @@ pub(super) fn read_tables(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Option
         .map(|(_, _, found)| found)
 }
 
+/// One end of a connection: address and port.
+type End = (IpAddr, u16);
+
 /// A line of `/proc/net/tcp`: the two addresses, and whose the socket is.
-fn read_line(line: &str) -> Option<((IpAddr, u16), (IpAddr, u16), Found)> {
+fn read_line(line: &str) -> Option<(End, End, Found)> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let local = read_end(fields.next()?)?;
     let remote = read_end(fields.next()?)?;

@@ -10,12 +10,14 @@ use std::{
 use super::*;
 
 fn user_of(socket: &TcpStream) -> PeerUser {
-    PeerUser::new(socket.peer_addr().unwrap(), socket.local_addr().ok())
+    let peer = socket.peer_addr().expect("it is connected");
+    PeerUser::new(peer, socket.local_addr().ok())
 }
 
 /// What both ways to ask say, which must be the same.
 fn find(socket: &TcpStream) -> Option<kernel::Found> {
-    let (peer, ours) = (socket.peer_addr().unwrap(), socket.local_addr().unwrap());
+    let peer = socket.peer_addr().expect("it is connected");
+    let ours = socket.local_addr().expect("it is connected");
     let end = |addr: SocketAddr| (addr.ip().to_canonical(), addr.port());
     let found = kernel::find(peer, ours);
     assert_eq!(kernel::read_tables(end(peer), end(ours)), found);
