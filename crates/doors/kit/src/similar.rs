@@ -1,7 +1,7 @@
 //! Ids of agents that somebody may have meant.
 //!
 //! A miss costs little, however many agents there are and however long the asked id is: ids are sorted out by length and
-//! letters, at most [`COMPARED`] are compared, and nothing is compared that is longer than an id can be.
+//! letters, at most `COMPARED` are compared, and nothing is compared that is longer than an id can be.
 
 use jackfield_core::{
     failure::Failure,
