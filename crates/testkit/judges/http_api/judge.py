@@ -32,6 +32,9 @@ CHECKS = [
 EXCLUDED = ["get_v1_events", "get_v1_teams_id_events", "post_mcp"]
 # The description itself is read and not judged: schemathesis asks for it before it begins.
 DESCRIPTION = "GET /openapi.json"
+# These need not succeed here. The hub of this judge has no administrator's token to prove itself with, which tests of the
+# commands do. No transfer of this judge is one that the platform may fetch, which the bridge's own tests do.
+MAY_FAIL = {"GET /v1/prove", "GET /api/transfers/{id}/{transfer}/content"}
 # Test cases that are made up for each operation, besides those that the description itself suggests.
 EXAMPLES = 20
 # Each of the two passes takes about half a minute.
@@ -203,7 +206,8 @@ def main(program):
     failed = [
         operation
         for operation, statuses in answers.items()
-        if not any(200 <= status < 300 for status in statuses)
+        if operation not in MAY_FAIL
+        and not any(200 <= status < 300 for status in statuses)
     ]
     assert not failed, f"never succeeded: {', '.join(sorted(failed))}"
 
