@@ -33,7 +33,8 @@ EXCLUDED = ["get_v1_events", "get_v1_teams_id_events", "post_mcp"]
 # The description itself is read and not judged: schemathesis asks for it before it begins.
 DESCRIPTION = "GET /openapi.json"
 # These need not succeed here. The hub of this judge has no administrator's token to prove itself with, which tests of the
-# commands do. No transfer of this judge is one that the platform may fetch, which the bridge's own tests do.
+# commands do. The platform's transfer succeeded here once and gets 403 now, for a reason that is not known yet: find it,
+# and take it out of this list.
 MAY_FAIL = {"GET /v1/prove", "GET /api/transfers/{id}/{transfer}/content"}
 # Test cases that are made up for each operation, besides those that the description itself suggests.
 EXAMPLES = 20
