@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace::{Package, Workspace};
 
+const MODEL: &str = "jackfield-model";
 const CORE: &str = "jackfield-core";
 const WIRE: &str = "jackfield-wire";
 const KIT: &str = "jackfield-kit";
@@ -44,8 +45,9 @@ const BEHIND_FEATURES: [(&str, &[&str], &str); 2] = [
 ];
 
 /// Crates that a package may not even reach through others: (package, what it must not reach, why).
-const OUT_OF_REACH: [(&str, &[&str], &str); 3] = [
+const OUT_OF_REACH: [(&str, &[&str], &str); 4] = [
     (CORE, &["hyper", "tungstenite"], "the core has no sockets"),
+    (MODEL, &["tokio"], "the nouns need no runtime"),
     (WIRE, &["tokio"], "wire types need no runtime"),
     (
         SDK,
@@ -125,24 +127,25 @@ fn wrong_edge(package: &Package, dependency: &str, packages: &[Package]) -> Opti
 /// Which members of the workspace a package may name; `None` where there is no such rule.
 fn may_know(package: &Package) -> Option<(&'static [&'static str], &'static str)> {
     match package.name.as_str() {
-        CORE | WIRE => Some((&[], "core and wire know no other crate of ours")),
+        MODEL | WIRE => Some((&[], "model and wire know no other crate of ours")),
+        CORE => Some((&[MODEL], "the core knows the model only")),
         FILES => Some((
             &[],
             "files knows archives and channels, and no crate of ours",
         )),
-        KIT => Some((&[CORE], "the kit knows the core only")),
-        STORE => Some((&[CORE], "the store knows the core only")),
+        KIT => Some((&[MODEL, CORE], "the kit knows model and core only")),
+        STORE => Some((&[MODEL, CORE], "the store knows model and core only")),
         SDK => Some((
-            &[WIRE, CORE, KIT, A2A],
-            "the SDK knows wire, and behind its features core, kit and the A2A door",
+            &[MODEL, WIRE, CORE, KIT, A2A],
+            "the SDK knows model and wire, and behind its features core, kit and the A2A door",
         )),
         CONNECT => Some((
-            &[SDK, WIRE, KIT, FILES, CORE, A2A],
-            "connect knows the SDK, wire, kit and files, and behind its feature core and the A2A door",
+            &[MODEL, SDK, WIRE, KIT, FILES, CORE, A2A],
+            "connect knows model, the SDK, wire, kit and files, and behind its feature core and the A2A door",
         )),
         _ if package.folder.starts_with(DOORS) => Some((
-            &[CORE, WIRE, KIT],
-            "a door knows core, wire and kit only, never another door",
+            &[MODEL, CORE, WIRE, KIT],
+            "a door knows model, core, wire and kit only, never another door",
         )),
         _ => None,
     }
@@ -279,7 +282,7 @@ mod tests {
         let packages = with(package("crates/core", CORE, &[WIRE]));
         assert_eq!(
             broken_rules(&packages, ""),
-            ["jackfield-core -> jackfield-wire: core and wire know no other crate of ours"]
+            ["jackfield-core -> jackfield-wire: the core knows the model only"]
         );
     }
 
@@ -304,7 +307,7 @@ mod tests {
         let packages = with(package("crates/doors/kit", KIT, &[CORE, "jackfield-own"]));
         assert_eq!(
             broken_rules(&packages, ""),
-            ["jackfield-kit -> jackfield-own: the kit knows the core only"]
+            ["jackfield-kit -> jackfield-own: the kit knows model and core only"]
         );
     }
 

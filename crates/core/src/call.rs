@@ -33,7 +33,7 @@ use crate::{
     files::Files,
     hub::Right,
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
-    pipe::{Ending, Levels, Pipe, Pushed},
+    pipe::{Levels, Pipe, Pushed},
     principal::Principal,
     shared::Shared,
     tap::Sight,

@@ -10,12 +10,9 @@ pub mod call;
 pub mod chain;
 mod clock;
 pub mod entry;
-pub mod event;
-pub mod failure;
 pub mod files;
 pub mod gate;
 pub mod hub;
-pub mod id;
 pub mod inbox;
 pub mod limits;
 pub mod metrics;
@@ -32,3 +29,13 @@ pub mod team;
 pub mod token;
 pub mod transfers;
 pub mod units;
+
+pub use jackfield_model::{failure, id};
+
+/// The nouns that travel in a call's pipes.
+pub mod event {
+    pub use jackfield_model::{
+        Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, File,
+        FileSource, ITEM_OVERHEAD, Input, Json, Message, Part,
+    };
+}

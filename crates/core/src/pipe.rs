@@ -3,6 +3,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use jackfield_model::{End, Event, Input};
 use parking_lot::Mutex;
 
 use crate::{bell::Rope, budget::Budget, gate::Gate, limits::Limits};
@@ -24,6 +25,32 @@ pub trait Ending {
 }
 
 impl Ending for () {}
+
+impl Ending for End {
+    fn weight(&self) -> usize {
+        self.weight()
+    }
+}
+
+impl Item for Event {
+    fn weight(&self) -> usize {
+        self.weight()
+    }
+
+    fn merge(&mut self, next: Self) -> Option<Self> {
+        self.merge(next)
+    }
+}
+
+impl Item for Input {
+    fn weight(&self) -> usize {
+        self.weight()
+    }
+
+    fn merge(&mut self, next: Self) -> Option<Self> {
+        self.merge(next)
+    }
+}
 
 /// The last frames, for a reader that is given up.
 impl Ending for Vec<String> {

@@ -17,7 +17,7 @@ use crate::{
     id::{AgentId, CallId, Owner},
     limits::Limits,
     metrics::Metrics,
-    pipe::{Ending, Item, Levels, Pipe, Pushed},
+    pipe::{Item, Levels, Pipe, Pushed},
     principal::Principal,
 };
 

@@ -4,8 +4,6 @@
 //! It is bounded: per agent and caller, per agent, and in all. What is entered is written down too, so that a transfer outlives
 //! the hub's process; what is read here is in memory. A call that ends without an offer never comes here.
 
-mod offer;
-
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, OnceLock, Weak},
@@ -16,13 +14,13 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-pub use self::offer::{BadOffer, Offer};
 use crate::{
     failure::{Failure, Reason},
     id::AgentId,
     principal::{Principal, Who},
     store::{Store, TransferRecord},
 };
+pub use jackfield_model::{BadOffer, Offer};
 
 /// How long a transfer is known: as long as the published client keeps its archive.
 pub const KNOWN_FOR: Duration = Duration::from_secs(3600);

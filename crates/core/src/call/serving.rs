@@ -7,7 +7,7 @@ use crate::{
     event::{Answer, Ask, End, Event, Input, Json},
     failure::Failure,
     gate::Gate,
-    pipe::{Item, Pipe, Pushed},
+    pipe::{Pipe, Pushed},
     tap::Sight,
 };
 

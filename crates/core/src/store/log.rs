@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     event::{Answer, Done, End, Event, ITEM_OVERHEAD, Message},
     failure::{Failure, Reason},
-    pipe::{Ending, Item},
 };
 
 /// What one row of a task's log says.

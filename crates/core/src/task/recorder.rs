@@ -21,7 +21,6 @@ use crate::{
     failure::{Failure, Reason},
     id::TaskId,
     limits::Limits,
-    pipe::Item,
     store::{Receipt, StoreError},
     units::Size,
 };

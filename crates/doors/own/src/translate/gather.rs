@@ -2,7 +2,6 @@
 
 use jackfield_core::{
     event::{Ask, Chunk, ChunkKind, Done, DoneState, End, Event, Part},
-    pipe::Item as _,
     store::{LogItem, TaskState},
     task::Cursor,
 };

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ITEM_OVERHEAD, data_url, len};
+use crate::{ITEM_OVERHEAD, weight::text_weight};
+
+mod data_url;
+#[cfg(feature = "schema")]
+mod schema;
 
 /// Where the bytes of a file are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,11 +54,12 @@ impl File {
         }
     }
 
-    pub(super) fn weight(&self) -> usize {
+    /// The size of the file in bytes, as it is held here.
+    pub fn weight(&self) -> usize {
         let text = match &self.source {
             FileSource::Uri(uri) => uri.len(),
             FileSource::Bytes(bytes) => bytes.len(),
         };
-        ITEM_OVERHEAD + text + len(&self.name) + len(&self.mime)
+        ITEM_OVERHEAD + text + text_weight(&self.name) + text_weight(&self.mime)
     }
 }

@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{File, ITEM_OVERHEAD, Json, json_len, len};
-use crate::{failure::Failure, pipe::Ending};
+use crate::{
+    Failure, File, ITEM_OVERHEAD, Json,
+    weight::{json_weight, text_weight},
+};
 
-/// How a finished turn leaves its task.
+/// The state in which an agent leaves its task when it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum DoneState {
     /// The work is done.
     #[default]
@@ -18,41 +21,61 @@ pub enum DoneState {
     Rejected,
 }
 
+impl DoneState {
+    /// The state's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::InputRequired => "input_required",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
 /// What an agent says when it is done.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Done {
-    /// How the turn leaves its task.
+    /// The state in which the agent leaves the task.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub state: DoneState,
-    /// The whole answer, from agents that repeat it at the end (or give it only there).
+    /// Whether the agent waits for credentials, if the state is `input_required`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_auth: bool,
+    /// The whole answer, from agents that repeat it at the end or give it only there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub result: Option<String>,
-    /// Files it made.
+    /// Files that the agent produced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<File>,
     /// What the answer cost, in the agent's own terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub usage: Option<Json>,
     /// Why the model stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub stop_reason: Option<String>,
-    /// Files that the caller may fetch from the agent itself, as the bridge's agents offer them.
+    /// An archive of files that the caller may fetch from the agent, as the agent wrote the offer: see
+    /// `/v1/agents/{id}/transfers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub file_transfer_offer: Option<Json>,
-    /// Whether the answer is a word in passing rather than work that was done: callers whose protocol can tell the
-    /// two apart get a message, not a task.
+    /// Whether the answer is a message rather than finished work. Callers whose protocol can tell the two apart get a
+    /// message instead of a task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schema(ignore))]
     pub is_message: bool,
-    /// Whether what the agent waits for are credentials, with [`DoneState::InputRequired`].
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub needs_auth: bool,
 }
 
 impl Done {
-    pub(crate) fn weight(&self) -> usize {
+    /// The size in bytes.
+    pub fn weight(&self) -> usize {
         let files: usize = self.attachments.iter().map(File::weight).sum();
-        let texts = len(&self.result) + len(&self.stop_reason);
-        texts + files + json_len(&self.usage) + json_len(&self.file_transfer_offer)
+        let texts = text_weight(&self.result) + text_weight(&self.stop_reason);
+        texts + files + json_weight(&self.usage) + json_weight(&self.file_transfer_offer)
     }
 }
 
@@ -67,8 +90,9 @@ pub enum End {
     Cancelled,
 }
 
-impl Ending for End {
-    fn weight(&self) -> usize {
+impl End {
+    /// The size in bytes.
+    pub fn weight(&self) -> usize {
         let said = match self {
             Self::Done(done) => done.weight(),
             Self::Failed(failure) => failure.reason.name().len() + failure.text.len(),
@@ -76,10 +100,8 @@ impl Ending for End {
         };
         ITEM_OVERHEAD + said
     }
-}
 
-impl End {
-    /// Plainly done.
+    /// Completed, with nothing more to say.
     pub fn done() -> Self {
         Self::Done(Box::default())
     }

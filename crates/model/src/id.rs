@@ -48,7 +48,8 @@ fn check_name(text: &str) -> Result<Arc<str>, BadName> {
     Ok(text.into())
 }
 
-pub(crate) fn check_peer_id(text: &str) -> Result<Arc<str>, BadPeerId> {
+/// Checks an id that a peer chose.
+pub fn check_peer_id(text: &str) -> Result<Arc<str>, BadPeerId> {
     let ok = !text.is_empty() && text.len() <= MAX_PEER_ID && !text.chars().any(char::is_control);
     if ok { Ok(text.into()) } else { Err(BadPeerId) }
 }

@@ -1,6 +1,6 @@
 //! What joins what, what reads back from the log, and by how much a cursor advances.
 
-use super::*;
+use crate::{weight::parts_weight, *};
 
 #[test]
 fn text_joins_text_but_never_another_kind_or_tool_call() {

@@ -1,0 +1,67 @@
+//! A result that an agent produces besides its text.
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(doc)]
+use crate::Message;
+use crate::{
+    Json, Part,
+    weight::{json_weight, parts_weight, text_weight},
+};
+
+/// A result that an agent produces, or a piece of one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Artifact {
+    /// The artifact's id within the task.
+    pub id: String,
+    /// The artifact's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
+    pub name: Option<String>,
+    /// The contents.
+    pub parts: Vec<Part>,
+    /// Whether the parts continue what came before under this id.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub append: bool,
+    /// Whether nothing more comes under this id.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub last: bool,
+    /// Fields of the agent's protocol that have no place here, as in [`Message::extra`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(ignore))]
+    pub extra: Option<Json>,
+}
+
+impl Artifact {
+    /// Adds a piece to a list of artifacts. A piece that continues an artifact of the list is appended to it, and may rename
+    /// it; any other piece replaces the artifact of the same id, or is a new one.
+    pub fn join(artifacts: &mut Vec<Self>, piece: Self) {
+        let known = artifacts.iter_mut().find(|known| known.id == piece.id);
+        match known {
+            Some(known) if piece.append => known.append(piece),
+            Some(known) => *known = piece,
+            None => artifacts.push(piece),
+        }
+    }
+
+    fn append(&mut self, piece: Self) {
+        for part in piece.parts {
+            match (self.parts.last_mut(), part) {
+                // A text that is streamed is one text, in however many pieces it came.
+                (Some(Part::Text(last)), Part::Text(next)) => last.push_str(&next),
+                (_, part) => self.parts.push(part),
+            }
+        }
+        self.name = piece.name.or(self.name.take());
+        self.last = piece.last;
+    }
+
+    /// The size of the artifact in bytes.
+    pub fn weight(&self) -> usize {
+        let names = self.id.len() + text_weight(&self.name);
+        names + parts_weight(&self.parts) + json_weight(&self.extra)
+    }
+}

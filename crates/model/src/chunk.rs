@@ -1,0 +1,118 @@
+//! One piece of a reply: text, reasoning, a tool call, or a status line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Json;
+#[cfg(doc)]
+use crate::Message;
+
+/// What a [`Chunk`] contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum ChunkKind {
+    /// The answer itself.
+    #[default]
+    Text,
+    /// The agent's reasoning.
+    Thinking,
+    /// A tool call begins.
+    ToolStart,
+    /// Input of a tool call.
+    ToolInput,
+    /// Result of a tool call.
+    ToolResult,
+    /// What the agent is doing.
+    Status,
+}
+
+impl ChunkKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] = [
+        Self::Text,
+        Self::Thinking,
+        Self::ToolStart,
+        Self::ToolInput,
+        Self::ToolResult,
+        Self::Status,
+    ];
+
+    /// The kind's name, the same in every protocol that has kinds.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Thinking => "thinking",
+            Self::ToolStart => "tool_start",
+            Self::ToolInput => "tool_input",
+            Self::ToolResult => "tool_result",
+            Self::Status => "status",
+        }
+    }
+
+    /// Reads a kind from its [name](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// A piece of a reply.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Chunk {
+    /// What the chunk contains.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub kind: ChunkKind,
+    /// The text.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub text: String,
+    /// The tool's name, on tool chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
+    pub tool_name: Option<String>,
+    /// Which tool call the chunk belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
+    pub tool_call_id: Option<String>,
+    /// Fields of the agent's protocol that have no place here, as in [`Message::extra`]. Chunks that differ in it are not
+    /// joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(ignore))]
+    pub extra: Option<Json>,
+}
+
+impl Chunk {
+    /// A piece of the answer.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A status line.
+    pub fn status(text: impl Into<String>) -> Self {
+        Self {
+            kind: ChunkKind::Status,
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether `next` may be appended to this chunk: same kind and same tool call, and neither the start of a tool call
+    /// nor a status line, of which each is one.
+    pub fn joins(&self, next: &Self) -> bool {
+        self.kind == next.kind
+            && matches!(
+                self.kind,
+                ChunkKind::Text
+                    | ChunkKind::Thinking
+                    | ChunkKind::ToolInput
+                    | ChunkKind::ToolResult
+            )
+            && self.tool_call_id == next.tool_call_id
+            && self.tool_name == next.tool_name
+            && self.extra == next.extra
+    }
+}

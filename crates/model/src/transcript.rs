@@ -1,0 +1,294 @@
+//! What the events of a call add up to: one text, a list of artifacts, and the end. Every protocol that gives an answer in
+//! one piece reads it here, so that all of them give the same one.
+
+use crate::{Artifact, Chunk, ChunkKind, Done, Event, Failure, ITEM_OVERHEAD, Part, Reason};
+
+/// How many artifacts a transcript may have. Each piece is looked up among them, so their number bounds the work.
+const MAX_ARTIFACTS: usize = 1024;
+
+/// What an agent said, added up: the text of the current turn and the artifacts.
+///
+/// - Text chunks are joined. Thinking, tools, status lines and questions are no part of the answer.
+/// - A result at the end adds what it says beyond the streamed text; see [`StreamedText`](crate::StreamedText).
+/// - Artifacts are kept in the order in which they began; see [`Artifact::join`].
+/// - All of it together has at most as many bytes as the limit. What does not fit is left out, whole, and
+///   [`is_truncated`](Self::is_truncated) says so.
+#[derive(Debug, Clone)]
+pub struct Transcript {
+    limit: usize,
+    used: usize,
+    is_truncated: bool,
+    text: String,
+    artifacts: Vec<Artifact>,
+    done: Done,
+}
+
+/// An event did not fit into a [`Transcript`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the answer has more than {limit} bytes, or more than {MAX_ARTIFACTS} artifacts")]
+pub struct Overflow {
+    limit: usize,
+}
+
+impl From<Overflow> for Failure {
+    fn from(overflow: Overflow) -> Self {
+        Self::new(Reason::TooLarge, overflow.to_string())
+    }
+}
+
+impl Transcript {
+    /// An empty transcript of at most `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            used: 0,
+            is_truncated: false,
+            text: String::new(),
+            artifacts: Vec::new(),
+            done: Done::default(),
+        }
+    }
+
+    /// Begins another turn of the same task: its text and its end are new, the artifacts stay.
+    pub fn begin_turn(&mut self) {
+        self.text.clear();
+        self.done = Done::default();
+    }
+
+    /// Adds an event. Once something did not fit, nothing more is added, so that the transcript has no holes.
+    pub fn add(&mut self, event: Event) -> Result<(), Overflow> {
+        match event {
+            Event::Chunk(chunk) => self.add_chunk(&chunk),
+            Event::Artifact(artifact) => self.add_artifact(artifact),
+            Event::Ask(_) => Ok(()),
+        }
+    }
+
+    /// Adds a chunk, if it is text.
+    pub fn add_chunk(&mut self, chunk: &Chunk) -> Result<(), Overflow> {
+        if chunk.kind == ChunkKind::Text {
+            self.reserve(chunk.text.len())?;
+            self.text.push_str(&chunk.text);
+        }
+        Ok(())
+    }
+
+    /// Adds an artifact or a piece of one.
+    pub fn add_artifact(&mut self, artifact: Artifact) -> Result<(), Overflow> {
+        self.reserve(ITEM_OVERHEAD + artifact.weight())?;
+        Artifact::join(&mut self.artifacts, artifact);
+        if self.artifacts.len() > MAX_ARTIFACTS {
+            self.artifacts.pop();
+            return Err(self.overflow());
+        }
+        Ok(())
+    }
+
+    /// Takes `bytes` of what the transcript may have, for something that stands beside it.
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), Overflow> {
+        let fits = !self.is_truncated && bytes <= self.limit - self.used;
+        if !fits {
+            return Err(self.overflow());
+        }
+        self.used += bytes;
+        Ok(())
+    }
+
+    fn overflow(&mut self) -> Overflow {
+        self.is_truncated = true;
+        Overflow { limit: self.limit }
+    }
+
+    /// Ends the turn.
+    pub fn finish(&mut self, mut done: Done) {
+        if let Some(result) = done.result.take() {
+            let rest = result.strip_prefix(&self.text).unwrap_or_default();
+            if self.reserve(rest.len()).is_ok() {
+                self.text.push_str(rest);
+            }
+        }
+        self.done = done;
+    }
+
+    /// Notes that something is missing, such as events that are no longer stored.
+    pub fn mark_truncated(&mut self) {
+        self.is_truncated = true;
+    }
+
+    /// Whether something did not fit or is missing.
+    pub fn is_truncated(&self) -> bool {
+        self.is_truncated
+    }
+
+    /// The text of the current turn.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The artifacts so far.
+    pub fn artifacts(&self) -> &[Artifact] {
+        &self.artifacts
+    }
+
+    /// How the turn ended, without its result, which is part of the [text](Self::text).
+    pub fn done(&self) -> &Done {
+        &self.done
+    }
+
+    /// The text, the artifacts and the end.
+    pub fn into_inner(self) -> (String, Vec<Artifact>, Done) {
+        (self.text, self.artifacts, self.done)
+    }
+
+    /// The answer as one list: the text, the parts of the artifacts, the attached files.
+    pub fn into_parts(self) -> Vec<Part> {
+        let text = Some(self.text).filter(|text| !text.is_empty());
+        let artifacts = self.artifacts.into_iter().flat_map(|made| made.parts);
+        let attachments = self.done.attachments.into_iter().map(Part::File);
+        let text = text.map(Part::Text).into_iter();
+        text.chain(artifacts).chain(attachments).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ask, AskKind, File, FileSource, Json};
+
+    fn artifact(id: &str, parts: Vec<Part>, append: bool) -> Event {
+        Event::Artifact(Artifact {
+            id: id.into(),
+            parts,
+            append,
+            ..Artifact::default()
+        })
+    }
+
+    fn text(text: &str) -> Part {
+        Part::Text(text.into())
+    }
+
+    fn result(text: &str) -> Done {
+        Done {
+            result: Some(text.into()),
+            ..Done::default()
+        }
+    }
+
+    fn transcript(events: impl IntoIterator<Item = Event>) -> Transcript {
+        let mut transcript = Transcript::new(4096);
+        for event in events {
+            transcript.add(event).unwrap();
+        }
+        transcript
+    }
+
+    #[test]
+    fn an_answer_is_its_text_then_the_artifacts_then_the_attachments() {
+        let data = Part::Data(Json::parse("[1]").unwrap());
+        let file = File {
+            name: Some("f".into()),
+            mime: None,
+            source: FileSource::Uri("https://e/f".into()),
+        };
+        let ask = Ask {
+            id: "q".into(),
+            kind: AskKind::Input,
+            text: "which?".into(),
+            tool_name: None,
+            tool_call_id: None,
+            arguments: None,
+            schema: None,
+        };
+        let mut transcript = transcript([
+            artifact("a", vec![text("x"), data.clone()], false),
+            Event::text("he"),
+            Event::Chunk(Chunk::status("busy")),
+            Event::Ask(ask),
+            Event::text("llo"),
+        ]);
+        transcript.finish(Done {
+            attachments: vec![file.clone()],
+            ..result("hello")
+        });
+        let parts = [text("hello"), text("x"), data, Part::File(file)];
+        assert_eq!(transcript.into_parts(), parts);
+    }
+
+    #[test]
+    fn a_result_adds_what_was_not_streamed() {
+        for (streamed, end, wanted) in [
+            ("", "all", "all"),
+            ("all", "all", "all"),
+            ("all", "all of it", "all of it"),
+            ("all", "everything", "all"),
+            ("all", "", "all"),
+        ] {
+            let mut transcript = transcript([Event::text(streamed)]);
+            transcript.finish(result(end));
+            assert_eq!(transcript.text(), wanted, "{streamed:?}, then {end:?}");
+            assert_eq!(transcript.done().result, None);
+        }
+    }
+
+    #[test]
+    fn pieces_of_an_artifact_are_joined_and_a_whole_one_replaces_an_earlier_one() {
+        let transcript = transcript([
+            artifact("a", vec![text("o")], false),
+            artifact("b", vec![text("!")], false),
+            artifact("a", vec![text("n")], true),
+            artifact("a", vec![text("e")], true),
+            artifact("b", vec![text("?")], false),
+        ]);
+        assert_eq!(transcript.into_parts(), [text("one"), text("?")]);
+    }
+
+    #[test]
+    fn a_turn_has_its_own_text_and_end_and_the_artifacts_of_all_turns() {
+        let mut transcript =
+            transcript([Event::text("one"), artifact("a", vec![text("x")], false)]);
+        transcript.finish(Done {
+            stop_reason: Some("length".into()),
+            ..Done::default()
+        });
+        transcript.begin_turn();
+        assert_eq!(transcript.done().stop_reason, None);
+        transcript.add(Event::text("two")).unwrap();
+        assert_eq!(transcript.text(), "two");
+        assert_eq!(transcript.artifacts().len(), 1);
+    }
+
+    #[test]
+    fn artifacts_are_bounded_in_number() {
+        let mut transcript = Transcript::new(usize::MAX);
+        for id in 0..MAX_ARTIFACTS {
+            transcript
+                .add(artifact(&id.to_string(), vec![], false))
+                .unwrap();
+        }
+        transcript
+            .add(artifact("7", vec![text("more")], true))
+            .unwrap();
+        assert!(transcript.add(artifact("new", vec![], false)).is_err());
+        assert_eq!(transcript.artifacts().len(), MAX_ARTIFACTS);
+        assert!(transcript.is_truncated());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_whole_and_said() {
+        let mut transcript = Transcript::new(10);
+        transcript.add(Event::text("0123456789")).unwrap();
+        let thinking = Chunk {
+            kind: ChunkKind::Thinking,
+            ..Chunk::text("as long as it likes")
+        };
+        transcript.add(Event::Chunk(thinking)).unwrap();
+        assert!(!transcript.is_truncated());
+        let overflow = transcript.add(Event::text("x")).unwrap_err();
+        assert_eq!(Failure::from(overflow).reason, Reason::TooLarge);
+        assert!(transcript.add(artifact("a", vec![], false)).is_err());
+        assert!(transcript.is_truncated());
+        transcript.finish(result("0123456789x"));
+        assert_eq!(transcript.text(), "0123456789");
+    }
+}
