@@ -4,6 +4,7 @@
 mod book;
 mod claims;
 mod followers;
+mod last_turn;
 mod once;
 mod readers;
 mod recorder;
@@ -29,6 +30,7 @@ use tokio::{sync::watch, time::Instant};
 
 pub use self::{
     book::TaskBook,
+    last_turn::LastTurn,
     once::Once,
     subscription::{Subscription, TaskItem},
 };

@@ -1,7 +1,6 @@
 //! The dialect of Agno Go (seed 001). Calls are live: a caller that leaves cancels its call at the agent, at once.
 
 mod failure;
-mod gather;
 mod listen;
 mod send;
 mod serve;

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    event::{ChunkKind, Done, End, Event},
+    event::End,
     failure::{Failure, Reason},
     hub::Hub,
-    pipe::Item as _,
-    store::{LogItem, StoreError},
-    task::{Task, TaskItem},
+    store::StoreError,
+    task::{LastTurn, Task},
 };
 use tokio::{
     sync::{Semaphore, oneshot},
@@ -17,7 +16,6 @@ use tokio::{
 };
 
 use crate::{
-    artifacts::Artifacts,
     link::{AgoraLink, Mail},
     translate::Thread,
 };
@@ -81,15 +79,17 @@ impl Awaited {
 /// What the sender gets; nothing if the turn is not over after all, since the hub stops and the next one goes on with it.
 async fn frame_of(task: &Arc<Task>, thread: &Thread, hub: &Hub) -> Option<String> {
     let max = hub.limits().message.0;
-    let (answer, end) = match Answer::of(task, max).await {
-        Ok((answer, end)) => (answer, end?),
-        Err(failure) => return Some(thread.failed(&failure)),
+    let turn = match LastTurn::read(task, max).await {
+        Ok(turn) => turn,
+        Err(error) => return Some(thread.failed(&broken(task, &error))),
     };
-    Some(match end {
-        End::Done(mut done) => {
-            answer.complete(&mut done);
+    Some(match turn.end? {
+        _ if turn.transcript.is_truncated() => thread.failed(&lost(max)),
+        End::Done(done) => {
             let files = hub.files_of(&task.record());
-            thread.done(&done, answer.artifacts.all(), &files, false, false)
+            let transcript = &turn.transcript;
+            let text = Some(transcript.text());
+            thread.done(&done, text, transcript.artifacts(), &files, false)
         }
         End::Failed(failure) => thread.failed(&failure),
         End::Cancelled => {
@@ -99,58 +99,10 @@ async fn frame_of(task: &Arc<Task>, thread: &Thread, hub: &Hub) -> Option<String
     })
 }
 
-/// What an agent has said in the last turn of a task.
-#[derive(Debug, Default)]
-struct Answer {
-    text: String,
-    artifacts: Artifacts,
-}
-
-impl Answer {
-    /// Reads it, with how it ended; its text, and its artifacts, may have `max` bytes.
-    async fn of(task: &Arc<Task>, max: usize) -> Result<(Self, Option<End>), Failure> {
-        let (mut answer, mut end) = (Self::default(), None);
-        let mut reader = task.subscribe(None);
-        while let Some(item) = reader.next().await.map_err(|error| broken(task, &error))? {
-            match item {
-                TaskItem::Row { item, .. } => match item {
-                    LogItem::Message(_) => (answer, end) = (Self::default(), None),
-                    LogItem::Event(event) => answer.add(event, max)?,
-                    LogItem::End(its) => end = Some(its),
-                    LogItem::Answer(..) => {}
-                },
-                TaskItem::Gap { .. } => return Err(lost()),
-            }
-        }
-        Ok((answer, end))
-    }
-
-    fn add(&mut self, event: Event, max: usize) -> Result<(), Failure> {
-        let weight = event.weight();
-        match event {
-            Event::Chunk(chunk) if chunk.kind == ChunkKind::Text => {
-                if self.text.len() + chunk.text.len() > max {
-                    let text = format!("the answer has more than {max} bytes");
-                    return Err(Failure::new(Reason::TooLarge, text));
-                }
-                self.text.push_str(&chunk.text);
-                Ok(())
-            }
-            Event::Artifact(artifact) => self.artifacts.keep(artifact, weight, max),
-            Event::Chunk(_) | Event::Ask(_) => Ok(()),
-        }
-    }
-
-    /// Whatever text came in chunks is the answer; the end only repeats it.
-    fn complete(&self, done: &mut Done) {
-        if !self.text.is_empty() {
-            done.result = Some(self.text.clone());
-        }
-    }
-}
-
-fn lost() -> Failure {
-    let text = "the hub does not keep what this agent says, and some of the answer is gone; name a request_id to get it as it comes";
+fn lost(max: usize) -> Failure {
+    let text = format!(
+        "the answer has more than {max} bytes, or some of it is no longer stored; name a request_id to get it as it comes"
+    );
     Failure::new(Reason::TooLarge, text)
 }
 

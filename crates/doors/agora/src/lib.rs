@@ -12,7 +12,6 @@
 //!   made meanwhile; `served.rs` calls of other doors to this connection
 //! - `translate.rs` pure functions between wire and core
 
-mod artifacts;
 mod awaited;
 mod lane;
 mod link;

@@ -3,14 +3,15 @@
 
 use jackfield_core::{
     call::Asking,
-    event::{ChunkKind, End, Event, Input, Part},
+    event::{Chunk, ChunkKind, End, Event, Input, Part},
     failure::{Failure, Reason},
     hub::Request,
-    pipe::{Item, Pushed},
+    pipe::Pushed,
     principal::Principal,
 };
+use jackfield_model::{StreamedText, Transcript};
 
-use crate::{artifacts::Artifacts, translate::Thread};
+use crate::translate::Thread;
 
 /// A call that was made, as this connection's agent knows it.
 #[derive(Debug)]
@@ -19,9 +20,10 @@ pub(crate) struct Outgoing {
     pub(crate) state: State,
     /// Whether the reply is being streamed.
     opened: bool,
-    /// Whether some of the answer itself was among what was streamed.
-    spoke: bool,
-    artifacts: Artifacts,
+    /// The text that was streamed so far.
+    streamed: StreamedText,
+    /// The artifacts, which Agora has no frame for before the end; its text stays empty.
+    transcript: Transcript,
 }
 
 /// The field that names a message which comes in pieces.
@@ -42,13 +44,14 @@ pub(crate) enum State {
 }
 
 impl Outgoing {
-    pub(crate) fn new(thread: Thread, state: State) -> Self {
+    /// A call whose artifacts may have `max` bytes together.
+    pub(crate) fn new(thread: Thread, state: State, max: usize) -> Self {
         Self {
             thread,
             state,
             opened: false,
-            spoke: false,
-            artifacts: Artifacts::default(),
+            streamed: StreamedText::default(),
+            transcript: Transcript::new(max),
         }
     }
 
@@ -115,9 +118,8 @@ impl Outgoing {
         }
     }
 
-    /// Frames for what the agent said; its artifacts, which wait for the end, may weigh `max`. True once the call is
-    /// over.
-    pub(crate) fn reply_frames(&mut self, frames: &mut Vec<String>, max: usize) -> bool {
+    /// Frames for what the agent said. True once the call is over.
+    pub(crate) fn reply_frames(&mut self, frames: &mut Vec<String>) -> bool {
         let State::Open(asking, _) = &self.state else {
             return false;
         };
@@ -125,19 +127,20 @@ impl Outgoing {
         let end = asking.take(&mut events, BATCH);
         let call = asking.call().clone();
         for event in events {
-            let weight = event.weight();
             match event {
                 Event::Chunk(chunk) => {
                     if !self.opened {
                         self.opened = true;
                         frames.push(self.thread.opening());
                     }
-                    self.spoke |= chunk.kind == ChunkKind::Text;
+                    if chunk.kind == ChunkKind::Text {
+                        self.streamed.push(&chunk.text);
+                    }
                     frames.push(self.thread.chunk(&chunk));
                 }
                 Event::Artifact(artifact) => {
-                    if let Err(failure) = self.artifacts.keep(artifact, weight, max) {
-                        frames.push(self.thread.failed(&failure));
+                    if let Err(overflow) = self.transcript.add_artifact(artifact) {
+                        frames.push(self.thread.failed(&overflow.into()));
                         return true;
                     }
                 }
@@ -145,17 +148,25 @@ impl Outgoing {
             }
         }
         let Some(end) = end else { return false };
-        frames.push(match end {
+        let last = match end {
             End::Done(done) => {
-                let (artifacts, links) = (self.artifacts.all(), call.files());
+                let (artifacts, links) = (self.transcript.artifacts(), call.files());
+                let mut answer = done.result.as_deref();
+                if !self.streamed.is_empty() {
+                    let rest = self.streamed.rest_of(answer.take().unwrap_or_default());
+                    if !rest.is_empty() {
+                        frames.push(self.thread.chunk(&Chunk::text(rest)));
+                    }
+                }
                 self.thread
-                    .done(&done, artifacts, links, self.opened, self.spoke)
+                    .done(&done, answer, artifacts, links, self.opened)
             }
             End::Failed(failure) => self.thread.failed(&failure),
             End::Cancelled => self
                 .thread
                 .failed(&Failure::new(Reason::Cancelled, "the call was cancelled")),
-        });
+        };
+        frames.push(last);
         true
     }
 }

@@ -186,10 +186,7 @@ impl Session {
                 }
                 false
             }
-            Some(Flow::Reply(outgoing)) => {
-                let max = self.agora.hub.limits().message.0;
-                outgoing.reply_frames(&mut frames, max)
-            }
+            Some(Flow::Reply(outgoing)) => outgoing.reply_frames(&mut frames),
         };
         for frame in frames {
             self.queue(&frame);

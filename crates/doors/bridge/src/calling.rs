@@ -10,6 +10,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     gate::Gate,
 };
+use jackfield_model::StreamedText;
 use jackfield_wire::{
     bridge::downlink::{self, CallChunk, CallDone, CallError},
     json::Text,
@@ -31,8 +32,8 @@ pub(crate) struct Calling {
     asking: Asking,
     /// How many frames were written.
     pub(crate) written: u64,
-    /// Whether the called agent has said any text.
-    has_text: bool,
+    /// The text that was told so far.
+    streamed: StreamedText,
     /// Files among the artifacts, which this protocol names only at the end.
     files: Vec<File>,
 }
@@ -43,7 +44,7 @@ impl Calling {
             call_id,
             asking,
             written: 0,
-            has_text: false,
+            streamed: StreamedText::default(),
             files: Vec::new(),
         }
     }
@@ -79,13 +80,16 @@ impl Calling {
         let last = match end {
             End::Done(done) if done.state == DoneState::Rejected => error_frame(
                 &self.call_id,
-                &Failure::new(Reason::Internal, rejected(&done)),
+                &Failure::new(
+                    Reason::Internal,
+                    rejected(done.result.as_deref().unwrap_or_default()),
+                ),
             ),
             End::Done(done) => {
-                // Some agents give their answer only at the end.
-                let result = done.result.as_deref().filter(|result| !result.is_empty());
-                if let Some(unsaid) = result.filter(|_| !self.has_text) {
-                    frames.push(self.chunk(&Chunk::text(unsaid)));
+                let result = done.result.as_deref().unwrap_or_default();
+                let rest = self.streamed.rest_of(result);
+                if !rest.is_empty() {
+                    frames.push(self.chunk(&Chunk::text(rest)));
                 }
                 self.done(&done)
             }
@@ -100,7 +104,9 @@ impl Calling {
     }
 
     fn chunk(&mut self, chunk: &Chunk) -> String {
-        self.has_text |= chunk.kind == ChunkKind::Text && !chunk.text.is_empty();
+        if chunk.kind == ChunkKind::Text {
+            self.streamed.push(&chunk.text);
+        }
         downlink::call_agent_chunk(&CallChunk {
             call_id: (&*self.call_id).into(),
             delta: Text::from(chunk.text.as_str()),

@@ -3,7 +3,7 @@
 //!
 //! - `order.rs` what the body asks for, checked in the order of the original hub
 //! - `live.rs` and `kept.rs` the two streams, `teller.rs` what their events say, `words.rs` in which words
-//! - `open.rs` which request is which call or task, `gather.rs` what a task's log adds up to, `outcome.rs` what came of it
+//! - `open.rs` which request is which call or task, `outcome.rs` what came of it
 
 use std::sync::Arc;
 
@@ -31,7 +31,6 @@ use crate::{
     bridge::Bridge,
 };
 
-pub(crate) mod gather;
 mod kept;
 mod live;
 pub(crate) mod open;

@@ -67,8 +67,6 @@ pub(crate) struct ArtifactView {
     /// Not all of it is here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
-    #[serde(skip)]
-    append: bool,
 }
 
 /// A file, by its address.
@@ -119,7 +117,6 @@ impl ArtifactView {
             data: Vec::new(),
             files: Vec::new(),
             cut: false,
-            append: artifact.append,
         };
         for part in artifact.parts {
             match part {
@@ -139,21 +136,6 @@ impl ArtifactView {
             }
         }
         view
-    }
-
-    /// Adds an artifact to those that there are: more of one, one in place of another, or a new one.
-    pub(crate) fn join(artifacts: &mut Vec<Self>, new: Self) {
-        match artifacts.iter_mut().find(|had| had.id == new.id) {
-            Some(had) if new.append => {
-                had.text.push_str(&new.text);
-                had.data.extend(new.data);
-                had.files.extend(new.files);
-                had.name = new.name.or(had.name.take());
-                had.cut |= new.cut;
-            }
-            Some(had) => *had = new,
-            None => artifacts.push(new),
-        }
     }
 }
 

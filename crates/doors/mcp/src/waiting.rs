@@ -10,6 +10,7 @@ use jackfield_core::{
     task::{Cursor, Task, TaskItem},
 };
 use jackfield_kit::api::store_failure;
+use jackfield_model::{StreamedText, Transcript};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
@@ -108,8 +109,10 @@ struct Hearing<'a> {
     /// Up to here the client has it.
     known: u64,
     room: usize,
-    /// The agent said something in this turn, whether the client has it already or not.
-    has_words: bool,
+    /// The text of this turn, whether the client has it already or not.
+    streamed: StreamedText,
+    /// The artifacts of this turn; its text stays empty.
+    artifacts: Transcript,
     heard: Heard,
 }
 
@@ -124,7 +127,8 @@ impl<'a> Hearing<'a> {
             task,
             known: cursor.pos,
             room: RESULT,
-            has_words: false,
+            streamed: StreamedText::default(),
+            artifacts: Transcript::new(asked.hub().limits().message.0),
             heard: Heard {
                 stop: Stop::Ended,
                 text: String::new(),
@@ -137,8 +141,16 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    fn heard(self, stop: Stop) -> Heard {
-        Heard { stop, ..self.heard }
+    fn heard(mut self, stop: Stop) -> Heard {
+        let links = self.asked.hub().files_of(&self.task.record());
+        let (_, artifacts, _) = self.artifacts.into_inner();
+        let view = |artifact| ArtifactView::new(artifact, &links, &mut self.room);
+        let artifacts = artifacts.into_iter().map(view).collect();
+        Heard {
+            stop,
+            artifacts,
+            ..self.heard
+        }
     }
 
     async fn hear(&mut self, item: TaskItem, progress: &mut Progress) -> Option<Stop> {
@@ -161,9 +173,7 @@ impl<'a> Hearing<'a> {
                 }
             }
             LogItem::Event(Event::Artifact(artifact)) if is_new => {
-                let files = self.asked.hub().files_of(&self.task.record());
-                let view = ArtifactView::new(artifact, &files, &mut self.room);
-                ArtifactView::join(&mut self.heard.artifacts, view);
+                self.heard.is_short |= self.artifacts.add_artifact(artifact).is_err();
             }
             LogItem::Event(Event::Ask(_)) => {
                 // One that was answered meanwhile is only history.
@@ -190,17 +200,17 @@ impl<'a> Hearing<'a> {
 
     fn begin(&mut self) {
         self.room = RESULT;
-        self.has_words = false;
+        self.streamed = StreamedText::default();
+        self.artifacts = Transcript::new(self.asked.hub().limits().message.0);
         self.heard.text.clear();
-        self.heard.artifacts.clear();
         self.heard.files.clear();
     }
 
     /// Words, of which a position counts every byte: what the client has already is cut off, and what is too much is
     /// left for another time.
     fn words(&mut self, chunk: &Chunk, next: Cursor) -> Option<Stop> {
-        self.has_words = true;
         let text = &*chunk.text;
+        self.streamed.push(text);
         let start = next.pos.saturating_sub(text.len() as u64);
         let had = self.known.saturating_sub(start).min(text.len() as u64);
         let had = usize::try_from(had).unwrap_or(text.len());
@@ -216,12 +226,12 @@ impl<'a> Hearing<'a> {
     }
 
     fn done(&mut self, done: Done) {
-        // Agents that stream may repeat the whole at the end; others give it only there.
-        if let Some(result) = done.result.filter(|_| !self.has_words) {
-            let part = cut(&result, &mut self.room);
-            self.heard.text.push_str(part);
-            self.heard.is_short |= part.len() < result.len();
-        }
+        let rest = self
+            .streamed
+            .rest_of(done.result.as_deref().unwrap_or_default());
+        let part = cut(rest, &mut self.room);
+        self.heard.text.push_str(part);
+        self.heard.is_short |= part.len() < rest.len();
         let links = self.asked.hub().files_of(&self.task.record());
         let view = |file: &File| FileView::new(file, &links);
         self.heard.files.extend(done.attachments.iter().map(view));

@@ -5,12 +5,12 @@
 //! What nobody can know: whether words that go silent go on, since the seed's own handlers never close a stream, and whether
 //! they were cut, since over some multiplexers a reset looks like an end. After some silence they are the answer.
 
-mod said;
 mod skill;
 
 use std::{collections::VecDeque, future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
 use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::StreamedText;
 use jackfield_wire::p2p::{
     Answer, Data, Fault, HandOff, code,
     frame::{Frame, FrameReader, Verdict},
@@ -22,7 +22,6 @@ use libp2p::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use self::said::Said;
 pub use self::skill::{choose, to_skill};
 use crate::{
     door::{HANDOFF, HANDOFF_STREAM},
@@ -67,7 +66,7 @@ pub struct Delegation<S = Stream> {
     /// Frames that nobody has heard yet.
     unheard: VecDeque<Frame>,
     /// What the chunks said.
-    said: Said,
+    said: StreamedText,
     /// When something last went out or came in.
     moved: Instant,
     /// When the answer began.
@@ -117,7 +116,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             },
             piece: vec![0; PIECE],
             unheard: VecDeque::new(),
-            said: Said::default(),
+            said: StreamedText::default(),
             moved: Instant::now(),
             begun: Instant::now(),
         }
@@ -310,13 +309,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             Frame::Accepted { .. } | Frame::Heartbeat => Heard::Sign,
             Frame::Unknown => return Ok(None),
             Frame::Chunk { data, .. } => {
-                self.said.add(data.as_str());
+                self.said.push(data.as_str());
                 Heard::Chunk(data)
             }
             Frame::Status { text, .. } => Heard::Status(text),
             Frame::Result {
                 data: Some(Data::Text(whole)),
-            } if !self.said.is_nothing() => self.repeated(whole),
+            } if !self.said.is_empty() => self.repeated(whole),
             Frame::Result { data } => Heard::Done(data),
             Frame::Error(error) => return Err(Trouble::heard(&error)),
         }))
@@ -325,7 +324,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     /// The words of a result that follows chunks: what they add to the chunks is one chunk more. Words that do not begin as
     /// the chunks did are told as they are.
     fn repeated(&mut self, whole: String) -> Heard {
-        match self.said.rest_of(&whole) {
+        match self.said.continued_by(&whole) {
             Some("") => Heard::Done(None),
             Some(rest) => {
                 self.unheard.push_front(Frame::Result { data: None });
@@ -337,7 +336,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
 
     /// What a text says beyond the chunks so far; `None` if it does not begin with them.
     pub(crate) fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
-        self.said.rest_of(whole)
+        self.said.continued_by(whole)
     }
 
     /// The stream ended: what there is by now.

@@ -2,14 +2,12 @@
 
 use jackfield_core::{
     call::{Asking, Replies, Reply},
-    event::{Ask, AskKind, Chunk, Done, DoneState, End, Event, Part},
+    event::{Ask, AskKind, Chunk, DoneState, End, Event, Part},
     failure::{Failure, Reason},
-    pipe::Item as _,
     units::Size,
 };
+use jackfield_model::Transcript;
 use tokio_util::sync::CancellationToken;
-
-use super::gather::Gathered;
 
 /// What is heard of a call.
 #[derive(Debug)]
@@ -42,8 +40,7 @@ pub(super) enum Trouble {
 pub(super) struct Listening {
     replies: Replies,
     revoked: CancellationToken,
-    limit: Size,
-    gathered: Gathered,
+    transcript: Transcript,
 }
 
 impl Listening {
@@ -52,8 +49,7 @@ impl Listening {
         Self {
             revoked: asking.call().principal.grant.revoked.clone(),
             replies: asking.replies(),
-            limit,
-            gathered: Gathered::new(limit),
+            transcript: Transcript::new(limit.0),
         }
     }
 
@@ -78,15 +74,14 @@ impl Listening {
     }
 
     fn event(&mut self, event: Event) -> Option<Heard> {
-        let weight = event.weight();
         match event {
-            Event::Chunk(chunk) => Some(match self.gathered.chunk(&chunk) {
+            Event::Chunk(chunk) => Some(match self.transcript.add_chunk(&chunk) {
                 Ok(()) => Heard::Chunk(chunk),
-                Err(failure) => Heard::failed(failure),
+                Err(overflow) => Heard::failed(overflow.into()),
             }),
             Event::Artifact(artifact) => {
-                let taken = self.gathered.artifact(artifact, weight);
-                taken.err().map(Heard::failed)
+                let added = self.transcript.add_artifact(artifact);
+                added.err().map(|overflow| Heard::failed(overflow.into()))
             }
             Event::Ask(ask) => Some(match ask.kind {
                 AskKind::Input => Heard::Over(Err(self.asked(&ask))),
@@ -96,12 +91,13 @@ impl Listening {
         }
     }
 
-    fn gathered(&mut self) -> Gathered {
-        std::mem::replace(&mut self.gathered, Gathered::new(self.limit))
+    /// What was heard; nothing more is heard afterwards.
+    fn take_transcript(&mut self) -> Transcript {
+        std::mem::replace(&mut self.transcript, Transcript::new(0))
     }
 
     fn asked(&mut self, ask: &Ask) -> Trouble {
-        let mut said = self.gathered().into_parts();
+        let mut said = self.take_transcript().into_parts();
         said.push(Part::Text(ask.text.clone()));
         let text = format!(
             "the agent asked a question, which this interface cannot answer: {}; \
@@ -115,13 +111,16 @@ impl Listening {
         match end {
             End::Cancelled => Err(Trouble::Cancelled),
             End::Failed(failure) => Err(Trouble::Failed(failure)),
-            End::Done(done) => match done.state {
-                // The answer is a question then, and the next message of the conversation answers it.
-                DoneState::Completed | DoneState::InputRequired => {
-                    Ok(self.gathered().finish(*done))
+            End::Done(done) => {
+                let state = done.state;
+                let mut transcript = self.take_transcript();
+                transcript.finish(*done);
+                match state {
+                    // The answer is a question then, and the next message of the conversation answers it.
+                    DoneState::Completed | DoneState::InputRequired => Ok(transcript.into_parts()),
+                    DoneState::Rejected => Err(Trouble::Failed(rejected(transcript.text()))),
                 }
-                DoneState::Rejected => Err(Trouble::Failed(rejected(self.gathered.text(), *done))),
-            },
+            }
         }
     }
 }
@@ -131,12 +130,8 @@ fn revoked() -> Failure {
     Failure::new(Reason::Unauthorized, text)
 }
 
-fn rejected(said: &str, done: Done) -> Failure {
-    let why = match said {
-        "" => done.result.unwrap_or_default(),
-        said => said.to_owned(),
-    };
-    let text = match why.as_str() {
+fn rejected(why: &str) -> Failure {
+    let text = match why {
         "" => "the agent refused the request".to_owned(),
         why => format!("the agent refused the request: {why}"),
     };

@@ -99,14 +99,22 @@ impl Session {
         if joins {
             // The agent is looked up again when the message is complete; that it is there now is checked at once.
             entry.link().ok_or_else(offline)?;
-            let outgoing = Outgoing::new(thread, State::Joining(Box::new(request), String::new()));
+            let outgoing = Outgoing::new(
+                thread,
+                State::Joining(Box::new(request), String::new()),
+                self.agora.hub.limits().message.0,
+            );
             self.check_joining(outgoing.joining_weight())?;
             self.joining += outgoing.joining_weight();
             self.flows.insert(key, Flow::Reply(Box::new(outgoing)));
         } else {
             request.streamed = relay.stream;
             let asking = self.agora.hub.call(request)?;
-            let outgoing = Outgoing::new(thread, State::Open(asking, relay.stream));
+            let outgoing = Outgoing::new(
+                thread,
+                State::Open(asking, relay.stream),
+                self.agora.hub.limits().message.0,
+            );
             self.flows.insert(key, Flow::Reply(Box::new(outgoing)));
             self.listen(key);
         }

@@ -89,15 +89,15 @@ impl Thread {
         downlink::reply(&self.from, &opening)
     }
 
-    /// The end of a reply: of its stream if one was `opened`, else the one `reply`. A result that was streamed (the
-    /// agent `spoke`) is not repeated; `links` are for files that are bytes.
+    /// The end of a reply: of its stream if one was `opened`, else the one `reply`. `answer` is the text that was not
+    /// streamed; `links` are for files that are bytes.
     pub(crate) fn done(
         &self,
         done: &Done,
+        answer: Option<&str>,
         artifacts: &[Artifact],
         links: &Files,
         opened: bool,
-        spoke: bool,
     ) -> String {
         let state = match done.state {
             DoneState::Completed => None,
@@ -106,11 +106,8 @@ impl Thread {
         };
         let artifacts = raw_from(artifacts);
         let attachments = raw_from_files(&done.attachments, links);
-        let answer = match done.result.as_deref() {
-            _ if spoke => None,
-            None if opened => None,
-            result => Some(result.unwrap_or_default()),
-        };
+        // One reply always has an answer, be it empty.
+        let answer = answer.or((!opened).then_some(""));
         let payload = AnswerPayload {
             answer: answer.map(Text::from),
             request_id: self.request_id.as_deref(),

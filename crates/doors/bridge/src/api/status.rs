@@ -10,7 +10,7 @@ use axum::{
 use jackfield_core::{
     id::RequestId,
     store::{TaskRecord, TaskState},
-    task::Task,
+    task::{LastTurn, Task},
 };
 use jackfield_kit::api::store_failure;
 use jackfield_wire::bridge::relay::response::{ErrorBody, TaskStatus};
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     bridge::Bridge,
-    relay::{gather::Gathered, outcome::Outcome, words::time},
+    relay::{outcome::Outcome, words::time},
 };
 
 /// Tells what became of a request that is async or kept.
@@ -60,9 +60,9 @@ pub(crate) async fn show(
         };
         return Ok(Json(status).into_response());
     }
-    let gathered = Gathered::of(&task, bridge.hub.limits().message.0).await;
-    let gathered = gathered.map_err(|error| store_failure(&error))?;
-    let outcome = Outcome::of(&record, gathered);
+    let turn = LastTurn::read(&task, bridge.hub.limits().message.0).await;
+    let turn = turn.map_err(|error| store_failure(&error))?;
+    let outcome = Outcome::of(&record, turn);
     let completed_at = time(record.updated_at);
     let duration_ms = outcome.duration_ms;
     let status = match &outcome.result {

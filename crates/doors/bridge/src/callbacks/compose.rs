@@ -2,18 +2,14 @@
 
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
-use jackfield_core::outbox::OutboxRow;
+use jackfield_core::{outbox::OutboxRow, task::LastTurn};
 use jackfield_kit::{
     outbound::origin_of,
     outbox::{Composer, Letter, Undelivered},
 };
 
 use super::{KIND, Way, body};
-use crate::{
-    bridge::Bridge,
-    relay::{gather::Gathered, outcome::Outcome},
-    secret,
-};
+use crate::{bridge::Bridge, relay::outcome::Outcome, secret};
 
 impl Composer for Bridge {
     fn kind(&self) -> &'static str {
@@ -47,13 +43,13 @@ async fn body(bridge: &Bridge, row: &OutboxRow) -> Result<Vec<u8>, Undelivered> 
     let task = task.map_err(Undelivered::for_now)?;
     let max = bridge.hub.limits().message.0;
     let reply = bridge.hub.callbacks().reply(row.id).await;
-    let gathered = match reply {
-        Ok(reply) if reply.is_empty() => Gathered::of(&task, max).await,
-        reply => reply.map(|reply| Gathered::from_items(reply, max)),
+    let turn = match reply {
+        Ok(reply) if reply.is_empty() => LastTurn::read(&task, max).await,
+        reply => reply.map(|reply| LastTurn::from_items(reply, max)),
     };
-    let gathered = gathered.map_err(Undelivered::for_now)?;
+    let turn = turn.map_err(Undelivered::for_now)?;
     let record = task.record();
-    let outcome = Outcome::of(&record, gathered);
+    let outcome = Outcome::of(&record, turn);
     let (data, links) = (row.callback.data.as_ref(), bridge.hub.files_of(&record));
     let body = body::body_from(&record, data, &outcome, &links);
     body.map_err(Undelivered::for_good)

@@ -9,7 +9,7 @@ use jackfield_core::{
     failure::{Failure, Reason},
     metrics::Connected,
     store::{LogItem, TaskState},
-    task::{Cursor, Subscription, Task, TaskItem},
+    task::{Cursor, LastTurn, Subscription, Task, TaskItem},
 };
 use jackfield_kit::{
     api::store_failure,
@@ -18,7 +18,7 @@ use jackfield_kit::{
 use jackfield_wire::bridge::relay::sse;
 use tokio_util::sync::CancellationToken;
 
-use super::{gather::Gathered, live::NO_COMMENTS, silence::Silence, teller::Teller, told};
+use super::{live::NO_COMMENTS, silence::Silence, teller::Teller, told};
 use crate::{DOOR, bridge::Bridge};
 
 /// The response that streams a kept call; `after` is where the reader goes on, if not from the start.
@@ -100,11 +100,10 @@ impl Kept {
             }
             LogItem::End(end) => {
                 self.is_over = true;
-                if let Some(task) = self.task.take() {
-                    let before = Gathered::of(&task, self.message_max)
-                        .await
-                        .unwrap_or_default();
-                    self.teller.knows(before.files, !before.text.is_empty());
+                if let Some(task) = self.task.take()
+                    && let Ok(turn) = LastTurn::read(&task, self.message_max).await
+                {
+                    self.teller.catch_up(turn);
                 }
                 let (first, last) = self.teller.end(&end);
                 self.told.extend(first.map(SseFrame::data));

@@ -5,13 +5,14 @@ use jackfield_core::{
     event::{Done, DoneState, End, File},
     files::Files,
     store::{TaskRecord, TaskState},
+    task::LastTurn,
 };
+use jackfield_model::Transcript;
 use jackfield_wire::bridge::{Attachment, ErrorCode};
 use serde_json::value::RawValue;
 
 use super::{
-    gather::Gathered,
-    teller::{offer, rejected},
+    teller::{offer, rejected, unfold},
     told, words,
 };
 use crate::attachment::attachment_from_file;
@@ -34,6 +35,23 @@ pub(crate) struct Answered {
     done: Done,
 }
 
+impl From<Transcript> for Answered {
+    /// The bridge has no artifacts: their text follows the answer, and their files are attachments.
+    fn from(transcript: Transcript) -> Self {
+        let (mut text, artifacts, done) = transcript.into_inner();
+        let mut files = Vec::new();
+        for artifact in artifacts {
+            let (more, of_artifact) = unfold(artifact.parts);
+            // Some agents say the same in their artifact and at the end.
+            if !text.contains(&more) {
+                text.push_str(&more);
+            }
+            files.extend(of_artifact);
+        }
+        Self { text, files, done }
+    }
+}
+
 impl Answered {
     /// The files that the agent made; `links` are for those that are bytes.
     pub(crate) fn attachments(&self, links: &Files) -> Vec<Attachment<'_>> {
@@ -51,19 +69,19 @@ impl Answered {
 
 impl Outcome {
     /// Of a task that is over, by its record and as much of its log as there is.
-    pub(crate) fn of(record: &TaskRecord, gathered: Gathered) -> Self {
+    pub(crate) fn of(record: &TaskRecord, turn: LastTurn) -> Self {
         let took = record
             .updated_at
             .duration_since(record.created_at)
             .as_millis();
         Self {
             duration_ms: u64::try_from(took).unwrap_or(0),
-            result: result_of(record, gathered),
+            result: result_of(record, turn),
         }
     }
 }
 
-fn result_of(record: &TaskRecord, gathered: Gathered) -> Result<Answered, (String, String)> {
+fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<Answered, (String, String)> {
     let failed = |failure| {
         let (code, text) = told(failure, Life::Kept);
         Err((code.to_owned(), text))
@@ -74,19 +92,13 @@ fn result_of(record: &TaskRecord, gathered: Gathered) -> Result<Answered, (Strin
     if let Some(failure) = &record.failure {
         return failed(failure);
     }
-    match gathered.end {
+    match turn.end {
         Some(End::Failed(failure)) => failed(&failure),
         Some(End::Cancelled) => cancelled(),
-        Some(End::Done(done)) if done.state == DoneState::Rejected => refused(rejected(&done)),
-        Some(End::Done(mut done)) => {
-            // What the agent gives at the end is the whole; some only stream it.
-            let whole = done.result.take().filter(|result| !result.is_empty());
-            Ok(Answered {
-                text: whole.unwrap_or(gathered.text),
-                files: gathered.files,
-                done: *done,
-            })
+        Some(End::Done(done)) if done.state == DoneState::Rejected => {
+            refused(rejected(turn.transcript.text()))
         }
+        Some(End::Done(_)) => Ok(Answered::from(turn.transcript)),
         // Nothing of it was kept but how it ended.
         None => match record.state {
             TaskState::Cancelled => cancelled(),

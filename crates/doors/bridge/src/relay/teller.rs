@@ -7,7 +7,9 @@ use jackfield_core::{
     call::Life,
     event::{Ask, Chunk, ChunkKind, Done, DoneState, End, Event, File, Json, Part},
     files::Files,
+    task::LastTurn,
 };
+use jackfield_model::StreamedText;
 use jackfield_wire::{
     bridge::{
         ErrorCode,
@@ -26,8 +28,8 @@ pub(crate) const MAX_FILES: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Teller {
     life: Life,
-    /// Whether there was any text. Agents may repeat at the end what they streamed, or give it only there.
-    has_text: bool,
+    /// The text that was told so far. Agents may repeat it at the end, say more there, or give all of it only there.
+    streamed: StreamedText,
     /// The files of artifacts so far.
     files: Vec<File>,
     links: Arc<Files>,
@@ -37,23 +39,31 @@ impl Teller {
     pub(super) fn new(life: Life, links: Arc<Files>) -> Self {
         Self {
             life,
-            has_text: false,
+            streamed: StreamedText::default(),
             files: Vec::new(),
             links,
         }
     }
 
-    /// What came before the reader did.
-    pub(super) fn knows(&mut self, files: Vec<File>, has_text: bool) {
-        self.files = files;
-        self.has_text = has_text;
+    /// Takes note of a turn whose beginning the reader missed.
+    pub(super) fn catch_up(&mut self, turn: LastTurn) {
+        self.streamed = turn.streamed;
+        let (_, artifacts, _) = turn.transcript.into_inner();
+        for artifact in artifacts {
+            let (text, files) = unfold(artifact.parts);
+            self.streamed.push(&text);
+            self.files.extend(files);
+        }
+        self.files.truncate(MAX_FILES);
     }
 
     /// The event of the stream, if there is something to say.
     pub(super) fn event(&mut self, event: Event) -> Option<String> {
         match event {
             Event::Chunk(chunk) => {
-                self.has_text |= chunk.kind == ChunkKind::Text && !chunk.text.is_empty();
+                if chunk.kind == ChunkKind::Text {
+                    self.streamed.push(&chunk.text);
+                }
                 Some(tell(&chunk))
             }
             Event::Ask(Ask { text, .. }) => Some(tell(&Chunk::status(text))),
@@ -61,7 +71,7 @@ impl Teller {
                 let (text, files) = unfold(artifact.parts);
                 self.files.extend(files);
                 self.files.truncate(MAX_FILES);
-                self.has_text |= !text.is_empty();
+                self.streamed.push(&text);
                 (!text.is_empty()).then(|| tell(&Chunk::text(text)))
             }
         }
@@ -80,7 +90,10 @@ impl Teller {
             }
             End::Done(done) if done.state == DoneState::Rejected => (
                 None,
-                sse::error(ErrorCode::InternalError.name(), &rejected(done)),
+                sse::error(
+                    ErrorCode::InternalError.name(),
+                    &rejected(done.result.as_deref().unwrap_or_default()),
+                ),
             ),
             End::Done(done) => self.done(done),
         }
@@ -92,13 +105,13 @@ impl Teller {
             .map(|file| attachment_from_file(file, &self.links))
             .collect();
         let result = done.result.as_deref().filter(|result| !result.is_empty());
-        let unsaid = result.filter(|_| !self.has_text);
+        let rest = self.streamed.rest_of(result.unwrap_or_default());
         let last = sse::done(&DoneEvent {
             attachments: &attachments,
             file_transfer_offer: offer(done),
             result: result.filter(|_| self.life == Life::Kept).map(Text::from),
         });
-        (unsaid.map(|text| tell(&Chunk::text(text))), last)
+        ((!rest.is_empty()).then(|| tell(&Chunk::text(rest))), last)
     }
 }
 
@@ -107,11 +120,11 @@ pub(crate) fn offer(done: &Done) -> Option<&serde_json::value::RawValue> {
     done.file_transfer_offer.as_ref().map(Json::raw)
 }
 
-/// Why an agent will not do it, as far as it says.
-pub(crate) fn rejected(done: &Done) -> String {
-    match done.result.as_deref() {
-        Some(why) if !why.is_empty() => format!("{}: {why}", words::REJECTED),
-        _ => words::REJECTED.to_owned(),
+/// Tells that an agent refused the request, and why, if it said so.
+pub(crate) fn rejected(why: &str) -> String {
+    match why {
+        "" => words::REJECTED.to_owned(),
+        why => format!("{}: {why}", words::REJECTED),
     }
 }
 
@@ -200,10 +213,10 @@ mod tests {
     fn the_end_repeats_the_result_to_readers_of_kept_streams_only() {
         let end = End::Done(Box::new(done("all")));
         let mut live = teller(Life::Live);
-        live.event(Event::text("al"));
+        live.event(Event::text("all"));
         assert_eq!(live.end(&end), (None, r#"{"type":"done"}"#.to_owned()));
         let mut kept = teller(Life::Kept);
-        kept.event(Event::text("al"));
+        kept.event(Event::text("all"));
         assert_eq!(
             kept.end(&end),
             (None, r#"{"type":"done","result":"all"}"#.to_owned())
@@ -211,14 +224,19 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_answers_only_at_the_end_is_heard() {
+    fn what_an_agent_says_only_at_the_end_is_told_before_it() {
         let end = End::Done(Box::new(done("all")));
-        let mut silent = teller(Life::Live);
-        let chunk = r#"{"type":"chunk","delta":"all"}"#.to_owned();
-        assert_eq!(silent.end(&end).0, Some(chunk));
-        let mut spoken = teller(Life::Live);
-        spoken.event(Event::text("al"));
-        assert_eq!(spoken.end(&end).0, None);
+        for (streamed, rest) in [
+            ("", Some("all")),
+            ("al", Some("l")),
+            ("all", None),
+            ("none", None),
+        ] {
+            let mut teller = teller(Life::Live);
+            teller.event(Event::text(streamed));
+            let chunk = rest.map(|rest| format!(r#"{{"type":"chunk","delta":"{rest}"}}"#));
+            assert_eq!(teller.end(&end).0, chunk, "{streamed}");
+        }
     }
 
     #[test]

@@ -93,7 +93,12 @@ async fn an_answer_that_comes_only_with_the_end_is_told_before_it() {
     let mut amy = hub.attach("amy");
     for (said, heard) in [
         (None, vec![chunk("all"), json!({"type": "done"})]),
-        (Some("al"), vec![chunk("al"), json!({"type": "done"})]),
+        (
+            Some("al"),
+            vec![chunk("al"), chunk("l"), json!({"type": "done"})],
+        ),
+        (Some("all"), vec![chunk("all"), json!({"type": "done"})]),
+        (Some("none"), vec![chunk("none"), json!({"type": "done"})]),
     ] {
         let mut stream = hub.stream("/api/relay", relay_body("amy", "r1")).await;
         let call = amy.next_call().await;

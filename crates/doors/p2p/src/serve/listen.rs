@@ -2,11 +2,11 @@
 
 use jackfield_core::{
     call::{Asking, Replies, Reply},
-    event::{Artifact, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Part},
+    event::{AskKind, ChunkKind, DoneState, End, Event, Part},
     failure::{Failure, Reason},
-    pipe::Item as _,
     units::Size,
 };
+use jackfield_model::Transcript;
 
 /// What is heard of a call.
 #[derive(Debug)]
@@ -23,11 +23,7 @@ pub(super) enum Heard {
 #[derive(Debug)]
 pub(crate) struct Listening {
     replies: Replies,
-    limit: Size,
-    room: usize,
-    text: String,
-    /// By their ids, in the order in which they began.
-    artifacts: Vec<(String, Vec<Part>)>,
+    transcript: Transcript,
 }
 
 impl Listening {
@@ -35,10 +31,7 @@ impl Listening {
     pub(super) fn new(asking: Asking, limit: Size) -> Self {
         Self {
             replies: asking.replies(),
-            limit,
-            room: limit.0,
-            text: String::new(),
-            artifacts: Vec::new(),
+            transcript: Transcript::new(limit.0),
         }
     }
 
@@ -66,15 +59,13 @@ impl Listening {
     }
 
     fn event(&mut self, event: Event) -> Result<Option<Heard>, Failure> {
-        let weight = event.weight();
         match event {
-            Event::Chunk(Chunk { kind, text, .. }) => match kind {
+            Event::Chunk(chunk) => match chunk.kind {
                 ChunkKind::Text => {
-                    self.take(text.len())?;
-                    self.text.push_str(&text);
-                    Ok(Some(Heard::Text(text)))
+                    self.transcript.add_chunk(&chunk)?;
+                    Ok(Some(Heard::Text(chunk.text)))
                 }
-                ChunkKind::Status => Ok(Some(Heard::Status(text))),
+                ChunkKind::Status => Ok(Some(Heard::Status(chunk.text))),
                 // The protocol has no place for them.
                 ChunkKind::Thinking
                 | ChunkKind::ToolStart
@@ -82,8 +73,7 @@ impl Listening {
                 | ChunkKind::ToolResult => Ok(None),
             },
             Event::Artifact(artifact) => {
-                self.take(weight)?;
-                self.artifact(artifact);
+                self.transcript.add_artifact(artifact)?;
                 Ok(None)
             }
             Event::Ask(ask) => match ask.kind {
@@ -91,27 +81,6 @@ impl Listening {
                 // The agent's owner may approve as well as the caller, who cannot: it is waited for.
                 AskKind::Approval => Ok(Some(Heard::Status(ask.text))),
             },
-        }
-    }
-
-    fn take(&mut self, weight: usize) -> Result<(), Failure> {
-        let room = self.room.checked_sub(weight);
-        self.room = room.ok_or_else(|| {
-            let text = format!("the answer is larger than {}", self.limit);
-            Failure::new(Reason::TooLarge, text)
-        })?;
-        Ok(())
-    }
-
-    fn artifact(&mut self, new: Artifact) {
-        match self.artifacts.iter_mut().find(|(id, _)| *id == new.id) {
-            None => self.artifacts.push((new.id, new.parts)),
-            Some((_, had)) if new.append => {
-                for part in new.parts {
-                    append(had, part);
-                }
-            }
-            Some((_, had)) => *had = new.parts,
         }
     }
 
@@ -123,38 +92,19 @@ impl Listening {
                 return Err(Failure::new(Reason::Cancelled, "the call was cancelled"));
             }
         };
-        // Agents that stream may repeat the whole at the end; others give it only there.
-        if self.text.is_empty() {
-            self.text = done.result.clone().unwrap_or_default();
+        let state = done.state;
+        let mut transcript = std::mem::replace(&mut self.transcript, Transcript::new(0));
+        transcript.finish(done);
+        match state {
+            DoneState::Completed => Ok(transcript.into_parts()),
+            DoneState::InputRequired => Err(cannot_answer(transcript.text())),
+            DoneState::Rejected => Err(rejected(transcript.text())),
         }
-        match done.state {
-            DoneState::Completed => Ok(self.parts(done)),
-            DoneState::InputRequired => Err(cannot_answer(&self.text)),
-            DoneState::Rejected => Err(rejected(&self.text)),
-        }
-    }
-
-    /// The words, then what the agent made, then what it attached.
-    fn parts(&mut self, done: Done) -> Vec<Part> {
-        let words = Some(std::mem::take(&mut self.text)).filter(|text| !text.is_empty());
-        let made = std::mem::take(&mut self.artifacts).into_iter();
-        let made = made.flat_map(|(_, parts)| parts);
-        let attached = done.attachments.into_iter().map(Part::File);
-        let words = words.map(Part::Text).into_iter();
-        words.chain(made).chain(attached).collect()
     }
 }
 
 fn failed(failure: Failure) -> Option<Heard> {
     Some(Heard::Over(Err(failure)))
-}
-
-/// Text goes on where text ended: an artifact that is streamed is one text, in however many pieces it came.
-fn append(parts: &mut Vec<Part>, next: Part) {
-    match (parts.last_mut(), next) {
-        (Some(Part::Text(last)), Part::Text(next)) => last.push_str(&next),
-        (_, next) => parts.push(next),
-    }
 }
 
 /// A handoff is one request and one answer: there is no way to answer a question.

@@ -1,0 +1,82 @@
+//! What an agent said in the last turn of a task, added up from the log.
+
+use std::sync::Arc;
+
+use jackfield_model::{ChunkKind, Done, End, Event, StreamedText, Transcript};
+
+use super::{Task, TaskItem};
+use crate::store::{LogItem, StoreError};
+
+/// The last turn of a task: what the agent said, and how the turn ended.
+#[derive(Debug)]
+pub struct LastTurn {
+    /// What the agent said. It [is truncated](Transcript::is_truncated) if the log no longer has all of it.
+    pub transcript: Transcript,
+    /// How the turn ended, if it did. The result is part of the transcript, and absent here.
+    pub end: Option<End>,
+    /// The text before the end, for a reader of the stream that missed its beginning.
+    pub streamed: StreamedText,
+    limit: usize,
+}
+
+impl LastTurn {
+    fn new(limit: usize) -> Self {
+        Self {
+            transcript: Transcript::new(limit),
+            end: None,
+            streamed: StreamedText::default(),
+            limit,
+        }
+    }
+
+    /// Adds up the items of a log, up to `limit` bytes.
+    pub fn from_items(items: Vec<LogItem>, limit: usize) -> Self {
+        let mut turn = Self::new(limit);
+        items.into_iter().for_each(|item| turn.add(item));
+        turn
+    }
+
+    /// Reads the log as far as it has been written, up to `limit` bytes.
+    pub async fn read(task: &Arc<Task>, limit: usize) -> Result<Self, StoreError> {
+        let mut turn = Self::new(limit);
+        let until = task.record().log_end;
+        let mut reader = task.subscribe(None);
+        while let Some(item) = reader.next().await? {
+            let (TaskItem::Row { next, .. } | TaskItem::Gap { next }) = &item;
+            let is_last = next.pos >= until;
+            match item {
+                TaskItem::Row { item, .. } => turn.add(item),
+                TaskItem::Gap { .. } => turn.transcript.mark_truncated(),
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(turn)
+    }
+
+    fn add(&mut self, item: LogItem) {
+        match item {
+            LogItem::Message(_) => *self = Self::new(self.limit),
+            LogItem::Event(event) => {
+                if let Event::Chunk(chunk) = &event
+                    && chunk.kind == ChunkKind::Text
+                {
+                    self.streamed.push(&chunk.text);
+                }
+                // What does not fit is left out, and the transcript says so.
+                drop(self.transcript.add(event));
+            }
+            LogItem::Answer(..) => {}
+            LogItem::End(End::Done(done)) => {
+                let without_result = Done {
+                    result: None,
+                    ..(*done).clone()
+                };
+                self.transcript.finish(*done);
+                self.end = Some(End::Done(Box::new(without_result)));
+            }
+            LogItem::End(end) => self.end = Some(end),
+        }
+    }
+}
