@@ -187,8 +187,8 @@ impl Task {
     }
 
     /// Numbers items for the ring; the caller saves the rows and then shows them to the readers.
-    fn number(&self, items: Vec<(LogItem, Option<u64>)>) -> Vec<LogRow> {
-        self.ring.lock().number(items)
+    fn number(&self, items: Vec<(LogItem, Option<u64>)>, at: Timestamp) -> Vec<LogRow> {
+        self.ring.lock().number(items, at)
     }
 
     /// Lets readers see what is numbered.
@@ -210,6 +210,7 @@ impl Task {
         &self,
         record: &TaskRecord,
         items: Vec<(LogItem, Option<u64>)>,
+        at: Timestamp,
         is_told: impl Fn(&LogItem) -> bool,
     ) -> Option<Receipt> {
         if let Some(said) = &mut *self.said.lock() {
@@ -218,10 +219,10 @@ impl Task {
         let is_logged = *self.keep.lock() == Keep::Full;
         let (receipt, end) = {
             let mut ring = self.ring.lock();
-            let mut rows = ring.number(items);
+            let mut rows = ring.number(items, at);
             let told = rows.iter().filter(|row| is_told(&row.item));
             let told: Vec<_> = told
-                .flat_map(|row| self.tell(record, row.pos, std::slice::from_ref(&row.item)))
+                .flat_map(|row| self.tell(record, row.pos, at, std::slice::from_ref(&row.item)))
                 .collect();
             if !is_logged {
                 rows.clear();
@@ -245,12 +246,13 @@ impl Task {
         let items = events.into_iter();
         let items = items.map(|(event, seq)| (LogItem::Event(event), seq));
         let mut record = self.record.lock();
+        let at = Timestamp::now();
         let state = if is_asked {
             state_of(call)
         } else {
             record.state
         };
-        let receipt = self.append(&record, items.collect(), |item| match item {
+        let receipt = self.append(&record, items.collect(), at, |item| match item {
             LogItem::Event(Event::Ask(_)) => state == TaskState::InputRequired,
             LogItem::Event(Event::Artifact(artifact)) => artifact.last,
             LogItem::Event(Event::Chunk(_))
@@ -260,7 +262,7 @@ impl Task {
         });
         if is_asked {
             // The log has the question; that the record says so too may come with the next commit.
-            drop(self.change(&mut record, state, Vec::new(), false));
+            drop(self.change(&mut record, state, at, Vec::new(), false));
         }
         receipt
     }
@@ -274,20 +276,23 @@ impl Task {
         let state = state_of(call);
         let goes_on = record.state == TaskState::InputRequired && state == TaskState::Working;
         let item = LogItem::Answer(ask_id.to_owned(), answer);
-        drop(self.append(&record, vec![(item, None)], |_| goes_on));
+        let at = Timestamp::now();
+        drop(self.append(&record, vec![(item, None)], at, |_| goes_on));
         // Nobody waits for it: the answer is in the pipe, and the log has it.
-        drop(self.change(&mut record, state, Vec::new(), false));
+        drop(self.change(&mut record, state, at, Vec::new(), false));
     }
 
     /// Writes down whether the agent gets the message of this turn, before it does.
     fn mark(&self, sent: bool) -> Receipt {
         let mut record = self.record.lock();
+        let at = Timestamp::now();
         record.sent = sent;
+        record.sent_at = sent.then_some(at);
         if !sent {
-            return self.change(&mut record, TaskState::Submitted, Vec::new(), true);
+            return self.change(&mut record, TaskState::Submitted, at, Vec::new(), true);
         }
-        let told = self.announce(&record);
-        self.change(&mut record, TaskState::Working, told, true)
+        let told = self.announce(&record, at);
+        self.change(&mut record, TaskState::Working, at, told, true)
     }
 
     /// Writes down by what the agent's door finds the work again.
@@ -303,11 +308,12 @@ impl Task {
         &self,
         record: &mut TaskRecord,
         state: TaskState,
+        at: Timestamp,
         told: Vec<NewCallback>,
         sync: bool,
     ) -> Receipt {
         record.state = state;
-        record.updated_at = Timestamp::now();
+        record.updated_at = at;
         record.log_end = self.ring.lock().end();
         self.save(record.clone(), Vec::new(), told, sync)
     }
@@ -338,12 +344,13 @@ impl Task {
         // One that waits for its next message was told of when its turn ended: each turn is told once.
         let is_waiting = record.waits_for_message();
         let mut record = record.clone();
-        end_record(&mut record, &end, Timestamp::now());
+        let at = Timestamp::now();
+        end_record(&mut record, &end, at);
         // An end takes one position.
         record.log_end = pos + 1;
         let told = self.told_of_end(&record, pos, &end, !is_waiting);
         let item = LogItem::End(end);
-        let row = LogRow { pos, seq, item };
+        let row = LogRow { pos, seq, at, item };
         Ending { record, row, told }
     }
 
@@ -364,7 +371,7 @@ impl Task {
         // Both at once: whoever knows the state knows the end of the log.
         let mut shown = self.record.lock();
         *shown = record;
-        self.number(vec![(row.item, row.seq)]);
+        self.number(vec![(row.item, row.seq)], row.at);
         *self.call.lock() = Weak::new();
         self.show(false);
     }
@@ -379,7 +386,7 @@ impl Task {
     ) -> Vec<NewCallback> {
         let said = self.said.lock().take();
         let reply = said.map_or_else(Vec::new, |mut said| said.take(end.clone()));
-        let mut told = self.tell(record, pos, &reply);
+        let mut told = self.tell(record, pos, record.updated_at, &reply);
         let callback =
             OutboxRow::of(record).filter(|row| is_turns && self.callbacks.is_wanted(&row.callback));
         told.extend(callback.map(|row| NewCallback { row, reply }));

@@ -1,61 +1,78 @@
 //! The log of events: its SQL. A row is a message, an event, an answer or an end; a row of text may hold many chunks,
-//! joined by `tail.rs`: `pos` is then the first one's and `seq` the last one's.
+//! joined by `tail.rs`: `pos` and `at` are then the first one's and `seq` the last one's.
 
 use jackfield_core::{
     event::Chunk,
     id::TaskId,
     store::{LogItem, LogRow},
 };
+use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
 use crate::{
-    column::{signed, size, unsigned},
+    column::{signed, size, time, time_text, unsigned},
     fault::Fault,
 };
+
+/// A row of text without its text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) pos: u64,
+    pub(crate) seq: Option<u64>,
+    pub(crate) at: Timestamp,
+}
+
+impl Head {
+    pub(crate) fn of(row: &LogRow) -> Self {
+        let LogRow { pos, seq, at, .. } = *row;
+        Self { pos, seq, at }
+    }
+}
 
 fn insert_body(
     conn: &Connection,
     task: TaskId,
-    pos: u64,
-    seq: Option<u64>,
+    head: Head,
     kind: &str,
     body: &str,
 ) -> Result<i64, Fault> {
-    let mut statement =
-        conn.prepare_cached("INSERT INTO log (task, pos, seq, kind, body) VALUES (?, ?, ?, ?, ?)")?;
-    statement.execute((task.to_string(), signed(pos), seq.map(signed), kind, body))?;
+    let Head { pos, seq, at } = head;
+    let mut statement = conn.prepare_cached(
+        "INSERT INTO log (task, pos, seq, at, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
+    )?;
+    let (task, at) = (task.to_string(), time_text(at));
+    statement.execute((task, signed(pos), seq.map(signed), at, kind, body))?;
     Ok(size(body.len()))
 }
 
 /// Writes a new row and returns the size of its body.
 pub(crate) fn insert(conn: &Connection, task: TaskId, row: &LogRow) -> Result<i64, Fault> {
     let (kind, body) = row.item.to_row()?;
-    insert_body(conn, task, row.pos, row.seq, kind, &body)
+    insert_body(conn, task, Head::of(row), kind, &body)
 }
 
 /// Writes a new row of text and returns the size of its body.
 pub(crate) fn insert_chunk(
     conn: &Connection,
     task: TaskId,
-    pos: u64,
-    seq: Option<u64>,
+    head: Head,
     chunk: &Chunk,
 ) -> Result<i64, Fault> {
-    insert_body(conn, task, pos, seq, CHUNK, &serde_json::to_string(chunk)?)
+    insert_body(conn, task, head, CHUNK, &serde_json::to_string(chunk)?)
 }
 
-/// Writes a row of text that has grown and returns the size of its body.
+/// Writes a row of text that has grown and returns the size of its body. Its time stays that of its first piece.
 pub(crate) fn update_chunk(
     conn: &Connection,
     task: TaskId,
-    pos: u64,
-    seq: Option<u64>,
+    head: Head,
     chunk: &Chunk,
 ) -> Result<i64, Fault> {
     let body = serde_json::to_string(chunk)?;
     let mut statement =
         conn.prepare_cached("UPDATE log SET seq = ?, body = ? WHERE task = ? AND pos = ?")?;
-    statement.execute((seq.map(signed), &body, task.to_string(), signed(pos)))?;
+    let seq = head.seq.map(signed);
+    statement.execute((seq, &body, task.to_string(), signed(head.pos)))?;
     Ok(size(body.len()))
 }
 
@@ -76,13 +93,14 @@ fn from_row(row: &Row<'_>, task: TaskId) -> Result<(LogRow, usize), Fault> {
         .map_err(rusqlite::Error::from)?;
     let item =
         LogItem::from_row(kind, body).map_err(|source| Fault::Unreadable { task, pos, source })?;
-    Ok((LogRow { pos, seq, item }, body.len()))
+    let at = time(row, "at")?;
+    Ok((LogRow { pos, seq, at, item }, body.len()))
 }
 
 /// The last row of a task's log and the size of its body.
 pub(crate) fn last(conn: &Connection, task: TaskId) -> Result<Option<(LogRow, i64)>, Fault> {
     let mut statement = conn.prepare_cached(
-        "SELECT pos, seq, kind, body FROM log WHERE task = ? ORDER BY pos DESC LIMIT 1",
+        "SELECT pos, seq, at, kind, body FROM log WHERE task = ? ORDER BY pos DESC LIMIT 1",
     )?;
     let mut rows = statement.query([task.to_string()])?;
     let Some(row) = rows.next()? else {
@@ -101,7 +119,7 @@ pub(crate) fn end(conn: &Connection, task: TaskId) -> Result<u64, Fault> {
 /// row that has a number of the agent's.
 pub(crate) fn landmarks(conn: &Connection, task: TaskId) -> Result<Vec<LogRow>, Fault> {
     let mut statement = conn.prepare_cached(
-        "SELECT pos, seq, kind, body FROM log
+        "SELECT pos, seq, at, kind, body FROM log
          WHERE task = ?1
             AND pos >= coalesce((SELECT max(pos) FROM log WHERE task = ?1 AND kind = 'message'), 0)
             AND (kind IN ('message', 'ask', 'answer') OR pos =
@@ -125,7 +143,7 @@ pub(crate) fn read(
     max: usize,
 ) -> Result<Vec<LogRow>, Fault> {
     let mut statement = conn.prepare_cached(
-        "SELECT pos, seq, kind, body FROM log
+        "SELECT pos, seq, at, kind, body FROM log
          WHERE task = ?1 AND pos >= coalesce((SELECT max(pos) FROM log WHERE task = ?1 AND pos <= ?2), 0)
          ORDER BY pos",
     )?;

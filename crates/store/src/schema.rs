@@ -17,7 +17,8 @@ use crate::{
 const APPLICATION: i32 = 0x4a4b_4644;
 
 /// What leads from each version to the next. Never edited once released, only added to.
-pub(crate) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12, V13];
+pub(crate) const MIGRATIONS: &[&str] =
+    &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12, V13, V14];
 
 /// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text. `bytes` is the sum
 /// of the log's bodies. A text row of the log may hold many chunks: see `log.rs`.
@@ -225,6 +226,14 @@ const V13: &str = "
     CREATE INDEX tasks_told ON tasks (id) WHERE callback IS NOT NULL OR followers IS NOT NULL;
     CREATE INDEX tasks_finished_by_owner ON tasks (owner, updated_at, id)
         WHERE state IN ('completed', 'failed', 'cancelled', 'rejected');
+";
+
+/// When each row of a log was written, and when the agent got the message of a task's last turn. Rows from before have the
+/// time of their task.
+const V14: &str = "
+    ALTER TABLE log ADD COLUMN at TEXT NOT NULL DEFAULT '1970-01-01T00:00:00.000000000Z';
+    UPDATE log SET at = (SELECT updated_at FROM tasks WHERE id = log.task);
+    ALTER TABLE tasks ADD COLUMN sent_at TEXT;
 ";
 
 /// The version of a database; 0 is an empty one.

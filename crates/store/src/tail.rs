@@ -10,7 +10,10 @@ use jackfield_core::{
 };
 use rusqlite::Connection;
 
-use crate::{fault::Fault, log};
+use crate::{
+    fault::Fault,
+    log::{self, Head},
+};
 
 /// A row of text is written with up to this size.
 const ROW_BYTES: usize = 16 << 10;
@@ -26,8 +29,7 @@ const TAIL_OVERHEAD: usize = 256;
 /// A row of text that may grow.
 #[derive(Debug)]
 struct Growing {
-    pos: u64,
-    seq: Option<u64>,
+    head: Head,
     chunk: Chunk,
     /// The size of its body on disk, if it is there.
     stored: Option<i64>,
@@ -66,11 +68,10 @@ impl Tail {
                 Err(Fault::NoTask(task))
             };
         };
-        let end = row.pos + row.item.advance();
+        let (head, end) = (Head::of(&row), row.pos + row.item.advance());
         let last = match row.item {
             LogItem::Event(Event::Chunk(chunk)) if can_grow(&chunk) => Some(Growing {
-                pos: row.pos,
-                seq: row.seq,
+                head,
                 chunk,
                 stored: Some(stored),
                 dirty: false,
@@ -116,14 +117,13 @@ impl Tail {
             && last.chunk.text.len() + chunk.text.len() <= last.limit()
         {
             last.chunk.text.push_str(&chunk.text);
-            last.seq = row.seq.or(last.seq);
+            last.head.seq = row.seq.or(last.head.seq);
             last.dirty = true;
             return Ok(0);
         }
         let grown = self.flush(conn, task)?;
         self.last = Some(Growing {
-            pos: row.pos,
-            seq: row.seq,
+            head: Head::of(row),
             chunk: chunk.clone(),
             stored: None,
             dirty: true,
@@ -137,8 +137,8 @@ impl Tail {
             return Ok(0);
         };
         let stored = match last.stored {
-            None => log::insert_chunk(conn, task, last.pos, last.seq, &last.chunk)?,
-            Some(_) => log::update_chunk(conn, task, last.pos, last.seq, &last.chunk)?,
+            None => log::insert_chunk(conn, task, last.head, &last.chunk)?,
+            Some(_) => log::update_chunk(conn, task, last.head, &last.chunk)?,
         };
         let grown = stored - last.stored.unwrap_or(0);
         last.stored = Some(stored);

@@ -27,8 +27,8 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
                             created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
-                            once_key, once_digest, parent, handle, seats, token)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            once_key, once_digest, parent, handle, seats, token, sent_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET
             call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
             agent = excluded.agent, session = excluded.session, request = excluded.request, state = excluded.state,
@@ -37,7 +37,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
             failure = excluded.failure, failure_text = excluded.failure_text, callback = excluded.callback,
             unread = excluded.unread, followers = excluded.followers, once_key = excluded.once_key,
             once_digest = excluded.once_digest, parent = excluded.parent, handle = excluded.handle,
-            seats = excluded.seats, token = excluded.token",
+            seats = excluded.seats, token = excluded.token, sent_at = excluded.sent_at",
     )?;
     let callback = task.callback.as_ref().map(serde_json::to_string);
     let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
@@ -72,6 +72,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
         task.handle.as_ref().map(Json::get),
         seats.transpose()?,
         task.token.map(|token| token.to_string()),
+        task.sent_at.map(time_text),
     ])?;
     Ok(())
 }
@@ -303,6 +304,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         state: named(row, "state", state_from)?,
         needs_auth: row.get_ref("state")?.as_str()? == AUTH_REQUIRED,
         sent: row.get("sent")?,
+        sent_at: maybe_time(row, "sent_at")?,
         handle: maybe_json(row, "handle")?,
         epoch: row.get("epoch")?,
         log_end: unsigned(row, "log_end")?,

@@ -1,5 +1,6 @@
 //! The rows of a task's log, and how they are written down.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -94,13 +95,18 @@ impl LogItem {
     }
 }
 
-/// One row of a task's log. Text rows may be merged by the store; then `pos` is that of the first.
+/// One row of a task's log. The store may merge rows of text: `pos` and `at` are then those of the first row, `seq` is that
+/// of the last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogRow {
     /// The position of its first byte (text) or of itself.
     pub pos: u64,
     /// The agent's own number of the last frame in it, where its protocol numbers frames.
     pub seq: Option<u64>,
+    /// When the hub wrote it down. Of a row that changes the task's state this is [`TaskRecord::updated_at`].
+    ///
+    /// [`TaskRecord::updated_at`]: super::TaskRecord::updated_at
+    pub at: Timestamp,
     /// What it says.
     pub item: LogItem,
 }

@@ -105,6 +105,8 @@ pub struct TaskRecord {
     pub needs_auth: bool,
     /// Whether the current message was written to the agent; if so it is never written again.
     pub sent: bool,
+    /// When the agent got the message of the current or last turn; none if it has not.
+    pub sent_at: Option<Timestamp>,
     /// By what the agent's door finds the work on that message again, as long as it goes on or the agent waits for the
     /// next message.
     pub handle: Option<Json>,

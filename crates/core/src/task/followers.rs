@@ -136,15 +136,15 @@ impl Task {
         }
     }
 
-    /// What the followers are told of the item at this position of the log; `reply` is for those of whose task no log is
+    /// What the followers are told of the item at this position of the log, which was written at `at`; `reply` is for those of whose task no log is
     /// kept.
     pub(super) fn tell(
         &self,
         record: &TaskRecord,
         pos: u64,
+        at: Timestamp,
         reply: &[LogItem],
     ) -> Vec<NewCallback> {
-        let at = Timestamp::now();
         let reply = if *self.keep.lock() == Keep::Full {
             &[]
         } else {
@@ -161,7 +161,7 @@ impl Task {
 
     /// What the followers are told when the agent gets the message of this turn: once, even if the agent left in between
     /// and gets it later.
-    pub(super) fn announce(&self, record: &TaskRecord) -> Vec<NewCallback> {
+    pub(super) fn announce(&self, record: &TaskRecord, at: Timestamp) -> Vec<NewCallback> {
         let Some(pos) = self.turn else {
             return Vec::new();
         };
@@ -170,7 +170,7 @@ impl Task {
         }
         let message = self.ring.lock().read(pos, 1);
         let message: Vec<_> = message.into_iter().map(|row| row.item).collect();
-        self.tell(record, pos, &message)
+        self.tell(record, pos, at, &message)
     }
 }
 

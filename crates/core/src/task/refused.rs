@@ -51,6 +51,7 @@ impl Hub {
             state: TaskState::Submitted,
             needs_auth: false,
             sent: false,
+            sent_at: None,
             handle: None,
             epoch: 0,
             log_end: 0,
@@ -70,10 +71,11 @@ impl Hub {
         let end = End::Failed(failure);
         end_record(&mut record, &end, now);
         record.state = state;
-        let rows = task.number(vec![
+        let items = vec![
             (LogItem::Message(request.message), None),
             (LogItem::End(end.clone()), None),
-        ]);
+        ];
+        let rows = task.number(items, now);
         let pos = rows.last().map_or(0, |row| row.pos);
         record.log_end = pos + 1;
         let told = task.told_of_end(&record, pos, &end, true);

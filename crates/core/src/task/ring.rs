@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use jiff::Timestamp;
+
 use crate::{
     event::Event,
     store::{LogItem, LogRow},
@@ -40,13 +42,18 @@ impl Ring {
         self.rows.front().map_or(self.end, |row| row.pos)
     }
 
-    /// Numbers items, keeps them, and returns the rows for the store.
-    pub(super) fn number(&mut self, items: Vec<(LogItem, Option<u64>)>) -> Vec<LogRow> {
+    /// Numbers items that are written down at a time, keeps them, and returns the rows for the store.
+    pub(super) fn number(
+        &mut self,
+        items: Vec<(LogItem, Option<u64>)>,
+        at: Timestamp,
+    ) -> Vec<LogRow> {
         let mut out = Vec::with_capacity(items.len());
         for (item, seq) in items {
             let row = LogRow {
                 pos: self.end,
                 seq,
+                at,
                 item,
             };
             self.end += row.item.advance();
@@ -132,13 +139,17 @@ mod tests {
     #[test]
     fn a_cursor_inside_merged_text_cuts_it() {
         let mut ring = Ring::new(0, 1 << 20);
-        ring.number(vec![text("héllo "), text("world")]);
+        let (first, second) = (Timestamp::UNIX_EPOCH, Timestamp::now());
+        ring.number(vec![text("héllo ")], first);
+        ring.number(vec![text("world")], second);
         let rows = ring.read(7, 1000);
         assert_eq!(
             rows,
             [LogRow {
                 pos: 7,
                 seq: None,
+                // Merged text has the time of its first piece.
+                at: first,
                 item: text("world").0
             }]
         );
@@ -154,10 +165,8 @@ mod tests {
     fn the_oldest_goes_first_when_it_is_full() {
         let mut ring = Ring::new(0, 500);
         for n in 0..20 {
-            ring.number(vec![(
-                LogItem::Event(Event::Chunk(Chunk::status(format!("{n:>100}")))),
-                None,
-            )]);
+            let said = Event::Chunk(Chunk::status(format!("{n:>100}")));
+            ring.number(vec![(LogItem::Event(said), None)], Timestamp::UNIX_EPOCH);
         }
         assert!(ring.start() > 10 && ring.end() == 20);
         assert!(ring.read(0, 1000).is_empty());
@@ -185,7 +194,7 @@ mod tests {
                 } else {
                     model.extend(words.char_indices().map(|(at, c)| (pos + at as u64, c.to_string())));
                 }
-                ring.number(vec![(LogItem::Event(item), None)]);
+                ring.number(vec![(LogItem::Event(item), None)], Timestamp::UNIX_EPOCH);
             }
             let (from, _) = &model[usize::try_from(seed % model.len() as u64).unwrap()];
             let want: String = model.iter().filter(|(pos, _)| pos >= from).map(|(_, text)| text.as_str()).collect();

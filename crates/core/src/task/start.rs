@@ -130,6 +130,7 @@ impl Hub {
             },
             needs_auth: false,
             sent,
+            sent_at: sent.then_some(now),
             handle: before.as_ref().and_then(|record| record.handle.clone()),
             epoch: before.as_ref().map_or(0, |record| record.epoch),
             log_end: before.as_ref().map_or(0, |record| record.log_end),
@@ -146,10 +147,10 @@ impl Hub {
         let keep = kept(call.entry.settings().store, &record);
         let turn = Some(record.log_end);
         let task = Task::new(record, keep, true, turn, tasks);
-        let rows = task.number(vec![(LogItem::Message(message), None)]);
+        let rows = task.number(vec![(LogItem::Message(message), None)], now);
         let record = task.record();
         let told = if sent {
-            task.announce(&record)
+            task.announce(&record, now)
         } else {
             Vec::new()
         };

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::{Cursor, Task, ring::cut};
@@ -21,6 +22,8 @@ pub enum TaskItem {
     Row {
         /// Where to go on after it.
         next: Cursor,
+        /// When: see [`LogRow::at`].
+        at: Timestamp,
         /// What.
         item: LogItem,
     },
@@ -78,6 +81,7 @@ impl Subscription {
                 self.pos = row.pos + row.item.advance();
                 return Ok(Some(TaskItem::Row {
                     next: self.cursor(),
+                    at: row.at,
                     item: row.item,
                 }));
             }

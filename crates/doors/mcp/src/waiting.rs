@@ -155,7 +155,7 @@ impl<'a> Hearing<'a> {
 
     async fn hear(&mut self, item: TaskItem, progress: &mut Progress) -> Option<Stop> {
         let (next, item) = match item {
-            TaskItem::Row { next, item } => (next, item),
+            TaskItem::Row { next, item, .. } => (next, item),
             TaskItem::Gap { next } => {
                 self.heard.has_gap = true;
                 self.go_to(next);

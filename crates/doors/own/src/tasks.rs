@@ -217,7 +217,7 @@ async fn gather(
         && let Some(item) = subscription.next().await?
     {
         match item {
-            TaskItem::Row { next, item } => {
+            TaskItem::Row { next, item, .. } => {
                 cursor = next;
                 if let Some(room) = room.filter(|_| !gathered.is_truncated()) {
                     room.grow(item.weight() * TOLD)?;

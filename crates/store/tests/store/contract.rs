@@ -393,12 +393,12 @@ fn every_kind_of_row_reads_back(store: &dyn Store) {
         .into_iter()
         .enumerate()
         .map(|(n, item)| {
-            let at = pos;
+            let start = pos;
             pos += item.advance();
             LogRow {
-                pos: at,
                 seq: (n > 0).then_some(u64::MAX - n as u64),
-                item,
+                at: time(i64::try_from(60 - n).unwrap()),
+                ..row(start, item)
             }
         })
         .collect();

@@ -6,7 +6,9 @@ use jackfield_core::{
 };
 use jackfield_store::SqliteStore;
 
-use crate::records::{chunk, find, look_inside, row, save, sqlite, task, text, whole_log, words};
+use crate::records::{
+    chunk, find, look_inside, row, save, sqlite, task, text, time, whole_log, words,
+};
 
 fn rows(store: &dyn Store, id: jackfield_core::id::TaskId) -> Vec<(u64, u64)> {
     whole_log(store, id, 0, 1 << 30)
@@ -16,7 +18,7 @@ fn rows(store: &dyn Store, id: jackfield_core::id::TaskId) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn text_of_many_batches_becomes_one_row_with_the_last_number() {
+fn text_of_many_batches_becomes_one_row_with_the_first_time_and_the_last_number() {
     let (dir, store) = sqlite();
     let record = task();
     save(&store, &record, Vec::new());
@@ -26,6 +28,7 @@ fn text_of_many_batches_becomes_one_row_with_the_last_number() {
                 record.id,
                 vec![LogRow {
                     seq: Some(n),
+                    at: time(5 + n.cast_signed()),
                     ..text(2 * n, "ab")
                 }],
                 Vec::new(),
@@ -38,6 +41,7 @@ fn text_of_many_batches_becomes_one_row_with_the_last_number() {
         log,
         [LogRow {
             seq: Some(9),
+            at: time(5),
             ..text(0, &"ab".repeat(10))
         }]
     );

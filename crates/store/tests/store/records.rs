@@ -127,6 +127,7 @@ pub(crate) fn task() -> TaskRecord {
         state: TaskState::Working,
         needs_auth: false,
         sent: false,
+        sent_at: Some(time(1)),
         handle: None,
         epoch: 1,
         log_end: 0,
@@ -165,6 +166,7 @@ pub(crate) fn row(pos: u64, item: LogItem) -> LogRow {
     LogRow {
         pos,
         seq: None,
+        at: time(3),
         item,
     }
 }

@@ -176,6 +176,7 @@ async fn a_cursor_from_before_the_restart_gets_a_gap_and_then_everything() {
     assert_eq!(reader.next().await.unwrap(), Some(gap));
     let message = TaskItem::Row {
         next: Cursor { epoch: 1, pos: 1 },
+        at: found.record().created_at,
         item: LogItem::Message(Message::text("hi")),
     };
     assert_eq!(reader.next().await.unwrap(), Some(message));

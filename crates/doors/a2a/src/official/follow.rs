@@ -45,7 +45,7 @@ impl Visit {
             history: None,
             artifacts: true,
         };
-        let first = story.into_task(shown, Some(record.updated_at));
+        let first = story.into_task(shown);
         let until = match self.version {
             // Its readers take what waits for the caller for the end.
             Version::V03 => Until::Turn,

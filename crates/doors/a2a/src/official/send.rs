@@ -68,7 +68,7 @@ impl Visit {
         story.at_present(&record);
         Ok(match story.as_message() {
             Some(message) => Item::Message(Box::new(message)),
-            None => Item::Task(Box::new(story.into_task(shown, Some(record.updated_at)))),
+            None => Item::Task(Box::new(story.into_task(shown))),
         })
     }
 
@@ -90,7 +90,7 @@ impl Visit {
         };
         let story = self.gather(&turn.task, from.pos).await?;
         let teller = Teller::after(&story);
-        let first = story.into_task(shown, Some(record.updated_at));
+        let first = story.into_task(shown);
         let mut updates = Updates::new(
             self,
             &turn.task,
@@ -100,7 +100,7 @@ impl Visit {
             Until::Turn,
         );
         if record.sent && turn.start.is_some() {
-            updates.work();
+            updates.work(record.sent_at.unwrap_or(record.updated_at));
         }
         Ok(updates)
     }

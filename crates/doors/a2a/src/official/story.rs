@@ -108,6 +108,12 @@ pub(super) fn written(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
+/// Since when a task is worked on whose agent first said something at `at`. The record knows of the last turn alone when the agent
+/// got the message: of an earlier one it is when the agent first said something.
+pub(super) fn began(sent_at: Option<Timestamp>, at: Timestamp) -> Timestamp {
+    sent_at.filter(|sent_at| *sent_at <= at).unwrap_or(at)
+}
+
 /// Where a task stands, by what the core says.
 pub(super) fn state_from(record: &TaskRecord) -> State {
     match (record.state, &record.failure) {
@@ -160,6 +166,10 @@ pub(super) struct Story {
     history: Vec<Message>,
     artifacts: Vec<Artifact>,
     pub(super) state: State,
+    /// Since when it is in that state.
+    since: Option<Timestamp>,
+    /// When the agent got the message of the task's last turn.
+    sent_at: Option<Timestamp>,
     message: Option<Message>,
     /// The open questions to the caller.
     pub(super) asks: Vec<String>,
@@ -181,6 +191,8 @@ impl Story {
             history: Vec::new(),
             artifacts: Vec::new(),
             state: State::Submitted,
+            since: None,
+            sent_at: record.sent_at,
             message: None,
             asks: Vec::new(),
             is_message: false,
@@ -196,6 +208,9 @@ impl Story {
             self.message = failure.map(|failure| self.names.failed(0, failure));
         } else if self.state == State::Submitted && record.state == TaskState::Working {
             self.state = State::Working;
+        }
+        if self.state == state_from(record) {
+            self.since = Some(record.updated_at);
         }
     }
 
@@ -214,8 +229,8 @@ impl Story {
     /// Takes what a reader of the log gets; says where it goes on.
     pub(super) fn take(&mut self, item: TaskItem) -> Cursor {
         match item {
-            TaskItem::Row { next, item } => {
-                self.add(item);
+            TaskItem::Row { next, at, item } => {
+                self.add(item, at);
                 next
             }
             TaskItem::Gap { next } => {
@@ -225,8 +240,28 @@ impl Story {
         }
     }
 
-    /// Adds what the log says next.
-    pub(super) fn add(&mut self, item: LogItem) {
+    /// Adds what the log says next, which was written at a time.
+    pub(super) fn add(&mut self, item: LogItem, at: Timestamp) {
+        let before = self.state;
+        let is_said = match &item {
+            LogItem::Message(_) | LogItem::End(_) => true,
+            LogItem::Event(Event::Ask(ask)) => self.asks_caller(ask),
+            LogItem::Event(_) | LogItem::Answer(..) => false,
+        };
+        self.put_together(item);
+        if before == State::Submitted && self.state == State::Working {
+            self.since = Some(began(self.sent_at, at));
+        } else if is_said || before != self.state {
+            self.since = Some(at);
+        }
+    }
+
+    /// Whether a question is the caller's to answer.
+    fn asks_caller(&self, ask: &Ask) -> bool {
+        ask.kind == AskKind::Input || self.approvals_to_caller
+    }
+
+    fn put_together(&mut self, item: LogItem) {
         let weight = item.weight();
         if weight > self.room && !matches!(item, LogItem::End(_)) {
             self.is_cut = true;
@@ -238,7 +273,7 @@ impl Story {
             LogItem::Event(Event::Chunk(chunk)) => self.chunk(&chunk),
             LogItem::Event(Event::Artifact(artifact)) => self.artifact(artifact),
             LogItem::Event(Event::Ask(ask)) => {
-                if ask.kind == AskKind::Input || self.approvals_to_caller {
+                if self.asks_caller(&ask) {
                     let message = self.names.asked(&ask);
                     self.history.push(message.clone());
                     self.message = Some(message);
@@ -408,7 +443,7 @@ impl Story {
     }
 
     /// The task, with the last messages and, if wanted, what was made.
-    pub(super) fn into_task(mut self, shown: Shown, since: Option<Timestamp>) -> Task {
+    pub(super) fn into_task(mut self, shown: Shown) -> Task {
         let kept = shown.history.unwrap_or(usize::MAX).min(self.history.len());
         self.history.drain(..self.history.len() - kept);
         if !shown.artifacts {
@@ -417,7 +452,7 @@ impl Story {
         Task {
             status: Status {
                 message: self.message,
-                timestamp: since.map(written),
+                timestamp: self.since.map(written),
                 ..Status::new(self.state)
             },
             artifacts: self.artifacts,

@@ -59,7 +59,7 @@ impl Visit {
         let (record, present) = task.snapshot();
         let mut story = self.gather(task, present.pos).await?;
         story.at_present(&record);
-        Ok(story.into_task(shown, Some(record.updated_at)))
+        Ok(story.into_task(shown))
     }
 
     /// The caller's tasks, those first that changed last.
@@ -117,7 +117,7 @@ impl Visit {
         }
         let mut story = Story::new(&record, false, 0);
         story.at_present(&record);
-        Ok(story.into_task(shown, Some(record.updated_at)))
+        Ok(story.into_task(shown))
     }
 
     /// What is looked for; none if there can be no such task.

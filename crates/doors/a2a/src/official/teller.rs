@@ -8,9 +8,10 @@ use jackfield_core::{
 use jackfield_wire::a2a::official::model::{
     self, ArtifactUpdate, Extra, Item, Message, Part, Raw, State, Status, StatusUpdate,
 };
+use jiff::Timestamp;
 
 use super::{
-    story::{Names, Story, attachments_id, bare, reply, reply_id, state_after},
+    story::{Names, Story, attachments_id, bare, began, reply, reply_id, state_after, written},
     translate::{artifact_to, file_to, metadata, voice_of},
 };
 
@@ -29,6 +30,10 @@ pub(super) struct Teller {
     words: String,
     /// What was told last.
     state: State,
+    /// When that was written which is told.
+    at: Timestamp,
+    /// When the agent got the message of the task's last turn.
+    sent_at: Option<Timestamp>,
     /// The open questions to the caller.
     asks: Vec<String>,
 }
@@ -43,6 +48,8 @@ impl Teller {
             voices: story.voices.clone(),
             words: String::new(),
             state: story.state,
+            at: Timestamp::UNIX_EPOCH,
+            sent_at: None,
             asks: story.asks.clone(),
         };
         teller.remember(&story.words);
@@ -54,8 +61,14 @@ impl Teller {
         self.state
     }
 
-    /// What the log says next, at this position.
-    pub(super) fn tell(&mut self, pos: u64, item: LogItem, out: &mut Vec<Item>) {
+    /// The agent got the message of the task's last turn at this time.
+    pub(super) fn sent(&mut self, at: Option<Timestamp>) {
+        self.sent_at = at;
+    }
+
+    /// What the log says next, at this position and time.
+    pub(super) fn tell(&mut self, pos: u64, at: Timestamp, item: LogItem, out: &mut Vec<Item>) {
+        self.at = at;
         match item {
             LogItem::Message(_) => self.begin(),
             LogItem::Event(Event::Chunk(chunk)) => self.chunk(pos, chunk, out),
@@ -80,11 +93,22 @@ impl Teller {
         }
     }
 
+    /// The agent got the message at this time.
+    pub(super) fn begin_work(&mut self, at: Timestamp, out: &mut Vec<Item>) {
+        self.at = at;
+        self.work(out);
+    }
+
     /// The agent has the message: what follows is work.
-    pub(super) fn work(&mut self, out: &mut Vec<Item>) {
-        if self.state != State::Working && self.asks.is_empty() {
-            out.push(self.status(State::Working, None, None));
+    fn work(&mut self, out: &mut Vec<Item>) {
+        if self.state == State::Working || !self.asks.is_empty() {
+            return;
         }
+        let since = match self.state {
+            State::Submitted => began(self.sent_at, self.at),
+            _ => self.at,
+        };
+        out.push(self.status_since(since, State::Working, None, None));
     }
 
     fn begin(&mut self) {
@@ -207,12 +231,23 @@ impl Teller {
     }
 
     fn status(&mut self, state: State, message: Option<Message>, metadata: Option<Raw>) -> Item {
+        self.status_since(self.at, state, message, metadata)
+    }
+
+    fn status_since(
+        &mut self,
+        since: Timestamp,
+        state: State,
+        message: Option<Message>,
+        metadata: Option<Raw>,
+    ) -> Item {
         self.state = state;
         Item::Status(Box::new(StatusUpdate {
             task_id: self.names.task.clone(),
             context_id: self.names.context.clone(),
             status: Status {
                 message,
+                timestamp: Some(written(since)),
                 ..Status::new(state)
             },
             is_final: state.is_terminal() || state.is_interrupted(),

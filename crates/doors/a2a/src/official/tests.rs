@@ -38,6 +38,8 @@ const ALL: Shown = Shown {
     artifacts: true,
 };
 
+const AT: Timestamp = Timestamp::UNIX_EPOCH;
+
 pub(super) fn record() -> TaskRecord {
     let call = CallId::new();
     TaskRecord {
@@ -53,6 +55,7 @@ pub(super) fn record() -> TaskRecord {
         state: TaskState::Working,
         needs_auth: false,
         sent: true,
+        sent_at: Some(AT),
         handle: None,
         epoch: 0,
         log_end: 0,
@@ -71,7 +74,7 @@ pub(super) fn record() -> TaskRecord {
 
 fn story_of(items: &[LogItem]) -> Story {
     let mut story = Story::new(&record(), false, usize::MAX);
-    items.iter().cloned().for_each(|item| story.add(item));
+    items.iter().cloned().for_each(|item| story.add(item, AT));
     story
 }
 
@@ -199,10 +202,10 @@ proptest! {
         let mut teller = Teller::after(&story);
         let mut told = Vec::new();
         for (pos, item) in log[begin..].iter().enumerate() {
-            teller.tell(pos as u64, item.clone(), &mut told);
+            teller.tell(pos as u64, AT, item.clone(), &mut told);
         }
-        let heard = listen(story.into_task(ALL, None), told);
-        let shown = listen(story_of(&log).into_task(ALL, None), Vec::new());
+        let heard = listen(story.into_task(ALL), told);
+        let shown = listen(story_of(&log).into_task(ALL), Vec::new());
         prop_assert_eq!(heard, shown);
     }
 }
@@ -215,7 +218,7 @@ fn the_reply_is_an_artifact_and_the_agents_word_in_the_history() {
         text("llo"),
         done(Done::default()),
     ]);
-    let task = task.into_task(ALL, None);
+    let task = task.into_task(ALL);
     assert_eq!(task.status.state, State::Completed);
     assert!(task.status.message.is_none());
     assert_eq!(
@@ -236,7 +239,7 @@ fn files_that_come_with_the_end_are_an_artifact_of_their_own() {
         }],
         ..Done::default()
     };
-    let task = story_of(&[message("hi"), done(end)]).into_task(ALL, None);
+    let task = story_of(&[message("hi"), done(end)]).into_task(ALL);
     assert_eq!(task.artifacts.len(), 1);
     assert_eq!(
         task.artifacts[0].parts[0].filename.as_deref(),
@@ -247,7 +250,7 @@ fn files_that_come_with_the_end_are_an_artifact_of_their_own() {
 #[test]
 fn a_question_is_the_status_and_part_of_the_history_until_it_is_answered() {
     let mut log = vec![message("book"), ask(AskKind::Input)];
-    let task = story_of(&log).into_task(ALL, None);
+    let task = story_of(&log).into_task(ALL);
     assert_eq!(task.status.state, State::InputRequired);
     assert!(task.status.message.is_some());
     let answer = Answer {
@@ -255,7 +258,7 @@ fn a_question_is_the_status_and_part_of_the_history_until_it_is_answered() {
         ..Answer::default()
     };
     log.push(LogItem::Answer("q".into(), answer));
-    let task = story_of(&log).into_task(ALL, None);
+    let task = story_of(&log).into_task(ALL);
     assert_eq!(task.status.state, State::Working);
     let roles: Vec<_> = task.history.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Agent, Role::User]);
@@ -264,7 +267,7 @@ fn a_question_is_the_status_and_part_of_the_history_until_it_is_answered() {
 #[test]
 fn an_approval_that_is_the_owners_to_give_leaves_the_task_working() {
     let task = story_of(&[message("hi"), text("x"), ask(AskKind::Approval)]);
-    assert_eq!(task.into_task(ALL, None).status.state, State::Working);
+    assert_eq!(task.into_task(ALL).status.state, State::Working);
 }
 
 #[test]
@@ -275,7 +278,7 @@ fn the_last_messages_are_shown_as_many_as_are_wanted() {
             history: wanted,
             artifacts: false,
         };
-        let task = story_of(&log).into_task(how, None);
+        let task = story_of(&log).into_task(how);
         assert_eq!((task.history.len(), task.artifacts.len()), (shown, 0));
     }
 }
@@ -288,9 +291,9 @@ fn a_task_that_is_larger_than_may_be_shown_says_so_and_still_has_its_end() {
         text(&"x".repeat(1000)),
         done(Done::default()),
     ] {
-        story.add(item);
+        story.add(item, AT);
     }
-    let task = story.into_task(ALL, None);
+    let task = story.into_task(ALL);
     assert_eq!(task.status.state, State::Completed);
     assert!(task.metadata.unwrap().get().contains("truncated"));
 }
@@ -311,7 +314,7 @@ fn words_that_belong_to_an_artifact_of_their_own_are_told_and_shown_under_its_na
         piece("a", "two"),
         done(Done::default()),
     ];
-    let shown = story_of(&log).into_task(ALL, None);
+    let shown = story_of(&log).into_task(ALL);
     let made: Vec<_> = shown
         .artifacts
         .iter()
@@ -322,9 +325,9 @@ fn words_that_belong_to_an_artifact_of_their_own_are_told_and_shown_under_its_na
     let mut teller = Teller::after(&story_of(&log[..1]));
     let mut told = Vec::new();
     for item in &log[1..] {
-        teller.tell(0, item.clone(), &mut told);
+        teller.tell(0, AT, item.clone(), &mut told);
     }
-    let heard = listen(story_of(&log[..1]).into_task(ALL, None), told);
+    let heard = listen(story_of(&log[..1]).into_task(ALL), told);
     assert_eq!(heard, listen(shown, Vec::new()));
 }
 

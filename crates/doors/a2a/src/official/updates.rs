@@ -14,8 +14,9 @@ use jackfield_wire::a2a::official::{
     error::Fault,
     model::{Item, State},
 };
+use jiff::Timestamp;
 
-use super::{failure::task_fault_from, story::written, teller::Teller, visit::Visit};
+use super::{failure::task_fault_from, teller::Teller, visit::Visit};
 use crate::A2a;
 
 /// One element of a stream.
@@ -79,10 +80,10 @@ impl Updates {
         }
     }
 
-    /// The agent has the message already: says so before anything else comes.
-    pub(super) fn work(&mut self) {
+    /// The agent got the message at this time: says so before anything else comes.
+    pub(super) fn work(&mut self, since: Timestamp) {
         let mut items = Vec::new();
-        self.teller.work(&mut items);
+        self.teller.begin_work(since, &mut items);
         let updates = items.into_iter().map(|item| Update { id: None, item });
         self.ready.extend(updates);
     }
@@ -112,7 +113,7 @@ impl Updates {
                 return self.cut.take().map(Err);
             }
             match self.subscription.next().await {
-                Ok(Some(TaskItem::Row { next, item })) => self.tell(next, item),
+                Ok(Some(TaskItem::Row { next, at, item })) => self.tell(next, at, item),
                 // What is gone is gone: a caller that wants all of it looks at the task.
                 Ok(Some(TaskItem::Gap { next })) => self.cursor = next,
                 Ok(None) => self.turn_is_over().await,
@@ -121,15 +122,16 @@ impl Updates {
         }
     }
 
-    fn tell(&mut self, next: Cursor, item: LogItem) {
+    fn tell(&mut self, next: Cursor, at: Timestamp, item: LogItem) {
         let pos = self.cursor.pos;
         self.cursor = next;
         let mut items = Vec::new();
-        self.teller.tell(pos, item, &mut items);
-        let state = self.teller.state();
-        if state.is_terminal() {
-            self.stamp(&mut items, state);
+        if self.teller.state() == State::Submitted {
+            let record = self.subscription.task().record();
+            self.teller.sent(record.sent_at);
         }
+        self.teller.tell(pos, at, item, &mut items);
+        let state = self.teller.state();
         let last = items.len().saturating_sub(1);
         let updates = items.into_iter().enumerate().map(|(at, item)| Update {
             id: (at == last).then(|| next.to_string()),
@@ -138,17 +140,6 @@ impl Updates {
         self.ready.extend(updates);
         self.is_over |=
             state.is_terminal() || (self.until == Until::Turn && state.is_interrupted());
-    }
-
-    /// A task that is over says since when: that is the same for all readers.
-    fn stamp(&self, items: &mut [Item], state: State) {
-        let record = self.subscription.task().record();
-        if let Some(Item::Status(update)) = items.last_mut()
-            && update.status.state == state
-            && record.state.is_final()
-        {
-            update.status.timestamp = Some(written(record.updated_at));
-        }
     }
 
     /// A turn is over; the task may go on.

@@ -44,23 +44,27 @@ impl Running {
     }
 
     pub(crate) async fn start_with(trusts_everyone: bool, limits: Limits) -> Self {
-        Self::start_as(trusts_everyone, limits, router).await
+        Self::start_as(Arc::default(), trusts_everyone, limits, router).await
+    }
+
+    /// On a store that another hub may have used before.
+    pub(crate) async fn start_on(store: Arc<MemoryStore>) -> Self {
+        Self::start_as(store, true, Limits::default(), router).await
     }
 
     /// As a part of somebody's server, below a prefix; `others` are the routes that it has besides.
     pub(crate) async fn start_at(prefix: &str, others: Router) -> Self {
         let app = |a2a| router_at(prefix, a2a).merge(others);
-        Self::start_as(true, Limits::default(), app).await
+        Self::start_as(Arc::default(), true, Limits::default(), app).await
     }
 
     async fn start_as(
+        store: Arc<MemoryStore>,
         trusts_everyone: bool,
         limits: Limits,
         app: impl FnOnce(A2a) -> Router,
     ) -> Self {
-        let hub = Hub::open(Arc::new(MemoryStore::default()), limits)
-            .await
-            .unwrap();
+        let hub = Hub::open(store, limits).await.unwrap();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
         let a2a = A2a::new(hub.clone(), gatekeeper)
             .with_cards(Cards::at("https://hub.example.com"))

@@ -16,3 +16,4 @@ mod revoked;
 mod silence;
 mod states;
 mod strict;
+mod times;

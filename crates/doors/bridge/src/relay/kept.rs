@@ -78,7 +78,7 @@ impl Kept {
                 () = self.stop.cancelled() => return Some(self.fail(&stopping())),
             };
             match item {
-                Ok(Some(TaskItem::Row { next, item })) => self.tell(item, next).await,
+                Ok(Some(TaskItem::Row { next, item, .. })) => self.tell(item, next).await,
                 Ok(Some(TaskItem::Gap { next })) => {
                     let next = next.to_string();
                     return Some(SseFrame::data(sse::gap(&next)).with_id(next));

@@ -52,7 +52,7 @@ impl CallEvent {
 /// One item of a task's log as a frame.
 pub fn frame_from_item(item: TaskItem) -> SseFrame {
     match item {
-        TaskItem::Row { next, item } => CallEvent::from(item).kept_frame(next),
+        TaskItem::Row { next, item, .. } => CallEvent::from(item).kept_frame(next),
         TaskItem::Gap { next } => CallEvent::Gap(GapView {
             next: next.to_string(),
         })
@@ -258,8 +258,9 @@ mod tests {
         let frame = frame_from_item(TaskItem::Gap { next });
         assert_eq!(frame.id.as_deref(), Some("2-17"));
         assert_eq!(frame.data.unwrap(), r#"{"type":"gap","next":"2-17"}"#);
+        let at = jiff::Timestamp::UNIX_EPOCH;
         let item = LogItem::Answer("q".into(), Answer::default());
-        let frame = frame_from_item(TaskItem::Row { next, item });
+        let frame = frame_from_item(TaskItem::Row { next, at, item });
         assert_eq!(frame.data.unwrap(), r#"{"type":"answer","ask_id":"q"}"#);
     }
 }

@@ -86,9 +86,8 @@ pub(super) fn reopening_believes_the_rows_not_the_record(store: &dyn Store) {
 
 pub(super) fn reopening_tells_what_the_log_says_of_the_last_turn(store: &dyn Store) {
     let numbered = |pos, seq, item| LogRow {
-        pos,
         seq: Some(seq),
-        item,
+        ..row(pos, item)
     };
     let ask = |id: &str| {
         let body = format!(r#"{{"id": "{id}", "kind": "input", "text": "?"}}"#);

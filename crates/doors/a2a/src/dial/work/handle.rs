@@ -85,7 +85,7 @@ impl Handle {
         let mut log = task.subscribe(from);
         let mut at = from.map_or(0, |from| from.pos);
         while at < end.pos {
-            let Ok(Some(TaskItem::Row { next, item })) = log.next().await else {
+            let Ok(Some(TaskItem::Row { next, item, .. })) = log.next().await else {
                 return Err(Failure::hub_restarted());
             };
             hearing.recall(item);

@@ -16,6 +16,7 @@ use jackfield_core::{
 };
 use jackfield_kit::outbox::{Composer, Letter, Undelivered};
 use jackfield_wire::a2a::official::{Version, model::Item};
+use jiff::Timestamp;
 
 use super::{KIND, Kept};
 use crate::{
@@ -86,7 +87,7 @@ fn headers(kept: &Kept, version: Version) -> Result<HeaderMap, Undelivered> {
 struct Told {
     story: Story,
     changes: Vec<Item>,
-    at: String,
+    at: Timestamp,
 }
 
 impl Told {
@@ -102,16 +103,21 @@ impl Told {
         let mut kept = kept.map_err(Undelivered::for_now)?;
         let change = match kept.pop() {
             Some(change) => {
-                kept.into_iter().for_each(|item| story.add(item));
-                Some(change)
+                let at = row.created_at;
+                kept.into_iter().for_each(|item| story.add(item, at));
+                Some((change, at))
             }
             None => read_to(&task, row.pos.unwrap_or(record.log_end), &mut story).await?,
         };
-        let told = change.map(|change| Self::after(story, change, written(row.created_at)));
+        let told = change.map(|(change, at)| {
+            // Of a message it is told when the agent got it.
+            let is_message = matches!(change, LogItem::Message(_));
+            Self::after(story, change, if is_message { row.created_at } else { at })
+        });
         Ok(told)
     }
 
-    fn after(mut story: Story, change: LogItem, at: String) -> Self {
+    fn after(mut story: Story, change: LogItem, at: Timestamp) -> Self {
         // That the task is worked on was posted with the message that began the turn.
         story.at_work();
         let mut teller = Teller::after(&story);
@@ -121,23 +127,20 @@ impl Told {
             let wholes = story.voices.iter().filter_map(|it| story.made(&it.id));
             changes.extend(wholes.map(|whole| teller.made(whole.clone(), false, true)));
         }
-        teller.tell(0, change.clone(), &mut changes);
+        teller.tell(0, at, change.clone(), &mut changes);
         if matches!(change, LogItem::Message(_)) {
-            teller.work(&mut changes);
+            teller.begin_work(at, &mut changes);
         }
-        story.add(change);
+        story.add(change, at);
         story.state = teller.state();
         for change in &mut changes {
-            match change {
-                Item::Status(update) => update.status.timestamp = Some(at.clone()),
-                // The same holds for the pieces of other artifacts.
-                Item::Artifact(update) if update.append => {
-                    if let Some(whole) = story.made(&update.artifact.id) {
-                        update.artifact = whole.clone();
-                        update.append = false;
-                    }
-                }
-                Item::Artifact(_) | Item::Task(_) | Item::Message(_) => {}
+            // The same holds for the pieces of other artifacts.
+            if let Item::Artifact(update) = change
+                && update.append
+                && let Some(whole) = story.made(&update.artifact.id)
+            {
+                update.artifact = whole.clone();
+                update.append = false;
             }
         }
         Self { story, changes, at }
@@ -161,8 +164,8 @@ impl Told {
             history: None,
             artifacts: true,
         };
-        let mut task = self.story.into_task(shown, None);
-        task.status.timestamp = Some(self.at);
+        let mut task = self.story.into_task(shown);
+        task.status.timestamp = Some(written(self.at));
         let mut body = String::new();
         Version::V03.write_task(&task, &mut body);
         body
@@ -174,17 +177,21 @@ async fn read_to(
     task: &Arc<Task>,
     pos: u64,
     story: &mut Story,
-) -> Result<Option<LogItem>, Undelivered> {
+) -> Result<Option<(LogItem, Timestamp)>, Undelivered> {
     let mut subscription = task.subscribe(None);
     let (mut at, mut last) = (0, None);
     while at <= pos
         && let Some(item) = subscription.next().await.map_err(Undelivered::for_now)?
     {
         match item {
-            TaskItem::Row { next, item } => {
+            TaskItem::Row {
+                next,
+                at: written,
+                item,
+            } => {
                 at = next.pos;
-                if let Some(before) = last.replace(item) {
-                    story.add(before);
+                if let Some((before, at)) = last.replace((item, written)) {
+                    story.add(before, at);
                 }
             }
             TaskItem::Gap { next } => at = next.pos,
@@ -201,6 +208,8 @@ mod tests {
     use super::*;
     use crate::official::tests::record;
 
+    const AT: Timestamp = Timestamp::UNIX_EPOCH;
+
     /// All that is posted of a log, row by row.
     fn posted(log: &[LogItem]) -> Vec<Item> {
         let mut all = Vec::new();
@@ -209,8 +218,8 @@ mod tests {
             log[..place]
                 .iter()
                 .cloned()
-                .for_each(|item| story.add(item));
-            all.extend(Told::after(story, change.clone(), String::new()).changes);
+                .for_each(|item| story.add(item, AT));
+            all.extend(Told::after(story, change.clone(), AT).changes);
         }
         all
     }
@@ -256,8 +265,11 @@ mod tests {
             LogItem::End(End::done()),
         ];
         let mut story = Story::new(&record(), false, usize::MAX);
-        log[..3].iter().cloned().for_each(|item| story.add(item));
-        let told = Told::after(story, log[3].clone(), String::new()).changes;
+        log[..3]
+            .iter()
+            .cloned()
+            .for_each(|item| story.add(item, AT));
+        let told = Told::after(story, log[3].clone(), AT).changes;
         let [Item::Artifact(reply), Item::Status(_)] = told.as_slice() else {
             panic!("{told:?}");
         };
