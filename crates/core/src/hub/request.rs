@@ -22,7 +22,7 @@ use crate::{
     outbox::{Callback, Follower},
     principal::{Principal, Who},
     task::Once,
-    team::KeptSeat,
+    team::{KeptSeat, stage::ViewerId},
 };
 
 /// For which call a request is made.
@@ -74,6 +74,8 @@ pub struct Request {
     pub unread: Option<Duration>,
     /// The team through which a member is called by name; the hub fills it in.
     pub through: Option<Through>,
+    /// The viewer of a team that says it, if one does: it is shown to the other viewers.
+    pub viewer: Option<ViewerId>,
 }
 
 impl Request {
@@ -102,6 +104,7 @@ impl Request {
             once: None,
             unread: None,
             through: None,
+            viewer: None,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::board::BoardChange;
+use super::{board::BoardChange, stage::ViewerId};
 use crate::{event::Json, id::AgentId, principal::Principal};
 
 /// How a team is doing.
@@ -193,6 +193,8 @@ pub enum MemberEvent {
         recipient: Arc<str>,
         /// The words.
         content: String,
+        /// The viewer that said it, if a viewer did. It shows its own words itself.
+        viewer: Option<ViewerId>,
     },
     /// It made something, or more of it.
     Artifact(MadeArtifact),
@@ -294,6 +296,14 @@ impl Caller {
 }
 
 impl Body {
+    /// Whether this viewer said it, and shows it by itself.
+    pub(super) fn is_said_by(&self, viewer: ViewerId) -> bool {
+        let Self::Member { event, .. } = self else {
+            return false;
+        };
+        matches!(event, MemberEvent::Told { viewer: Some(by), .. } if *by == viewer)
+    }
+
     /// How much text there is in it, about.
     pub(super) fn text_len(&self) -> usize {
         let json = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.get().len());

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::{
     event::{Caller, Invocation, MemberEvent},
-    stage::{Asked, Spot, Stage},
+    stage::{Asked, Spot, Stage, ViewerId},
     story::{Story, Telling},
 };
 use crate::{
@@ -40,6 +40,8 @@ pub(crate) struct Seat {
 #[derive(Debug)]
 pub(crate) struct Seats {
     seats: Box<[Seat]>,
+    /// The viewer that made the call, if a viewer did.
+    viewer: Option<ViewerId>,
     tale: Mutex<Tale>,
 }
 
@@ -51,10 +53,15 @@ struct Tale {
 }
 
 impl Seats {
-    pub(crate) fn new(seats: Vec<Seat>, story: Story) -> Option<Box<Self>> {
+    pub(crate) fn new(
+        seats: Vec<Seat>,
+        viewer: Option<ViewerId>,
+        story: Story,
+    ) -> Option<Box<Self>> {
         (!seats.is_empty()).then(|| {
             Box::new(Self {
                 seats: seats.into(),
+                viewer,
                 tale: Mutex::new(Tale {
                     story,
                     asked: Vec::new(),
@@ -94,7 +101,7 @@ impl Seats {
                 (Some(sender), _) => story.heard(sender, name, message),
                 (None, Who::Agent(_)) => continue,
                 (None, Who::Person | Who::Platform | Who::Peer(_)) => {
-                    story.told(call.principal.label(), name, message)
+                    story.told(call.principal.label(), self.viewer, name, message)
                 }
             };
             seat.stage.show(&seat.spot, &seat.spot.does(heard));

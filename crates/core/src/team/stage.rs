@@ -22,7 +22,7 @@ use uuid::Uuid;
 pub use self::{
     ring::Missed,
     standing::{Asked, Pending},
-    viewing::{Seen, Since, Viewing},
+    viewing::{Seen, Since, ViewerId, Viewing},
 };
 use self::{ring::Ring, standing::Standing};
 use super::event::{Body, Caller, Invocation, MemberEvent, MemberStatus, Node, TeamStatus};

@@ -20,7 +20,10 @@ use self::{
     tool::{Closing, Origin, Phase},
     tools::{Tools, filled, usable},
 };
-use super::event::{Invocation, MemberEvent, MemberStatus, SegmentKind};
+use super::{
+    event::{Invocation, MemberEvent, MemberStatus, SegmentKind},
+    stage::ViewerId,
+};
 use crate::{
     event::{Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, End, Event, Json, Message},
     files::Files,
@@ -123,6 +126,7 @@ impl Story {
     pub(crate) fn told(
         &self,
         sender: &str,
+        viewer: Option<ViewerId>,
         recipient: &Arc<str>,
         message: &Message,
     ) -> MemberEvent {
@@ -130,6 +134,7 @@ impl Story {
             sender: sender.to_owned(),
             recipient: recipient.clone(),
             content: self.bounded(&message.words_and_data()),
+            viewer,
         }
     }
 

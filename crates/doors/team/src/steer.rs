@@ -126,7 +126,7 @@ pub(crate) async fn say(
     let target = body.target.as_deref();
     let said = door
         .hub
-        .say_to_team(&principal, id.as_str(), target, message);
+        .say_to_team(&principal, id.as_str(), target, message, None);
     let record = said.await?.map(|task| task.record());
     let taken = Taken {
         answered: record.is_none(),

@@ -299,6 +299,7 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             sender,
             recipient,
             content,
+            ..
         } => wire::MemberEvent::InterAgent {
             sender_agent_id: sender,
             recipient_role_name: recipient,

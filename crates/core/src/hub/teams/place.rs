@@ -135,7 +135,7 @@ impl Hub {
         let story = Story::new(call, self.limits().chunk.0);
         Ok(Placed {
             entry: served,
-            seats: Seats::new(placing.seats, story),
+            seats: Seats::new(placing.seats, request.viewer, story),
             runs: placing.runs.into(),
         })
     }

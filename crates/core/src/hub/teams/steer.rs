@@ -12,7 +12,7 @@ use crate::{
     principal::Principal,
     task::Task,
     team::{
-        stage::{Pending, Stage},
+        stage::{Pending, Stage, ViewerId},
         teams::Team,
         tree::{Named, path_key},
     },
@@ -55,13 +55,14 @@ pub enum Undecided {
 impl Hub {
     /// Says something to a team's coordinator, or to the member that is named. If that one waits for an answer of this
     /// viewer, what is said is the answer, and no task is begun. A message that has an id is one message within a run,
-    /// however often it is sent.
+    /// however often it is sent. What a viewer says is not shown to that viewer.
     pub async fn say_to_team(
         &self,
         principal: &Principal,
         id: &str,
         target: Option<&str>,
         message: Message,
+        viewer: Option<ViewerId>,
     ) -> Result<Option<Arc<Task>>, Failure> {
         let (team, entry) = self.seen_team(principal, id)?;
         if !super::may_call(principal, &entry) {
@@ -75,6 +76,7 @@ impl Hub {
         };
         let mut request = Request::new(principal.clone(), super::DOOR, agent, message);
         request.through = through;
+        request.viewer = viewer;
         // Whoever said it is told that it was refused; nobody else has to do with it, and the team is as it was.
         let said = self.say_on(&team.stage, &route, request).await;
         said.map_err(|failure| {

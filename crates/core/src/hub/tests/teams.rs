@@ -141,7 +141,9 @@ fn says(route: &str, text: &str) -> Vec<String> {
 /// Lets ann say something to a member of `all`.
 async fn say_to(hub: &Hub, target: &str) -> Arc<Task> {
     let (ann, message) = (ann(), Message::text("go"));
-    let said = hub.say_to_team(&ann, "all", Some(target), message).await;
+    let said = hub
+        .say_to_team(&ann, "all", Some(target), message, None)
+        .await;
     settle().await;
     said.unwrap().expect("it is no answer")
 }

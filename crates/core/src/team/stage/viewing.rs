@@ -31,6 +31,10 @@ pub enum Seen {
     Missed(Missed),
 }
 
+/// Names one viewer among all of the hub's, as long as it views.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ViewerId(u64);
+
 /// A viewer.
 #[derive(Debug)]
 pub struct Viewing {
@@ -81,6 +85,12 @@ impl Viewing {
         }
     }
 
+    /// The id of this viewer. [`Hub::say_to_team`](crate::hub::Hub::say_to_team) takes it, so that what a viewer says is
+    /// shown to the others only.
+    pub fn id(&self) -> ViewerId {
+        ViewerId(self.key)
+    }
+
     /// Who is rung when there is something to read, or when the stage is closed.
     pub fn listen(&self, rope: Rope) {
         self.stage.state.lock().ring.listen(self.key, rope);
@@ -95,9 +105,10 @@ impl Viewing {
     pub fn take(&mut self, max: usize, seen: &mut Vec<Seen>) {
         let mut state = self.stage.state.lock();
         let at = seen.len();
-        let only = self.only.as_ref();
+        let (only, id) = (self.only.as_ref(), self.id());
         let missed = state.ring.read(self.key, max, |told| {
-            if only.is_none_or(|principal| told.is_of(principal)) {
+            let is_own = told.body.is_said_by(id);
+            if !is_own && only.is_none_or(|principal| told.is_of(principal)) {
                 seen.push(Seen::Event(told.clone()));
             }
         });

@@ -191,6 +191,7 @@ fn words(event: &MemberEvent) -> Vec<String> {
             sender,
             recipient,
             content,
+            ..
         } => vec![
             "told".to_owned(),
             sender.clone(),

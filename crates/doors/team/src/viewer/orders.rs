@@ -11,6 +11,7 @@ use jackfield_core::{
     hub::teams::{Decision, Undecided},
     id::TaskId,
     principal::Principal,
+    team::stage::ViewerId,
 };
 use jackfield_kit::mailbox::Mailbox;
 use jackfield_wire::team::{ClientMessage, code};
@@ -87,6 +88,7 @@ impl Orders {
         door: &TeamDoor,
         principal: &Principal,
         subject: &Subject,
+        viewer: Option<ViewerId>,
     ) -> Result<(), Refusal> {
         let Ok(unanswered) = self.unanswered.clone().try_acquire_owned() else {
             let text = format!("{UNANSWERED} of your messages are on their way; wait for them");
@@ -101,6 +103,7 @@ impl Orders {
                 door: door.clone(),
                 principal: principal.clone(),
                 subject: subject.clone(),
+                viewer,
                 outcomes: self.outcomes.clone(),
             };
             door.tasks.spawn(worker.run(orders));
@@ -117,6 +120,7 @@ struct Worker {
     door: TeamDoor,
     principal: Principal,
     subject: Subject,
+    viewer: Option<ViewerId>,
     outcomes: Arc<Outcomes>,
 }
 
@@ -158,7 +162,9 @@ impl Worker {
                 let said = match &self.subject {
                     Subject::Team(id, _) => {
                         let target = target.as_deref();
-                        hub.say_to_team(principal, id, target, message).await
+                        let viewer = self.viewer;
+                        hub.say_to_team(principal, id, target, message, viewer)
+                            .await
                     }
                     Subject::Agent(id) => hub.say_to_viewed(principal, id, message).await,
                 };

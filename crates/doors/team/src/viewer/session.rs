@@ -7,7 +7,7 @@ use jackfield_core::{
     team::{
         board::{BoardChange, BoardTask},
         event::Body,
-        stage::{Missed, Seen, Since, Told, Viewing},
+        stage::{Missed, Seen, Since, Told, ViewerId, Viewing},
     },
 };
 use jackfield_kit::{
@@ -126,7 +126,7 @@ impl Session {
         loop {
             let left = match self.line.next().await {
                 Step::Text(text) => {
-                    self.on_text(&text);
+                    self.on_text(&text, viewing.id());
                     None
                 }
                 Step::Binary => {
@@ -238,7 +238,7 @@ impl Session {
         }
     }
 
-    fn on_text(&mut self, text: &str) {
+    fn on_text(&mut self, text: &str, viewer: ViewerId) {
         let limits = wire::Limits {
             max_depth: self.line.limits().json_depth,
             ..wire::Limits::default()
@@ -254,9 +254,13 @@ impl Session {
                 }));
             }
         };
-        let given = self
-            .orders
-            .give(message, &self.door, &self.principal, &self.subject);
+        let given = self.orders.give(
+            message,
+            &self.door,
+            &self.principal,
+            &self.subject,
+            Some(viewer),
+        );
         if let Err(refusal) = given {
             self.say_outcome(&Outcome::Refused(refusal));
         }

@@ -239,7 +239,7 @@ async fn an_open_question_that_the_tail_has_lost_is_in_the_snapshot() {
     let local = Principal::local();
     let said = hub
         .hub
-        .say_to_team(&local, "web", None, Message::text("talk"));
+        .say_to_team(&local, "web", None, Message::text("talk"), None);
     said.await.unwrap();
     let talking = boss.next_call().await;
     for word in 0..50 {

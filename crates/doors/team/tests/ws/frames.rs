@@ -29,8 +29,8 @@ async fn a_members_work_is_told_in_the_protocols_frames_at_every_depth() {
     for (depth, name, agent, route, stamp) in DEPTHS {
         let hub = Running::start().await;
         let mut agents = hub.nested();
-        let mut viewer = hub.viewer("web").await;
-        viewer.say("Find them", Some(route)).await;
+        let (mut speaker, mut viewer) = (hub.viewer("web").await, hub.viewer("web").await);
+        speaker.say("Find them", Some(route)).await;
         let working = agents[depth].next_call().await;
         let turn = format!("turn_{}", working.call().id.to_string().replace('-', ""));
         let grep = Some(("call_1", "grep"));
@@ -339,8 +339,8 @@ async fn a_member_that_fails_is_shown_with_its_error() {
 async fn a_message_from_one_member_to_another_is_an_event_of_the_one_who_gets_it() {
     let hub = Running::start().await;
     let [mut boss, mut lead, ..] = hub.nested();
-    let mut viewer = hub.viewer("web").await;
-    viewer.say("go", None).await;
+    let (mut speaker, mut viewer) = (hub.viewer("web").await, hub.viewer("web").await);
+    speaker.say("go", None).await;
     let leading = boss.next_call().await;
     let as_boss = Principal::local().as_agent(AgentId::parse("a-boss").unwrap());
     let target = AgentId::parse("back").unwrap();
@@ -383,7 +383,8 @@ async fn two_viewers_get_the_same_numbers_and_a_strangers_call_is_not_shown() {
     direct.push(jackfield_core::event::Event::text("secret"));
     direct.finish(done());
     drop(asking);
-    one.say("go", None).await;
+    let mut speaker = hub.viewer("web").await;
+    speaker.say("go", None).await;
     let working = boss.next_call().await;
     working.push(jackfield_core::event::Event::text("public"));
     working.finish(done());

@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use crate::harness::*;
 
-/// Lets the team's one member say so many words.
-async fn talk(viewer: &mut Viewer, boss: &mut Scripted, words: usize) -> Vec<Value> {
-    viewer.say("go", None).await;
+/// Lets the team's one member say so many words, on the word of somebody else than the viewer.
+async fn talk(hub: &Running, viewer: &mut Viewer, boss: &mut Scripted, words: usize) -> Vec<Value> {
+    let mut speaker = hub.view("/ws/agent-team/web?replay=false").await;
+    speaker.say("go", None).await;
     let working = boss.next_call().await;
     for word in 0..words {
         working.push(Event::text(format!("{word} ")));
@@ -22,7 +23,7 @@ async fn whoever_comes_back_gets_the_tail_with_its_own_numbers() {
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
-    let live = talk(&mut viewer, &mut boss, 5).await;
+    let live = talk(&hub, &mut viewer, &mut boss, 5).await;
 
     let mut again = hub.view("/ws/agent-team/web").await;
     assert_eq!(again.until_idle().await, live);
@@ -43,7 +44,7 @@ async fn whoever_comes_back_gets_the_tail_with_its_own_numbers() {
     // Nothing of the past, then what comes.
     let mut fresh = hub.view("/ws/agent-team/web?replay=false").await;
     fresh.until("AGENT_STATUS").await;
-    let next = talk(&mut viewer, &mut boss, 1).await;
+    let next = talk(&hub, &mut viewer, &mut boss, 1).await;
     assert_eq!(fresh.until_idle().await, next);
     assert_eq!(sequences(&next)[0], live.len() as u64 + 1);
 }
@@ -54,7 +55,7 @@ async fn whoever_comes_back_after_a_restart_misses_nothing_of_the_new_run() {
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
-    let live = talk(&mut viewer, &mut boss, 3).await;
+    let live = talk(&hub, &mut viewer, &mut boss, 3).await;
     let stamp = &live[0]["payload"]["team_stream_event_envelope"];
     let run = stamp["team_run_id"].as_str().unwrap();
 
@@ -77,7 +78,7 @@ async fn whoever_comes_back_after_a_restart_misses_nothing_of_the_new_run() {
         let cursor = format!("after_sequence={last}{of_run}");
         let mut back = hub.view(&format!("/ws/agent-team/web?{cursor}")).await;
         back.until("TEAM_STATUS").await;
-        let next = talk(&mut viewer, &mut boss, 1).await;
+        let next = talk(&hub, &mut viewer, &mut boss, 1).await;
         assert_eq!(back.until_idle().await, next, "{cursor}");
         last += next.len();
     }
@@ -96,7 +97,10 @@ async fn what_is_gone_is_said() {
     // Nobody views, so that nobody holds anything back.
     let local = jackfield_core::principal::Principal::local();
     let message = jackfield_core::event::Message::text("go");
-    let said = hub.hub.say_to_team(&local, "web", None, message).await;
+    let said = hub
+        .hub
+        .say_to_team(&local, "web", None, message, None)
+        .await;
     said.unwrap();
     let working = boss.next_call().await;
     for word in 0..50 {
@@ -121,9 +125,9 @@ async fn what_is_gone_is_said() {
 async fn a_burst_reaches_every_viewer_whole_and_one_that_does_not_read_holds_up_nobody() {
     let hub = Running::start().await;
     let mut agents = hub.nested();
-    let stalled = hub.viewer("web").await;
+    let mut stalled = hub.viewer("web").await;
     let mut viewers = [hub.viewer("web").await, hub.viewer("web").await];
-    viewers[0].say("go", Some("dba")).await;
+    stalled.say("go", Some("dba")).await;
     let working = agents[3].next_call().await;
     let count = 1500;
     let talking = tokio::task::spawn_blocking(move || {

@@ -45,6 +45,25 @@ async fn what_one_viewer_says_is_shown_to_the_others() {
         assert_eq!(shown[field], value, "{field}");
     }
     working.finish(done());
+    // Who said it shows its own words by itself, and sees what the other one says.
+    let is_said = |frame: &&serde_json::Value| frame["type"] == "INTER_AGENT_MESSAGE";
+    let seen = one.until_idle().await;
+    assert_eq!(seen.iter().find(is_said), None);
+    other.until_idle().await;
+    other.say("and you", Some("lead")).await;
+    agents[1].next_call().await.finish(done());
+    let (seen, own) = (one.until_idle().await, other.until_idle().await);
+    assert_eq!(
+        seen.iter().find(is_said).unwrap()["payload"]["content"],
+        "and you"
+    );
+    assert_eq!(own.iter().find(is_said), None);
+    // Who comes later sees both.
+    let mut late = hub.view("/ws/agent-team/web").await;
+    for _ in 0..2 {
+        let seen = late.until_idle().await;
+        assert_eq!(seen.iter().filter(is_said).count(), 1);
+    }
     // Who views an agent alone shows by itself what its user says.
     let mut alone = hub.view("/ws/agent/a-boss").await;
     alone.say("hi", None).await;

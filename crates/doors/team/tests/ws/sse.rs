@@ -49,8 +49,8 @@ async fn a_reader_gets_the_snapshot_then_the_seeds_envelopes() {
         (&snapshot["tasks"], &snapshot["approvals"]),
         (&json!([]), &json!([]))
     );
-    let mut viewer = hub.viewer("web").await;
-    viewer.say("go", Some("dba")).await;
+    let (mut speaker, mut viewer) = (hub.viewer("web").await, hub.viewer("web").await);
+    speaker.say("go", Some("dba")).await;
     let working = agents[3].next_call().await;
     working.push(Event::text("done"));
     working.finish(done());
@@ -206,7 +206,10 @@ async fn a_stream_says_why_it_ends() {
 
     // A run, so that there is a last word.
     let message = jackfield_core::event::Message::text("go");
-    let said = hub.hub.say_to_team(&ann_as, "three", None, message).await;
+    let said = hub
+        .hub
+        .say_to_team(&ann_as, "three", None, message, None)
+        .await;
     said.unwrap();
     hub.stop().await;
     let mut rest = Vec::new();

@@ -47,7 +47,7 @@ async fn tell(
     text: &str,
 ) -> Result<bool, Failure> {
     let said = hub
-        .say_to_team(by, "all", target, Message::text(text))
+        .say_to_team(by, "all", target, Message::text(text), None)
         .await?;
     settle().await;
     Ok(said.is_some())
@@ -152,7 +152,7 @@ async fn tell_as(
         id: Some(name.to_owned()),
         ..Message::text(text)
     };
-    let said = hub.say_to_team(by, "all", None, message).await?;
+    let said = hub.say_to_team(by, "all", None, message, None).await?;
     settle().await;
     Ok(said.map(|task| task.id))
 }
@@ -345,7 +345,9 @@ async fn a_team_that_an_admin_changed_or_made_decides_no_more_than_before() {
     hub.create_team(&admin, &id("roots"), spec(&["b"])).unwrap();
     let helper = person("root");
     for (team, by) in [("all", ann()), ("roots", helper)] {
-        let said = hub.say_to_team(&by, team, None, Message::text("go")).await;
+        let said = hub
+            .say_to_team(&by, team, None, Message::text("go"), None)
+            .await;
         said.unwrap();
         settle().await;
         let serving = line.next();

@@ -25,7 +25,7 @@ async fn a_viewer_may_have_64_messages_unanswered_and_no_more_until_it_is_told()
         Principal::local(),
         Subject::Team("x".into(), BoardForm::All),
     );
-    let give = |orders: &mut Orders| orders.give(stop(), &door, &local, &subject);
+    let give = |orders: &mut Orders| orders.give(stop(), &door, &local, &subject, None);
     for _ in 0..UNANSWERED {
         give(&mut orders).unwrap();
     }
