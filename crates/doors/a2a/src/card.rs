@@ -150,32 +150,38 @@ impl A2a {
         principal: &Principal,
         agent: &str,
         reader: Reader,
+        came: &Came,
     ) -> Result<Arc<Issued>, Failure> {
         let id = AgentId::parse(agent).map_err(|_| Failure::no_such_agent(agent))?;
         let view = self.hub.find(principal, id.as_str())?.view();
         let site = self.cards.site()?;
-        let card = compose::agent_card(site, &view, self.terms());
+        let card = compose::agent_card(site, &view, self.terms(came));
         Ok(self.cards.issue(site, Subject::Agent(id), reader, card))
     }
 
     /// The card of an agent that is shared with everyone, for those who have not shown who they are. Nothing tells apart
     /// agents that are not shared so and those that do not exist.
-    fn public_card_of(&self, agent: &str, reader: Reader) -> Option<Arc<Issued>> {
+    fn public_card_of(&self, agent: &str, reader: Reader, came: &Came) -> Option<Arc<Issued>> {
         let principal = Principal::local();
         let id = AgentId::parse(agent).ok()?;
         let entry = self.hub.find(&principal, id.as_str()).ok()?;
         if entry.share() != Share::Everyone {
             return None;
         }
-        self.card_of(&principal, agent, reader).ok()
+        self.card_of(&principal, agent, reader, came).ok()
     }
 
     /// The hub's own card, with the agents that the principal may call.
-    fn hub_card(&self, principal: &Principal, reader: Reader) -> Result<Arc<Issued>, Failure> {
+    fn hub_card(
+        &self,
+        principal: &Principal,
+        reader: Reader,
+        came: &Came,
+    ) -> Result<Arc<Issued>, Failure> {
         let site = self.cards.site()?;
         let mut agents = self.hub.discover(principal, &Wanted::default());
         agents.retain(|view| self.hub.find(principal, view.id.as_str()).is_ok());
-        let card = compose::hub_card(site, &agents, self.terms());
+        let card = compose::hub_card(site, &agents, self.terms(came));
         let subject = Subject::hub(principal);
         Ok(self.cards.issue(site, subject, reader, card))
     }
@@ -186,18 +192,21 @@ impl A2a {
         principal: &Principal,
         agent: &AgentId,
         version: Version,
+        came: &Came,
     ) -> Result<String, Failure> {
         let view = self.hub.find(principal, agent.as_str())?.view();
         let site = self.cards.site()?;
-        let card = compose::extended_card(site, &view, self.terms());
+        let card = compose::extended_card(site, &view, self.terms(came));
         let subject = Subject::Extended(agent.clone());
         let issued = self.cards.issue(site, subject, Reader::Of(version), card);
         Ok(issued.body.to_string())
     }
 
-    fn terms(&self) -> Terms {
+    /// What holds for callers who come the way that the card's reader came: one who reads it through a proxy needs a token,
+    /// where the hub's own user needs none.
+    fn terms(&self, came: &Came) -> Terms {
         Terms {
-            needs_token: !self.gatekeeper.trusts(&Came::Directly),
+            needs_token: !self.gatekeeper.trusts(came),
             pushes: self.outbound.is_some(),
         }
     }

@@ -69,10 +69,10 @@ fn agents(version: Option<Version>) -> MethodRouter<Arc<A2a>> {
         // What cannot be an id looks like one that is unknown.
         let id = id.map(|Path(id)| id).unwrap_or_default();
         let issued = match a2a.gatekeeper.admit(bearer(&headers), &came) {
-            Ok(principal) => a2a.card_of(&principal, &id, reader),
+            Ok(principal) => a2a.card_of(&principal, &id, reader, &came),
             // Whoever has no token yet learns from the card how to show one.
             Err(refused) if !headers.contains_key(header::AUTHORIZATION) => {
-                a2a.public_card_of(&id, reader).ok_or(refused)
+                a2a.public_card_of(&id, reader, &came).ok_or(refused)
             }
             Err(refused) => Err(refused),
         };
@@ -91,7 +91,7 @@ async fn hub(
     let issued = a2a
         .gatekeeper
         .admit(bearer(&headers), &came)
-        .and_then(|principal| a2a.hub_card(&principal, reader));
+        .and_then(|principal| a2a.hub_card(&principal, reader, &came));
     answer(&a2a, &headers, &came, issued)
 }
 

@@ -50,13 +50,16 @@ pub(super) struct Issued {
     pub(super) at: Timestamp,
 }
 
-/// The cards that were given out, the newest of each subject and reader.
+/// The cards that were given out, the newest of each subject and reader, with and without the need of a token.
 #[derive(Debug, Default)]
 pub(super) struct Shelf(Mutex<Held>);
 
+/// Whose card, for whom, and whether it says that a token is needed.
+type Place = (Subject, Reader, bool);
+
 #[derive(Debug, Default)]
 struct Held {
-    cards: HashMap<(Subject, Reader), Arc<Issued>>,
+    cards: HashMap<Place, Arc<Issued>>,
     bytes: usize,
 }
 
@@ -69,7 +72,7 @@ impl Shelf {
         mut card: Card,
         sign: impl FnOnce(&mut Card),
     ) -> Arc<Issued> {
-        let place = (subject, reader);
+        let place = (subject, reader, card.needs_token);
         let unsigned = sha256(card.to_json(reader).as_bytes());
         let same = |issued: &&Arc<Issued>| issued.unsigned == unsigned;
         if let Some(issued) = self.0.lock().cards.get(&place).filter(same) {
@@ -88,7 +91,7 @@ impl Shelf {
 }
 
 impl Held {
-    fn put(&mut self, place: (Subject, Reader), issued: Arc<Issued>) {
+    fn put(&mut self, place: Place, issued: Arc<Issued>) {
         self.bytes += issued.body.len();
         if let Some(old) = self.cards.insert(place, issued) {
             self.bytes -= old.body.len();

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts};
 use jackfield_core::{failure::Reason, hub::Wanted, id::AgentId, principal::Principal};
+use jackfield_kit::auth::Came;
 use jackfield_wire::a2a::official::{
     Version,
     error::{Fault, Kind},
@@ -24,6 +25,8 @@ pub(crate) struct Visit {
     pub(crate) version: Version,
     /// The headers, or gRPC's metadata.
     pub(crate) headers: HeaderMap,
+    /// How the request came.
+    came: Came,
     /// The agent that the request turned out to be for.
     found: Arc<OnceLock<AgentId>>,
 }
@@ -45,6 +48,7 @@ impl Visit {
             agent,
             version,
             headers: head.headers.clone(),
+            came: Came::with(head),
             found: Arc::default(),
         })
     }
@@ -121,7 +125,7 @@ impl Visit {
         let agent = self.target(tenant)?;
         let card = self
             .a2a
-            .extended_card_json(&self.principal, &agent, self.version);
+            .extended_card_json(&self.principal, &agent, self.version, &self.came);
         card.map_err(|failure| match failure.reason {
             // The agent is there, or it would have been missed before.
             Reason::NotFound => Fault::new(Kind::NoExtendedCard, failure.text),

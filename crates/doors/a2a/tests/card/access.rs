@@ -90,6 +90,32 @@ async fn the_card_of_an_agent_that_everyone_may_call_needs_no_token() {
 }
 
 #[tokio::test]
+async fn a_card_says_what_callers_need_who_come_the_way_its_reader_came() {
+    let hub = Running::start().await;
+    let local = jackfield_core::principal::Principal::local();
+    let _echo = hub.attach("echo", Profile::default());
+    hub.share(&local, "echo", Share::Everyone).await;
+    let token = hub.token("bob", &[]).await;
+    let direct = hub.get(ECHO).await;
+    let tag = direct.headers()["etag"].clone();
+    let direct: Value = serde_json::from_str(&direct.text().await.unwrap()).unwrap();
+    assert_eq!(direct["securitySchemes"], Value::Null);
+    for (path, token) in [(ECHO, None), (ECHO, Some(&token)), (HUB, Some(&token))] {
+        let mut proxied = hub.ask(Method::GET, path);
+        proxied = proxied.header("x-forwarded-for", "203.0.113.7");
+        if let Some(token) = token {
+            proxied = proxied.bearer_auth(token);
+        }
+        let card = proxied.send().await.unwrap().text().await.unwrap();
+        let card: Value = serde_json::from_str(&card).unwrap();
+        let scheme = &card["securitySchemes"]["bearer"];
+        assert!(scheme.is_object(), "{path} {token:?}: {card}");
+    }
+    // Each is signed once: the other one did not push it out.
+    assert_eq!(hub.get(ECHO).await.headers()["etag"], tag);
+}
+
+#[tokio::test]
 async fn foreign_and_unknown_agents_look_the_same() {
     let hub = guarded().await;
     let ann = hub.owner("ann").await;

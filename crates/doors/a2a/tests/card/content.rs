@@ -6,6 +6,7 @@ use jackfield_core::{
     id::Owner,
     principal::Principal,
 };
+use jackfield_kit::auth::Came;
 use jackfield_wire::a2a::official::Version;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -276,7 +277,10 @@ async fn an_extended_card_says_more_in_both_versions() {
     let echo = hub.attach("echo", echo());
     let (local, id) = (Principal::local(), echo.entry().id.clone());
     for version in [Version::V03, Version::V10] {
-        let card = hub.a2a.extended_card_json(&local, &id, version).unwrap();
+        let card = hub
+            .a2a
+            .extended_card_json(&local, &id, version, &Came::Directly)
+            .unwrap();
         let mut card: Value = serde_json::from_str(&card).unwrap();
         let extensions = card["capabilities"]["extensions"].as_array_mut().unwrap();
         let presence = extensions.pop().unwrap();
@@ -293,7 +297,7 @@ async fn an_extended_card_says_more_in_both_versions() {
     let stranger = Principal::person(Owner::parse("bob").unwrap());
     assert!(
         hub.a2a
-            .extended_card_json(&stranger, &id, Version::V10)
+            .extended_card_json(&stranger, &id, Version::V10, &Came::Directly)
             .is_err()
     );
 }
