@@ -1,6 +1,6 @@
 //! The door put together: a node, what it serves, the registry, and the peers that are agents of the hub.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use axum::Router;
 use jackfield_core::{
@@ -166,16 +166,80 @@ async fn keep_registry(registry: Registry, relay: Option<Node>, tasks: Tasks) {
                     return;
                 }
                 if let Some(node) = &relay {
-                    let now = registry.ids();
-                    for gone in guests.difference(&now) {
-                        node.allow_relay(*gone, false);
-                    }
-                    for new in now.difference(&guests) {
-                        node.allow_relay(*new, true);
-                    }
-                    guests = now;
+                    change_guests(&mut guests, registry.ids(), |peer, is_allowed| {
+                        node.allow_relay(peer, is_allowed);
+                    });
                 }
             }
         }
+    }
+}
+
+/// Says who came and who went between two states of the registry, by work that grows with their size and not with its square.
+fn change_guests<P: Copy + Eq + Hash>(
+    guests: &mut HashSet<P>,
+    now: HashSet<P>,
+    mut allow: impl FnMut(P, bool),
+) {
+    for gone in guests.difference(&now) {
+        allow(*gone, false);
+    }
+    for new in now.difference(guests) {
+        allow(*new, true);
+    }
+    *guests = now;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, hash::Hasher};
+
+    use super::*;
+
+    thread_local! {
+        /// How often two ids were compared.
+        static COMPARED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// An id that counts how often it is compared with another.
+    #[derive(Debug, Clone, Copy)]
+    struct Counted(usize);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Self) -> bool {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Counted {}
+
+    impl Hash for Counted {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+
+    #[test]
+    fn guests_of_the_relay_change_by_work_in_proportion_to_their_number() {
+        const PEERS: usize = 2000;
+        let mut guests: HashSet<_> = (0..PEERS).map(Counted).collect();
+        let now: HashSet<_> = (PEERS / 2..PEERS + PEERS / 2).map(Counted).collect();
+        COMPARED.set(0);
+        let (mut came, mut went) = (Vec::new(), Vec::new());
+        change_guests(&mut guests, now, |peer, is_allowed| match is_allowed {
+            true => came.push(peer.0),
+            false => went.push(peer.0),
+        });
+        // Each id is looked up once in either set; some meet another one on the way.
+        let compared = COMPARED.get();
+        assert!(compared < 10 * PEERS, "{compared} comparisons");
+        came.sort_unstable();
+        went.sort_unstable();
+        assert!(came.into_iter().eq(PEERS..PEERS + PEERS / 2));
+        assert!(went.into_iter().eq(0..PEERS / 2));
+        // Nobody is told again of those who stay.
+        let same = guests.clone();
+        change_guests(&mut guests, same, |peer, _| panic!("{peer:?} stays"));
     }
 }
