@@ -67,6 +67,7 @@ pub(crate) async fn open(
             external: parse(&p2p.external)?,
             relay_server: p2p.relay.then(RelayLimits::default),
             role: Role::Hub,
+            words_silence: p2p.words_silence.0,
         },
         terms: Terms {
             name: p2p.name.clone(),

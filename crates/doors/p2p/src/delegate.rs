@@ -99,12 +99,13 @@ impl Delegation {
         let protocols = [HANDOFF_STREAM, HANDOFF];
         let protocols = &protocols[usize::from(!is_streamed)..];
         let (stream, protocol) = node.open(peer, addresses, protocols).await?;
-        Ok(Self::on(stream, protocol == HANDOFF_STREAM))
+        let silence = node.words_silence();
+        Ok(Self::on(stream, protocol == HANDOFF_STREAM, silence))
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
-    fn on(stream: S, is_framed: bool) -> Self {
+    fn on(stream: S, is_framed: bool, words_silence: Duration) -> Self {
         Self {
             stream,
             is_framed,
@@ -112,7 +113,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             is_sent: true,
             reading: match is_framed {
                 true => Reading::Frames(FrameReader::new(MAX_FRAME)),
-                false => Reading::Body(Body::new(MAX_ANSWER)),
+                false => Reading::Body(Body::new(MAX_ANSWER, words_silence)),
             },
             piece: vec![0; PIECE],
             unheard: VecDeque::new(),
@@ -351,7 +352,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                 Kind::Words => Ok(self.all_said()),
             };
         }
-        let reading = std::mem::replace(&mut self.reading, Reading::Body(Body::new(0)));
+        let reading = std::mem::replace(
+            &mut self.reading,
+            Reading::Body(Body::new(0, Duration::ZERO)),
+        );
         let Reading::Frames(reader) = reading else {
             return Err(broken_off());
         };

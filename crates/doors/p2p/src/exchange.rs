@@ -156,7 +156,7 @@ where
 {
     let until = Instant::now() + wait;
     let mut outgoing = Outgoing::new(request, true);
-    let mut answer = Body::new(cap);
+    let mut answer = Body::new(cap, limits::WORDS_SILENCE);
     let mut piece = vec![0; PIECE];
     loop {
         let silence = answer

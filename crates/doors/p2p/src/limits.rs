@@ -45,7 +45,8 @@ pub const AFTER_JSON: Duration = Duration::from_millis(250);
 pub const SILENCE: Duration = Duration::from_secs(2);
 
 /// The same for words, which have no end of their own. They are handed over as they come, so that only the end of the call
-/// waits for this. By the older protocol an answer is one body, so that a pause is the network's, and shorter.
+/// waits for this. By the older protocol an answer is one body, so that a pause is the network's, and shorter. A peer that thinks
+/// longer between two words cannot be told from one that is done: `p2p.words_silence` sets another time for such peers.
 pub const WORDS_SILENCE: Duration = Duration::from_secs(5);
 
 /// Some peers miss the end of a stream that ends before they look at it; by now they look.

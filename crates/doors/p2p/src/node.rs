@@ -3,7 +3,7 @@
 //!
 //! One task owns the swarm (`node/swarm.rs`) and takes commands; [`Node`] is the handle that everybody else has.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use jackfield_kit::tasks::Tasks;
@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// How a node is set up.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct NodeConfig {
     /// Where it listens; port 0 takes any.
     pub listen: Vec<Multiaddr>,
@@ -49,6 +49,21 @@ pub struct NodeConfig {
     pub relay_server: Option<RelayLimits>,
     /// What it tells others to be.
     pub role: Role,
+    /// How long a peer that answers in words and does not close its stream may be silent before its answer counts as whole;
+    /// see [`limits::WORDS_SILENCE`].
+    pub words_silence: Duration,
+}
+
+impl Default for NodeConfig {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            external: Vec::new(),
+            relay_server: None,
+            role: Role::default(),
+            words_silence: limits::WORDS_SILENCE,
+        }
+    }
 }
 
 /// What a node tells others to be.
@@ -158,6 +173,7 @@ struct Inner {
     guests: Arc<Guests>,
     places: Mutex<FxHashMap<PeerId, Arc<Semaphore>>>,
     tasks: Tasks,
+    words_silence: Duration,
 }
 
 impl fmt::Debug for Node {
@@ -171,6 +187,7 @@ impl Node {
     /// waits for those that are open, and says goodbye.
     pub async fn start(config: NodeConfig, key: Keypair, tasks: &Tasks) -> Result<Self, NodeError> {
         let desk = Arc::new(Desk::new());
+        let words_silence = config.words_silence;
         let relay = config.relay_server.as_ref();
         let allowed = relay.map_or_else(Allowed::nobody, |relay| relay.allowed.clone());
         let peer_id = key.public().to_peer_id();
@@ -195,7 +212,13 @@ impl Node {
             guests,
             places: Mutex::default(),
             tasks: tasks.clone(),
+            words_silence,
         })))
+    }
+
+    /// See [`NodeConfig::words_silence`].
+    pub(crate) fn words_silence(&self) -> Duration {
+        self.0.words_silence
     }
 
     /// Its own id.

@@ -27,6 +27,8 @@ pub struct P2pConfig {
     pub default_agent: Option<AgentId>,
     /// How long an agent has for a plain answer.
     pub deadline: Span,
+    /// How long a peer that answers in words and does not close its stream may be silent before its answer counts as whole.
+    pub words_silence: Span,
     /// Peers that the hub keeps a connection with, as multiaddrs that end in `/p2p/ID`.
     pub peers: Vec<String>,
     /// Agents behind HTTP that peers reach, and only they.
@@ -55,6 +57,8 @@ impl Default for P2pConfig {
             allowed: HashSet::new(),
             default_agent: None,
             deadline: Span::secs(10),
+            // The door's own default, which has the reason; the door may be left out of the program.
+            words_silence: Span::secs(5),
             peers: Vec::new(),
             endpoints: Vec::new(),
         }
@@ -90,6 +94,11 @@ impl P2pConfig {
         }
         if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {
             bail!("p2p.name must be a name of one line");
+        }
+        if self.words_silence.0.is_zero() {
+            bail!(
+                "p2p.words_silence must be more than 0s: every answer would be cut after its first words"
+            );
         }
         for (key, addresses) in [("listen", &self.listen), ("external", &self.external)] {
             for address in addresses {

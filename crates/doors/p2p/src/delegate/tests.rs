@@ -18,7 +18,7 @@ type Ours = Delegation<Compat<DuplexStream>>;
 /// Work that goes out on one end of a stream, and the peer's end, which the test plays.
 fn handed_over(is_framed: bool, input: &str, buffer: usize) -> (Ours, DuplexStream) {
     let (ours, theirs) = duplex(buffer);
-    let mut delegation = Delegation::on(ours.compat(), is_framed);
+    let mut delegation = Delegation::on(ours.compat(), is_framed, limits::WORDS_SILENCE);
     let mut hand_off = HandOff::new(Method::Post, "/work");
     hand_off.input = Some(Data::Text(input.to_owned()));
     delegation.send(&hand_off);
@@ -128,6 +128,24 @@ async fn words_of_a_peer_that_leaves_its_side_open_come_at_once_and_silence_ends
         // It is still there.
         theirs.write_all(b"more").await.unwrap();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_may_pause_as_long_as_the_operator_lets_them() {
+    let (ours, mut theirs) = duplex(1 << 20);
+    let silence = limits::WORDS_SILENCE * 6;
+    let mut ours = Delegation::on(ours.compat(), false, silence);
+    theirs.write_all(b"let me think").await.unwrap();
+    assert_eq!(next(&mut ours).await, Ok(chunk("let me think")));
+    let speak = async {
+        tokio::time::sleep(limits::WORDS_SILENCE * 5).await;
+        theirs.write_all(b": yes").await.unwrap();
+    };
+    let (heard, ()) = tokio::join!(next(&mut ours), speak);
+    assert_eq!(heard, Ok(chunk(": yes")));
+    let begun = Instant::now();
+    assert_eq!(next(&mut ours).await, Ok(Heard::Done(None)));
+    assert_eq!(begun.elapsed(), silence);
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,6 +23,8 @@ pub(crate) struct Body {
     is_taken: bool,
     /// Watches for the end of a JSON value; gone once the body is none.
     end: Option<JsonEnd>,
+    /// How long a pause in words may be.
+    words_silence: Duration,
 }
 
 /// The body is larger than was allowed.
@@ -41,8 +43,8 @@ pub(crate) enum Kind {
 }
 
 impl Body {
-    /// Nothing has come yet, and at most `cap` bytes may.
-    pub(crate) fn new(cap: usize) -> Self {
+    /// Nothing has come yet, and at most `cap` bytes may. Words are over after `words_silence` without more of them.
+    pub(crate) fn new(cap: usize, words_silence: Duration) -> Self {
         Self {
             bytes: Vec::new(),
             room: cap,
@@ -53,6 +55,7 @@ impl Body {
                 max_bytes: cap,
                 ..Limits::default()
             })),
+            words_silence,
         }
     }
 
@@ -102,7 +105,7 @@ impl Body {
     pub(crate) fn patience(&self) -> Option<Duration> {
         let Some(end) = &self.end else {
             return Some(match self.is_taken {
-                true => limits::WORDS_SILENCE,
+                true => self.words_silence,
                 // A moment for the end of the stream.
                 false => limits::AFTER_JSON,
             });
@@ -111,7 +114,7 @@ impl Body {
             (Ok(()), [.., b'}' | b']']) => Some(limits::AFTER_JSON),
             // A number goes on with its next digit, and behind a line break there may be another value.
             (Ok(()), _) => Some(limits::SILENCE),
-            (Err(_), bytes) => (self.taken < bytes.len()).then_some(limits::WORDS_SILENCE),
+            (Err(_), bytes) => (self.taken < bytes.len()).then_some(self.words_silence),
         }
     }
 
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     fn body(text: &str) -> Body {
-        let mut body = Body::new(1000);
+        let mut body = Body::new(1000, limits::WORDS_SILENCE);
         for byte in text.bytes() {
             body.push(&[byte]).unwrap();
         }
@@ -230,7 +233,7 @@ mod tests {
 
     #[test]
     fn words_are_taken_between_characters_and_nothing_of_them_is_lost() {
-        let mut body = Body::new(1000);
+        let mut body = Body::new(1000, limits::WORDS_SILENCE);
         let text = "é".as_bytes();
         body.push(&[b"w", &text[..1]].concat()).unwrap();
         assert_eq!(body.take_words().as_deref(), Some("w"));
@@ -247,7 +250,7 @@ mod tests {
 
     #[test]
     fn no_more_than_the_cap_is_taken() {
-        let mut body = Body::new(3);
+        let mut body = Body::new(3, limits::WORDS_SILENCE);
         body.push(b"abc").unwrap();
         assert_eq!(body.take_words().as_deref(), Some("abc"));
         assert!(body.push(b"d").is_err());
