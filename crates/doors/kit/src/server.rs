@@ -25,7 +25,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use futures_util::future::join_all;
-use http::{HeaderValue, Request, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header, request::Parts};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -290,6 +290,7 @@ impl Acceptor {
             app: self.app.clone(),
             gatekeeper: self.gatekeeper.clone(),
             is_operators: admitted.is_operators,
+            has_several_owners: AtomicBool::new(false),
             has_begun: AtomicBool::new(false),
             begun: Notify::new(),
         };
@@ -326,6 +327,8 @@ struct Requests {
     gatekeeper: Option<Gatekeeper>,
     /// Whether the connection has one of the places that are kept free.
     is_operators: bool,
+    /// Whether tokens of several owners came over the connection, as from a proxy: it counts for its address.
+    has_several_owners: AtomicBool,
     has_begun: AtomicBool,
     begun: Notify,
 }
@@ -342,8 +345,13 @@ impl Requests {
                 return Ok(no_place());
             }
         }
+        let (version, mut account) = (head.version, self.account_of(&head.headers));
+        if let Err(failure) = self.count_for_owner(&mut account)
+            && !self.is_from_operator(&head)
+        {
+            return Ok(busy(failure));
+        }
         let request = Request::from_parts(head, body);
-        let (version, account) = (request.version(), self.account_of(&request));
         let (mut request, leftover) = input::counted(request, &account);
         let peer = Peer {
             account: account.clone(),
@@ -356,12 +364,32 @@ impl Requests {
     }
 
     /// Whom a request is counted for: the owner of its token, else everybody at its address.
-    fn account_of(&self, request: &Request<Incoming>) -> Account {
+    fn account_of(&self, headers: &HeaderMap) -> Account {
         let account = &self.peer.account;
         let gatekeeper = self.gatekeeper.as_ref();
-        match gatekeeper.and_then(|it| it.owner_of_token(request.headers())) {
+        match gatekeeper.and_then(|it| it.owner_of_token(headers)) {
             Some(owner) => account.of(Holder::Owner(owner)),
             None => account.clone(),
+        }
+    }
+
+    /// Counts the connection for the owner whose token the request shows, from its first request with a token on. Fails with
+    /// `busy` if the owner has more connections than its share.
+    fn count_for_owner(&self, account: &mut Account) -> Result<(), Failure> {
+        let Holder::Owner(owner) = account.holder().clone() else {
+            return Ok(());
+        };
+        if self.is_operators || self.has_several_owners.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match account.place_holder() {
+            Some(Holder::Owner(other)) if other != owner => {
+                self.has_several_owners.store(true, Ordering::Relaxed);
+                account.move_back(self.peer.account.holder());
+                Ok(())
+            }
+            Some(Holder::Owner(_)) | None => Ok(()),
+            Some(Holder::Address(_)) => account.move_to(&owner),
         }
     }
 
@@ -379,7 +407,12 @@ impl Requests {
 
 fn no_place() -> Response {
     let text = "the hub has no place for more connections from this address; close some, or come back later";
-    let problem = Problem::from(Failure::new(Reason::Busy, text));
+    busy(Failure::new(Reason::Busy, text))
+}
+
+/// The answer to a request whose connection has no place.
+fn busy(failure: Failure) -> Response {
+    let problem = Problem::from(failure);
     let mut response = problem
         .with_status(StatusCode::SERVICE_UNAVAILABLE)
         .into_response();

@@ -5,6 +5,7 @@
 
 mod counts;
 mod nonsense;
+mod places;
 mod tokens;
 mod ways;
 

@@ -132,6 +132,22 @@ impl Account {
         Ok(())
     }
 
+    /// Who the connection is counted for. None once it is gone.
+    pub(crate) fn place_holder(&self) -> Option<Holder> {
+        let place = self.place.upgrade()?;
+        let holder = place.0.lock().owner().clone();
+        Some(holder)
+    }
+
+    /// Counts the connection for `address` again, if that has a place for it.
+    pub(crate) fn move_back(&self, address: &Holder) {
+        if let Some(place) = self.place.upgrade()
+            && let Some(share) = self.budgets.places.take(address.clone(), 1)
+        {
+            *place.0.lock() = share;
+        }
+    }
+
     /// Counts `bytes` of a body or frame that is not complete; `None` if that is more than the holder's share.
     pub(crate) fn input(&self, bytes: usize) -> Option<Share<Holder>> {
         self.budgets.input.take(self.holder.clone(), bytes)
