@@ -103,6 +103,7 @@ impl Entry {
             changed_at: Timestamp::now(),
             grace: None,
             is_resumable: false,
+            finds_again: false,
             resume: record.resume,
             open: HashMap::new(),
             sessions: HashMap::new(),

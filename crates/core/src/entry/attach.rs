@@ -54,6 +54,7 @@ impl Entry {
             let was_online = state.takes_calls();
             let old = state.link.replace(link.clone());
             state.is_away = is_away;
+            state.finds_again = is_away;
             if was_online && !resumes {
                 state.replaced.push_back(now);
             }
@@ -133,13 +134,18 @@ impl Entry {
         is_logged && (is_found || state.grace.is_some() || state.is_resumable)
     }
 
-    /// Whether the agent can go on with a kept call after a cut or a restart of the hub, as far as its connection says. A
-    /// team can if its coordinator can.
+    /// Whether a kept call to the agent can go on after a cut or a restart of the hub: its connection said that it resumes,
+    /// or its door finds the work again. A team can if its coordinator can.
     pub fn can_resume(&self) -> bool {
         match self.lead() {
-            Some(lead) => lead.may_be_resumed(false),
-            None => self.may_be_resumed(false),
+            Some(lead) => lead.can_go_on(),
+            None => self.can_go_on(),
         }
+    }
+
+    fn can_go_on(&self) -> bool {
+        let finds_again = self.state.lock().finds_again;
+        self.may_be_resumed(finds_again)
     }
 
     /// Whether open calls wait for the agent to come back to them.
@@ -158,6 +164,7 @@ impl Entry {
             was_online = state.takes_calls();
             state.link = None;
             state.is_away = false;
+            state.finds_again = false;
             state.is_resumable = false;
             self.generation.fetch_add(1, Ordering::AcqRel);
             if was_online {

@@ -38,6 +38,9 @@ pub(super) struct State {
     pub(super) changed_at: Timestamp,
     /// Until when open calls wait for the agent to resume them.
     pub(super) grace: Option<Instant>,
+    /// Whether the link's door finds the work that the agent has again, after a restart of the hub too; see
+    /// [`Hub::come_back_at`](crate::hub::Hub::come_back_at).
+    pub(super) finds_again: bool,
     /// Whether the connection said that it may be resumed.
     pub(super) is_resumable: bool,
     /// The hash of the token that it was given for that.

@@ -28,7 +28,7 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 /// Say something to an agent; its answer is streamed to standard output.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Ctrl-c cancels the call. Where the agent can resume its work (connect, the SDK), the call survives a lost connection and a \
+    after_long_help = "Ctrl-c cancels the call. Where the agent can resume its work (connect, the SDK) or is an A2A server, the call survives a lost connection and a \
                        restart of the hub. Exit codes: 1 failed, 2 usage, 3 offline or not found, 4 no right to, 5 timeout, \
                        6 the agent failed, 7 cancelled (by somebody else, or since nobody is here to answer it), 130 ctrl-c.\n\nExamples:\n  jackfield call echo \"hello\"\n  git diff | jackfield call reviewer -f style.md\n  \
                        jackfield call laptop \"run the tests\" --wait-online 8h --detach\n  \

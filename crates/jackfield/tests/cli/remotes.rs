@@ -1,13 +1,19 @@
 //! `add`, and what `show` and `rm` say of servers that the hub dials.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
 
 use axum::{
     Json, Router,
     extract::State,
     http::{HeaderMap, StatusCode},
     response::{IntoResponse as _, Response},
-    routing::{get, post},
+    routing::{MethodRouter, get, post},
 };
 use jackfield_testkit::TestHub;
 use rustix::process::Signal;
@@ -56,14 +62,57 @@ async fn answer(Json(body): Json<Value>) -> Json<Value> {
     }))
 }
 
+/// Work that says one line, and another when it may end.
+#[derive(Debug, Default)]
+struct Slow {
+    may_end: AtomicBool,
+    messages: AtomicUsize,
+}
+
+impl Slow {
+    fn answer(&self, body: &Value) -> Json<Value> {
+        let artifact = |id: &str, text: &str| json!({"artifactId": id, "parts": [{"text": text}]});
+        let mut artifacts = vec![artifact("first", "begin\n")];
+        let mut state = "TASK_STATE_WORKING";
+        if self.may_end.load(Ordering::Relaxed) {
+            state = "TASK_STATE_COMPLETED";
+            artifacts.push(artifact("last", "end\n"));
+        }
+        let status = json!({"state": state});
+        let task = json!({"id": "t", "contextId": "c", "status": status, "artifacts": artifacts});
+        let result = match body["method"].as_str() {
+            Some("SendMessage") => {
+                self.messages.fetch_add(1, Ordering::Relaxed);
+                json!({"task": task})
+            }
+            Some("GetTask") => task,
+            _ => panic!("not expected: {body}"),
+        };
+        Json(json!({"jsonrpc": "2.0", "id": body["id"], "result": result}))
+    }
+}
+
 impl Server {
     async fn start(key: Option<&'static str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("an address");
+        Self::serve(listener, (addr, key), post(answer))
+    }
+
+    /// One whose task goes on until it may end.
+    async fn start_slow(slow: Arc<Slow>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let addr = listener.local_addr().expect("an address");
+        let work = async move |Json(body): Json<Value>| slow.answer(&body);
+        Self::serve(listener, (addr, None), post(work))
+    }
+
+    fn serve(listener: TcpListener, shared: Shared, rpc: MethodRouter<Shared>) -> Self {
+        let addr = shared.0;
         let app = Router::new()
             .route("/.well-known/agent-card.json", get(card))
-            .route("/rpc", post(answer))
-            .with_state((addr, key));
+            .route("/rpc", rpc)
+            .with_state(shared);
         let mut running = JoinSet::new();
         running.spawn(async move { axum::serve(listener, app).await.expect("it serves") });
         Self {
@@ -177,4 +226,23 @@ async fn a_server_in_the_file_is_an_agent_and_comes_back() {
     cli.run(&["rm", "far"]).await.ok().says("comes back");
     process.signal(Signal::TERM);
     process.end().await.ok();
+}
+
+#[tokio::test]
+async fn a_call_to_a_dialled_server_survives_kill_9_of_the_hub() {
+    let slow = Arc::new(Slow::default());
+    let server = Server::start_slow(slow.clone()).await;
+    let Served { process, cli, addr } = Served::start(Cli::at(""), &[]).await;
+    cli.run(&["add", &server.url, "--as", "far"]).await.ok();
+    let mut call = cli.start(&["call", "far", "x"]);
+    assert_eq!(call.line().await.as_deref(), Some("begin"));
+    process.signal(Signal::KILL);
+    process.end().await;
+    let listen = addr.to_string();
+    let mut process = cli.start(&["serve", "--listen", &listen, "--data-dir", "data"]);
+    process.line().await.expect("it listens again");
+    slow.may_end.store(true, Ordering::Relaxed);
+    assert_eq!(call.line().await.as_deref(), Some("end"));
+    call.end().await.ok();
+    assert_eq!(slow.messages.load(Ordering::Relaxed), 1);
 }

@@ -78,7 +78,7 @@ impl CallBuilder {
         self.set("keep", true)
     }
 
-    /// Keep the call if the agent can resume it: then it survives cuts and a restart of the hub, as long as it is read.
+    /// Keep the call if the agent can resume it, or is a dialled A2A server: then it survives cuts and a restart of the hub, as long as it is read.
     /// [`CallStream::is_kept`] tells.
     pub fn keep_if_resumable(self) -> Self {
         self.set("keep_if_resumable", true)

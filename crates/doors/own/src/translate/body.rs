@@ -120,8 +120,8 @@ pub struct CallBody {
     /// Keeps the call: it goes on when the caller leaves, and can be read again.
     #[serde(default)]
     pub keep: bool,
-    /// Keeps the call where the agent can resume it, so that it survives cuts and a restart of the hub. It is cancelled
-    /// after 30 s without a reader.
+    /// Keeps the call where the agent can resume it or the hub finds it again (dialled A2A servers), so that it survives cuts
+    /// and a restart of the hub. It is cancelled after 30 s without a reader.
     #[serde(default)]
     pub keep_if_resumable: bool,
     /// Answers as soon as the call is kept, and implies `keep`.
