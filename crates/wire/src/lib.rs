@@ -11,6 +11,7 @@ mod frame;
 pub mod json;
 pub mod observers;
 pub mod p2p;
+pub mod read;
 pub mod team;
 
 pub use echo::{MAX_ECHO, echo};
