@@ -12,6 +12,5 @@ pub mod json;
 pub mod observers;
 pub mod p2p;
 pub mod read;
-pub mod team;
 
 pub use echo::{MAX_ECHO, echo};

@@ -10,6 +10,7 @@ mod teams;
 mod translate;
 mod view;
 mod viewer;
+pub mod wire;
 
 use axum::{Router, middleware};
 use jackfield_core::hub::Hub;

@@ -6,6 +6,7 @@ mod envelope;
 
 use std::sync::Arc;
 
+use crate::wire::{Fill, Limits, Published, complete, read_envelopes};
 use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::{
@@ -15,7 +16,6 @@ use jackfield_core::{
     principal::Principal,
 };
 use jackfield_kit::api::{Actor, ActsAs, CallRefused, Id, Problem, Unread, invalid};
-use jackfield_wire::team::{Fill, Limits, Published, complete, read_envelopes};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;

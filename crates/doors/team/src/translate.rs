@@ -2,6 +2,7 @@
 
 mod tasks;
 
+use crate::wire;
 use jackfield_core::{
     event::{File, Message, Part},
     team::{
@@ -13,7 +14,6 @@ use jackfield_core::{
         stage::Told,
     },
 };
-use jackfield_wire::team as wire;
 use jiff::Timestamp;
 
 use self::tasks::Plan;

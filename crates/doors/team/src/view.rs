@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::wire::Deliverable;
 use jackfield_core::{
     failure::Failure,
     hub::teams::TeamView,
@@ -9,7 +10,6 @@ use jackfield_core::{
     team::{Member, MemberOf, board::BoardTask},
 };
 use jackfield_kit::api::invalid;
-use jackfield_wire::team::Deliverable;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

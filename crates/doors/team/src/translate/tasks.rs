@@ -1,7 +1,7 @@
 //! A team's board in the protocol's words.
 
+use crate::wire;
 use jackfield_core::team::board::{BoardChange, BoardStatus, BoardTask, Deliverable};
-use jackfield_wire::team as wire;
 
 use super::time;
 

@@ -6,6 +6,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::wire::{ClientMessage, code};
 use jackfield_core::{
     failure::{Failure, Reason},
     hub::teams::{Decision, Undecided},
@@ -14,7 +15,6 @@ use jackfield_core::{
     team::stage::ViewerId,
 };
 use jackfield_kit::mailbox::Mailbox;
-use jackfield_wire::team::{ClientMessage, code};
 use tokio::sync::{
     OwnedSemaphorePermit, Semaphore,
     mpsc::{Receiver, Sender, channel},

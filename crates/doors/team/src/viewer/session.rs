@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::wire;
 use jackfield_core::{
     principal::Principal,
     team::{
@@ -15,7 +16,7 @@ use jackfield_kit::{
     mailbox::{MAILBOX, Mailbox},
     ws::WsError,
 };
-use jackfield_wire::{echo, team as wire};
+use jackfield_wire::echo;
 use uuid::Uuid;
 
 use super::{

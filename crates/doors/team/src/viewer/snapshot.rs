@@ -3,6 +3,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use crate::wire;
 use jackfield_core::{
     hub::teams::TeamView,
     principal::Principal,
@@ -12,7 +13,6 @@ use jackfield_core::{
         tree::Place,
     },
 };
-use jackfield_wire::team as wire;
 use jiff::Timestamp;
 
 use crate::{

@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use jackfield_team::wire as team;
 use jackfield_testkit::Raw;
-use jackfield_wire::{agora, bridge, team};
+use jackfield_wire::{agora, bridge};
 use serde_json::{Value, json};
 
 use super::{

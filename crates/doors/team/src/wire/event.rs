@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use super::event_type::{EventType, MessageType};
 use super::{AgentStatus, Segment};
-use crate::json::ObjectWriter;
+use jackfield_wire::json::ObjectWriter;
 
 /// One event of a member, of the hub's own making.
 #[derive(Debug, Clone, Copy)]

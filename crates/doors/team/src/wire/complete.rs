@@ -4,7 +4,7 @@ use super::event_id::EventId;
 use super::leaf::Leaf;
 use super::splice::{End, Splice};
 use super::{Published, Said};
-use crate::json::push_string;
+use jackfield_wire::json::push_string;
 
 /// What is filled in where it is missing.
 #[derive(Debug, Clone, Copy)]

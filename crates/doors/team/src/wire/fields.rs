@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::{Fault, Limits};
-use crate::json::{self, Members};
+use jackfield_wire::json::{self, Members};
 
 /// Why a field that must be there is missed.
 pub(super) const REQUIRED: &str = "is required";

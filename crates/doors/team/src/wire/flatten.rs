@@ -3,7 +3,7 @@
 use super::event_type::MessageType;
 use super::outgoing::{PlanChange, SourceType, route_key};
 use super::{MemberEvent, Outgoing, Source, Stamp, TeamStatus, frame, task};
-use crate::json::ObjectWriter;
+use jackfield_wire::json::ObjectWriter;
 
 mod published;
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
-use crate::json::Members;
+use jackfield_wire::json::Members;
 
 /// Where in its object a field goes that is not there yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

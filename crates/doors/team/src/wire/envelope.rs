@@ -6,7 +6,7 @@ use super::event_id::EventId;
 use super::outgoing::SourceType;
 use super::splice::{End, Splice};
 use super::{Outgoing, Source, Stamp, TeamStatus, task};
-use crate::json::{ObjectWriter, push_string};
+use jackfield_wire::json::{ObjectWriter, push_string};
 
 const SEQUENCE: &str = "sequence";
 const TEAM_RUN_ID: &str = "team_run_id";

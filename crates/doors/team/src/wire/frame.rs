@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::AgentStatus;
-use crate::json::ObjectWriter;
+use jackfield_wire::json::ObjectWriter;
 
 /// Appends the message of one type, whose payload `fill` writes.
 pub(super) fn message(

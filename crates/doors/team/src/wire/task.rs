@@ -4,11 +4,10 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize as DeriveSerialize};
 
 use super::Source;
-use crate::json::ObjectWriter;
+use jackfield_wire::json::ObjectWriter;
 
 /// A file that came out of a task.
-#[derive(Debug, Clone, PartialEq, Eq, DeriveSerialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, DeriveSerialize, Deserialize, utoipa::ToSchema)]
 pub struct Deliverable {
     /// Where it is.
     pub file_path: String,

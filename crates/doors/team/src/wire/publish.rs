@@ -9,9 +9,9 @@ use super::fields::{self, Fields, text};
 use super::outgoing::SourceType;
 use super::segment::Step;
 use super::{AgentStatus, Fault, Limits, TeamStatus};
-use crate::a2a::official::time;
-use crate::echo;
-use crate::json;
+use jackfield_wire::a2a::official::time;
+use jackfield_wire::echo;
+use jackfield_wire::json;
 
 /// One envelope of an outside runtime.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::fields::{self, Fields, list, number, text};
 use super::{Fault, Limits, code};
-use crate::echo;
+use jackfield_wire::echo;
 
 /// What a viewer says. A target is a member's name or its route key; without one the coordinator is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]

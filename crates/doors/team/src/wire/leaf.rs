@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::outgoing::SourceType;
-use crate::json::Members;
+use jackfield_wire::json::Members;
 
 /// What a published envelope is about, and where.
 #[derive(Debug)]

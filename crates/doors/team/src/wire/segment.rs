@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::json::ObjectWriter;
+use jackfield_wire::json::ObjectWriter;
 
 /// What a segment consists of. Outside runtimes publish more kinds than the hub has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, value::RawValue};
 
 use super::*;
-use crate::json::{self, Members};
+use jackfield_wire::json::{self, Members};
 
 mod client;
 mod complete;

@@ -12,7 +12,7 @@ use super::super::{Node, Stamp, TeamStatus, frame};
 use super::{
     MEMBER_SCOPED, TASK_PLAN_EVENT, TEAM_SCOPED, TEAM_STATUS, Tail, put_token, stamp_type,
 };
-use crate::json::{self, Members, ObjectWriter};
+use jackfield_wire::json::{self, Members, ObjectWriter};
 
 /// The fields that only the hub writes; a runtime's own of these names would pass for ours.
 const OURS: [&str; 5] = [

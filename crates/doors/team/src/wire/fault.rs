@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::echo;
+use jackfield_wire::echo;
 
 /// The codes of refusals, as the `ERROR` message carries them.
 pub mod code {

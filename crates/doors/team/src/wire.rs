@@ -8,7 +8,7 @@
 //! Beyond the seed: `sequence` and `team_run_id` on the outermost envelope, what the published web client needs in the
 //! flattened form, and `GAP`, which that client ignores as it does every type that it does not know.
 
-use crate::json::MAX_DEPTH;
+use jackfield_wire::json::MAX_DEPTH;
 
 mod client;
 mod complete;
