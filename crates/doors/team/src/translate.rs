@@ -63,12 +63,9 @@ pub(crate) fn member_status(status: MemberStatus) -> wire::AgentStatus {
 
 /// The message that an event becomes for the viewers of a team, if it becomes one.
 pub(crate) fn flat(told: &Told, team: &str, form: BoardForm) -> String {
-    // Most messages fit, with all that is added to them; growing in steps cost a fifth of the speed of a burst.
-    let mut out = String::with_capacity(1024);
     with_event(told, team, form, |event, stamp| {
-        wire::flatten(event, Some(stamp), &mut out);
-    });
-    out
+        wire::flatten(event, Some(stamp)).unwrap_or_default()
+    })
 }
 
 /// How far the tasks are by `now` that were begun when others were added: the web client forgets it with every addition.
@@ -88,26 +85,22 @@ pub(crate) fn begun(told: &Told, team: &str, now: &[BoardTask], each: &mut dyn F
 
 /// The message that an event becomes for the viewers of one agent, if it becomes one.
 pub(crate) fn single(told: &Told) -> String {
-    let mut out = String::new();
     // Its client shows what its user said by itself.
     if let Body::Member { event, .. } = &*told.body
         && matches!(event, MemberEvent::Told { .. })
     {
-        return out;
+        return String::new();
     }
     with_event(told, "", BoardForm::Added, |event, _| {
-        wire::flatten_single(event, &mut out);
-    });
-    out
+        wire::flatten_single(event).unwrap_or_default()
+    })
 }
 
 /// The event as the seed's envelope.
 pub(crate) fn envelope(told: &Told, team: &str) -> String {
-    let mut out = String::new();
     with_event(told, team, BoardForm::Added, |event, stamp| {
-        wire::write_envelope(event, stamp, &mut out);
-    });
-    out
+        wire::write_envelope(event, stamp)
+    })
 }
 
 fn nodes(path: &[Node]) -> Vec<wire::Node<'_>> {
@@ -118,13 +111,13 @@ fn nodes(path: &[Node]) -> Vec<wire::Node<'_>> {
     nodes.collect()
 }
 
-/// Gives an event and its place in the run to `write`.
+/// What `write` makes of an event and its place in the run.
 fn with_event(
     told: &Told,
     team: &str,
     form: BoardForm,
-    write: impl FnOnce(&wire::Outgoing<'_>, &wire::Stamp<'_>),
-) {
+    write: impl FnOnce(&wire::Outgoing<'_>, &wire::Stamp<'_>) -> String,
+) -> String {
     let at = time(told.at);
     let path = nodes(&told.path);
     let plan = match &*told.body {
@@ -171,7 +164,7 @@ fn with_event(
         origin,
         received_at: &at,
     };
-    write(&event, &stamp);
+    write(&event, &stamp)
 }
 
 fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
@@ -252,6 +245,7 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             invocation_id: id,
             tool_name: tool,
             reason,
+            error: reason,
         },
         MemberEvent::ToolStarted {
             of: Invocation { id, tool },
@@ -335,6 +329,7 @@ fn artifact(made: &MadeArtifact) -> wire::MemberEvent<'_> {
         wire::MemberEvent::ArtifactPersisted {
             artifact_id: id,
             path,
+            agent_id: None,
             kind,
             url: url.as_deref(),
         }
@@ -342,6 +337,7 @@ fn artifact(made: &MadeArtifact) -> wire::MemberEvent<'_> {
         wire::MemberEvent::ArtifactUpdated {
             artifact_id: Some(id),
             path,
+            agent_id: None,
             kind,
         }
     }
@@ -376,9 +372,7 @@ impl<'a> Standing<'a> {
 
     /// The message of it.
     pub(crate) fn flat(&self, source: wire::Source<'_>) -> String {
-        let mut out = String::new();
-        wire::flatten(&self.event(source), None, &mut out);
-        out
+        wire::flatten(&self.event(source), None).unwrap_or_default()
     }
 }
 

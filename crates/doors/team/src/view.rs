@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::Deliverable;
+use crate::wire::{AgentStatus, Deliverable, TeamStatus};
 use jackfield_core::{
     failure::Failure,
     hub::teams::TeamView,
@@ -39,8 +39,8 @@ pub(crate) struct Team {
     /// Whether its coordinator is there.
     online: bool,
     /// How it is doing.
-    #[schema(pattern = "^(STARTING|IDLE|RUNNING|PAUSED|ERROR|SHUTTING_DOWN)$")]
-    status: &'static str,
+    #[schema(value_type = String, pattern = "^(STARTING|IDLE|RUNNING|PAUSED|ERROR|SHUTTING_DOWN)$")]
+    status: TeamStatus,
     /// Its run, while it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -102,7 +102,8 @@ pub(crate) struct AgentView {
     /// Whether it is attached.
     online: bool,
     /// How it is doing.
-    status: &'static str,
+    #[schema(value_type = String)]
+    status: AgentStatus,
 }
 
 impl From<&TeamView> for Team {
@@ -117,7 +118,7 @@ impl From<&TeamView> for Team {
             name: agent.place.name.clone(),
             agent: agent.place.agent.clone(),
             online: agent.online,
-            status: member_status(agent.status).name(),
+            status: member_status(agent.status),
         });
         let record = team.record.clone();
         Self {
@@ -128,7 +129,7 @@ impl From<&TeamView> for Team {
             coordinator: record.spec.coordinator,
             members: record.spec.members.into_iter().map(Into::into).collect(),
             online: team.online,
-            status: team_status(team.status).seed_name(),
+            status: team_status(team.status),
             run,
             created_at: record.created_at,
             updated_at: record.updated_at,

@@ -47,6 +47,7 @@ impl<'a> Plan<'a> {
     /// The tasks.
     pub(super) fn tasks(&self) -> Vec<wire::TaskView<'_>> {
         let tasks = self.tasks.iter().map(|(task, given)| wire::TaskView {
+            id: &task.id,
             task_name: &task.name,
             task_id: &task.id,
             assignee_name: &task.assignee,

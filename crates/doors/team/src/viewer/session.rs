@@ -84,13 +84,11 @@ impl Session {
     /// between.
     fn begin(&mut self, since: &Since) -> Option<Viewing> {
         let session_id = Uuid::new_v4().to_string();
-        let mut hello = String::new();
         let viewing = match &self.subject {
             Subject::Team(id, _) => {
                 let viewed = self.door.hub.view_team(&self.principal, id, since);
                 let (team, viewing) = viewed.ok()?;
-                wire::connected_team(id, &session_id, &mut hello);
-                self.line.queue(&hello);
+                self.line.queue(&wire::connected_team(id, &session_id));
                 let (door, principal, line) = (&self.door, &self.principal, &mut self.line);
                 snapshot::of_team(door, principal, &team, &viewing, since, &mut |frame| {
                     line.queue(frame);
@@ -100,12 +98,10 @@ impl Session {
             Subject::Agent(id) => {
                 let viewed = self.door.hub.view_agent(&self.principal, id, since);
                 let viewing = viewed.ok()?;
-                wire::connected_agent(id, &session_id, &mut hello);
-                self.line.queue(&hello);
+                self.line.queue(&wire::connected_agent(id, &session_id));
                 let status = snapshot::of_agent(&self.door, &self.principal, id, &viewing);
-                let mut frame = String::new();
-                wire::snapshot_agent_status(translate::member_status(status), &mut frame);
-                self.line.queue(&frame);
+                let status = translate::member_status(status);
+                self.line.queue(&wire::snapshot_agent_status(status));
                 viewing
             }
         };
@@ -219,8 +215,7 @@ impl Session {
     }
 
     fn show_gap(&mut self, missed: &Missed) {
-        let mut frame = String::new();
-        wire::gap(&missed.run.id, missed.from, missed.to, &mut frame);
+        let frame = wire::gap(&missed.run.id, missed.from, missed.to);
         self.line.queue(&frame);
     }
 
@@ -277,17 +272,16 @@ impl Session {
     }
 
     fn say_outcome(&mut self, outcome: &Outcome) {
-        let mut frame = String::new();
-        match outcome {
+        let frame = match outcome {
             Outcome::Accepted { message_id, task } => {
                 let task = task.map(|task| task.to_string());
-                wire::accepted(message_id, task.as_deref(), &mut frame);
+                wire::accepted(message_id, task.as_deref())
             }
             Outcome::Refused(refusal) => {
                 let id = refusal.message_id.as_deref();
-                wire::error(&refusal.code, &refusal.message, id, &mut frame);
+                wire::error(&refusal.code, &refusal.message, id)
             }
-        }
+        };
         self.line.queue(&frame);
     }
 
@@ -307,9 +301,7 @@ impl Session {
     }
 
     fn say_error(&mut self, code: &str, text: &str) {
-        let mut frame = String::new();
-        wire::error(code, text, None, &mut frame);
-        self.line.queue(&frame);
+        self.line.queue(&wire::error(code, text, None));
     }
 }
 

@@ -1,37 +1,42 @@
 //! What viewers say: a message to a member, a stop, a decision on a tool call.
 
-use std::borrow::Cow;
+use jackfield_wire::{
+    echo,
+    read::{Misread, blank_is_absent, read},
+};
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::value::RawValue;
 
-use super::fields::{self, Fields, list, number, text};
+use super::fault::coded;
+use super::read::{Word, object};
 use super::{Fault, Limits, code};
-use jackfield_wire::echo;
 
 /// What a viewer says. A target is a member's name or its route key; without one the coordinator is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientMessage {
-    /// A message to a member.
+    /// Sends a message to a member.
     SendMessage {
-        /// What it says.
+        /// The text of the message.
         content: String,
-        /// To whom.
+        /// The member.
         target: Option<String>,
-        /// Files that belong to it.
+        /// Files that belong to the message.
         context_file_paths: Vec<String>,
-        /// Images that belong to it.
+        /// Images that belong to the message.
         image_urls: Vec<String>,
-        /// What the viewer calls it, if it wants to hear what becomes of it.
+        /// The viewer's own id of the message, if the viewer wants to know what becomes of it.
         message_id: Option<String>,
     },
-    /// Whoever works stops.
+    /// Stops the members that work.
     StopGeneration {
-        /// Only this member.
+        /// Stops this member only.
         target: Option<String>,
     },
-    /// A tool call is approved or denied.
+    /// Approves or denies a tool call.
     Decide {
-        /// Which of both.
+        /// Whether the call is approved.
         approve: bool,
-        /// What it is about.
+        /// The call that is decided on.
         decision: Decision,
     },
 }
@@ -39,140 +44,208 @@ pub enum ClientMessage {
 /// Which tool call was decided on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Which call.
+    /// The id of the call.
     pub invocation_id: String,
-    /// The member that asked; what the token says of it counts more than what stands beside it.
+    /// The member that asked. A token's member counts more than the one beside the token.
     pub target: Option<String>,
     /// The run that the token was given in.
     pub run: Option<String>,
-    /// Why.
+    /// Why the viewer decided so.
     pub reason: Option<String>,
+}
+
+/// A message of any type.
+#[derive(Deserialize)]
+struct Frame<'a> {
+    r#type: Word,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
 }
 
 /// Reads one message.
 pub fn read_client_message(text: &str, limits: &Limits) -> Result<ClientMessage, Fault> {
-    let message = Fields::of(fields::value(text, limits)?)?;
-    let message_type = message.require_word("type")?;
-    let approve = match &*message_type {
-        "SEND_MESSAGE" => {
-            let payload = message.require_object("payload")?;
-            return read_send(&payload).map_err(|fault| fault.within("payload"));
-        }
-        "STOP_GENERATION" => {
-            let payload = message.read("payload", Fields::of)?.unwrap_or_default();
-            let target = target(&payload).map_err(|fault| fault.within("payload"))?;
-            return Ok(ClientMessage::StopGeneration { target });
-        }
-        "APPROVE_TOOL" => true,
-        "DENY_TOOL" => false,
-        other => return Err(unknown(other)),
+    let frame: Frame<'_> = object(read(text, limits.max_depth)?)?;
+    let decide = |approve, payload| {
+        read_decision(payload).map(|decision| ClientMessage::Decide { approve, decision })
     };
-    let payload = message.require_object("payload")?;
-    let decision = read_decision(&payload).map_err(|fault| fault.within("payload"))?;
-    Ok(ClientMessage::Decide { approve, decision })
+    let message = match (&*frame.r#type.0, frame.payload) {
+        ("SEND_MESSAGE", Some(payload)) => read_message(payload).map_err(Fault::from),
+        ("STOP_GENERATION", None) => Ok(ClientMessage::StopGeneration { target: None }),
+        ("STOP_GENERATION", Some(payload)) => match object::<Target>(payload) {
+            Ok(target) => Ok(ClientMessage::StopGeneration {
+                target: target.named(),
+            }),
+            Err(misread) => Err(misread.into()),
+        },
+        ("APPROVE_TOOL", Some(payload)) => decide(true, payload),
+        ("DENY_TOOL", Some(payload)) => decide(false, payload),
+        ("SEND_MESSAGE" | "APPROVE_TOOL" | "DENY_TOOL", None) => {
+            return Err(Misread::missing("payload").into());
+        }
+        (other, _) => return Err(unknown(other)),
+    };
+    message.map_err(|fault| fault.within("payload"))
 }
 
-/// What the viewer calls a message, as far as that can be read where the message cannot.
+/// The viewer's own id of a message that cannot be read otherwise, as far as the id can.
 pub fn message_id(text: &str, limits: &Limits) -> Option<String> {
-    let message = Fields::of(fields::value(text, limits).ok()?).ok()?;
-    let payload = message.require_object("payload").ok()?;
-    let id = payload.word("message_id").ok()?;
-    id.map(Cow::into_owned)
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        payload: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Payload {
+        #[serde(default, deserialize_with = "blank_is_absent")]
+        message_id: Option<String>,
+    }
+    let message: Named<'_> = object(read(text, limits.max_depth).ok()?).ok()?;
+    let payload: Payload = object(message.payload?).ok()?;
+    payload.message_id
 }
 
 fn unknown(message_type: &str) -> Fault {
-    let name = echo(message_type);
     let problem = format!(
-        "is no type that viewers send: \"{}\"; use SEND_MESSAGE, STOP_GENERATION, APPROVE_TOOL or DENY_TOOL",
-        name.escape_debug()
+        "must be SEND_MESSAGE, STOP_GENERATION, APPROVE_TOOL or DENY_TOOL, not \"{}\"",
+        echo(message_type).escape_debug()
     );
-    Fault::at("type", problem).coded(code::UNKNOWN_MESSAGE_TYPE)
+    coded(code::UNKNOWN_MESSAGE_TYPE)(Misread::invalid("type", problem))
 }
 
-fn read_send(payload: &Fields<'_>) -> Result<ClientMessage, Fault> {
-    let texts = |camel, snake| {
-        let name = payload.spelling(camel, snake)?;
-        let texts = payload.read(name, |raw| list(raw, |raw| text(raw).map(Cow::into_owned)));
-        Ok::<_, Fault>(texts?.unwrap_or_default())
-    };
+/// The member that a payload names, in any of its spellings. The last one is that of the hub's own API.
+#[derive(Deserialize)]
+struct Target {
+    #[serde(default, deserialize_with = "blank_is_absent")]
+    member_route_key: Option<String>,
+    #[serde(default, deserialize_with = "blank_is_absent")]
+    target_member_name: Option<String>,
+    #[serde(default, deserialize_with = "blank_is_absent")]
+    agent_name: Option<String>,
+    #[serde(default, deserialize_with = "blank_is_absent")]
+    target: Option<String>,
+}
+
+impl Target {
+    fn named(self) -> Option<String> {
+        let name = self.member_route_key.or(self.target_member_name);
+        name.or(self.agent_name).or(self.target)
+    }
+}
+
+/// The payload of `SEND_MESSAGE`, beside its [`Target`].
+#[derive(Deserialize)]
+struct Message {
+    content: String,
+    context_file_paths: Option<Vec<String>>,
+    #[serde(rename = "contextFilePaths")]
+    camel_file_paths: Option<Vec<String>>,
+    image_urls: Option<Vec<String>>,
+    #[serde(rename = "imageUrls")]
+    camel_image_urls: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "blank_is_absent")]
+    message_id: Option<String>,
+}
+
+fn read_message(payload: &RawValue) -> Result<ClientMessage, Misread> {
+    let message: Message = object(payload)?;
+    let target: Target = object(payload)?;
+    let (files, images) = (message.camel_file_paths, message.camel_image_urls);
+    let files = one_of("contextFilePaths", files, message.context_file_paths)?;
+    let images = one_of("imageUrls", images, message.image_urls)?;
     Ok(ClientMessage::SendMessage {
-        content: payload.require_text("content")?.into_owned(),
-        target: target(payload)?,
-        context_file_paths: texts("contextFilePaths", "context_file_paths")?,
-        image_urls: texts("imageUrls", "image_urls")?,
-        message_id: payload.word("message_id")?.map(Cow::into_owned),
+        content: message.content,
+        target: target.named(),
+        context_file_paths: files.unwrap_or_default(),
+        image_urls: images.unwrap_or_default(),
+        message_id: message.message_id,
     })
 }
 
-/// The member that is meant: by its route key, else by its name. The last spelling is that of the hub's own API.
-fn target(payload: &Fields<'_>) -> Result<Option<String>, Fault> {
-    let names = [
-        "member_route_key",
-        "target_member_name",
-        "agent_name",
-        "target",
-    ];
-    for name in names {
-        if let Some(target) = payload.word(name)? {
-            return Ok(Some(target.into_owned()));
-        }
+/// The value of a field that has two spellings, of which only one may be used.
+fn one_of<T>(name: &str, camel: Option<T>, snake: Option<T>) -> Result<Option<T>, Misread> {
+    match (camel, snake) {
+        (Some(_), Some(_)) => Err(Misread::twice(name)),
+        (camel, snake) => Ok(camel.or(snake)),
     }
-    Ok(None)
 }
 
-fn read_decision(payload: &Fields<'_>) -> Result<Decision, Fault> {
-    let name = payload.spelling("approvalToken", "approval_token")?;
-    let token = payload.read(name, |raw| Token::read(&Fields::of(raw)?));
-    let token = token.map_err(|fault| fault.coded(code::INVALID_APPROVAL_TOKEN))?;
-    let invocation_id = payload.word("invocation_id")?.map(Cow::into_owned);
-    let reason = payload.word("reason")?.map(Cow::into_owned);
-    let target = target(payload)?;
-    let Some(token) = token else {
-        let problem = "is required, or \"approval_token\"";
-        let missing = || Fault::at("invocation_id", problem).coded(code::APPROVAL_TOKEN_REQUIRED);
+/// The payload of a decision, beside its [`Target`].
+#[derive(Deserialize)]
+struct Decided<'a> {
+    #[serde(borrow)]
+    approval_token: Option<&'a RawValue>,
+    #[serde(borrow, rename = "approvalToken")]
+    camel_token: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "blank_is_absent")]
+    invocation_id: Option<String>,
+    #[serde(default, deserialize_with = "blank_is_absent")]
+    reason: Option<String>,
+}
+
+fn read_decision(payload: &RawValue) -> Result<Decision, Fault> {
+    let decided: Decided<'_> = object(payload)?;
+    let target: Target = object(payload)?;
+    let snake = decided.approval_token.map(|raw| ("approval_token", raw));
+    let camel = decided.camel_token.map(|raw| ("approvalToken", raw));
+    let Some((name, token)) = one_of("approvalToken", camel, snake)? else {
+        let missing = || Misread::invalid("invocation_id", "is required, or \"approval_token\"");
+        let missing = || coded(code::APPROVAL_TOKEN_REQUIRED)(missing());
         return Ok(Decision {
-            invocation_id: invocation_id.ok_or_else(missing)?,
-            target,
+            invocation_id: decided.invocation_id.ok_or_else(missing)?,
+            target: target.named(),
             run: None,
-            reason,
+            reason: decided.reason,
         });
     };
-    if invocation_id.is_some_and(|id| id != token.invocation_id) {
-        let fault = Fault::at("approval_token", "is of another invocation");
-        return Err(fault.coded(code::INVALID_APPROVAL_TOKEN));
+    let invalid = coded(code::INVALID_APPROVAL_TOKEN);
+    let token: Token = object(token).map_err(|misread| invalid(misread.within(name)))?;
+    if decided
+        .invocation_id
+        .is_some_and(|id| id != token.invocation_id.0)
+    {
+        return Err(invalid(Misread::invalid(name, "is of another invocation")));
     }
     Ok(Decision {
-        invocation_id: token.invocation_id,
-        target: Some(token.target),
-        run: Some(token.run),
-        reason,
+        invocation_id: token.invocation_id.0,
+        target: Some(token.target_member_name.0),
+        run: Some(token.team_run_id.0),
+        reason: decided.reason,
     })
 }
 
-/// What the hub gave along with a request for approval.
+/// The token that the hub wrote beside a request for approval.
+#[derive(Deserialize)]
 struct Token {
-    run: String,
-    invocation_id: String,
-    target: String,
+    #[serde(alias = "teamRunId")]
+    team_run_id: Word,
+    #[serde(alias = "invocationId")]
+    invocation_id: Word,
+    #[serde(alias = "targetMemberName")]
+    target_member_name: Word,
+    // The hub has one version of each, but a token in which they are no numbers was not written by it.
+    #[serde(
+        default,
+        rename = "run_version",
+        alias = "runVersion",
+        deserialize_with = "number"
+    )]
+    _run_version: Option<u64>,
+    #[serde(
+        default,
+        rename = "invocation_version",
+        alias = "invocationVersion",
+        deserialize_with = "number"
+    )]
+    _invocation_version: Option<u64>,
 }
 
-impl Token {
-    fn read(token: &Fields<'_>) -> Result<Self, Fault> {
-        let word = |camel, snake| {
-            let name = token.spelling(camel, snake)?;
-            token.require_word(name).map(Cow::into_owned)
-        };
-        // The hub counts neither, but what is no number does not come from it.
-        for (camel, snake) in [
-            ("runVersion", "run_version"),
-            ("invocationVersion", "invocation_version"),
-        ] {
-            token.read(token.spelling(camel, snake)?, number)?;
-        }
-        Ok(Token {
-            run: word("teamRunId", "team_run_id")?,
-            invocation_id: word("invocationId", "invocation_id")?,
-            target: word("targetMemberName", "target_member_name")?,
-        })
-    }
+/// A whole number from 0, or one in a string.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let Some(raw) = Option::<&RawValue>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let number = raw.get().trim_matches('"').parse();
+    number
+        .map(Some)
+        .map_err(|_| D::Error::custom("must be a whole number from 0"))
 }

@@ -1,10 +1,12 @@
 //! Filling in what a runtime left out of the envelope that it published.
 
-use super::event_id::EventId;
+use super::event_id::event_id;
+use super::frame::json;
 use super::leaf::Leaf;
+use super::publish::Agent;
 use super::splice::{End, Splice};
 use super::{Published, Said};
-use jackfield_wire::json::push_string;
+use jackfield_wire::read::read_part;
 
 /// What is filled in where it is missing.
 #[derive(Debug, Clone, Copy)]
@@ -23,32 +25,23 @@ pub struct Fill<'a> {
 /// `agent_id`. All that was given stays as it is, byte for byte.
 pub fn complete(published: &Published<'_>, fill: &Fill<'_>) -> String {
     let raw = published.raw;
-    let event_id = EventId::at(fill.event_id, 0);
     let mut missing = Vec::new();
     if published.event_id.is_none() {
-        missing.push(("event_id", quoted(event_id.as_str())));
+        missing.push(("event_id", json(&event_id(fill.event_id, 0))));
     }
     if published.timestamp.is_none() {
-        missing.push(("timestamp", quoted(fill.at)));
+        missing.push(("timestamp", json(&fill.at)));
     }
     if !matches!(published.team_ids.first(), Some(Some(_))) {
-        missing.push(("team_id", quoted(fill.team_id)));
+        missing.push(("team_id", json(&fill.team_id)));
     }
     let mut splice = Splice::of(raw);
     splice.set(raw, &missing, End::First);
     if let (Said::Agent { agent_id: None, .. }, Some(agent_id)) = (&published.said, fill.agent_id) {
-        let leaf = Leaf::of(raw);
-        if let Some(event) = leaf.and_then(|leaf| leaf.data.get("agent_event")) {
-            splice.set(event, &[("agent_id", quoted(agent_id))], End::First);
+        let agent = Leaf::of(raw).and_then(|leaf| read_part::<Agent<'_>>(leaf.data).ok());
+        if let Some(event) = agent.and_then(|agent| agent.agent_event) {
+            splice.set(event, &[("agent_id", json(&agent_id))], End::First);
         }
     }
-    let mut out = String::with_capacity(raw.get().len() + 256);
-    splice.finish(&mut out);
-    out
-}
-
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    push_string(&mut out, text);
-    out
+    splice.finish()
 }

@@ -1,109 +1,154 @@
 //! The seed's envelope: an event with its ids, inside one wrapper for each team around it.
 
+use serde::Serialize;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
-use super::event_id::EventId;
+use super::event_id::event_id;
+use super::event_type::EventType;
+use super::frame::json;
 use super::outgoing::SourceType;
 use super::splice::{End, Splice};
-use super::{Outgoing, Source, Stamp, TeamStatus, task};
-use jackfield_wire::json::{ObjectWriter, push_string};
+use super::task::PlanData;
+use super::{MemberEvent, Outgoing, Source, Stamp, TeamStatus};
 
-const SEQUENCE: &str = "sequence";
-const TEAM_RUN_ID: &str = "team_run_id";
+/// The envelope at one level.
+#[derive(Serialize)]
+struct Level<'a> {
+    event_id: Uuid,
+    timestamp: &'a str,
+    team_id: &'a str,
+    event_source_type: SourceType,
+    data: Data<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team_run_id: Option<&'a str>,
+}
 
-/// Appends the envelope of an event.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Data<'a> {
+    Team {
+        new_status: TeamStatus,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        old_status: Option<TeamStatus>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<&'a str>,
+    },
+    Agent {
+        agent_name: &'a str,
+        agent_event: AgentEvent<'a>,
+    },
+    Plan(Option<PlanData<'a>>),
+    SubTeam {
+        sub_team_node_name: &'a str,
+        sub_team_event: Inner<'a>,
+    },
+}
+
+#[derive(Serialize)]
+struct AgentEvent<'a> {
+    event_id: Uuid,
+    timestamp: &'a str,
+    agent_id: &'a str,
+    event_type: EventType,
+    data: MemberEvent<'a>,
+}
+
+/// What stands in a wrapper.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Inner<'a> {
+    Level(Box<Level<'a>>),
+    Published(&'a RawValue),
+}
+
+/// The envelope of an event.
 ///
 /// Each level has an id of its own, made of `event_id`; the same event gets the same ids. The outermost level carries
 /// `sequence` and `team_run_id` after the seed's own fields. What an outside runtime published stays as it is, byte for
 /// byte; only these two are added, or replaced, where it is the outermost level itself.
-pub fn write_envelope(event: &Outgoing<'_>, stamp: &Stamp<'_>, out: &mut String) {
+pub fn write_envelope(event: &Outgoing<'_>, stamp: &Stamp<'_>) -> String {
     if let (Source::Published(raw), []) = (event.source, event.path) {
-        return write_stamped(raw, stamp, out);
+        return stamped(raw, stamp);
     }
-    let mut object = ObjectWriter::open(out);
-    put_level(&mut object, event, 0);
-    object
-        .number(SEQUENCE, stamp.sequence)
-        .text(TEAM_RUN_ID, stamp.team_run_id);
-    object.close();
+    json(&Level {
+        sequence: Some(stamp.sequence),
+        team_run_id: Some(stamp.team_run_id),
+        ..level(event, 0)
+    })
 }
 
-/// Appends a published envelope with the hub's stamp: what the runtime says of these fields does not count.
-fn write_stamped(raw: &RawValue, stamp: &Stamp<'_>, out: &mut String) {
-    let mut team_run_id = String::new();
-    push_string(&mut team_run_id, stamp.team_run_id);
+/// A published envelope with the hub's stamp: what the runtime says of these fields does not count.
+fn stamped(raw: &RawValue, stamp: &Stamp<'_>) -> String {
     let fields = [
-        (SEQUENCE, stamp.sequence.to_string()),
-        (TEAM_RUN_ID, team_run_id),
+        ("sequence", stamp.sequence.to_string()),
+        ("team_run_id", json(&stamp.team_run_id)),
     ];
     let mut splice = Splice::of(raw);
     splice.set(raw, &fields, End::Last);
-    splice.finish(out);
+    splice.finish()
 }
 
-/// Writes the fields of the envelope at one level, 0 being the outermost.
-fn put_level(object: &mut ObjectWriter<'_>, event: &Outgoing<'_>, level: usize) {
-    let above = &event.path[..level];
+/// The envelope at one level, 0 being the outermost.
+fn level<'a>(event: &Outgoing<'a>, at: usize) -> Level<'a> {
+    let above = &event.path[..at];
     let team_id = above.last().map_or(event.team_id, |node| node.team_id);
-    let node = event.path.get(level);
-    let source_type = match node {
-        Some(_) => SourceType::SubTeam,
-        None => event.source.source_type(),
+    let (event_source_type, data) = match event.path.get(at) {
+        None => (event.source.source_type(), data(event, team_id)),
+        Some(node) => {
+            let inner = match event.source {
+                Source::Published(raw) if at + 1 == event.path.len() => Inner::Published(raw),
+                _ => Inner::Level(Box::new(level(event, at + 1))),
+            };
+            let data = Data::SubTeam {
+                sub_team_node_name: node.name,
+                sub_team_event: inner,
+            };
+            (SourceType::SubTeam, data)
+        }
     };
-    object
-        .text("event_id", EventId::at(event.event_id, level).as_str())
-        .text("timestamp", event.at)
-        .text("team_id", team_id)
-        .text("event_source_type", source_type.name())
-        .object("data", |data| match node {
-            None => put_data(data, event, team_id),
-            Some(node) => {
-                data.text("sub_team_node_name", node.name);
-                let inner = "sub_team_event";
-                match event.source {
-                    Source::Published(raw) if level + 1 == event.path.len() => {
-                        data.raw(inner, raw);
-                    }
-                    _ => {
-                        data.object(inner, |inner| put_level(inner, event, level + 1));
-                    }
-                }
-            }
-        });
+    Level {
+        event_id: event_id(event.event_id, at),
+        timestamp: event.at,
+        team_id,
+        event_source_type,
+        data,
+        sequence: None,
+        team_run_id: None,
+    }
 }
 
-/// Writes the `data` of the innermost envelope, which is that of `team_id`.
-fn put_data(data: &mut ObjectWriter<'_>, event: &Outgoing<'_>, team_id: &str) {
+/// The `data` of the innermost envelope, which is that of `team_id`.
+fn data<'a>(event: &Outgoing<'a>, team_id: &'a str) -> Data<'a> {
     match event.source {
         Source::Team {
             new,
             old,
             error_message,
-        } => {
-            data.text("new_status", new.seed_name())
-                .maybe_text("old_status", old.map(TeamStatus::seed_name))
-                .maybe_text("error_message", error_message);
-        }
+        } => Data::Team {
+            new_status: new,
+            old_status: old,
+            error_message,
+        },
         Source::Agent {
             name,
             agent_id,
             event: said,
-        } => {
-            let event_id = EventId::at(event.event_id, event.path.len() + 1);
-            data.text("agent_name", name)
-                .object("agent_event", |object| {
-                    object
-                        .text("event_id", event_id.as_str())
-                        .text("timestamp", event.at)
-                        .text("agent_id", agent_id)
-                        .text("event_type", said.event_type().name())
-                        .object("data", |data| said.put_data(data, Some(agent_id)));
-                });
+        } => Data::Agent {
+            agent_name: name,
+            agent_event: AgentEvent {
+                event_id: event_id(event.event_id, event.path.len() + 1),
+                timestamp: event.at,
+                agent_id,
+                event_type: said.event_type(),
+                data: said.of_agent(agent_id),
+            },
+        },
+        // A published envelope stands in the place of this level, which is never written then.
+        Source::TasksCreated { .. } | Source::TaskStatus { .. } | Source::Published(_) => {
+            Data::Plan(PlanData::of(&event.source, team_id))
         }
-        Source::TasksCreated { .. } | Source::TaskStatus { .. } => {
-            task::put_plan(data, &event.source, team_id);
-        }
-        // It is an envelope itself and stands in the place of this one.
-        Source::Published(_) => {}
     }
 }

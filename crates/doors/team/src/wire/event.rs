@@ -1,27 +1,33 @@
 //! What a member says: the events of one agent, which the envelope carries whole and the flattened stream as messages.
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::event_type::{EventType, MessageType};
+use super::event_type::EventType;
 use super::{AgentStatus, Segment};
-use jackfield_wire::json::ObjectWriter;
 
-/// One event of a member, of the hub's own making.
-#[derive(Debug, Clone, Copy)]
+/// One event of a member, of the hub's own making. Serialized as the `data` of an agent's event.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
 pub enum MemberEvent<'a> {
     /// A piece of its answer.
     Segment(Segment<'a>),
     /// It does something else now.
     Status {
         /// What it does now.
+        #[serde(rename = "new_status")]
         new: AgentStatus,
         /// What it did before.
+        #[serde(rename = "old_status", skip_serializing_if = "Option::is_none")]
         old: Option<AgentStatus>,
         /// What made it change.
+        #[serde(skip_serializing_if = "Option::is_none")]
         trigger: Option<&'a str>,
         /// The tool that it is about.
+        #[serde(skip_serializing_if = "Option::is_none")]
         tool_name: Option<&'a str>,
         /// Why it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<&'a str>,
     },
     /// Its answer is whole.
@@ -29,11 +35,14 @@ pub enum MemberEvent<'a> {
         /// The answer.
         content: &'a str,
         /// Whether there is more of it: `content_truncated` on the wire, which the published programs do not know.
+        #[serde(rename = "content_truncated", skip_serializing_if = "is_false")]
         is_cut: bool,
-        /// What it took: counts of tokens.
-        usage: Option<&'a RawValue>,
         /// What it thought.
+        #[serde(skip_serializing_if = "Option::is_none")]
         reasoning: Option<&'a str>,
+        /// What it took: counts of tokens.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<&'a RawValue>,
         /// Images that belong to it.
         image_urls: &'a [String],
         /// Sounds that belong to it.
@@ -50,8 +59,10 @@ pub enum MemberEvent<'a> {
         /// What the tool is to get.
         arguments: &'a RawValue,
         /// The turn that it belongs to.
+        #[serde(skip_serializing_if = "Option::is_none")]
         turn_id: Option<&'a str>,
         /// What it says to whoever decides; ours, beside the protocol's own fields.
+        #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<&'a str>,
     },
     /// Somebody approved.
@@ -61,6 +72,7 @@ pub enum MemberEvent<'a> {
         /// The tool.
         tool_name: &'a str,
         /// Why.
+        #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<&'a str>,
     },
     /// Somebody denied.
@@ -69,8 +81,10 @@ pub enum MemberEvent<'a> {
         invocation_id: &'a str,
         /// The tool.
         tool_name: &'a str,
-        /// Why; also written as the error.
+        /// Why.
         reason: &'a str,
+        /// The same again, where older readers look for it.
+        error: &'a str,
     },
     /// A tool runs.
     ToolStarted {
@@ -79,6 +93,7 @@ pub enum MemberEvent<'a> {
         /// The tool.
         tool_name: &'a str,
         /// What it got.
+        #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<&'a RawValue>,
     },
     /// A tool has run.
@@ -88,6 +103,7 @@ pub enum MemberEvent<'a> {
         /// The tool.
         tool_name: &'a str,
         /// What it gave.
+        #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a RawValue>,
     },
     /// A tool failed.
@@ -102,6 +118,7 @@ pub enum MemberEvent<'a> {
     /// A tool says what it does.
     ToolLog {
         /// What it says.
+        #[serde(rename = "log_entry")]
         entry: &'a str,
         /// Which call.
         tool_invocation_id: &'a str,
@@ -125,18 +142,28 @@ pub enum MemberEvent<'a> {
         artifact_id: &'a str,
         /// Where it is.
         path: &'a str,
-        /// What it is; `type` on the wire.
+        /// The agent that made it, where nothing beside names the agent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent_id: Option<&'a str>,
+        /// What it is.
+        #[serde(rename = "type")]
         kind: &'a str,
         /// Where it can be fetched.
+        #[serde(skip_serializing_if = "Option::is_none")]
         url: Option<&'a str>,
     },
     /// It has changed something that it made.
     ArtifactUpdated {
         /// Which thing.
+        #[serde(skip_serializing_if = "Option::is_none")]
         artifact_id: Option<&'a str>,
         /// Where it is.
         path: &'a str,
-        /// What it is; `type` on the wire.
+        /// The agent that made it, where nothing beside names the agent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent_id: Option<&'a str>,
+        /// What it is.
+        #[serde(rename = "type")]
         kind: &'a str,
     },
     /// Something went wrong.
@@ -146,6 +173,7 @@ pub enum MemberEvent<'a> {
         /// A sentence about it.
         message: &'a str,
         /// More of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<&'a str>,
     },
     /// The hub told it something.
@@ -157,7 +185,7 @@ pub enum MemberEvent<'a> {
     },
 }
 
-impl MemberEvent<'_> {
+impl<'a> MemberEvent<'a> {
     /// Of which type it is.
     pub(super) fn event_type(&self) -> EventType {
         match self {
@@ -180,161 +208,28 @@ impl MemberEvent<'_> {
     }
 
     /// Which message of the flattened stream it becomes.
-    pub(super) fn message(&self) -> Option<MessageType> {
+    pub(super) fn message(&self) -> Option<&'static str> {
         match self {
-            Self::Segment(segment) => Some(MessageType::of_step(segment.step())),
+            Self::Segment(segment) => Some(segment.step().message()),
             other => other.event_type().message(),
         }
     }
 
-    /// Writes its `data`; artifacts also name the agent, unless somebody else does so in the same object.
-    pub(super) fn put_data(&self, data: &mut ObjectWriter<'_>, agent_id: Option<&str>) {
-        match *self {
-            Self::Segment(segment) => segment.put_data(data),
-            Self::Status {
-                new,
-                old,
-                trigger,
-                tool_name,
-                error_message,
-            } => {
-                data.text("new_status", new.name())
-                    .maybe_text("old_status", old.map(AgentStatus::name))
-                    .maybe_text("trigger", trigger)
-                    .maybe_text("tool_name", tool_name)
-                    .maybe_text("error_message", error_message);
-            }
-            Self::Complete {
-                content,
-                is_cut,
-                usage,
-                reasoning,
-                image_urls,
-                audio_urls,
-                video_urls,
-            } => {
-                data.text("content", content);
-                if is_cut {
-                    data.flag("content_truncated", true);
-                }
-                data.maybe_text("reasoning", reasoning)
-                    .maybe_raw("usage", usage)
-                    .texts("image_urls", image_urls)
-                    .texts("audio_urls", audio_urls)
-                    .texts("video_urls", video_urls);
-            }
-            Self::ApprovalRequested {
-                invocation_id,
-                tool_name,
-                arguments,
-                turn_id,
-                message,
-            } => {
-                put_invocation(data, invocation_id, tool_name)
-                    .raw("arguments", arguments)
-                    .maybe_text("turn_id", turn_id)
-                    .maybe_text("message", message);
-            }
-            Self::Approved {
-                invocation_id,
-                tool_name,
-                reason,
-            } => {
-                put_invocation(data, invocation_id, tool_name).maybe_text("reason", reason);
-            }
-            Self::Denied {
-                invocation_id,
-                tool_name,
-                reason,
-            } => {
-                put_invocation(data, invocation_id, tool_name)
-                    .text("reason", reason)
-                    .text("error", reason);
-            }
-            Self::ToolStarted {
-                invocation_id,
-                tool_name,
-                arguments,
-            } => {
-                put_invocation(data, invocation_id, tool_name).maybe_raw("arguments", arguments);
-            }
-            Self::ToolSucceeded {
-                invocation_id,
-                tool_name,
-                result,
-            } => {
-                put_invocation(data, invocation_id, tool_name).maybe_raw("result", result);
-            }
-            Self::ToolFailed {
-                invocation_id,
-                tool_name,
-                error,
-            } => {
-                put_invocation(data, invocation_id, tool_name).text("error", error);
-            }
-            Self::ToolLog {
-                entry,
-                tool_invocation_id,
-                tool_name,
-            } => {
-                data.text("log_entry", entry)
-                    .text("tool_invocation_id", tool_invocation_id)
-                    .text("tool_name", tool_name);
-            }
-            Self::InterAgent {
-                sender_agent_id,
-                recipient_role_name,
-                content,
-                message_type,
-            } => {
-                data.text("sender_agent_id", sender_agent_id)
-                    .text("recipient_role_name", recipient_role_name)
-                    .text("content", content)
-                    .text("message_type", message_type);
-            }
-            Self::ArtifactPersisted {
-                artifact_id,
-                path,
-                kind,
-                url,
-            } => {
-                data.text("artifact_id", artifact_id)
-                    .text("path", path)
-                    .maybe_text("agent_id", agent_id)
-                    .text("type", kind)
-                    .maybe_text("url", url);
-            }
-            Self::ArtifactUpdated {
-                artifact_id,
-                path,
-                kind,
-            } => {
-                data.maybe_text("artifact_id", artifact_id)
-                    .text("path", path)
-                    .maybe_text("agent_id", agent_id)
-                    .text("type", kind);
-            }
-            Self::Error {
-                code,
-                message,
-                details,
-            } => {
-                data.text("code", code)
-                    .text("message", message)
-                    .maybe_text("details", details);
-            }
-            Self::SystemNotification { sender_id, content } => {
-                data.text("sender_id", sender_id).text("content", content);
-            }
+    /// The same event, in which artifacts name the agent. In the flattened form of a team the agent stands beside them.
+    pub(super) fn of_agent(mut self, by: &'a str) -> Self {
+        if let Self::ArtifactPersisted { agent_id, .. } | Self::ArtifactUpdated { agent_id, .. } =
+            &mut self
+        {
+            *agent_id = Some(by);
         }
+        self
     }
 }
 
-fn put_invocation<'w, 'o>(
-    data: &'w mut ObjectWriter<'o>,
-    invocation_id: &str,
-    tool_name: &str,
-) -> &'w mut ObjectWriter<'o> {
-    data.text("invocation_id", invocation_id)
-        .text("tool_name", tool_name)
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }

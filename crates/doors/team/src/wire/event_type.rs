@@ -1,124 +1,89 @@
 //! The types of agents' events, and the messages of the flattened stream that they become.
 
-use super::segment::Step;
+use serde::{Deserialize, Serialize};
 
-/// A message type of the flattened stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MessageType {
-    /// Its name.
-    pub(super) name: &'static str,
-    /// Its name with its source, as the stream's stamp has it.
-    pub(super) full_name: &'static str,
+/// Which event of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Step {
+    #[serde(rename = "SEGMENT_START")]
+    Start,
+    #[serde(rename = "SEGMENT_CONTENT")]
+    Content,
+    #[serde(rename = "SEGMENT_END")]
+    End,
 }
 
-macro_rules! message_type {
-    ($name:literal) => {
-        MessageType {
-            name: $name,
-            full_name: concat!("AGENT:", $name),
-        }
-    };
-}
-
-impl MessageType {
-    pub(super) fn of_step(step: Step) -> Self {
-        match step {
-            Step::Start => message_type!("SEGMENT_START"),
-            Step::Content => message_type!("SEGMENT_CONTENT"),
-            Step::End => message_type!("SEGMENT_END"),
+impl Step {
+    /// The type of the message of the flattened stream.
+    pub(super) fn message(self) -> &'static str {
+        match self {
+            Step::Start => "SEGMENT_START",
+            Step::Content => "SEGMENT_CONTENT",
+            Step::End => "SEGMENT_END",
         }
     }
 }
 
 /// The types of agents' events, those included that only outside runtimes publish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum EventType {
+    #[serde(rename = "segment_event")]
     Segment,
+    #[serde(rename = "agent_status_updated")]
     Status,
+    #[serde(rename = "assistant_chunk")]
     Chunk,
+    #[serde(rename = "assistant_complete_response")]
     Complete,
+    #[serde(rename = "tool_approval_requested")]
     ApprovalRequested,
+    #[serde(rename = "tool_approved")]
     Approved,
+    #[serde(rename = "tool_denied")]
     Denied,
+    #[serde(rename = "tool_execution_started")]
     ToolStarted,
+    #[serde(rename = "tool_execution_succeeded")]
     ToolSucceeded,
+    #[serde(rename = "tool_execution_failed")]
     ToolFailed,
+    #[serde(rename = "tool_interaction_log_entry")]
     ToolLog,
+    #[serde(rename = "system_task_notification")]
     SystemNotification,
+    #[serde(rename = "inter_agent_message")]
     InterAgent,
+    #[serde(rename = "agent_todo_list_updated")]
     TodoList,
+    #[serde(rename = "artifact_persisted")]
     ArtifactPersisted,
+    #[serde(rename = "artifact_updated")]
     ArtifactUpdated,
+    #[serde(rename = "error_event")]
     Error,
 }
 
 impl EventType {
-    pub(super) const ALL: [EventType; 17] = [
-        Self::Segment,
-        Self::Status,
-        Self::Chunk,
-        Self::Complete,
-        Self::ApprovalRequested,
-        Self::Approved,
-        Self::Denied,
-        Self::ToolStarted,
-        Self::ToolSucceeded,
-        Self::ToolFailed,
-        Self::ToolLog,
-        Self::SystemNotification,
-        Self::InterAgent,
-        Self::TodoList,
-        Self::ArtifactPersisted,
-        Self::ArtifactUpdated,
-        Self::Error,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Segment => "segment_event",
-            Self::Status => "agent_status_updated",
-            Self::Chunk => "assistant_chunk",
-            Self::Complete => "assistant_complete_response",
-            Self::ApprovalRequested => "tool_approval_requested",
-            Self::Approved => "tool_approved",
-            Self::Denied => "tool_denied",
-            Self::ToolStarted => "tool_execution_started",
-            Self::ToolSucceeded => "tool_execution_succeeded",
-            Self::ToolFailed => "tool_execution_failed",
-            Self::ToolLog => "tool_interaction_log_entry",
-            Self::SystemNotification => "system_task_notification",
-            Self::InterAgent => "inter_agent_message",
-            Self::TodoList => "agent_todo_list_updated",
-            Self::ArtifactPersisted => "artifact_persisted",
-            Self::ArtifactUpdated => "artifact_updated",
-            Self::Error => "error_event",
-        }
-    }
-
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name() == name)
-    }
-
-    /// The message that it becomes; none for segments, whose step tells.
-    pub(super) fn message(self) -> Option<MessageType> {
+    /// The type of the message of the flattened stream; none for segments, whose [`Step`] tells.
+    pub(super) fn message(self) -> Option<&'static str> {
         Some(match self {
             Self::Segment => return None,
-            Self::Chunk => message_type!("ASSISTANT_CHUNK"),
-            Self::Status => message_type!("AGENT_STATUS"),
-            Self::Complete => message_type!("ASSISTANT_COMPLETE"),
-            Self::ApprovalRequested => message_type!("TOOL_APPROVAL_REQUESTED"),
-            Self::Approved => message_type!("TOOL_APPROVED"),
-            Self::Denied => message_type!("TOOL_DENIED"),
-            Self::ToolStarted => message_type!("TOOL_EXECUTION_STARTED"),
-            Self::ToolSucceeded => message_type!("TOOL_EXECUTION_SUCCEEDED"),
-            Self::ToolFailed => message_type!("TOOL_EXECUTION_FAILED"),
-            Self::ToolLog => message_type!("TOOL_LOG"),
-            Self::SystemNotification => message_type!("SYSTEM_TASK_NOTIFICATION"),
-            Self::InterAgent => message_type!("INTER_AGENT_MESSAGE"),
-            Self::TodoList => message_type!("TODO_LIST_UPDATE"),
-            Self::ArtifactPersisted => message_type!("ARTIFACT_PERSISTED"),
-            Self::ArtifactUpdated => message_type!("ARTIFACT_UPDATED"),
-            Self::Error => message_type!("ERROR"),
+            Self::Chunk => "ASSISTANT_CHUNK",
+            Self::Status => "AGENT_STATUS",
+            Self::Complete => "ASSISTANT_COMPLETE",
+            Self::ApprovalRequested => "TOOL_APPROVAL_REQUESTED",
+            Self::Approved => "TOOL_APPROVED",
+            Self::Denied => "TOOL_DENIED",
+            Self::ToolStarted => "TOOL_EXECUTION_STARTED",
+            Self::ToolSucceeded => "TOOL_EXECUTION_SUCCEEDED",
+            Self::ToolFailed => "TOOL_EXECUTION_FAILED",
+            Self::ToolLog => "TOOL_LOG",
+            Self::SystemNotification => "SYSTEM_TASK_NOTIFICATION",
+            Self::InterAgent => "INTER_AGENT_MESSAGE",
+            Self::TodoList => "TODO_LIST_UPDATE",
+            Self::ArtifactPersisted => "ARTIFACT_PERSISTED",
+            Self::ArtifactUpdated => "ARTIFACT_UPDATED",
+            Self::Error => "ERROR",
         })
     }
 }

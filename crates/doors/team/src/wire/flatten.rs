@@ -1,168 +1,249 @@
 //! The flattened form: the message of the WebSocket that an event becomes, with its place among the payload's fields.
 
-use super::event_type::MessageType;
-use super::outgoing::{PlanChange, SourceType, route_key};
-use super::{MemberEvent, Outgoing, Source, Stamp, TeamStatus, frame, task};
-use jackfield_wire::json::ObjectWriter;
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::frame::message;
+use super::outgoing::{SourceType, route_key};
+use super::segment::FlatSegment;
+use super::task::PlanData;
+use super::{MemberEvent, Outgoing, Source, Stamp, TeamStatus};
 
 mod published;
 
 const MEMBER_SCOPED: &str = "member_scoped";
 const TEAM_SCOPED: &str = "team_scoped";
+const TEAM_STATUS: &str = "TEAM_STATUS";
+const TASK_PLAN_EVENT: &str = "TASK_PLAN_EVENT";
+const TASKS_CREATED: &str = "TASKS_CREATED";
+const TASK_STATUS_UPDATED: &str = "TASK_STATUS_UPDATED";
 
-/// Appends the message of a team's stream that an event becomes. Without a stamp, as in snapshots, it carries neither the
-/// place in the run nor a token.
-///
-/// Returns whether there is one: what is no envelope becomes none.
-pub fn flatten(event: &Outgoing<'_>, stamp: Option<&Stamp<'_>>, out: &mut String) -> bool {
-    let innermost = event.path.last().map_or(event.team_id, |node| node.team_id);
-    let tail = |source, own_name, scope| Tail {
+/// The payload of a team's message. Only written, and never read by a derived type: there `flatten` costs nothing.
+#[derive(Serialize)]
+struct Payload<'a, F> {
+    /// The event's own fields.
+    #[serde(flatten)]
+    own: F,
+    #[serde(flatten)]
+    member: Option<Member<'a>>,
+    event_scope: &'static str,
+    /// The outermost of the nodes around the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sub_team_node_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team_stream_event_envelope: Option<StreamPlace<'a>>,
+}
+
+/// The member that an event is of.
+#[derive(Serialize)]
+struct Member<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_token: Option<Token<'a>>,
+    agent_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<&'a str>,
+    member_route_key: &'a str,
+}
+
+/// What a viewer hands back when it decides on a tool call.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Token<'a> {
+    team_run_id: &'a str,
+    run_version: u32,
+    invocation_id: &'a str,
+    /// An invocation has only one version here.
+    invocation_version: u32,
+    target_member_name: &'a str,
+}
+
+/// The place of an event in its run.
+#[derive(Serialize)]
+struct StreamPlace<'a> {
+    team_run_id: &'a str,
+    run_version: u32,
+    sequence: u64,
+    source_node_id: &'a str,
+    origin: &'static str,
+    event_type: Cow<'static, str>,
+    received_at: &'a str,
+}
+
+/// The fields of a team's own event.
+#[derive(Serialize)]
+struct TeamFields<'a> {
+    new_status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_message: Option<&'a str>,
+}
+
+/// The fields of a change of the board.
+#[derive(Serialize)]
+struct PlanFields<P> {
+    event_type: &'static str,
+    #[serde(flatten)]
+    change: P,
+}
+
+/// The fields of a member's event.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MemberFields<'a> {
+    Segment(FlatSegment<'a>),
+    Other(MemberEvent<'a>),
+}
+
+impl<'a> MemberFields<'a> {
+    fn of(event: MemberEvent<'a>) -> Self {
+        match event {
+            MemberEvent::Segment(segment) => Self::Segment(segment.flat()),
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// Where an event stands: what all payloads say of it.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    stamp: Option<&'a Stamp<'a>>,
+    /// The outermost of the nodes around the event.
+    outermost: Option<&'a str>,
+    /// How many nodes are around it.
+    depth: usize,
+    source: SourceType,
+}
+
+impl<'a> Place<'a> {
+    /// The message of the event with its own fields. `name` is what the stamp calls an event without nodes around it.
+    fn message<F: Serialize>(
+        self,
+        message_type: &str,
+        name: &'static str,
+        own: F,
+        member: Option<Member<'a>>,
+    ) -> String {
+        let stamp = self.stamp.filter(|stamp| stamp.sequence > 0);
+        let payload = Payload {
+            own,
+            event_scope: match member {
+                Some(_) => MEMBER_SCOPED,
+                None => TEAM_SCOPED,
+            },
+            member,
+            sub_team_node_name: self.outermost,
+            team_stream_event_envelope: stamp.map(|stamp| StreamPlace {
+                team_run_id: stamp.team_run_id,
+                run_version: stamp.run_version,
+                sequence: stamp.sequence,
+                source_node_id: stamp.source_node_id,
+                origin: stamp.origin,
+                event_type: self.event_type(name),
+                received_at: stamp.received_at,
+            }),
+        };
+        message(message_type, payload)
+    }
+
+    /// What the stamp calls the event.
+    fn event_type(self, name: &'static str) -> Cow<'static, str> {
+        match (self.depth, self.source) {
+            (0, SourceType::Agent) => format!("AGENT:{name}").into(),
+            (0, SourceType::TaskPlan) => format!("TASK_PLAN:{name}").into(),
+            (0, SourceType::Team | SourceType::SubTeam) => name.into(),
+            (1, SourceType::Agent) => "SUB_TEAM:AGENT".into(),
+            (1, SourceType::TaskPlan) => "SUB_TEAM:TASK_PLAN".into(),
+            (1, SourceType::Team) => "SUB_TEAM:TEAM".into(),
+            _ => "SUB_TEAM:SUB_TEAM".into(),
+        }
+    }
+
+    /// The token of a request for approval.
+    fn token(self, invocation_id: &'a str, member_route_key: &'a str) -> Option<Token<'a>> {
+        let stamp = self.stamp?;
+        Some(Token {
+            team_run_id: stamp.team_run_id,
+            run_version: stamp.run_version,
+            invocation_id,
+            invocation_version: 1,
+            target_member_name: member_route_key,
+        })
+    }
+}
+
+/// The message of a team's stream that an event becomes; `None` for what is no envelope. Without a stamp, as in
+/// snapshots, it carries neither the place in the run nor a token.
+pub fn flatten(event: &Outgoing<'_>, stamp: Option<&Stamp<'_>>) -> Option<String> {
+    let place = Place {
         stamp,
         outermost: event.path.first().map(|node| node.name),
-        event_type: stamp_type(event.path.len(), source, own_name),
-        scope,
+        depth: event.path.len(),
+        source: event.source.source_type(),
     };
     match event.source {
-        Source::Published(raw) => return published::flatten(raw, event.path, stamp, out),
+        Source::Published(raw) => published::flatten(raw, event.path, stamp),
         Source::Team {
             new,
             old,
             error_message,
-        } => frame::message(TEAM_STATUS, out, |payload| {
-            payload
-                .text("new_status", new.wire_name())
-                .maybe_text("old_status", old.map(TeamStatus::wire_name))
-                .maybe_text("error_message", error_message);
-            tail(SourceType::Team, TEAM_STATUS, TEAM_SCOPED).put(payload);
-        }),
-        Source::TasksCreated { .. } | Source::TaskStatus { .. } => {
-            let change = match event.source {
-                Source::TasksCreated { .. } => PlanChange::Created,
-                _ => PlanChange::Status,
+        } => {
+            let own = TeamFields {
+                new_status: new.wire_name(),
+                old_status: old.map(TeamStatus::wire_name),
+                error_message,
             };
-            frame::message(TASK_PLAN_EVENT, out, |payload| {
-                payload.text("event_type", change.name());
-                task::put_plan(payload, &event.source, innermost);
-                tail(SourceType::TaskPlan, change.full_name(), TEAM_SCOPED).put(payload);
-            });
+            Some(place.message(TEAM_STATUS, TEAM_STATUS, own, None))
+        }
+        Source::TasksCreated { .. } | Source::TaskStatus { .. } => {
+            let team_id = event.path.last().map_or(event.team_id, |node| node.team_id);
+            let change = PlanData::of(&event.source, team_id)?;
+            let event_type = match change {
+                PlanData::Created { .. } => TASKS_CREATED,
+                PlanData::Status { .. } => TASK_STATUS_UPDATED,
+            };
+            let own = PlanFields { event_type, change };
+            Some(place.message(TASK_PLAN_EVENT, event_type, own, None))
         }
         Source::Agent {
             name,
             agent_id,
             event: said,
         } => {
-            let Some(MessageType {
-                name: message,
-                full_name,
-            }) = said.message()
-            else {
-                return false;
-            };
+            let message_type = said.message()?;
             let member_route_key = route_key(event.path.iter().map(|node| node.name), name);
-            frame::message(message, out, |payload| {
-                put_said(payload, &said, None);
-                if let (MemberEvent::ApprovalRequested { invocation_id, .. }, Some(stamp)) =
-                    (said, stamp)
-                {
-                    put_token(payload, stamp, invocation_id, &member_route_key);
+            let approval_token = match said {
+                MemberEvent::ApprovalRequested { invocation_id, .. } => {
+                    place.token(invocation_id, &member_route_key)
                 }
-                payload.text("agent_name", name);
-                if !agent_id.is_empty() {
-                    payload.text("agent_id", agent_id);
-                }
-                payload.text("member_route_key", &*member_route_key);
-                tail(SourceType::Agent, full_name, MEMBER_SCOPED).put(payload);
-            });
+                _ => None,
+            };
+            let member = Member {
+                approval_token,
+                agent_name: name,
+                agent_id: Some(agent_id).filter(|id| !id.is_empty()),
+                member_route_key: &member_route_key,
+            };
+            let own = MemberFields::of(said);
+            Some(place.message(message_type, message_type, own, Some(member)))
         }
     }
-    true
 }
 
-/// Appends the message of a single agent's stream that an event becomes: nothing in it tells of a team. Returns whether
-/// there is one; events of teams and tasks have none.
-pub fn flatten_single(event: &Outgoing<'_>, out: &mut String) -> bool {
+/// The message of a single agent's stream that an event becomes: nothing in it tells of a team. `None` for the events of
+/// teams and tasks.
+pub fn flatten_single(event: &Outgoing<'_>) -> Option<String> {
     match event.source {
-        Source::Published(raw) => published::flatten_single(raw, out),
+        Source::Published(raw) => published::flatten_single(raw),
         Source::Agent {
             agent_id,
             event: said,
             ..
-        } => {
-            let Some(message) = said.message() else {
-                return false;
-            };
-            frame::message(message.name, out, |payload| {
-                put_said(payload, &said, Some(agent_id));
-            });
-            true
-        }
-        Source::Team { .. } | Source::TasksCreated { .. } | Source::TaskStatus { .. } => false,
-    }
-}
-
-const TEAM_STATUS: &str = "TEAM_STATUS";
-const TASK_PLAN_EVENT: &str = "TASK_PLAN_EVENT";
-
-/// Writes what a member said.
-fn put_said(payload: &mut ObjectWriter<'_>, said: &MemberEvent<'_>, agent_id: Option<&str>) {
-    match said {
-        MemberEvent::Segment(segment) => segment.put_flat(payload),
-        other => other.put_data(payload, agent_id),
-    }
-}
-
-/// Writes what a viewer hands back when it decides on a tool call. An invocation has only one version here.
-fn put_token(
-    payload: &mut ObjectWriter<'_>,
-    stamp: &Stamp<'_>,
-    invocation_id: &str,
-    member_route_key: &str,
-) {
-    payload.object("approval_token", |token| {
-        token
-            .text("teamRunId", stamp.team_run_id)
-            .number("runVersion", u64::from(stamp.run_version))
-            .text("invocationId", invocation_id)
-            .number("invocationVersion", 1)
-            .text("targetMemberName", member_route_key);
-    });
-}
-
-/// What the stamp calls an event with so many wrappers around it.
-fn stamp_type(depth: usize, source: SourceType, own_name: &'static str) -> &'static str {
-    match depth {
-        0 => own_name,
-        1 => source.name_in_wrapper(),
-        _ => SourceType::SubTeam.name_in_wrapper(),
-    }
-}
-
-/// The fields at the end of every payload: whom it concerns and its place in the run.
-struct Tail<'a> {
-    stamp: Option<&'a Stamp<'a>>,
-    /// The outermost node of those around it.
-    outermost: Option<&'a str>,
-    event_type: &'static str,
-    scope: &'static str,
-}
-
-impl Tail<'_> {
-    fn put(&self, payload: &mut ObjectWriter<'_>) {
-        payload
-            .text("event_scope", self.scope)
-            .maybe_text("sub_team_node_name", self.outermost);
-        let Some(stamp) = self.stamp.filter(|stamp| stamp.sequence > 0) else {
-            return;
-        };
-        payload.object("team_stream_event_envelope", |envelope| {
-            envelope
-                .text("team_run_id", stamp.team_run_id)
-                .number("run_version", u64::from(stamp.run_version))
-                .number("sequence", stamp.sequence)
-                .text("source_node_id", stamp.source_node_id)
-                .text("origin", stamp.origin)
-                .text("event_type", self.event_type)
-                .text("received_at", stamp.received_at);
-        });
+        } => Some(message(
+            said.message()?,
+            MemberFields::of(said.of_agent(agent_id)),
+        )),
+        Source::Team { .. } | Source::TasksCreated { .. } | Source::TaskStatus { .. } => None,
     }
 }

@@ -1,41 +1,39 @@
 //! The innermost part of a published envelope, found without judging it: `read_envelopes` has done so before.
 
-use std::borrow::Cow;
-
+use jackfield_wire::read::read_part;
 use serde_json::value::RawValue;
 
 use super::outgoing::SourceType;
-use jackfield_wire::json::Members;
+use super::publish::{Level, Wrapper};
 
 /// What a published envelope is about, and where.
 #[derive(Debug)]
 pub(super) struct Leaf<'a> {
     /// The nodes that its wrappers name, outermost first.
-    pub(super) nodes: Vec<Cow<'a, str>>,
-    /// Who said it.
+    pub(super) nodes: Vec<String>,
+    /// What kind of source it is of.
     pub(super) source: SourceType,
-    /// What was said.
-    pub(super) data: Members<'a>,
+    /// The data of the innermost envelope.
+    pub(super) data: &'a RawValue,
 }
 
 impl<'a> Leaf<'a> {
-    /// Looks for it; `None` if `raw` is no envelope.
+    /// Finds the innermost envelope; `None` if `raw` is no envelope.
     pub(super) fn of(raw: &'a RawValue) -> Option<Self> {
         let mut nodes = Vec::new();
         let mut raw = raw;
         loop {
-            let envelope = Members::of(raw)?;
-            let source = SourceType::from_name(&envelope.text("event_source_type")?)?;
-            let data = Members::of(envelope.get("data")?)?;
-            if source != SourceType::SubTeam {
+            let level: Level<'_> = read_part(raw).ok()?;
+            if level.event_source_type != SourceType::SubTeam {
                 return Some(Leaf {
                     nodes,
-                    source,
-                    data,
+                    source: level.event_source_type,
+                    data: level.data,
                 });
             }
-            nodes.push(data.text("sub_team_node_name")?);
-            raw = data.get("sub_team_event")?;
+            let wrapper: Wrapper<'_> = read_part(level.data).ok()?;
+            nodes.push(wrapper.sub_team_node_name.0);
+            raw = wrapper.sub_team_event?;
         }
     }
 }

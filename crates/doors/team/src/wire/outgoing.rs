@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Deliverable, MemberEvent, TaskView, TeamStatus};
@@ -101,63 +102,13 @@ pub struct Stamp<'a> {
 }
 
 /// The kinds of sources, as envelopes name them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum SourceType {
     Team,
     Agent,
     SubTeam,
     TaskPlan,
-}
-
-impl SourceType {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Team => "TEAM",
-            Self::Agent => "AGENT",
-            Self::SubTeam => "SUB_TEAM",
-            Self::TaskPlan => "TASK_PLAN",
-        }
-    }
-
-    /// What the flattened stream calls an event whose outermost wrapper holds one of this kind.
-    pub(super) fn name_in_wrapper(self) -> &'static str {
-        match self {
-            Self::Team => "SUB_TEAM:TEAM",
-            Self::Agent => "SUB_TEAM:AGENT",
-            Self::SubTeam => "SUB_TEAM:SUB_TEAM",
-            Self::TaskPlan => "SUB_TEAM:TASK_PLAN",
-        }
-    }
-
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Self::Team, Self::Agent, Self::SubTeam, Self::TaskPlan]
-            .into_iter()
-            .find(|source| source.name() == name)
-    }
-}
-
-/// The kinds of task plan events, as the flattened stream names them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PlanChange {
-    Created,
-    Status,
-}
-
-impl PlanChange {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Created => "TASKS_CREATED",
-            Self::Status => "TASK_STATUS_UPDATED",
-        }
-    }
-
-    /// The same with its source.
-    pub(super) fn full_name(self) -> &'static str {
-        match self {
-            Self::Created => "TASK_PLAN:TASKS_CREATED",
-            Self::Status => "TASK_PLAN:TASK_STATUS_UPDATED",
-        }
-    }
 }
 
 /// The key by which viewers find a member: node names from the outermost on, then its own, with `/` between them.

@@ -1,11 +1,13 @@
 //! Segments: the pieces in which an agent's answer is streamed, each with a start, its content and an end.
 
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use jackfield_wire::json::ObjectWriter;
+use super::event_type::Step;
 
 /// What a segment consists of. Outside runtimes publish more kinds than the hub has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SegmentKind {
     /// Text of the answer.
     Text,
@@ -15,30 +17,21 @@ pub enum SegmentKind {
     ToolCall,
 }
 
-impl SegmentKind {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Reasoning => "reasoning",
-            Self::ToolCall => "tool_call",
-        }
-    }
-}
-
 /// What is known of a segment besides its content.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Metadata<'a> {
     /// The tool that is called; the web client wants it at the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<&'a str>,
     /// The arguments of the call, which are whole at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<&'a RawValue>,
 }
 
-/// One event of a segment.
+/// One event of a segment. Serialized as the `data` of an agent's event.
 #[derive(Debug, Clone, Copy)]
 pub enum Segment<'a> {
-    /// It begins.
+    /// The segment begins.
     Start {
         /// Which segment.
         id: &'a str,
@@ -47,7 +40,7 @@ pub enum Segment<'a> {
         /// What is known of it.
         metadata: Option<Metadata<'a>>,
     },
-    /// It goes on.
+    /// The segment goes on.
     Content {
         /// Which segment.
         id: &'a str,
@@ -56,7 +49,7 @@ pub enum Segment<'a> {
         /// What is added.
         delta: &'a str,
     },
-    /// It is whole.
+    /// The segment is whole.
     End {
         /// Which segment.
         id: &'a str,
@@ -65,8 +58,26 @@ pub enum Segment<'a> {
     },
 }
 
+/// The fields of a segment in the flattened message.
+#[derive(Debug, Serialize)]
+pub(super) struct FlatSegment<'a> {
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segment_type: Option<SegmentKind>,
+    #[serde(flatten)]
+    content: Content<'a>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Content<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Metadata<'a>>,
+}
+
 impl<'a> Segment<'a> {
-    /// Which of its events it is.
+    /// Which event of the segment it is.
     pub(super) fn step(&self) -> Step {
         match self {
             Segment::Start { .. } => Step::Start,
@@ -75,76 +86,41 @@ impl<'a> Segment<'a> {
         }
     }
 
-    fn id(&self) -> &'a str {
-        match *self {
-            Segment::Start { id, .. } | Segment::Content { id, .. } | Segment::End { id, .. } => id,
-        }
-    }
-
-    fn kind(&self) -> Option<&'static str> {
-        match self {
-            Segment::Start { kind, .. } => Some(kind.name()),
-            Segment::Content { kind, .. } => kind.map(SegmentKind::name),
-            Segment::End { .. } => None,
-        }
-    }
-
-    /// Writes the `data` of the agent's event. Readers of the original know one or the other name of the step.
-    pub(super) fn put_data(&self, data: &mut ObjectWriter<'_>) {
-        let step = self.step().name();
-        data.text("type", step)
-            .text("event_type", step)
-            .text("segment_id", self.id())
-            .maybe_text("segment_type", self.kind())
-            .object("payload", |payload| self.put_content(payload));
-    }
-
-    /// Writes the payload of the flattened message.
-    pub(super) fn put_flat(&self, payload: &mut ObjectWriter<'_>) {
-        payload
-            .text("id", self.id())
-            .maybe_text("segment_type", self.kind());
-        self.put_content(payload);
-    }
-
-    fn put_content(&self, object: &mut ObjectWriter<'_>) {
-        match *self {
-            Segment::Content { delta, .. } => {
-                object.text("delta", delta);
-            }
-            Segment::Start { metadata, .. } | Segment::End { metadata, .. } => {
-                if let Some(metadata) = metadata {
-                    object.object("metadata", |object| {
-                        object
-                            .maybe_text("tool_name", metadata.tool_name)
-                            .maybe_raw("arguments", metadata.arguments);
-                    });
-                }
-            }
+    /// The fields of the flattened message.
+    pub(super) fn flat(&self) -> FlatSegment<'a> {
+        let (id, segment_type, delta, metadata) = match *self {
+            Segment::Start { id, kind, metadata } => (id, Some(kind), None, metadata),
+            Segment::Content { id, kind, delta } => (id, kind, Some(delta), None),
+            Segment::End { id, metadata } => (id, None, None, metadata),
+        };
+        FlatSegment {
+            id,
+            segment_type,
+            content: Content { delta, metadata },
         }
     }
 }
 
-/// Which event of a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    Start,
-    Content,
-    End,
-}
-
-impl Step {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Step::Start => "SEGMENT_START",
-            Step::Content => "SEGMENT_CONTENT",
-            Step::End => "SEGMENT_END",
+impl Serialize for Segment<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        /// Readers of the original know one or the other name of the step.
+        #[derive(Serialize)]
+        struct Data<'a> {
+            r#type: Step,
+            event_type: Step,
+            segment_id: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            segment_type: Option<SegmentKind>,
+            payload: Content<'a>,
         }
-    }
-
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Step::Start, Step::Content, Step::End]
-            .into_iter()
-            .find(|step| step.name() == name)
+        let flat = self.flat();
+        let data = Data {
+            r#type: self.step(),
+            event_type: self.step(),
+            segment_id: flat.id,
+            segment_type: flat.segment_type,
+            payload: flat.content,
+        };
+        data.serialize(serializer)
     }
 }

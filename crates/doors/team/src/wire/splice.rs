@@ -73,9 +73,11 @@ impl<'a> Splice<'a> {
         self.edits.push((at..at, added));
     }
 
-    /// Appends the changed text.
-    pub(super) fn finish(mut self, out: &mut String) {
+    /// The changed text.
+    pub(super) fn finish(mut self) -> String {
         self.edits.sort_by_key(|(range, _)| range.start);
+        let added = self.edits.iter().map(|(_, text)| text.len());
+        let mut out = String::with_capacity(self.whole.len() + added.sum::<usize>());
         let mut kept_to = 0;
         for (range, text) in &self.edits {
             out.push_str(&self.whole[kept_to..range.start]);
@@ -83,6 +85,7 @@ impl<'a> Splice<'a> {
             kept_to = range.end;
         }
         out.push_str(&self.whole[kept_to..]);
+        out
     }
 
     /// Which bytes of the whole `part` is. It is borrowed from there, so that its address tells.

@@ -1,21 +1,27 @@
 //! The states of agents and of teams, in both of their spellings.
 
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::value::{Error, StrDeserializer},
+};
+
 /// What an agent is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
-    /// It has not begun.
+    /// The agent has not begun.
     Uninitialized,
-    /// It is starting.
+    /// The agent is starting.
     Bootstrapping,
-    /// It has nothing to do.
+    /// The agent has nothing to do.
     Idle,
-    /// It has got a message.
+    /// The agent has got a message.
     ProcessingUserInput,
-    /// It waits for its model.
+    /// The agent waits for its model.
     AwaitingLlmResponse,
-    /// Its model speaks.
+    /// The model streams its answer.
     AnalyzingLlmResponse,
-    /// It waits until somebody approves a tool call.
+    /// The agent waits until somebody approves a tool call.
     AwaitingToolApproval,
     /// Somebody denied a tool call.
     ToolDenied,
@@ -23,99 +29,43 @@ pub enum AgentStatus {
     ExecutingTool,
     /// A tool has run.
     ProcessingToolResult,
-    /// It is stopping.
+    /// The agent is stopping.
     ShuttingDown,
-    /// It has stopped.
+    /// The agent has stopped.
     ShutdownComplete,
-    /// It failed.
+    /// The agent failed.
     Error,
 }
 
 impl AgentStatus {
-    /// All of them.
-    pub const ALL: [AgentStatus; 13] = [
-        Self::Uninitialized,
-        Self::Bootstrapping,
-        Self::Idle,
-        Self::ProcessingUserInput,
-        Self::AwaitingLlmResponse,
-        Self::AnalyzingLlmResponse,
-        Self::AwaitingToolApproval,
-        Self::ToolDenied,
-        Self::ExecutingTool,
-        Self::ProcessingToolResult,
-        Self::ShuttingDown,
-        Self::ShutdownComplete,
-        Self::Error,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Uninitialized => "uninitialized",
-            Self::Bootstrapping => "bootstrapping",
-            Self::Idle => "idle",
-            Self::ProcessingUserInput => "processing_user_input",
-            Self::AwaitingLlmResponse => "awaiting_llm_response",
-            Self::AnalyzingLlmResponse => "analyzing_llm_response",
-            Self::AwaitingToolApproval => "awaiting_tool_approval",
-            Self::ToolDenied => "tool_denied",
-            Self::ExecutingTool => "executing_tool",
-            Self::ProcessingToolResult => "processing_tool_result",
-            Self::ShuttingDown => "shutting_down",
-            Self::ShutdownComplete => "shutdown_complete",
-            Self::Error => "error",
-        }
-    }
-
     /// Reads a name, in either case.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|status| status.name().eq_ignore_ascii_case(name))
+        read(&name.to_ascii_lowercase())
     }
 }
 
-/// What a team is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What a team is doing. Serialized by the names of envelopes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TeamStatus {
-    /// It is not ready yet.
+    /// The team is not ready yet.
+    #[serde(alias = "UNINITIALIZED", alias = "BOOTSTRAPPING")]
     Starting,
-    /// Nobody in it works.
+    /// No member works.
     Idle,
-    /// Somebody in it works.
+    /// A member works.
+    #[serde(alias = "PROCESSING")]
     Running,
-    /// It was halted.
+    /// The team was halted.
     Paused,
-    /// It failed.
+    /// The team failed.
     Error,
-    /// It is stopping, or has stopped.
+    /// The team is stopping, or has stopped.
+    #[serde(alias = "SHUTDOWN_COMPLETE")]
     ShuttingDown,
 }
 
 impl TeamStatus {
-    /// All of them.
-    pub const ALL: [TeamStatus; 6] = [
-        Self::Starting,
-        Self::Idle,
-        Self::Running,
-        Self::Paused,
-        Self::Error,
-        Self::ShuttingDown,
-    ];
-
-    /// Its name in envelopes.
-    pub fn seed_name(self) -> &'static str {
-        match self {
-            Self::Starting => "STARTING",
-            Self::Idle => "IDLE",
-            Self::Running => "RUNNING",
-            Self::Paused => "PAUSED",
-            Self::Error => "ERROR",
-            Self::ShuttingDown => "SHUTTING_DOWN",
-        }
-    }
-
     /// Its name in the flattened stream: those that the published web client knows, where nothing is paused.
     pub fn wire_name(self) -> &'static str {
         match self {
@@ -129,16 +79,16 @@ impl TeamStatus {
 
     /// Reads a name of either spelling, in either case.
     pub fn from_name(name: &str) -> Option<Self> {
-        let is = |known: &str| known.eq_ignore_ascii_case(name);
-        if is("uninitialized") {
-            return Some(Self::Starting);
-        }
-        if is("shutdown_complete") {
-            return Some(Self::ShuttingDown);
-        }
-        Self::ALL
-            .into_iter()
-            .find(|status| is(status.seed_name()) || is(status.wire_name()))
+        read(&name.to_ascii_uppercase())
+    }
+
+    /// For `#[serde(deserialize_with)]`: the same as [`from_name`](Self::from_name).
+    pub(super) fn deserialize_name<'de, D>(deserializer: D) -> Result<Self, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        let name = String::deserialize(deserializer)?.to_ascii_uppercase();
+        Self::deserialize(StrDeserializer::new(&name))
     }
 
     /// How a name that somebody else used for a team's state is written in the flattened stream.
@@ -155,4 +105,8 @@ impl TeamStatus {
             _ => name,
         }
     }
+}
+
+fn read<'a, T: Deserialize<'a>>(name: &'a str) -> Option<T> {
+    T::deserialize(StrDeserializer::<Error>::new(name)).ok()
 }

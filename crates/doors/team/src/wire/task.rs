@@ -1,13 +1,11 @@
 //! The tasks of a team's board, as events and the HTTP API show them.
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
-use serde::{Deserialize, Serialize as DeriveSerialize};
+use serde::{Deserialize, Serialize};
 
 use super::Source;
-use jackfield_wire::json::ObjectWriter;
 
 /// A file that came out of a task.
-#[derive(Debug, Clone, PartialEq, Eq, DeriveSerialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Deliverable {
     /// Where it is.
     pub file_path: String,
@@ -20,11 +18,13 @@ pub struct Deliverable {
 }
 
 /// One task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TaskView<'a> {
+    /// Its id on this board, by the seed's name.
+    pub id: &'a str,
     /// What its team calls it.
     pub task_name: &'a str,
-    /// Its id on this board; written as `id` (the seed's name) and as `task_id` (the web client's).
+    /// Its id on this board, by the web client's name.
     pub task_id: &'a str,
     /// The member that is to do it.
     pub assignee_name: &'a str,
@@ -38,48 +38,42 @@ pub struct TaskView<'a> {
     pub status: &'a str,
 }
 
-impl Serialize for TaskView<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut task = serializer.serialize_struct("Task", 8)?;
-        task.serialize_field("id", self.task_id)?;
-        task.serialize_field("task_name", self.task_name)?;
-        task.serialize_field("task_id", self.task_id)?;
-        task.serialize_field("assignee_name", self.assignee_name)?;
-        task.serialize_field("description", self.description)?;
-        task.serialize_field("dependencies", self.dependencies)?;
-        task.serialize_field("file_deliverables", self.file_deliverables)?;
-        task.serialize_field("status", self.status)?;
-        task.end()
-    }
+/// A change of the board, in the envelope and in the flattened message alike.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum PlanData<'a> {
+    Created {
+        team_id: &'a str,
+        tasks: &'a [TaskView<'a>],
+    },
+    Status {
+        team_id: &'a str,
+        task_id: &'a str,
+        new_status: &'a str,
+        agent_name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        deliverables: Option<&'a [Deliverable]>,
+    },
 }
 
-/// Writes what a change of the board says, in the envelope and in the flattened message alike.
-pub(super) fn put_plan(object: &mut ObjectWriter<'_>, source: &Source<'_>, team_id: &str) {
-    match *source {
-        Source::TasksCreated { tasks } => {
-            object.text("team_id", team_id).list("tasks", tasks, push);
+impl<'a> PlanData<'a> {
+    /// The change of the board of `team_id` that an event is about; `None` for other events.
+    pub(super) fn of(source: &Source<'a>, team_id: &'a str) -> Option<Self> {
+        match *source {
+            Source::TasksCreated { tasks } => Some(Self::Created { team_id, tasks }),
+            Source::TaskStatus {
+                task_id,
+                new_status,
+                agent_name,
+                deliverables,
+            } => Some(Self::Status {
+                team_id,
+                task_id,
+                new_status,
+                agent_name,
+                deliverables,
+            }),
+            Source::Team { .. } | Source::Agent { .. } | Source::Published(_) => None,
         }
-        Source::TaskStatus {
-            task_id,
-            new_status,
-            agent_name,
-            deliverables,
-        } => {
-            object
-                .text("team_id", team_id)
-                .text("task_id", task_id)
-                .text("new_status", new_status)
-                .text("agent_name", agent_name);
-            if let Some(deliverables) = deliverables {
-                object.list("deliverables", deliverables, push);
-            }
-        }
-        Source::Team { .. } | Source::Agent { .. } | Source::Published(_) => {}
     }
-}
-
-/// Appends a value of this file as JSON. Tasks change seldom, so that the copy costs nothing that matters.
-fn push(out: &mut String, value: &impl Serialize) {
-    // Texts and lists of texts cannot fail to be written.
-    out.push_str(&serde_json::to_string(value).unwrap_or_default());
 }

@@ -65,29 +65,21 @@ fn lead(event: MemberEvent<'_>) -> Outgoing<'_> {
 }
 
 fn envelope(event: &Outgoing<'_>) -> String {
-    let mut out = String::new();
-    write_envelope(event, &STAMP, &mut out);
-    out
+    write_envelope(event, &STAMP)
 }
 
 /// The flattened message with its stamp; fails if there is none.
 fn flat(event: &Outgoing<'_>) -> String {
-    let mut out = String::new();
-    assert!(flatten(event, Some(&STAMP), &mut out), "{event:?}");
-    out
+    flatten(event, Some(&STAMP)).unwrap_or_else(|| panic!("{event:?}"))
 }
 
 /// The flattened message of a snapshot.
 fn unstamped(event: &Outgoing<'_>) -> String {
-    let mut out = String::new();
-    assert!(flatten(event, None, &mut out), "{event:?}");
-    out
+    flatten(event, None).unwrap_or_else(|| panic!("{event:?}"))
 }
 
 fn single(event: &Outgoing<'_>) -> String {
-    let mut out = String::new();
-    assert!(flatten_single(event, &mut out), "{event:?}");
-    out
+    flatten_single(event).unwrap_or_else(|| panic!("{event:?}"))
 }
 
 fn read(text: &str) -> Vec<Published<'_>> {

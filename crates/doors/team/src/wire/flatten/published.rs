@@ -2,17 +2,22 @@
 
 use std::borrow::Cow;
 
+use jackfield_wire::{
+    json::{self, Members},
+    read::read_part,
+};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::super::event_type::{EventType, MessageType};
+use super::super::event_type::{EventType, Step};
+use super::super::frame::message;
 use super::super::leaf::Leaf;
-use super::super::outgoing::{PlanChange, SourceType, route_key};
-use super::super::segment::Step;
-use super::super::{Node, Stamp, TeamStatus, frame};
+use super::super::outgoing::{SourceType, route_key};
+use super::super::publish::{Agent, AgentEvent};
+use super::super::{Node, Stamp, TeamStatus};
 use super::{
-    MEMBER_SCOPED, TASK_PLAN_EVENT, TEAM_SCOPED, TEAM_STATUS, Tail, put_token, stamp_type,
+    Member, Place, PlanFields, TASK_PLAN_EVENT, TASK_STATUS_UPDATED, TASKS_CREATED, TEAM_STATUS,
 };
-use jackfield_wire::json::{self, Members, ObjectWriter};
 
 /// The fields that only the hub writes; a runtime's own of these names would pass for ours.
 const OURS: [&str; 5] = [
@@ -23,110 +28,96 @@ const OURS: [&str; 5] = [
     "team_stream_event_envelope",
 ];
 
-/// Appends the message of a team's stream that `raw` becomes, which stands at the end of `path`.
+/// The message of a team's stream that `raw` becomes, which stands at the end of `path`.
 pub(super) fn flatten(
     raw: &RawValue,
     path: &[Node<'_>],
     stamp: Option<&Stamp<'_>>,
-    out: &mut String,
-) -> bool {
-    let Some(leaf) = Leaf::of(raw) else {
-        return false;
-    };
+) -> Option<String> {
+    let leaf = Leaf::of(raw)?;
     let nodes = || {
         let inner = leaf.nodes.iter().map(AsRef::as_ref);
         path.iter().map(|node| node.name).chain(inner)
     };
-    let depth = path.len() + leaf.nodes.len();
-    let tail = |own_name, scope| Tail {
+    let place = Place {
         stamp,
         outermost: nodes().next(),
-        event_type: stamp_type(depth, leaf.source, own_name),
-        scope,
+        depth: path.len() + leaf.nodes.len(),
+        source: leaf.source,
     };
+    let data = Members::of(leaf.data)?;
     match leaf.source {
-        SourceType::Team => frame::message(TEAM_STATUS, out, |payload| {
-            put_fields(payload, &leaf.data, &[], Some(TeamStatus::flat_name));
-            tail(TEAM_STATUS, TEAM_SCOPED).put(payload);
-        }),
+        SourceType::Team => {
+            let own = Kept::of(&data, &[], Some(TeamStatus::flat_name));
+            Some(place.message(TEAM_STATUS, TEAM_STATUS, own, None))
+        }
         SourceType::TaskPlan => {
-            let change = match leaf.data.get("tasks") {
-                Some(_) => PlanChange::Created,
-                None => PlanChange::Status,
+            let event_type = match data.get("tasks") {
+                Some(_) => TASKS_CREATED,
+                None => TASK_STATUS_UPDATED,
             };
-            frame::message(TASK_PLAN_EVENT, out, |payload| {
-                payload.text("event_type", change.name());
-                put_fields(payload, &leaf.data, &["event_type"], None);
-                tail(change.full_name(), TEAM_SCOPED).put(payload);
-            });
+            let change = Kept::of(&data, &["event_type"], None);
+            let own = PlanFields { event_type, change };
+            Some(place.message(TASK_PLAN_EVENT, event_type, own, None))
         }
         SourceType::Agent => {
-            let Some(said) = Said::of(&leaf.data) else {
-                return false;
-            };
+            let said = Said::of(leaf.data)?;
             let member_route_key = route_key(nodes(), &said.agent_name);
-            frame::message(said.message.name, out, |payload| {
-                said.put(payload);
-                if let (Some(invocation_id), Some(stamp)) = (said.asked(), stamp) {
-                    put_token(payload, stamp, &invocation_id, &member_route_key);
-                }
-                payload
-                    .text("agent_name", &*said.agent_name)
-                    .maybe_text("agent_id", said.agent_id.as_deref())
-                    .text("member_route_key", &*member_route_key);
-                tail(said.message.full_name, MEMBER_SCOPED).put(payload);
-            });
+            let asked = said.asked();
+            let member = Member {
+                approval_token: asked
+                    .as_deref()
+                    .and_then(|id| place.token(id, &member_route_key)),
+                agent_name: &said.agent_name,
+                agent_id: said.agent_id.as_deref(),
+                member_route_key: &member_route_key,
+            };
+            Some(place.message(said.message, said.message, said.fields(), Some(member)))
         }
         // A leaf is never a wrapper.
-        SourceType::SubTeam => return false,
+        SourceType::SubTeam => None,
     }
-    true
 }
 
-/// Appends the message of a single agent's stream that `raw` becomes.
-pub(super) fn flatten_single(raw: &RawValue, out: &mut String) -> bool {
-    let leaf = Leaf::of(raw).filter(|leaf| leaf.source == SourceType::Agent);
-    let Some(said) = leaf.as_ref().and_then(|leaf| Said::of(&leaf.data)) else {
-        return false;
-    };
-    frame::message(said.message.name, out, |payload| {
-        said.put(payload);
-        // Artifacts name their agent; it is the one that said it.
-        if said.data.get("agent_id").is_some() {
-            payload.maybe_text("agent_id", said.agent_id.as_deref());
-        }
-    });
-    true
+/// The message of a single agent's stream that `raw` becomes.
+pub(super) fn flatten_single(raw: &RawValue) -> Option<String> {
+    let leaf = Leaf::of(raw).filter(|leaf| leaf.source == SourceType::Agent)?;
+    let said = Said::of(leaf.data)?;
+    let mut fields = said.fields();
+    // Artifacts name their agent; it is the one that said it.
+    if let (Some(_), Some(agent_id)) = (said.data.get("agent_id"), &said.agent_id) {
+        fields.set("agent_id", agent_id.clone());
+    }
+    Some(message(said.message, fields))
 }
 
 /// What a member said.
 struct Said<'a> {
-    agent_name: Cow<'a, str>,
-    /// The agent's id, if it is not empty.
-    agent_id: Option<Cow<'a, str>>,
+    agent_name: String,
+    agent_id: Option<String>,
     event_type: EventType,
-    message: MessageType,
+    /// The type of the message that it becomes.
+    message: &'static str,
     data: Members<'a>,
 }
 
 impl<'a> Said<'a> {
     /// Reads it from the data of an envelope; `None` if viewers are not sent such events.
-    fn of(data: &Members<'a>) -> Option<Self> {
-        let event = Members::of(data.get("agent_event")?)?;
-        let event_type = EventType::from_name(&event.text("event_type")?)?;
-        let agent_name = data.text("agent_name")?;
-        let data = Members::of(event.get("data")?)?;
-        let message = match event_type {
+    fn of(data: &'a RawValue) -> Option<Self> {
+        let agent: Agent<'_> = read_part(data).ok()?;
+        let event: AgentEvent<'_> = read_part(agent.agent_event?).ok()?;
+        let data = Members::of(event.data)?;
+        let message = match event.event_type {
             EventType::Segment => {
-                let step = data.text("type").or_else(|| data.text("event_type"));
-                MessageType::of_step(Step::from_name(&step?)?)
+                let step = data.get("type").or_else(|| data.get("event_type"));
+                read_part::<Step>(step?).ok()?.message()
             }
             other => other.message()?,
         };
         Some(Said {
-            agent_name,
-            agent_id: event.text("agent_id").filter(|id| !id.is_empty()),
-            event_type,
+            agent_name: agent.agent_name.0,
+            agent_id: event.agent_id,
+            event_type: event.event_type,
             message,
             data,
         })
@@ -140,61 +131,86 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// Writes its own fields, without those that name the member.
-    fn put(&self, payload: &mut ObjectWriter<'_>) {
+    /// Its own fields, without those that name the member.
+    fn fields(&self) -> Kept<'_> {
         let member = match self.agent_id {
             Some(_) => ["agent_name", "agent_id"].as_slice(),
             None => &["agent_name"],
         };
         match self.event_type {
-            EventType::Segment => self.put_segment(payload, member),
-            EventType::Status => {
-                put_fields(payload, &self.data, member, Some(str::to_ascii_lowercase));
-            }
-            _ => put_fields(payload, &self.data, member, None),
+            EventType::Segment => self.segment(member),
+            EventType::Status => Kept::of(&self.data, member, Some(str::to_ascii_lowercase)),
+            _ => Kept::of(&self.data, member, None),
         }
     }
 
-    /// Writes a segment: what its payload holds stands beside its id, and can neither replace it nor the kind.
-    fn put_segment(&self, payload: &mut ObjectWriter<'_>, member: &[&str]) {
+    /// The fields of a segment: what its payload holds stands beside its id, and can neither replace it nor the kind.
+    fn segment(&self, member: &[&str]) -> Kept<'_> {
         let content = self.data.get("payload").and_then(Members::of);
         let content = content.unwrap_or_default();
         let given = |id: &Cow<'_, str>| !id.is_empty();
         let id = self.data.text("segment_id").filter(given);
         let id = id.or_else(|| content.text("id").filter(given));
-        match id {
-            Some(id) => payload.text("id", &*id),
-            None => payload.text("id", &*format!("{}:segment", self.agent_name)),
-        };
+        let id = id.map_or_else(|| format!("{}:segment", self.agent_name), Cow::into_owned);
+        let mut kept = Kept::default();
+        kept.set("id", id);
         let mut skipped = member.to_vec();
         skipped.push("id");
         if let Some(kind) = self.data.get("segment_type") {
-            payload.raw("segment_type", kind);
+            kept.0.push(("segment_type".into(), Value::Raw(kind)));
             skipped.push("segment_type");
         }
-        put_fields(payload, &content, &skipped, None);
+        kept.0.extend(Kept::of(&content, &skipped, None).0);
+        kept
     }
 }
 
-/// Writes the fields of a runtime that are neither ours nor skipped, states as `name_of_state` has them. `null` is absent.
-fn put_fields(
-    payload: &mut ObjectWriter<'_>,
-    fields: &Members<'_>,
-    skipped: &[&str],
-    name_of_state: Option<fn(&str) -> String>,
-) {
-    for field in fields.iter() {
-        let name = &*field.name;
-        if json::is_null(field.value) || OURS.contains(&name) || skipped.contains(&name) {
-            continue;
+/// Fields of a runtime that are passed on, in their order.
+#[derive(Default)]
+struct Kept<'a>(Vec<(Cow<'a, str>, Value<'a>)>);
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Value<'a> {
+    /// As the runtime wrote it.
+    Raw(&'a RawValue),
+    Text(String),
+}
+
+impl<'a> Kept<'a> {
+    /// The fields that are neither ours nor skipped, states as `name_of_state` has them. `null` is absent.
+    fn of(
+        fields: &Members<'a>,
+        skipped: &[&str],
+        name_of_state: Option<fn(&str) -> String>,
+    ) -> Self {
+        let mut kept = Kept::default();
+        for field in fields.iter() {
+            let name = &*field.name;
+            if json::is_null(field.value) || OURS.contains(&name) || skipped.contains(&name) {
+                continue;
+            }
+            let state = match name {
+                "new_status" | "old_status" => json::str_of(field.value),
+                _ => None,
+            };
+            let value = match (state, name_of_state) {
+                (Some(state), Some(name_of_state)) => Value::Text(name_of_state(&state)),
+                _ => Value::Raw(field.value),
+            };
+            kept.0.push((field.name.clone(), value));
         }
-        let state = match name {
-            "new_status" | "old_status" => json::str_of(field.value),
-            _ => None,
-        };
-        match (state, name_of_state) {
-            (Some(state), Some(name_of_state)) => payload.text(name, &*name_of_state(&state)),
-            _ => payload.members(std::slice::from_ref(field)),
-        };
+        kept
+    }
+
+    /// Adds a text.
+    fn set(&mut self, name: &'static str, text: String) {
+        self.0.push((name.into(), Value::Text(text)));
+    }
+}
+
+impl Serialize for Kept<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }

@@ -114,6 +114,7 @@ fn every_event_that_the_hub_makes_can_be_published_elsewhere() {
             invocation_id,
             tool_name,
             reason: "r",
+            error: "r",
         },
         MemberEvent::ToolStarted {
             invocation_id,
@@ -144,12 +145,14 @@ fn every_event_that_the_hub_makes_can_be_published_elsewhere() {
         MemberEvent::ArtifactPersisted {
             artifact_id: "a",
             path: "p",
+            agent_id: None,
             kind: "k",
             url: Some("u"),
         },
         MemberEvent::ArtifactUpdated {
             artifact_id: Some("a"),
             path: "p",
+            agent_id: None,
             kind: "k",
         },
         MemberEvent::Error {

@@ -29,51 +29,40 @@ fn assert_flat(event: MemberEvent<'_>, event_type: &str, template: &str) {
 
 #[test]
 fn connections_begin_and_fail_as_at_the_published_server() {
-    let mut out = String::new();
-    connected_team("team_1a2b3c4d", "6f0e...", &mut out);
     assert_eq!(
-        out,
+        connected_team("team_1a2b3c4d", "6f0e..."),
         r#"{"type":"CONNECTED","payload":{"team_id":"team_1a2b3c4d","session_id":"6f0e..."}}"#
     );
-    out.clear();
-    connected_agent("a", "s", &mut out);
     assert_eq!(
-        out,
+        connected_agent("a", "s"),
         r#"{"type":"CONNECTED","payload":{"agent_id":"a","session_id":"s"}}"#
     );
-    out.clear();
-    error("TEAM_NOT_FOUND", "Team 'x' not found", None, &mut out);
     assert_eq!(
-        out,
+        error("TEAM_NOT_FOUND", "Team 'x' not found", None),
         r#"{"type":"ERROR","payload":{"code":"TEAM_NOT_FOUND","message":"Team 'x' not found"}}"#
     );
-    out.clear();
-    error("OFFLINE", "it is away", Some("m-1"), &mut out);
     assert_eq!(
-        out,
+        error("OFFLINE", "it is away", Some("m-1")),
         r#"{"type":"ERROR","payload":{"code":"OFFLINE","message":"it is away","message_id":"m-1"}}"#
     );
-    out.clear();
-    accepted("m-1", Some("t"), &mut out);
-    accepted("m-2", None, &mut out);
     assert_eq!(
-        out,
-        r#"{"type":"MESSAGE_ACCEPTED","payload":{"message_id":"m-1","task_id":"t"}}{"type":"MESSAGE_ACCEPTED","payload":{"message_id":"m-2"}}"#
+        accepted("m-1", Some("t")),
+        r#"{"type":"MESSAGE_ACCEPTED","payload":{"message_id":"m-1","task_id":"t"}}"#
     );
-    out.clear();
-    snapshot_agent_status(AgentStatus::AwaitingToolApproval, &mut out);
     assert_eq!(
-        out,
+        accepted("m-2", None),
+        r#"{"type":"MESSAGE_ACCEPTED","payload":{"message_id":"m-2"}}"#
+    );
+    assert_eq!(
+        snapshot_agent_status(AgentStatus::AwaitingToolApproval),
         r#"{"type":"AGENT_STATUS","payload":{"new_status":"awaiting_tool_approval","old_status":null}}"#
     );
 }
 
 #[test]
 fn a_gap_names_the_run_and_what_is_gone() {
-    let mut out = String::new();
-    gap("run_1", 3, 9, &mut out);
     assert_eq!(
-        out,
+        gap("run_1", 3, 9),
         r#"{"type":"GAP","payload":{"event_scope":"team_scoped","team_run_id":"run_1","from_sequence":3,"to_sequence":9}}"#
     );
 }
@@ -229,6 +218,7 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
                 invocation_id,
                 tool_name,
                 reason: "not now",
+                error: "not now",
             },
             "AGENT:TOOL_DENIED",
             r#"{"type":"TOOL_DENIED","payload":{"invocation_id":"call_1","tool_name":"grep","reason":"not now","error":"not now",M}}"#,
@@ -339,6 +329,7 @@ fn artifacts_name_their_agent_once() {
     let persisted = lead(MemberEvent::ArtifactPersisted {
         artifact_id: "a1",
         path: "out/a.md",
+        agent_id: None,
         kind: "file",
         url: Some("http://h/a"),
     });
@@ -356,6 +347,7 @@ fn artifacts_name_their_agent_once() {
     let updated = lead(MemberEvent::ArtifactUpdated {
         artifact_id: None,
         path: "out/a.md",
+        agent_id: None,
         kind: "file",
     });
     assert_eq!(
@@ -368,6 +360,7 @@ fn artifacts_name_their_agent_once() {
 fn changes_of_the_task_board_are_team_scoped() {
     let created = outgoing(Source::TasksCreated {
         tasks: &[TaskView {
+            id: "task_0001",
             task_name: "scan",
             task_id: "task_0001",
             assignee_name: "dev",
@@ -413,9 +406,7 @@ fn changes_of_the_task_board_are_team_scoped() {
                 r#"{{"payload":{{"team_stream_event_envelope":{{"event_type":"{event_type}"}}}}}}"#
             ),
         );
-        let mut out = String::new();
-        assert!(!flatten_single(&event, &mut out));
-        assert_eq!(out, "");
+        assert_eq!(flatten_single(&event), None);
     }
 }
 

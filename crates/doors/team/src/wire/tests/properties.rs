@@ -175,8 +175,8 @@ fn read_all(text: &str) {
     // What was not judged before gives nothing, or something.
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
         let event = outgoing(Source::Published(raw));
-        flatten(&event, Some(&STAMP), &mut String::new());
-        flatten_single(&event, &mut String::new());
+        flatten(&event, Some(&STAMP));
+        flatten_single(&event);
     }
 }
 
@@ -199,14 +199,12 @@ fn write_all(published: &Published<'_>) {
         };
         assert_no_name_twice(&envelope(&event));
         for stamp in [None, Some(&STAMP)] {
-            let mut out = String::new();
-            if flatten(&event, stamp, &mut out) {
-                assert_no_name_twice(&out);
+            if let Some(message) = flatten(&event, stamp) {
+                assert_no_name_twice(&message);
             }
         }
-        let mut out = String::new();
-        if flatten_single(&event, &mut out) {
-            assert_no_name_twice(&out);
+        if let Some(message) = flatten_single(&event) {
+            assert_no_name_twice(&message);
         }
     }
 }

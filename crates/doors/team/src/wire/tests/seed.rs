@@ -251,6 +251,7 @@ fn created_tasks_are_the_seeds() {
     );
 
     let task = TaskView {
+        id: "t1",
         task_name: "research",
         task_id: "t1",
         assignee_name: "Researcher_1",
