@@ -21,10 +21,6 @@ use jackfield_core::{
     principal::Principal,
 };
 use jackfield_kit::auth::Came;
-use jackfield_wire::a2a::{
-    card::{Card, KEYS_PATH, Reader},
-    official::Version,
-};
 
 pub use self::key::{BadCardKey, CardKey};
 use self::shelf::{Issued, Shelf, Subject};
@@ -34,6 +30,10 @@ pub(crate) use self::{
     serve::{root_routes, routes},
 };
 use crate::A2a;
+use crate::wire::{
+    card::{Card, KEYS_PATH, Reader},
+    official::Version,
+};
 
 /// Where the door is, as its callers see it. Never taken from what a request says.
 #[derive(Debug)]

@@ -8,6 +8,7 @@
 //! - `card.rs` and `card/` the cards of agents
 //! - `dial.rs` and `dial/` servers elsewhere, which the hub dials
 //! - `official.rs` and `official/` the official versions, in all their bindings
+//! - `wire.rs` and `wire/` the JSON of both: read, written, and nothing else
 //! - `seed.rs` and `seed/` the dialect: `serve.rs` a request becomes a call, `send.rs` and `stream.rs` its two answers,
 //!   `listen.rs` and `gather.rs` what an answer is made of, `translate.rs` pure functions between wire and core,
 //!   `failure.rs` the codes
@@ -17,10 +18,12 @@ mod dial;
 mod door;
 mod official;
 mod seed;
+mod wire;
 
 pub use self::card::{BadCardKey, CardKey, Cards};
 pub use self::dial::{Auth, OAuth, RemoteSpec, Remotes, Source, StartError, remotes_router};
 pub use self::door::{A2a, router, router_at};
+pub use self::wire::official::Version;
 
 /// The door's name, for people and metrics.
 pub const DOOR: &str = "a2a";

@@ -3,14 +3,13 @@
 
 use jackfield_core::{agent::Profile, event::Json};
 use jackfield_kit::outbound::Url;
-use jackfield_wire::{
-    a2a::{
-        card::{ForeignCard, ForeignSkill, Provider},
-        official::model::Raw,
-    },
-    json::{self, Members},
-};
+use jackfield_wire::json::{self, Members};
 use serde::{Deserialize, Serialize};
+
+use crate::wire::{
+    card::{ForeignCard, ForeignSkill, Provider},
+    official::model::Raw,
+};
 
 /// The longest text that is taken over, in bytes. A longer one is left out: half an example, or half a URL, is none.
 const MAX_WORDS: usize = 4096;

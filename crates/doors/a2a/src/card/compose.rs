@@ -3,18 +3,16 @@
 use std::collections::HashSet;
 
 use jackfield_core::{agent, entry::AgentView};
-use jackfield_wire::{
-    a2a::{
-        card::{Binding, Card, Extension, Interface, Provider, Skill},
-        official::Version,
-    },
-    json::ObjectWriter,
-};
+use jackfield_wire::json::ObjectWriter;
 use serde_json::value::RawValue;
 
 use super::{
     Site, Terms,
     besides::{Besides, SkillBesides},
+};
+use crate::wire::{
+    card::{Binding, Card, Extension, Interface, Provider, Skill},
+    official::Version,
 };
 
 /// The name of what an extended card says more: where the agent is, and whose it is.

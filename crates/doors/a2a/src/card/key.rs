@@ -8,7 +8,8 @@ use aws_lc_rs::{
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use jackfield_wire::a2a::card::{Card, Header, PublicKey, Reader, Signature};
+
+use crate::wire::card::{Card, Header, PublicKey, Reader, Signature};
 
 /// How many bytes the private number has, and each coordinate of the public point.
 const NUMBER: usize = 32;

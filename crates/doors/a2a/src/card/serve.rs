@@ -14,17 +14,15 @@ use jackfield_kit::{
     auth::{Came, bearer},
     etag::has_already,
 };
-use jackfield_wire::{
-    a2a::{
-        card::{KEYS_PATH, OLD_PATH, PATH, Reader},
-        official::Version,
-    },
-    json::ObjectWriter,
-};
+use jackfield_wire::json::ObjectWriter;
 use jiff::fmt::rfc2822::DateTimeParser;
 
 use super::shelf::Issued;
 use crate::A2a;
+use crate::wire::{
+    card::{KEYS_PATH, OLD_PATH, PATH, Reader},
+    official::Version,
+};
 
 /// What an agent may be called in a path; they share one space of ids.
 const KINDS: [&str; 3] = ["agents", "teams", "workflows"];

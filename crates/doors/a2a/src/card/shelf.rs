@@ -7,9 +7,10 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::HeaderValue;
 use jackfield_core::{id::AgentId, principal::Principal};
-use jackfield_wire::a2a::card::{Card, Reader};
 use jiff::{Timestamp, fmt::rfc2822::DateTimePrinter};
 use parking_lot::Mutex;
+
+use crate::wire::card::{Card, Reader};
 
 /// How many bytes of cards are kept. A card has about 4 KiB, so that those of some thousand agents stay; one that had
 /// to go is signed again, and its readers fetch it once more.

@@ -7,12 +7,12 @@ mod tests;
 use std::net::IpAddr;
 
 use jackfield_kit::outbound::{Outbound, Url, origin_of};
-use jackfield_wire::a2a::{
+
+use super::{Dialect, Place};
+use crate::wire::{
     card::{Binding, ForeignCard, Generation},
     official::Version,
 };
-
-use super::{Dialect, Place};
 
 /// What the URL ends in that Agno's cards name, and what REST of 0.3 has below its own.
 const METHODS: [&str; 2] = ["/v1/message:stream", "/v1/message:send"];

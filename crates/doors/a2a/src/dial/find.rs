@@ -12,10 +12,6 @@ pub(super) use self::servers::describe;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jackfield_core::agent::Profile;
 use jackfield_kit::outbound::{Fetched, Outbound, OutboundError, Url, origin_of};
-use jackfield_wire::a2a::{
-    card::{ForeignCard, OLD_PATH, PATH},
-    official::Version,
-};
 
 use super::{
     Place,
@@ -23,6 +19,10 @@ use super::{
     credentials::Credentials,
     profile::profile_from_card,
     verify::{Signed, key_ids, verify},
+};
+use crate::wire::{
+    card::{ForeignCard, OLD_PATH, PATH},
+    official::Version,
 };
 
 /// The largest card that is read.

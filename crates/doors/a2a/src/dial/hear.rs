@@ -10,16 +10,14 @@ use jackfield_core::{
     event::{self, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Json},
     failure::{Failure, Reason},
 };
-use jackfield_wire::{
-    a2a::official::model::{
-        Artifact, ArtifactUpdate, Content, Extra, Item, Message, Part, Raw, Role, State, Status,
-        StatusUpdate, Task,
-    },
-    json::Members,
-};
+use jackfield_wire::json::Members;
 use sha2::{Digest as _, Sha256};
 
 use crate::official::translate::{artifact_from, chunk_of};
+use crate::wire::official::model::{
+    Artifact, ArtifactUpdate, Content, Extra, Item, Message, Part, Raw, Role, State, Status,
+    StatusUpdate, Task,
+};
 
 /// What LangGraph's server says in the status of every task that is completed.
 const IT_WORKED: &str = "Task completed successfully";

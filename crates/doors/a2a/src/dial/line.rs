@@ -27,10 +27,6 @@ use axum::body::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jackfield_core::{tap::Direction, units::Size};
 use jackfield_kit::outbound::{self, Opened, Outbound};
-use jackfield_wire::a2a::official::{
-    Version,
-    model::{Content, Item, SendParams, Task},
-};
 
 use self::{
     answer::Reading,
@@ -43,6 +39,10 @@ pub(super) use self::{
     trouble::Trouble,
 };
 use super::{credentials::Credentials, place::Place};
+use crate::wire::official::{
+    Version,
+    model::{Content, Item, SendParams, Task},
+};
 
 /// How long the head of a stream may take. A server has nothing to do before it but to take the request.
 const HEAD: Duration = Duration::from_secs(30);

@@ -1,6 +1,6 @@
 //! Where a remote is called, and how.
 
-use jackfield_wire::a2a::{card::Binding, official::Version};
+use crate::wire::{card::Binding, official::Version};
 
 /// Where a remote is called, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]

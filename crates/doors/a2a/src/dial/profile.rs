@@ -1,9 +1,9 @@
 //! What a remote is to the hub, from what its card says.
 
 use jackfield_core::agent::{Extension, Profile, Skill};
-use jackfield_wire::a2a::card::ForeignCard;
 
 use crate::card::Besides;
+use crate::wire::card::ForeignCard;
 
 /// The longest text that is taken over, in bytes; the card itself is kept whole elsewhere.
 const MAX_WORDS: usize = 4096;

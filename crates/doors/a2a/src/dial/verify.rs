@@ -12,10 +12,10 @@ use std::fmt;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, StatusCode};
 use jackfield_kit::outbound::{Outbound, Url, origin_of};
-use jackfield_wire::a2a::card::{Generation, Signature, forms};
 use serde::Deserialize;
 
 use self::key::{Key, KeySet};
+use crate::wire::card::{Generation, Signature, forms};
 
 /// How many signatures of a card are looked at.
 const MAX_SIGNATURES: usize = 16;

@@ -20,11 +20,6 @@ use jackfield_core::{
     pipe::Pushed,
 };
 use jackfield_kit::trace;
-use jackfield_wire::a2a::official::{
-    Version,
-    error::{Fault, Kind},
-    model::{Configuration, Message, SendParams},
-};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -39,6 +34,11 @@ use super::{
     remote::Remote,
 };
 use crate::official::translate::{Asked, answer_to, message_to};
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    model::{Configuration, Message, SendParams},
+};
 
 /// How much input is taken at once.
 const BATCH: usize = 64 << 10;

@@ -6,16 +6,7 @@
 mod stream;
 
 use axum::{http::StatusCode, response::Response};
-use jackfield_wire::{
-    a2a::official::{
-        Version,
-        error::{Fault, Kind},
-        method::Operation,
-        model::{Item, Role, SendParams},
-        rpc,
-    },
-    json::{Members, ObjectWriter},
-};
+use jackfield_wire::json::{Members, ObjectWriter};
 
 use super::{
     Visit,
@@ -24,6 +15,13 @@ use super::{
     place::Place,
     reply,
     shape::Shape,
+};
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    method::Operation,
+    model::{Item, Role, SendParams},
+    rpc,
 };
 
 /// What is asked in this dialect, if it is: the body is an envelope. The address says what is wanted, not the envelope.

@@ -1,7 +1,10 @@
 //! What is asked and what is answered, once read and before it is written: the same in every binding.
 
 use http::HeaderMap;
-use jackfield_wire::a2a::official::{
+use serde_json::value::RawValue;
+
+use super::{Updates, Visit};
+use crate::wire::official::{
     Version,
     error::Fault,
     method::Operation,
@@ -10,9 +13,6 @@ use jackfield_wire::a2a::official::{
         PushParams, SendParams, Task, TaskParams,
     },
 };
-use serde_json::value::RawValue;
-
-use super::{Updates, Visit};
 
 /// The header by which a reader that comes back says how far it got.
 const LAST_EVENT: &str = "last-event-id";

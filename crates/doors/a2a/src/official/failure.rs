@@ -2,7 +2,8 @@
 //! exhaustive match each for what is refused and for what ends a task.
 
 use jackfield_core::failure::{Failure, Reason};
-use jackfield_wire::a2a::official::{
+
+use crate::wire::official::{
     error::{Fault, Kind},
     model::State,
 };

@@ -1,17 +1,17 @@
 //! Following a task that runs: the task as it stands, then all that comes. A reader that comes back says where it was.
 
 use jackfield_core::task::Cursor;
-use jackfield_wire::a2a::official::{
-    Version,
-    error::{Fault, Kind},
-    model::{Item, TaskParams},
-};
 
 use super::{
     story::Shown,
     teller::Teller,
     updates::{Until, Updates},
     visit::Visit,
+};
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    model::{Item, TaskParams},
 };
 
 impl Visit {

@@ -25,11 +25,6 @@ use futures_util::stream;
 use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use jackfield_core::units::Size;
 use jackfield_kit::body;
-use jackfield_wire::a2a::official::{
-    Version,
-    error::{Fault, Kind},
-    method::Operation,
-};
 use tonic::{Code, Status, server::Grpc};
 use tower::service_fn;
 
@@ -40,6 +35,11 @@ use self::{
     translate::{read, write},
 };
 use super::{Updates, Visit, failure::fault_from, reply, serve::KINDS};
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    method::Operation,
+};
 use crate::{A2a, DOOR};
 
 /// What stands before every message: whether it is compressed, and how long it is.

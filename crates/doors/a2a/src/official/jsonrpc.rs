@@ -7,12 +7,6 @@ use axum::{body::Body, response::Response};
 use http::{HeaderValue, Method, StatusCode, header, request::Parts};
 use jackfield_core::units::Size;
 use jackfield_kit::body;
-use jackfield_wire::a2a::official::{
-    Version,
-    error::{Fault, Kind},
-    method::Operation,
-    rpc::{self, Id},
-};
 
 use super::{
     Visit,
@@ -22,6 +16,12 @@ use super::{
     shape::Shape,
 };
 use crate::A2a;
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    method::Operation,
+    rpc::{self, Id},
+};
 
 /// How much is read of a request whose sender is not let in, to find its id. Most requests are smaller; the refusal of a
 /// larger one has the id `null`.

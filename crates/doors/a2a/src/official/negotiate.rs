@@ -6,13 +6,13 @@ use axum::{
 };
 use http::{HeaderMap, Uri, header};
 use jackfield_kit::body;
-use jackfield_wire::a2a::official::{
+
+use super::failure::fault_from;
+use crate::wire::official::{
     Version,
     error::{Fault, Kind},
     v03_proto::FileBytes,
 };
-
-use super::failure::fault_from;
 use crate::{A2a, seed::is_json};
 
 /// JSON, as everybody knows it.

@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 
 use http::Method;
-use jackfield_wire::a2a::official::Version;
 use percent_encoding::percent_decode_str;
+
+use crate::wire::official::Version;
 
 /// What is there.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,19 +9,19 @@ use jackfield_core::{
     failure::Reason,
     outbox::{Callback, Follower},
 };
-use jackfield_wire::a2a::official::{
-    Version,
-    error::{Fault, Kind},
-    model::{
-        Authentication, Extra, PushConfig, PushCreateParams, PushListParams, PushPage, PushParams,
-    },
-};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
     failure::{fault_from, task_fault_from},
     visit::Visit,
+};
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    model::{
+        Authentication, Extra, PushConfig, PushCreateParams, PushListParams, PushPage, PushParams,
+    },
 };
 
 /// How our callbacks are marked in the outbox.

@@ -7,15 +7,13 @@ use futures_util::stream;
 use http::{HeaderValue, Method, StatusCode, header};
 use jackfield_core::metrics::Connected;
 use jackfield_kit::sse::{SseBody, SseFrame};
-use jackfield_wire::{
-    a2a::official::{
-        error::{Fault, Kind},
-        model::Item,
-    },
-    json::ObjectWriter,
-};
+use jackfield_wire::json::ObjectWriter;
 
 use super::{Update, Updates, Visit};
+use crate::wire::official::{
+    error::{Fault, Kind},
+    model::Item,
+};
 use crate::{A2a, DOOR};
 
 /// Published clients give up after five seconds without a byte.

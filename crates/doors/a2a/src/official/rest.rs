@@ -10,14 +10,7 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, Method, request::Parts};
-use jackfield_wire::{
-    a2a::official::{
-        Version,
-        error::{Fault, Kind},
-        model::{PushParams, TaskParams},
-    },
-    json::{self, Members},
-};
+use jackfield_wire::json::{self, Members};
 use serde_json::value::RawValue;
 
 use super::{
@@ -29,6 +22,11 @@ use super::{
     shape::Shape,
 };
 use crate::A2a;
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    model::{PushParams, TaskParams},
+};
 
 /// The form of 0.3 that JSON-RPC has.
 const OLD: Shape = Shape::Plain(Version::V03);
@@ -271,7 +269,7 @@ pub(super) fn nothing_here(path: &str, headers: &HeaderMap) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_wire::a2a::official::v03_proto::FileBytes;
+    use crate::wire::official::v03_proto::FileBytes;
 
     use super::*;
 

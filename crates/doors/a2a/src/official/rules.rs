@@ -3,7 +3,8 @@
 
 use http::HeaderMap;
 use jackfield_core::agent::Extension;
-use jackfield_wire::a2a::official::{
+
+use crate::wire::official::{
     Version,
     error::{Fault, Kind},
     model::{Content, Part},

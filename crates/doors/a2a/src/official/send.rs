@@ -12,14 +12,7 @@ use jackfield_core::{
     task::{Cursor, Once, Task},
 };
 use jackfield_kit::{api::leash::Leash, trace};
-use jackfield_wire::{
-    a2a::official::{
-        Version,
-        error::{Fault, Kind},
-        model::{Item, Message, Role, SendParams},
-    },
-    json::Members,
-};
+use jackfield_wire::json::Members;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -32,6 +25,11 @@ use super::{
     visit::Visit,
 };
 use crate::DOOR;
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    model::{Item, Message, Role, SendParams},
+};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 

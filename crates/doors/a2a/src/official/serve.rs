@@ -9,10 +9,10 @@ use axum::{
     routing::{any, post},
 };
 use http::Method;
-use jackfield_wire::a2a::card::PATH;
 use percent_encoding::percent_decode_str;
 
 use super::{jsonrpc, place::Found, rest};
+use crate::wire::card::PATH;
 use crate::{A2a, seed::Problem};
 
 /// What stands before an agent's id. Teams and workflows are agents like all others.

@@ -1,14 +1,14 @@
 //! The forms in which things are read and written: one for each version, and another of 0.3 for its REST clients.
 
-use jackfield_wire::a2a::official::{
+use serde_json::value::RawValue;
+
+use super::ask::Answer;
+use crate::wire::official::{
     Version,
     error::Fault,
     model::{Item, SendParams},
     v03_proto::{self, FileBytes},
 };
-use serde_json::value::RawValue;
-
-use super::ask::Answer;
 
 /// A form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

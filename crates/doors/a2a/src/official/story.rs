@@ -6,14 +6,14 @@ use jackfield_core::{
     store::{LogItem, TaskRecord, TaskState},
     task::{Cursor, TaskItem},
 };
-use jackfield_wire::a2a::official::model::{
-    Artifact, Content, Extra, Message, Part, Role, State, Status, Task,
-};
 use jiff::Timestamp;
 
 use super::{
     failure::state_of_failure,
     translate::{answer_to, artifact_to, file_to, message_to, metadata, voice_of},
+};
+use crate::wire::official::model::{
+    Artifact, Content, Extra, Message, Part, Role, State, Status, Task,
 };
 
 /// The names of a task, as its caller knows them.

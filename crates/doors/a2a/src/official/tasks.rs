@@ -8,11 +8,6 @@ use jackfield_core::{
     store::{TaskFilter, TaskOrder, TaskRecord, TaskState},
     task::Task,
 };
-use jackfield_wire::a2a::official::{
-    Version,
-    error::{Fault, Kind},
-    model::{self, GetParams, ListParams, Page, State, TaskParams},
-};
 use jiff::Timestamp;
 
 use super::{
@@ -20,6 +15,11 @@ use super::{
     send::broken,
     story::{Shown, Story},
     visit::Visit,
+};
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    model::{self, GetParams, ListParams, Page, State, TaskParams},
 };
 
 /// How many tasks a page has if the caller does not say.

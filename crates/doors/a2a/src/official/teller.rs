@@ -5,14 +5,14 @@ use jackfield_core::{
     event::{Artifact, AskKind, Chunk, ChunkKind, Done, End, Event},
     store::LogItem,
 };
-use jackfield_wire::a2a::official::model::{
-    self, ArtifactUpdate, Extra, Item, Message, Part, Raw, State, Status, StatusUpdate,
-};
 use jiff::Timestamp;
 
 use super::{
     story::{Names, Story, attachments_id, bare, began, reply, reply_id, state_after, written},
     translate::{artifact_to, file_to, metadata, voice_of},
+};
+use crate::wire::official::model::{
+    self, ArtifactUpdate, Extra, Item, Message, Part, Raw, State, Status, StatusUpdate,
 };
 
 /// How much of what an agent says is repeated with the question that it ends with.

@@ -18,11 +18,6 @@ use jackfield_kit::{
     auth::Gatekeeper,
     testing::{Manner, Scripted},
 };
-use jackfield_wire::a2a::official::{
-    Version,
-    error::Kind,
-    model::{Artifact, Configuration, Content, Item, Message, Part, Role, SendParams, State, Task},
-};
 use jiff::Timestamp;
 use proptest::prelude::*;
 
@@ -32,6 +27,11 @@ use super::{
     teller::Teller,
 };
 use crate::A2a;
+use crate::wire::official::{
+    Version,
+    error::Kind,
+    model::{Artifact, Configuration, Content, Item, Message, Part, Role, SendParams, State, Task},
+};
 
 const ALL: Shown = Shown {
     history: None,

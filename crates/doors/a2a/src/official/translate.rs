@@ -11,17 +11,15 @@ use jackfield_core::{
     hub::Parent,
     id::CallId,
 };
-use jackfield_wire::{
-    a2a::official::{
-        error::Fault,
-        model::{Artifact, Content, Extra, Message, Part, Raw, Role},
-    },
-    json::{self, Members},
-};
+use jackfield_wire::json::{self, Members};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::story::is_reply;
+use crate::wire::official::{
+    error::Fault,
+    model::{Artifact, Content, Extra, Message, Part, Raw, Role},
+};
 
 /// The member of `metadata` that names the call on whose behalf this one is made.
 const PARENT: &str = "jackfield_call";
@@ -478,7 +476,7 @@ pub(super) fn metadata<const N: usize>(members: [(&str, Option<&str>); N]) -> Op
 
 #[cfg(test)]
 mod tests {
-    use jackfield_wire::a2a::official::Version;
+    use crate::wire::official::Version;
 
     use super::*;
 

@@ -10,14 +10,14 @@ use jackfield_core::{
     task::{Cursor, Subscription, Task, TaskItem},
 };
 use jackfield_kit::api::leash::Leash;
-use jackfield_wire::a2a::official::{
-    error::Fault,
-    model::{Item, State},
-};
 use jiff::Timestamp;
 
 use super::{failure::task_fault_from, teller::Teller, visit::Visit};
 use crate::A2a;
+use crate::wire::official::{
+    error::Fault,
+    model::{Item, State},
+};
 
 /// One element of a stream.
 #[derive(Debug)]

@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts};
 use jackfield_core::{failure::Reason, hub::Wanted, id::AgentId, principal::Principal};
 use jackfield_kit::auth::Came;
-use jackfield_wire::a2a::official::{
-    Version,
-    error::{Fault, Kind},
-};
 
 use super::{failure::fault_from, rules};
 use crate::A2a;
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+};
 
 /// One request. The operations are its methods, each in the file of its kind.
 #[derive(Debug, Clone)]

@@ -4,12 +4,12 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
 use jackfield_core::failure::{Failure, Reason};
-use jackfield_wire::a2a::seed::{
+
+use super::listen::Trouble;
+use crate::wire::seed::{
     Code, Id, Refusal,
     task::{ErrorCode, Status, TaskError},
 };
-
-use super::listen::Trouble;
 
 /// The status and the code of a failure.
 fn verdict(reason: &Reason) -> (StatusCode, Code) {

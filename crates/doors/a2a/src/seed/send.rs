@@ -2,10 +2,6 @@
 
 use axum::response::Response;
 use jackfield_core::call::Asking;
-use jackfield_wire::a2a::seed::{
-    Id,
-    task::{self, Status, Task},
-};
 use serde_json::value::RawValue;
 
 use super::{
@@ -14,6 +10,10 @@ use super::{
     translate::Names,
 };
 use crate::A2a;
+use crate::wire::seed::{
+    Id,
+    task::{self, Status, Task},
+};
 
 /// Waits for the answer. A caller that leaves drops this, and with it the call.
 pub(super) async fn respond(

@@ -12,13 +12,13 @@ use axum::{
 use http::{HeaderMap, header};
 use jackfield_core::{failure::Reason, hub, id::AgentId, principal::Principal};
 use jackfield_kit::{body, trace};
-use jackfield_wire::a2a::seed::{self, AGENT_HEADER, Id, Rules};
 
 use super::{
     failure::Problem,
     send, stream,
     translate::{is_json, message_from, parent_from, session_from},
 };
+use crate::wire::seed::{self, AGENT_HEADER, Id, Rules};
 use crate::{A2a, DOOR};
 
 /// The two routes, below a prefix.

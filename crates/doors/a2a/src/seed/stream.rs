@@ -9,15 +9,13 @@ use jackfield_core::{
     metrics::Connected,
 };
 use jackfield_kit::sse::{SseBody, SseFrame};
-use jackfield_wire::{
-    a2a::seed::event::{self, About, Update},
-    json::Text,
-};
+use jackfield_wire::json::Text;
 
 use super::{
     listen::{Heard, Listening, Trouble},
     translate::Names,
 };
+use crate::wire::seed::event::{self, About, Update};
 use crate::{A2a, DOOR};
 
 /// The response that streams a call.

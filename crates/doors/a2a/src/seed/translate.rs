@@ -8,12 +8,11 @@ use jackfield_core::{
     hub::Parent,
     id::{CallId, RequestId, SessionId},
 };
-use jackfield_wire::{
-    a2a::seed::{Code, Data, File, FileSource, Part, Refusal, Request, task::Reply},
-    json::{self, Member, Members, ObjectWriter},
-};
+use jackfield_wire::json::{self, Member, Members, ObjectWriter};
 use jiff::Timestamp;
 use uuid::Uuid;
+
+use crate::wire::seed::{Code, Data, File, FileSource, Part, Refusal, Request, task::Reply};
 
 /// What a file is that nobody says more of; the protocol wants a media type.
 const ANY_BYTES: &str = "application/octet-stream";

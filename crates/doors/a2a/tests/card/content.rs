@@ -1,13 +1,12 @@
 //! What stands in the cards.
 
-use jackfield_a2a::Cards;
+use jackfield_a2a::{Cards, Version};
 use jackfield_core::{
     agent::{Extension, Profile, Skill},
     id::Owner,
     principal::Principal,
 };
 use jackfield_kit::auth::Came;
-use jackfield_wire::a2a::official::Version;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -3,14 +3,12 @@
 
 use http::StatusCode;
 use jackfield_kit::outbound::{Fetched, Outbound, Url, origin_of};
-use jackfield_wire::{
-    a2a::card::PATH,
-    json::{self, Members},
-};
+use jackfield_wire::json::{self, Members};
 use serde_json::value::RawValue;
 
 use super::{MAX_CARD, at, headers};
 use crate::dial::credentials::Credentials;
+use crate::wire::card::PATH;
 
 /// How many agents are named at most.
 const SHOWN: usize = 5;

@@ -6,7 +6,6 @@ use std::{
 };
 
 use jackfield_kit::outbound::OutboundRules;
-use jackfield_wire::a2a::card::Binding;
 use serde_json::json;
 
 use super::{
@@ -17,6 +16,7 @@ use super::{
     },
     *,
 };
+use crate::wire::card::Binding;
 
 /// A card of version 1.0 with one place.
 fn card(url: &str) -> String {

@@ -2,10 +2,10 @@
 
 mod recalled;
 
-use jackfield_wire::a2a::official::Version;
 use serde_json::{json, value::RawValue};
 
 use super::*;
+use crate::wire::official::Version;
 
 /// What becomes of items, as they stand on the wire.
 fn heard(hearing: &mut Hearing, version: Version, items: &[serde_json::Value]) -> Vec<Heard> {

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use jackfield_wire::{
-    a2a::official::{
-        Version,
-        error::{Fault, Kind},
-        model::Item,
-        rpc::{Id, Response},
-        v03_proto,
-    },
-    json::{self, MAX_DEPTH},
-};
+use jackfield_wire::json::{self, MAX_DEPTH};
 use serde_json::value::RawValue;
 
 use super::{noted::Noted, request::Request, trouble::Trouble};
 use crate::dial::place::{Dialect, Place};
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    model::Item,
+    rpc::{Id, Response},
+    v03_proto,
+};
 
 /// How the answers to one request are read.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 use http::StatusCode;
 use jackfield_core::tap::Direction;
 use jackfield_kit::outbound::Opened;
-use jackfield_wire::a2a::official::model::Item;
 
 use super::{
     answer::Reading,
@@ -11,6 +10,7 @@ use super::{
     eyes::Eyes,
     trouble::Trouble,
 };
+use crate::wire::official::model::Item;
 
 /// What arrives over a stream.
 #[derive(Debug)]

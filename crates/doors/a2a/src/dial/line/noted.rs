@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use http::{HeaderMap, header};
-use jackfield_wire::a2a::official::{model::Item, v03_proto::FileBytes};
 use parking_lot::Mutex;
 
 use super::request::Request;
 use crate::dial::place::{Dialect, Place};
+use crate::wire::official::{model::Item, v03_proto::FileBytes};
 
 /// How many tasks are remembered. Only those matter that somebody still waits for.
 const TASKS: usize = 1024;

@@ -3,25 +3,23 @@
 use axum::body::Bytes;
 use http::Method;
 use jackfield_kit::outbound::Url;
-use jackfield_wire::{
-    a2a::{
-        card::Binding,
-        official::{
-            Version,
-            error::{Fault, Kind},
-            method,
-            model::{GetParams, SendParams, TaskParams},
-            rpc,
-            v03_proto::{self, FileBytes},
-        },
-    },
-    json::ObjectWriter,
-};
+use jackfield_wire::json::ObjectWriter;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
 
 use super::trouble::Trouble;
 use crate::dial::place::{Dialect, Place};
+use crate::wire::{
+    card::Binding,
+    official::{
+        Version,
+        error::{Fault, Kind},
+        method,
+        model::{GetParams, SendParams, TaskParams},
+        rpc,
+        v03_proto::{self, FileBytes},
+    },
+};
 
 /// What stands for itself in the path of a URL.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC

@@ -5,13 +5,6 @@ mod good;
 mod streams;
 
 use jackfield_kit::outbound::OutboundRules;
-use jackfield_wire::a2a::{
-    card::Binding,
-    official::{
-        error::Kind,
-        model::{Configuration, Message, Part, Role, State},
-    },
-};
 use tokio::sync::Notify;
 
 use super::*;
@@ -19,6 +12,13 @@ use crate::dial::{
     place::Dialect,
     scripted::{Asked, Scripted, Step, answer, chunked_head, json, stream_head},
     spec::{Auth, OAuth, Source},
+};
+use crate::wire::{
+    card::Binding,
+    official::{
+        error::Kind,
+        model::{Configuration, Message, Part, Role, State},
+    },
 };
 
 const TASK_03: &str = r#"{"jsonrpc":"2.0","id":$ID,"result":{"kind":"task","id":"t","contextId":"c","status":{"state":"working"}}}"#;

@@ -1,7 +1,8 @@
 //! What can go wrong between the hub and a remote.
 
 use jackfield_kit::outbound::{BodyError, OutboundError};
-use jackfield_wire::a2a::official::error::Fault;
+
+use crate::wire::official::error::Fault;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

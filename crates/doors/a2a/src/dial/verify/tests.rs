@@ -10,12 +10,12 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{Manner, SOON, Scripted},
 };
-use jackfield_wire::a2a::card::ForeignCard;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::{super::static_site::StaticSite, *};
+use crate::wire::card::ForeignCard;
 use crate::{A2a, CardKey, Cards, router};
 
 const JKU: &str = "https://signer.example/jwks.json";

@@ -4,11 +4,6 @@
 use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
-use jackfield_wire::a2a::official::{
-    error::Kind,
-    method::Operation,
-    model::{Item, SendParams, Task},
-};
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -16,6 +11,11 @@ use tokio::{
 };
 
 use crate::dial::line::{Arrived, Incoming, Line, Trouble};
+use crate::wire::official::{
+    error::Kind,
+    method::Operation,
+    model::{Item, SendParams, Task},
+};
 
 /// How many items may wait to be taken.
 const WAITING: usize = 16;

@@ -5,19 +5,19 @@ mod restarts;
 
 use jackfield_core::limits::Limits;
 use jackfield_kit::outbound::{Outbound, OutboundRules};
-use jackfield_wire::a2a::{
-    card::Binding,
-    official::{
-        Version,
-        model::{Part, Role},
-    },
-};
 
 use super::*;
 use crate::dial::{
     credentials::Credentials,
     place::{Dialect, Place},
     scripted::{Asked, Scripted, Step, json, stream_head},
+};
+use crate::wire::{
+    card::Binding,
+    official::{
+        Version,
+        model::{Part, Role},
+    },
 };
 
 const TASK: &str = r#"{"jsonrpc":"2.0","id":$ID,"result":{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}}"#;

@@ -6,20 +6,18 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use jackfield_core::{event::ChunkKind, metrics::Connected};
 use jackfield_kit::sse::{SseBody, SseFrame};
-use jackfield_wire::{
-    a2a::official::{
-        Version,
-        error::{Fault, Kind},
-        model::{
-            ArtifactUpdate, Content, GetParams, Item, Message, Part, Raw, Role, State, Status,
-            StatusUpdate,
-        },
-        rpc::{self, Id},
-    },
-    json::{Members, ObjectWriter},
-};
+use jackfield_wire::json::{Members, ObjectWriter};
 use serde_json::value::RawValue;
 
+use crate::wire::official::{
+    Version,
+    error::{Fault, Kind},
+    model::{
+        ArtifactUpdate, Content, GetParams, Item, Message, Part, Raw, Role, State, Status,
+        StatusUpdate,
+    },
+    rpc::{self, Id},
+};
 use crate::{
     DOOR,
     official::{Updates, Visit, reply, story::is_reply},

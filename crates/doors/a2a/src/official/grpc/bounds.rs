@@ -1,13 +1,13 @@
 //! How many things one message may hold, told from its bytes before it is read. An empty part has two bytes on the wire and
 //! a hundred in memory, so that a limit of bytes alone would let a small message become a large one.
 
-use jackfield_wire::a2a::{
-    official::error::{Fault, Kind},
-    seed::MAX_PARTS,
-};
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
 use super::proto;
+use crate::wire::{
+    official::error::{Fault, Kind},
+    seed::MAX_PARTS,
+};
 
 /// The most things of all kinds together: texts in lists, members and elements of JSON. As many numbers fill a message of
 /// eleven megabytes.

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use jackfield_wire::{a2a::official::model::Raw, json::depth_exceeds};
+use jackfield_wire::json::depth_exceeds;
 use prost_types::{ListValue, Struct, Value, value::Kind};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -11,6 +11,8 @@ use serde::{
     ser::Error as _,
 };
 use serde_json::value::{RawValue, to_raw_value};
+
+use crate::wire::official::model::Raw;
 
 /// Up to here a double holds every whole number.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;

@@ -1,11 +1,11 @@
 //! A fault as gRPC says it: a code, a text, and details in the trailer `grpc-status-details-bin`.
 
-use jackfield_wire::a2a::official::error::Fault;
 use prost::Message;
 use prost_types::Any;
 use tonic::{Code, Status};
 
 use super::proto::{BadRequest, ErrorInfo, FieldViolation, RpcStatus};
+use crate::wire::official::error::Fault;
 
 /// What a caller is told.
 pub(super) fn status_from(fault: Fault) -> Status {

@@ -15,10 +15,10 @@ use jackfield_core::{
     task::{Task, TaskItem},
 };
 use jackfield_kit::outbox::{Composer, Letter, Undelivered};
-use jackfield_wire::a2a::official::{Version, model::Item};
 use jiff::Timestamp;
 
 use super::{KIND, Kept};
+use crate::wire::official::{Version, model::Item};
 use crate::{
     A2a,
     official::{
@@ -202,8 +202,8 @@ async fn read_to(
 
 #[cfg(test)]
 mod tests {
+    use crate::wire::official::model::State;
     use jackfield_core::event::{Artifact, Done, End, Event, Message, Part};
-    use jackfield_wire::a2a::official::model::State;
 
     use super::*;
     use crate::official::tests::record;

@@ -1,6 +1,6 @@
 //! Golden pairs of wire and core.
 
-use jackfield_wire::a2a::seed::Rules;
+use crate::wire::seed::Rules;
 
 use super::*;
 

@@ -2,19 +2,19 @@
 //! bindings.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use jackfield_wire::a2a::official::{
+use jiff::Timestamp;
+
+use crate::official::grpc::{
+    json::{raw_from_struct, raw_from_value},
+    proto,
+};
+use crate::wire::official::{
     error::Fault,
     model::{
         Authentication, Configuration, Content, Extra, GetParams, ListParams, Message, Part,
         PushConfig, PushCreateParams, PushListParams, PushParams, Raw, Role, SendParams, State,
         TaskParams,
     },
-};
-use jiff::Timestamp;
-
-use crate::official::grpc::{
-    json::{raw_from_struct, raw_from_value},
-    proto,
 };
 
 const REQUIRED: &str = "is required";

@@ -4,17 +4,17 @@
 use std::fmt::Debug;
 
 use a2a_pb::protojson;
-use jackfield_wire::a2a::official::{
-    Version,
-    error::Fault,
-    model::{Content, Item, Message, Page, Part, PushPage, Raw, Role, State, Status, Task},
-};
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json, value::to_raw_value};
 
 use super::{read, write};
 use crate::official::grpc::proto;
+use crate::wire::official::{
+    Version,
+    error::Fault,
+    model::{Content, Item, Message, Page, Part, PushPage, Raw, Role, State, Status, Task},
+};
 
 mod models;
 

@@ -4,19 +4,19 @@ use base64::{
     Engine as _, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
-use jackfield_wire::a2a::official::{
-    error::{Fault, Kind},
-    model::{
-        Artifact, ArtifactUpdate, Content, Item, Message, Page, Part, PushConfig, PushPage, Role,
-        State, Status, StatusUpdate, Task,
-    },
-};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use crate::official::grpc::{
     json::{struct_from_raw, value_from_raw},
     proto::{self, Payload},
+};
+use crate::wire::official::{
+    error::{Fault, Kind},
+    model::{
+        Artifact, ArtifactUpdate, Content, Item, Message, Page, Part, PushConfig, PushPage, Role,
+        State, Status, StatusUpdate, Task,
+    },
 };
 
 /// Reads base64 with and without padding and whatever its last bits are: it was checked when it came.

@@ -1,13 +1,14 @@
 //! Anything that the model and gRPC can both say.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use jackfield_wire::a2a::official::model::{
-    Artifact, ArtifactUpdate, Authentication, Content, Extra, Item, Message, Part, PushConfig, Raw,
-    Role, State, Status, StatusUpdate, Task,
-};
 use jiff::Timestamp;
 use proptest::{collection::vec, option, prelude::*};
 use serde_json::{Value, json, value::to_raw_value};
+
+use crate::wire::official::model::{
+    Artifact, ArtifactUpdate, Authentication, Content, Extra, Item, Message, Part, PushConfig, Raw,
+    Role, State, Status, StatusUpdate, Task,
+};
 
 fn word() -> impl Strategy<Value = String> {
     "[a-zA-Zäß€0-9 /:._\"\\\\-]{1,12}"

@@ -1,0 +1,328 @@
+//! What may have been signed of a card that somebody else wrote.
+//!
+//! Signers sign the canonical form of what they know of a card and leave out what they hold to be unsaid, and servers
+//! then add fields for readers of the other generation. So there is not one text to check but several. Each of them has
+//! the fields that say where the agent is called, in the generation that was asked for: a signature that is valid for a
+//! text without those would vouch for nothing that is used.
+
+#[cfg(test)]
+mod tests;
+
+use jackfield_wire::json::{Empty, Members, ObjectWriter, ascii, canonical, elements, push_string};
+use serde_json::value::RawValue;
+
+use super::Generation;
+
+use crate::wire::official::fields::is_name;
+
+/// The texts over which a signature of this card may be, where its places of `generation` matter. None if it is no
+/// object or nests too deep.
+pub(crate) fn forms(card: &str, generation: Generation) -> Vec<String> {
+    let Ok(raw) = serde_json::from_str::<&RawValue>(card) else {
+        return Vec::new();
+    };
+    let Some(members) = Members::of(raw) else {
+        return Vec::new();
+    };
+    let whole = unsigned(&members);
+    let known = match generation {
+        Generation::Old => &OLD,
+        Generation::New => &NEW,
+    };
+    let mut forms = vec![
+        canonical(&whole, Empty::Kept),
+        canonical(&whole, Empty::Dropped),
+    ];
+    for defaults in [Defaults::Kept, Defaults::Dropped] {
+        let mut pruned = String::with_capacity(card.len());
+        if !known.push(&mut pruned, raw, defaults) {
+            continue;
+        }
+        for empty in [Empty::Kept, Empty::Dropped] {
+            let form = canonical(&pruned, empty);
+            // The published SDK of 0.3 does not write RFC 8785 but ASCII.
+            if generation == Generation::Old {
+                forms.push(form.as_deref().map(|form| ascii(form).into_owned()));
+            }
+            forms.push(form);
+        }
+    }
+    let mut texts: Vec<String> = Vec::new();
+    for text in forms.into_iter().flatten() {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+/// The card without its signatures.
+fn unsigned(members: &Members<'_>) -> String {
+    let members = members.iter();
+    let rest: Vec<_> = members
+        .filter(|member| member.name != "signatures")
+        .cloned()
+        .collect();
+    let mut out = String::new();
+    let mut object = ObjectWriter::open(&mut out);
+    object.members(&rest);
+    object.close();
+    out
+}
+
+/// What becomes of values that a reader would put in itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Defaults {
+    Kept,
+    Dropped,
+}
+
+/// What is known of a value.
+enum Known {
+    /// It stays as it is.
+    Any,
+    /// It goes if defaults are dropped and it is one.
+    Default(&'static str),
+    /// It goes if defaults are dropped.
+    Implied,
+    /// An object with these members and no others.
+    Object(&'static [(&'static str, Known)]),
+    /// An object whose members all are this.
+    Map(&'static Known),
+    /// A list of these.
+    List(&'static Known),
+}
+
+impl Known {
+    /// Appends what is known of a value. False if nothing is appended.
+    fn push(&self, out: &mut String, raw: &RawValue, defaults: Defaults) -> bool {
+        let is_dropped = match self {
+            Self::Default(default) => defaults == Defaults::Dropped && raw.get() == *default,
+            Self::Implied => defaults == Defaults::Dropped,
+            Self::Any | Self::Object(_) | Self::Map(_) | Self::List(_) => false,
+        };
+        if is_dropped {
+            return false;
+        }
+        match self {
+            Self::Object(fields) => {
+                if let Some(members) = Members::of(raw) {
+                    push_members(out, &members, defaults, |name| {
+                        let mut fields = fields.iter();
+                        fields
+                            .find(|(field, _)| is_name(name, field))
+                            .map(|(field, known)| (*field, known))
+                    });
+                    return true;
+                }
+            }
+            Self::Map(known) => {
+                if let Some(members) = Members::of(raw) {
+                    push_members(out, &members, defaults, |name| Some((name, known)));
+                    return true;
+                }
+            }
+            Self::List(known) => {
+                if let Some(elements) = elements(raw) {
+                    push_elements(out, &elements, defaults, known);
+                    return true;
+                }
+            }
+            Self::Any | Self::Default(_) | Self::Implied => {}
+        }
+        out.push_str(raw.get());
+        true
+    }
+}
+
+fn push_members<'n>(
+    out: &mut String,
+    members: &'n Members<'_>,
+    defaults: Defaults,
+    known: impl Fn(&'n str) -> Option<(&'n str, &'static Known)>,
+) {
+    out.push('{');
+    let mut is_first = true;
+    for member in members.iter() {
+        let Some((name, known)) = known(&member.name) else {
+            continue;
+        };
+        let start = out.len();
+        if !is_first {
+            out.push(',');
+        }
+        push_string(out, name);
+        out.push(':');
+        if known.push(out, member.value, defaults) {
+            is_first = false;
+        } else {
+            out.truncate(start);
+        }
+    }
+    out.push('}');
+}
+
+fn push_elements(out: &mut String, elements: &[&RawValue], defaults: Defaults, known: &Known) {
+    out.push('[');
+    let mut is_first = true;
+    for element in elements {
+        if !is_first {
+            out.push(',');
+        }
+        is_first = false;
+        if !known.push(out, element, defaults) {
+            out.push_str("null");
+        }
+    }
+    out.push(']');
+}
+
+use Known::{Any, Default, Implied, List, Map, Object};
+
+/// The fields of version 1.0. Flags that its schema cannot tell from unset ones are no when they are not there.
+static NEW: Known = Object(&[
+    ("name", Any),
+    ("description", Any),
+    ("supportedInterfaces", List(&NEW_INTERFACE)),
+    ("provider", PROVIDER),
+    ("version", Any),
+    ("documentationUrl", Any),
+    (
+        "capabilities",
+        Object(&[
+            ("streaming", Any),
+            ("pushNotifications", Any),
+            ("extensions", List(&EXTENSION)),
+            ("extendedAgentCard", Any),
+        ]),
+    ),
+    ("securitySchemes", Map(&NEW_SCHEME)),
+    ("securityRequirements", List(&NEW_REQUIREMENT)),
+    ("defaultInputModes", Any),
+    ("defaultOutputModes", Any),
+    ("skills", List(&NEW_SKILL)),
+    ("iconUrl", Any),
+]);
+static NEW_INTERFACE: Known = Object(&[
+    ("url", Any),
+    ("protocolBinding", Any),
+    ("tenant", Any),
+    ("protocolVersion", Any),
+]);
+static NEW_SKILL: Known = Object(&[
+    ("id", Any),
+    ("name", Any),
+    ("description", Any),
+    ("tags", Any),
+    ("examples", Any),
+    ("inputModes", Any),
+    ("outputModes", Any),
+    ("securityRequirements", List(&NEW_REQUIREMENT)),
+]);
+static NEW_REQUIREMENT: Known = Object(&[("schemes", Map(&Object(&[("list", Any)])))]);
+static NEW_SCHEME: Known = Object(&[
+    (
+        "apiKeySecurityScheme",
+        Object(&[("description", Any), ("location", Any), ("name", Any)]),
+    ),
+    (
+        "httpAuthSecurityScheme",
+        Object(&[("description", Any), ("scheme", Any), ("bearerFormat", Any)]),
+    ),
+    (
+        "oauth2SecurityScheme",
+        Object(&[
+            ("description", Any),
+            ("flows", FLOWS),
+            ("oauth2MetadataUrl", Any),
+        ]),
+    ),
+    (
+        "openIdConnectSecurityScheme",
+        Object(&[("description", Any), ("openIdConnectUrl", Any)]),
+    ),
+    ("mtlsSecurityScheme", Object(&[("description", Any)])),
+]);
+
+/// The fields of version 0.3.
+static OLD: Known = Object(&[
+    ("protocolVersion", Default("\"0.3.0\"")),
+    ("name", Any),
+    ("description", Any),
+    ("url", Any),
+    ("preferredTransport", Default("\"JSONRPC\"")),
+    (
+        "additionalInterfaces",
+        List(&Object(&[("url", Any), ("transport", Any)])),
+    ),
+    ("iconUrl", Any),
+    ("provider", PROVIDER),
+    ("version", Any),
+    ("documentationUrl", Any),
+    (
+        "capabilities",
+        Object(&[
+            ("streaming", Any),
+            ("pushNotifications", Any),
+            ("stateTransitionHistory", Any),
+            ("extensions", List(&OLD_EXTENSION)),
+        ]),
+    ),
+    ("securitySchemes", Map(&OLD_SCHEME)),
+    ("security", Any),
+    ("defaultInputModes", Any),
+    ("defaultOutputModes", Any),
+    ("skills", List(&OLD_SKILL)),
+    ("supportsAuthenticatedExtendedCard", Any),
+]);
+static OLD_EXTENSION: Known = Object(&[
+    ("uri", Any),
+    ("description", Any),
+    ("required", Any),
+    ("params", Any),
+]);
+static OLD_SKILL: Known = Object(&[
+    ("id", Any),
+    ("name", Any),
+    ("description", Any),
+    ("tags", Any),
+    ("examples", Any),
+    ("inputModes", Any),
+    ("outputModes", Any),
+    ("security", Any),
+]);
+static OLD_SCHEME: Known = Object(&[
+    // Each kind of scheme has one type, which its reader knows without being told.
+    ("type", Implied),
+    ("description", Any),
+    ("name", Any),
+    ("in", Any),
+    ("scheme", Any),
+    ("bearerFormat", Any),
+    ("flows", FLOWS),
+    ("oauth2MetadataUrl", Any),
+    ("openIdConnectUrl", Any),
+]);
+
+const PROVIDER: Known = Object(&[("organization", Any), ("url", Any)]);
+static EXTENSION: Known = Object(&[
+    ("uri", Any),
+    ("description", Any),
+    ("required", Default("false")),
+    ("params", Any),
+]);
+const FLOWS: Known = Object(&[
+    ("authorizationCode", FLOW),
+    ("clientCredentials", FLOW),
+    ("implicit", FLOW),
+    ("password", FLOW),
+    ("deviceCode", FLOW),
+]);
+const FLOW: Known = Object(&[
+    ("authorizationUrl", Any),
+    ("deviceAuthorizationUrl", Any),
+    ("tokenUrl", Any),
+    ("refreshUrl", Any),
+    ("scopes", Any),
+    ("pkceRequired", Default("false")),
+]);

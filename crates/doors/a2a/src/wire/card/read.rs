@@ -1,0 +1,358 @@
+//! The reading of cards that others wrote, in any generation: 0.2 and 0.3 name one `url` with a transport and further
+//! ones beside it, 1.0 has a list of interfaces, and many cards say both.
+//!
+//! As little as can be is demanded: an object with a name. What is of the wrong type counts as absent, names may be spelt
+//! `likeThis` or `like_this`, and what is not read here stays in the card's text, which is kept beside it.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use jackfield_wire::json::{self, Members};
+use serde_json::value::RawValue;
+
+use super::{Binding, Extension, Provider, Signature};
+
+use crate::wire::official::{Version, fields::is_name};
+
+/// Which of its fields say where an agent is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// `url` and `additionalInterfaces`, as in versions 0.2 and 0.3.
+    Old,
+    /// `supportedInterfaces`, as in version 1.0.
+    New,
+}
+
+/// A place where an agent says that it is called, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// The place.
+    pub url: String,
+    /// How requests are put there.
+    pub binding: String,
+    /// The version that is spoken there.
+    pub version: String,
+    /// What requests must name as `tenant`.
+    pub tenant: Option<String>,
+    /// Where in the card it stands.
+    pub generation: Generation,
+}
+
+impl Offer {
+    /// How requests are put there, if it is a way that is known.
+    pub(crate) fn binding(&self) -> Option<Binding> {
+        Binding::from_name(&self.binding)
+    }
+
+    /// The version to speak there, if there is one that both sides know: later ones of the same major version take 1.0,
+    /// and those before 0.3 look so much like it that they are called so.
+    pub(crate) fn version(&self) -> Option<Version> {
+        let mut numbers = self.version.trim().trim_start_matches('v').split('.');
+        let major: u32 = numbers.next()?.parse().ok()?;
+        let minor: u32 = numbers.next().unwrap_or("0").parse().ok()?;
+        match (major, minor) {
+            (0, 0..=3) => Some(Version::V03),
+            (1, _) => Some(Version::V10),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} at {}", self.binding, self.version, self.url)
+    }
+}
+
+/// A skill in somebody else's card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ForeignSkill {
+    /// Its id, or its name if it has none.
+    pub id: String,
+    /// A name for people.
+    pub name: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// Words by which it is found.
+    pub tags: Vec<String>,
+    /// Requests that it can serve.
+    pub examples: Vec<String>,
+    /// The media types that it takes, where it says so itself.
+    pub input_modes: Vec<String>,
+    /// The media types that it answers in, where it says so itself.
+    pub output_modes: Vec<String>,
+}
+
+/// A card that somebody else wrote.
+#[derive(Debug, Clone)]
+pub(crate) struct ForeignCard {
+    /// A name for people.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its own version.
+    pub version: Option<String>,
+    /// Who provides it.
+    pub provider: Option<Provider>,
+    /// More about it.
+    pub documentation_url: Option<String>,
+    /// Where it is called, in the card's order.
+    pub offers: Vec<Offer>,
+    /// Whether it streams.
+    pub streams: bool,
+    /// The extensions that it knows.
+    pub extensions: Vec<Extension>,
+    /// The media types that it takes.
+    pub input_modes: Vec<String>,
+    /// The media types that it answers in.
+    pub output_modes: Vec<String>,
+    /// What it can do.
+    pub skills: Vec<ForeignSkill>,
+    /// Who vouches for it. What a signature lacks is empty.
+    pub signatures: Vec<Signature>,
+    /// Whether it says that callers must show who they are.
+    pub wants_credentials: bool,
+    /// What of it was not understood and counts as absent, by the names of the fields.
+    pub dropped: Vec<String>,
+}
+
+/// Why a text is no card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BadCard(String);
+
+impl fmt::Display for BadCard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadCard {}
+
+impl ForeignCard {
+    /// Reads a card. That it offers a place which can be called is left to whoever calls.
+    pub(crate) fn read(text: &str) -> Result<Self, BadCard> {
+        let bad = |why: &str| BadCard(why.to_owned());
+        let raw: &RawValue = serde_json::from_str(text)
+            .map_err(|error| BadCard(format!("it is not JSON: {error}")))?;
+        let card = Object::of(raw).ok_or_else(|| bad("it is not a JSON object"))?;
+        let name = match card.get("name") {
+            None => return Err(bad("name is required")),
+            Some(name) => json::str_of(name).ok_or_else(|| bad("name must be a string"))?,
+        };
+        if name.trim().is_empty() {
+            return Err(bad("name must not be empty"));
+        }
+        let capabilities = card.object("capabilities").unwrap_or_default();
+        Ok(Self {
+            name: name.into_owned(),
+            description: card.word("description"),
+            version: card.word("version"),
+            provider: card.object("provider").and_then(|it| provider(&it)),
+            documentation_url: card.word("documentationUrl"),
+            offers: offers(&card),
+            streams: capabilities.flag("streaming"),
+            extensions: capabilities.list("extensions", extension),
+            input_modes: card.words("defaultInputModes"),
+            output_modes: card.words("defaultOutputModes"),
+            skills: card.list("skills", skill),
+            signatures: card.list("signatures", signature),
+            wants_credentials: wants_credentials(&card),
+            dropped: dropped(&card, &capabilities),
+        })
+    }
+}
+
+/// Whether none of the ways in that a card names is open to everybody.
+fn wants_credentials(card: &Object<'_>) -> bool {
+    fn names_scheme(raw: &RawValue) -> Option<bool> {
+        let way = Object::of(raw)?;
+        // In 1.0 the schemes stand in an object of their own.
+        let schemes = way.object("schemes").unwrap_or(way);
+        Some(schemes.0.iter().next().is_some())
+    }
+    let ways = ["securityRequirements", "security"].map(|name| card.list(name, names_scheme));
+    let mut ways = ways.into_iter().flatten().peekable();
+    ways.peek().is_some() && ways.all(|names_one| names_one)
+}
+
+/// What in a card is not of the type that it should be, with what it should be.
+fn dropped(card: &Object<'_>, capabilities: &Object<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let flag = capabilities.get("streaming");
+    if flag.is_some_and(|raw| !matches!(raw.get(), "true" | "false")) {
+        found.push("capabilities.streaming must be true or false".to_owned());
+    }
+    let object = card.get("capabilities");
+    if object.is_some_and(|raw| Object::of(raw).is_none()) {
+        found.push("capabilities must be an object".to_owned());
+    }
+    for name in ["defaultInputModes", "defaultOutputModes"] {
+        let list = card.get(name);
+        let elements = list.and_then(json::elements);
+        let is_good = elements.is_some_and(|all| all.into_iter().all(json::is_string));
+        if list.is_some() && !is_good {
+            found.push(format!("{name} must be a list of strings"));
+        }
+    }
+    let has_id = |raw: &RawValue| skill(raw).is_some();
+    found.extend(wrong_elements(card, "skills", "id", has_id));
+    let has_url = |raw: &RawValue| Object::of(raw).is_some_and(|it| it.word("url").is_some());
+    found.extend(wrong_elements(card, "supportedInterfaces", "url", has_url));
+    found
+}
+
+/// What is wrong with a list of objects, each of which needs a field.
+fn wrong_elements(
+    card: &Object<'_>,
+    name: &str,
+    needed: &str,
+    has_it: impl Fn(&RawValue) -> bool,
+) -> Vec<String> {
+    let Some(list) = card.get(name) else {
+        return Vec::new();
+    };
+    let Some(elements) = json::elements(list) else {
+        return vec![format!("{name} must be a list")];
+    };
+    let wrong = |(at, element)| match Object::of(element) {
+        None => Some(format!("{name}[{at}] must be an object")),
+        Some(_) if !has_it(element) => Some(format!("{name}[{at}].{needed} is required")),
+        Some(_) => None,
+    };
+    elements.into_iter().enumerate().filter_map(wrong).collect()
+}
+
+/// All places of a card, those of the new generation first.
+fn offers(card: &Object<'_>) -> Vec<Offer> {
+    let version = card.word("protocolVersion");
+    // Drafts of 1.0 said the version once for all; in a card of both generations it is that of the old one.
+    let is_new = |version: &&String| version.starts_with('1');
+    let new_version = version.as_ref().filter(is_new);
+    let new_version = new_version.map_or(Version::V10.name(), String::as_str);
+    let mut offers = card.list("supportedInterfaces", |raw| {
+        let interface = Object::of(raw)?;
+        let binding = interface.word("protocolBinding");
+        let version = interface.word("protocolVersion");
+        Some(Offer {
+            url: interface.word("url")?,
+            binding: binding
+                .or_else(|| interface.word("transport"))
+                .unwrap_or_else(|| Binding::JsonRpc.name().to_owned()),
+            version: version.unwrap_or_else(|| new_version.to_owned()),
+            tenant: interface.word("tenant"),
+            generation: Generation::New,
+        })
+    });
+    let old = |url, binding: Option<String>| Offer {
+        url,
+        binding: binding.unwrap_or_else(|| Binding::JsonRpc.name().to_owned()),
+        version: version
+            .clone()
+            .unwrap_or_else(|| Version::V03.name().to_owned()),
+        tenant: None,
+        generation: Generation::Old,
+    };
+    let first = card.word("url");
+    offers.extend(first.map(|url| old(url, card.word("preferredTransport"))));
+    offers.extend(card.list("additionalInterfaces", |raw| {
+        let interface = Object::of(raw)?;
+        Some(old(interface.word("url")?, interface.word("transport")))
+    }));
+    offers
+}
+
+fn extension(raw: &RawValue) -> Option<Extension> {
+    let extension = Object::of(raw)?;
+    Some(Extension {
+        uri: extension.word("uri")?,
+        description: extension.word("description"),
+        required: extension.flag("required"),
+        params: extension.get("params").map(ToOwned::to_owned),
+    })
+}
+
+/// Both are required: one that lacks either is none.
+fn provider(provider: &Object<'_>) -> Option<Provider> {
+    Some(Provider {
+        organization: provider.word("organization")?,
+        url: provider.word("url")?,
+    })
+}
+
+fn skill(raw: &RawValue) -> Option<ForeignSkill> {
+    let skill = Object::of(raw)?;
+    let name = skill.word("name");
+    Some(ForeignSkill {
+        id: skill.word("id").or_else(|| name.clone())?,
+        name,
+        description: skill.word("description"),
+        tags: skill.words("tags"),
+        examples: skill.words("examples"),
+        input_modes: skill.words("inputModes"),
+        output_modes: skill.words("outputModes"),
+    })
+}
+
+/// Whatever stands there: that a signature cannot be read must not hide that there is one.
+#[expect(clippy::unnecessary_wraps, reason = "the reader of an element")]
+fn signature(raw: &RawValue) -> Option<Signature> {
+    let signature = Object::of(raw).unwrap_or_default();
+    Some(Signature {
+        protected: signature.word("protected").unwrap_or_default(),
+        signature: signature.word("signature").unwrap_or_default(),
+    })
+}
+
+/// An object whose members are read as what they should be, or not at all.
+#[derive(Default)]
+struct Object<'a>(Members<'a>);
+
+impl<'a> Object<'a> {
+    fn of(raw: &'a RawValue) -> Option<Self> {
+        Members::of(raw).map(Self)
+    }
+
+    /// The value of a field; of two spellings the official one holds.
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.get(name).or_else(|| {
+            let mut members = self.0.iter();
+            let member = members.find(|member| is_name(&member.name, name))?;
+            (!json::is_null(member.value)).then_some(member.value)
+        })
+    }
+
+    /// A text that says something.
+    fn word(&self, name: &str) -> Option<String> {
+        let text = json::str_of(self.get(name)?)?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Whether a field says yes.
+    fn flag(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|raw| raw.get() == "true")
+    }
+
+    fn object(&self, name: &str) -> Option<Object<'a>> {
+        Object::of(self.get(name)?)
+    }
+
+    /// What `read` makes of the elements of a list.
+    fn list<T>(&self, name: &str, read: impl Fn(&'a RawValue) -> Option<T>) -> Vec<T> {
+        let elements = self.get(name).and_then(json::elements);
+        elements
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(read)
+            .collect()
+    }
+
+    fn words(&self, name: &str) -> Vec<String> {
+        self.list(name, |raw| {
+            let text = json::str_of(raw)?;
+            (!text.is_empty()).then(|| text.into_owned())
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! The names of states and roles. What is read may be of either version, or the number that gRPC has for it.
+
+use super::{
+    Version,
+    model::{Role, State},
+};
+
+/// The states, in the order of their numbers, with their names in 0.3 and 1.0.
+const STATES: [(State, &str, &str); 9] = [
+    (State::Unknown, "unknown", "TASK_STATE_UNSPECIFIED"),
+    (State::Submitted, "submitted", "TASK_STATE_SUBMITTED"),
+    (State::Working, "working", "TASK_STATE_WORKING"),
+    (State::Completed, "completed", "TASK_STATE_COMPLETED"),
+    (State::Failed, "failed", "TASK_STATE_FAILED"),
+    (State::Canceled, "canceled", "TASK_STATE_CANCELED"),
+    (
+        State::InputRequired,
+        "input-required",
+        "TASK_STATE_INPUT_REQUIRED",
+    ),
+    (State::Rejected, "rejected", "TASK_STATE_REJECTED"),
+    (
+        State::AuthRequired,
+        "auth-required",
+        "TASK_STATE_AUTH_REQUIRED",
+    ),
+];
+
+/// The same state in the messages of 0.3 for gRPC and REST, which spell it otherwise than the rest of the protocol.
+pub(super) const OLD_CANCELED: &str = "TASK_STATE_CANCELLED";
+
+impl State {
+    /// Its name in a version.
+    pub(crate) fn name(self, version: Version) -> &'static str {
+        // Every state is in the list; a test says so.
+        let found = STATES.iter().find(|(state, ..)| *state == self);
+        found.map_or("", |(_, old, new)| match version {
+            Version::V03 => old,
+            Version::V10 => new,
+        })
+    }
+
+    /// The names of all states in a version, but for the one that says nothing.
+    pub(super) fn names(version: Version) -> String {
+        let known = STATES.iter().skip(1);
+        let names: Vec<_> = known.map(|(state, ..)| state.name(version)).collect();
+        names.join(", ")
+    }
+
+    /// The state of this name, in whatever version.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        if name == OLD_CANCELED {
+            return Some(Self::Canceled);
+        }
+        let mut states = STATES.iter();
+        let found = states.find(|(_, old, new)| name == *old || name == *new);
+        found.map(|(state, ..)| *state)
+    }
+
+    /// The state of this number.
+    pub(super) fn from_number(number: i64) -> Option<Self> {
+        let index = usize::try_from(number).ok()?;
+        STATES.get(index).map(|(state, ..)| *state)
+    }
+}
+
+impl Role {
+    /// Its name in a version.
+    pub(crate) fn name(self, version: Version) -> &'static str {
+        match (self, version) {
+            (Self::User, Version::V03) => "user",
+            (Self::Agent, Version::V03) => "agent",
+            (Self::User, Version::V10) => "ROLE_USER",
+            (Self::Agent, Version::V10) => "ROLE_AGENT",
+        }
+    }
+
+    /// The role of this name, in whatever version.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "user" | "ROLE_USER" => Some(Self::User),
+            "agent" | "ROLE_AGENT" => Some(Self::Agent),
+            _ => None,
+        }
+    }
+
+    /// The role of this number.
+    pub(super) fn from_number(number: i64) -> Option<Self> {
+        match number {
+            1 => Some(Self::User),
+            2 => Some(Self::Agent),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Params in the query of an address, for REST.
+
+use super::{
+    super::{
+        Version,
+        error::Fault,
+        fields::{Wrong, count, integer, is_name},
+        model::{GetParams, ListParams, PushListParams, State},
+    },
+    params::{filter, page_size, since, since_millis},
+};
+
+impl Version {
+    /// Reads the params of a look for tasks.
+    pub(crate) fn list_from_query<'a>(
+        self,
+        pairs: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Result<ListParams, Fault> {
+        let query = Query::of(pairs);
+        let state = query.read("status", |text| {
+            self.check_state_name(Some(text))?;
+            // The number of a state serves as well.
+            let number = || integer(text).and_then(State::from_number);
+            let state = State::from_name(text).or_else(number);
+            state.ok_or_else(|| Wrong::here("must be the name of a state"))
+        })?;
+        let after = query.read("statusTimestampAfter", since)?;
+        // What the conformance kit of 0.3 calls it.
+        let updated_after = query.read("lastUpdatedAfter", |text| since_millis(integer(text)))?;
+        Ok(ListParams {
+            tenant: query.text("tenant")?,
+            context_id: query.text("contextId")?,
+            state: filter(self, state),
+            page_size: query.read("pageSize", |text| page_size(integer(text)))?,
+            page_token: query.text("pageToken")?,
+            history_length: query.count("historyLength")?,
+            status_timestamp_after: after.or(updated_after),
+            include_artifacts: query.flag("includeArtifacts")?.unwrap_or(false),
+        })
+    }
+
+    /// Reads the params of a look at a task, which the path names.
+    pub(crate) fn get_from_query<'a>(
+        self,
+        task: &str,
+        pairs: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Result<GetParams, Fault> {
+        let query = Query::of(pairs);
+        Ok(GetParams {
+            tenant: query.text("tenant")?,
+            id: task.to_owned(),
+            history_length: query.count("historyLength")?,
+        })
+    }
+
+    /// Reads the params that ask for the push configs of a task, which the path names.
+    pub(crate) fn push_list_from_query<'a>(
+        self,
+        task: &str,
+        pairs: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Result<PushListParams, Fault> {
+        let query = Query::of(pairs);
+        Ok(PushListParams {
+            tenant: query.text("tenant")?,
+            task_id: task.to_owned(),
+            page_size: query.count("pageSize")?.filter(|size| *size > 0),
+            page_token: query.text("pageToken")?,
+        })
+    }
+}
+
+/// The params of a query, decoded. An empty one counts as absent.
+#[derive(Debug)]
+struct Query<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Query<'a> {
+    fn of(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        Self(pairs.filter(|(_, value)| !value.is_empty()).collect())
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&'a str) -> Result<T, Wrong>,
+    ) -> Result<Option<T>, Wrong> {
+        let mut found = self.0.iter().filter(|(given, _)| is_name(given, name));
+        let Some((_, value)) = found.next() else {
+            return Ok(None);
+        };
+        if found.next().is_some() {
+            return Err(Wrong::at(name, "is given twice"));
+        }
+        read(value).map(Some).map_err(|wrong| wrong.within(name))
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, Wrong> {
+        self.read(name, |text| Ok(text.to_owned()))
+    }
+
+    fn count(&self, name: &str) -> Result<Option<usize>, Wrong> {
+        self.read(name, |text| count(integer(text)))
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, Wrong> {
+        self.read(name, |text| match text {
+            "true" | "True" | "1" => Ok(true),
+            "false" | "False" | "0" => Ok(false),
+            _ => Err(Wrong::here("must be true or false")),
+        })
+    }
+}
