@@ -24,7 +24,10 @@ use jackfield_own::{
 };
 #[cfg(feature = "p2p")]
 use jackfield_p2p::P2p;
-use jackfield_store::{SqliteStore, secrets};
+use jackfield_store::{
+    SqliteStore,
+    secrets::{self, Secret},
+};
 use jackfield_team::TeamDoor;
 use tokio::{net::TcpListener, task::JoinSet};
 
@@ -64,11 +67,7 @@ pub async fn start(config: &Config) -> Result<Running> {
     let hub = Hub::open(store.clone(), config.limits.clone())
         .await
         .context("cannot read the database")?;
-    let proof_key = if config.trusts_everyone() {
-        None
-    } else {
-        Some(first_admin(&hub, &config.data_dir).await?)
-    };
+    let proof_key = proof_key(&hub, config).await?;
     declare_teams(&hub, config).await?;
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
@@ -167,8 +166,22 @@ async fn declare_teams(hub: &Hub, config: &Config) -> Result<()> {
         .map_err(|failure| anyhow::anyhow!("[[team]]: {}", failure.text))
 }
 
+/// What the hub proves itself with. One that needs no token from its own user has it only if the data directory holds an
+/// administrator's token that works: commands find that token, and must be able to tell whom they show it to.
+async fn proof_key(hub: &Hub, config: &Config) -> Result<Option<ProofKey>> {
+    let data_dir = &config.data_dir;
+    // One that cannot be read is no reason not to start where none is needed; `doctor` tells of it.
+    if config.trusts_everyone() && !matches!(secrets::load(data_dir, ADMIN_TOKEN), Ok(Some(_))) {
+        return Ok(None);
+    }
+    let secret = first_admin(hub, data_dir).await?;
+    let works = matches!(hub.tokens().look_up(secret.expose()), Lookup::Valid(_));
+    let is_needed = !config.trusts_everyone();
+    Ok((works || is_needed).then(|| ProofKey::new(secret.expose())))
+}
+
 /// A hub that trusts nobody without a token needs somebody who may make some.
-async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<ProofKey> {
+async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<Secret> {
     let secret = secrets::load_or_create(data_dir, ADMIN_TOKEN)
         .with_context(|| format!("cannot read or make the secret {ADMIN_TOKEN}"))?;
     if let Lookup::Unknown = hub.tokens().look_up(secret.expose()) {
@@ -183,7 +196,7 @@ async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<ProofKey> {
             )
             .await?;
     }
-    Ok(ProofKey::new(secret.expose()))
+    Ok(secret)
 }
 
 /// The doors that answer requests, and call back later.

@@ -37,6 +37,27 @@ async fn commands_find_the_admins_token_for_every_address_of_their_hub() {
 }
 
 #[tokio::test]
+async fn a_hub_that_needs_no_token_proves_itself_too_where_an_admins_token_is() {
+    let hub = TestHub::start_with(|config| {
+        std::fs::create_dir(&config.data_dir).expect("a folder");
+        let file = config.data_dir.join("admin-token");
+        std::fs::write(&file, "ab".repeat(32)).expect("a file");
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&file, private).expect("its mode");
+    })
+    .await;
+    let (cli, command) = command(&hub, &hub.url(""), &["token", "ls", "--json"]);
+    let listed = cli.start_command(command).end().await.ok().json();
+    assert_eq!(listed["tokens"][0]["name"], "first admin", "{listed}");
+    let nonce = "0123456789abcdef0123456789abcdef";
+    let proof = reqwest::get(hub.url(&format!("/v1/prove?nonce={nonce}"))).await;
+    assert_eq!(proof.expect("an answer").status(), 200);
+    let without = TestHub::start().await;
+    let proof = reqwest::get(without.url(&format!("/v1/prove?nonce={nonce}"))).await;
+    assert_eq!(proof.expect("an answer").status(), 404);
+}
+
+#[tokio::test]
 async fn who_listens_in_the_hubs_place_does_not_see_the_admins_token() {
     let hub = closed().await;
     let token = std::fs::read_to_string(hub.data_dir().join("admin-token")).expect("made");
