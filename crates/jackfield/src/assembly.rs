@@ -29,11 +29,13 @@ use jackfield_store::{
     secrets::{self, Secret},
 };
 use jackfield_team::TeamDoor;
+use parking_lot::Mutex;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
+    address::{Address, Published},
     callbacks, cards,
-    config::{Config, RemoteConfig, TeamConfig},
+    config::{self, Config, RemoteConfig, TeamConfig},
     files, platform, signpost, ws,
 };
 
@@ -56,6 +58,8 @@ pub struct Running {
     p2p: Option<P2p>,
     tasks: Tasks,
     tls: Option<Tls>,
+    /// Where commands of this user find the hub, if it could be written.
+    published: Mutex<Option<Published>>,
     background: JoinSet<()>,
 }
 
@@ -132,6 +136,7 @@ pub async fn start(config: &Config) -> Result<Running> {
     if let Some(tls) = &tls {
         server = server.with_tls(tls.clone());
     }
+    let published = publish(config, addr, tls.as_ref());
     let mut background = JoinSet::new();
     let sweeper = hub.clone();
     background.spawn(async move { sweeper.sweep_forever().await });
@@ -148,8 +153,25 @@ pub async fn start(config: &Config) -> Result<Running> {
         p2p,
         tasks,
         tls,
+        published: Mutex::new(published),
         background,
     })
+}
+
+/// Tells commands of this user where the hub is. A hub whose address cannot be written runs all the same.
+fn publish(config: &Config, addr: SocketAddr, tls: Option<&Tls>) -> Option<Published> {
+    let published = Published::new(&config.data_dir, &local_address(config, addr, tls));
+    published
+        .inspect_err(|error| tracing::warn!(%error, "cannot write the hub's address into the data directory"))
+        .ok()
+}
+
+fn local_address(config: &Config, addr: SocketAddr, tls: Option<&Tls>) -> Address {
+    let addr = config::local_addr(addr);
+    Address {
+        url: config.own_url(addr),
+        certificate: tls.map(|tls| tls.fingerprint_at(addr.ip())),
+    }
 }
 
 fn open_store(data_dir: &Path) -> Result<SqliteStore> {
@@ -288,8 +310,15 @@ impl Running {
     /// Reads the TLS files and the platform's secrets again.
     pub fn reload(&self) -> Result<()> {
         self.bridge.set_secrets(platform::secrets_of(&self.config)?);
-        match &self.tls {
-            Some(tls) => tls.reload().context("the TLS files were not changed"),
+        let Some(tls) = &self.tls else {
+            return Ok(());
+        };
+        tls.reload().context("the TLS files were not changed")?;
+        let address = local_address(&self.config, self.addr, Some(tls));
+        match &mut *self.published.lock() {
+            Some(published) => published
+                .change(&address)
+                .context("cannot write the hub's address into the data directory"),
             None => Ok(()),
         }
     }
@@ -297,6 +326,7 @@ impl Running {
     /// Stops: takes no more calls, gives the open ones `grace`, tells everybody, closes.
     pub async fn stop(mut self, grace: Duration) {
         self.hub.stop(grace).await;
+        *self.published.lock() = None;
         self.tasks.stop_token().cancel();
         self.tasks.stop(LAST_WORDS).await;
         self.background.shutdown().await;

@@ -1,7 +1,6 @@
 //! The flags that all clients of a hub share, and the hub they lead to.
 
 use std::{
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     time::Duration,
@@ -15,8 +14,9 @@ use jackfield_sdk::{Address, Error, Hub, Trust};
 use serde_json::Value;
 
 use crate::{
+    address,
     assembly::ADMIN_TOKEN,
-    config::{Config, DEFAULT_LISTEN, Overrides},
+    config::{Config, DEFAULT_LISTEN, Overrides, local_addr},
     exit::{About, Code, Stop, WhatAbout},
     output, shell,
     shown::{self, Shown},
@@ -43,7 +43,7 @@ pub(crate) struct Early {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Hub")]
 pub(crate) struct Client {
-    /// The hub [default: http://127.0.0.1:7411]
+    /// The hub [default: the one that runs with this user's data directory, else http://127.0.0.1:7411]
     #[arg(
         long,
         env = "JACKFIELD_HUB",
@@ -77,41 +77,49 @@ pub(crate) struct Client {
 impl Client {
     /// The hub. Nothing is asked of it yet, but to prove that it is the one with this machine's data directory.
     pub(crate) async fn connect(&self) -> Result<Hub> {
-        let here = format!("http://{DEFAULT_LISTEN}");
-        self.connect_to(self.named().unwrap_or(&here)).await
+        let data_dir = own_data_dir();
+        match self.named() {
+            Some(url) => self.at(url, &data_dir, self.trust()?).await,
+            None => {
+                let here = format!("http://{DEFAULT_LISTEN}");
+                self.local(&here, &data_dir).await
+            }
+        }
     }
 
     /// The hub at this address.
     pub(crate) async fn connect_to(&self, url: &str) -> Result<Hub> {
-        let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
-        self.at(url, &data_dir(named.as_ref())).await
+        self.at(url, &own_data_dir(), self.trust()?).await
     }
 
     /// The hub that was named, else the one that runs here with this configuration.
     pub(crate) async fn connect_or_local(&self, config: &Config) -> Result<Hub> {
-        if let Some(url) = self.named() {
-            return self.at(url, &config.data_dir).await;
+        match self.named() {
+            Some(url) => self.at(url, &config.data_dir, self.trust()?).await,
+            None => {
+                let configured = config.own_url(local_addr(config.listen));
+                self.local(&configured, &config.data_dir).await
+            }
         }
-        let mut addr = config.listen;
-        if addr.ip().is_unspecified() {
-            addr.set_ip(match addr {
-                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-            });
-        }
-        let scheme = if config.tls.is_some() {
-            "https"
-        } else {
-            "http"
+    }
+
+    /// The hub that runs with this data directory; the one at `otherwise` if none does.
+    async fn local(&self, otherwise: &str, data_dir: &Path) -> Result<Hub> {
+        let trust = self.trust()?;
+        let Some(found) = address::find(data_dir) else {
+            return self.at(otherwise, data_dir, trust).await;
         };
-        self.at(&format!("{scheme}://{addr}"), &config.data_dir)
-            .await
+        let trust = match &found.certificate {
+            Some(fingerprint) => Trust::from_ca(fingerprint)?,
+            None => trust,
+        };
+        self.at(&found.url, data_dir, trust).await
     }
 
     /// The hub at this address, shown the token that was given, else the administrator's of the hub with this data
     /// directory, if it is that hub.
-    async fn at(&self, url: &str, data_dir: &Path) -> Result<Hub> {
-        let address = Address::new(url)?.with_trust(self.trust()?);
+    async fn at(&self, url: &str, data_dir: &Path, trust: Trust) -> Result<Hub> {
+        let address = Address::new(url)?.with_trust(trust);
         if let Some((token, from)) = self.given()? {
             shown::note(Shown::Given(from));
             return Ok(Hub::new(address.with_token(token))?);
@@ -255,13 +263,20 @@ fn hub_url(text: &str) -> Result<String, std::convert::Infallible> {
     })
 }
 
+/// The data directory of the hub that `jackfield serve` would start here.
+pub(crate) fn own_data_dir() -> PathBuf {
+    let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
+    data_dir(named.as_ref())
+}
+
 /// The data directory of the hub that would be started here.
 pub(crate) fn data_dir(named: Option<&PathBuf>) -> PathBuf {
     let overrides = Overrides {
         data_dir: named.cloned(),
         ..Overrides::default()
     };
-    match Config::load(None, overrides) {
+    let file = std::env::var_os("JACKFIELD_CONFIG").filter(|file| !file.is_empty());
+    match Config::load(file.as_ref().map(Path::new), overrides) {
         Ok(config) => config.data_dir,
         // The file is somebody else's trouble: `config check` tells.
         Err(_) => named.cloned().unwrap_or_else(|| Config::default().data_dir),

@@ -8,7 +8,7 @@ mod team;
 
 use std::{
     collections::HashSet,
-    net::SocketAddr,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
 };
 
@@ -280,6 +280,17 @@ impl Config {
         let others = self.allowed_hosts.iter().map(|host| is_loopback(host));
         !public.into_iter().chain(others).all(|is_here| is_here)
     }
+}
+
+/// The address by which commands of this machine reach a hub that listens here.
+pub(crate) fn local_addr(mut addr: SocketAddr) -> SocketAddr {
+    if addr.ip().is_unspecified() {
+        addr.set_ip(match addr {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    addr
 }
 
 fn check_url(key: &str, url: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The `jackfield` program: configuration, assembly, shutdown, telemetry, and one file per subcommand.
 //! The assembly is a library, so that tests run the very same hub.
 
+mod address;
 pub mod assembly;
 mod callbacks;
 mod cards;

@@ -2,6 +2,7 @@
 //! the certificate they began with; a reload that fails leaves the old one in place.
 
 use std::{
+    net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -9,9 +10,9 @@ use std::{
 use arc_swap::ArcSwap;
 use rustls::{
     RootCertStore, ServerConfig,
-    client::verify_server_cert_signed_by_trust_anchor,
+    client::{verify_server_cert_signed_by_trust_anchor, verify_server_name},
     crypto::aws_lc_rs,
-    pki_types::{CertificateDer, PrivateKeyDer, UnixTime, pem, pem::PemObject},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem, pem::PemObject},
     server::ParsedCertificate,
 };
 use sha2::{Digest as _, Sha256};
@@ -54,6 +55,8 @@ struct Files {
 struct Current {
     config: Arc<ServerConfig>,
     fingerprint: Option<String>,
+    /// The certificate and what is sent along with it.
+    chain: Vec<CertificateDer<'static>>,
 }
 
 impl Tls {
@@ -86,6 +89,22 @@ impl Tls {
         self.0.current.load().fingerprint.clone()
     }
 
+    /// By what a client that trusts nothing else knows this server at `host`, as `sha256:HEX`: the fingerprint of the CA that
+    /// is sent along, so that a renewed certificate is known too, or the certificate's own, if there is none or the
+    /// certificate is not for this host.
+    pub fn fingerprint_at(&self, host: IpAddr) -> String {
+        let current = self.0.current.load();
+        let Some((leaf, others)) = current.chain.split_first() else {
+            return String::new();
+        };
+        let is_for_host = ParsedCertificate::try_from(leaf)
+            .is_ok_and(|leaf| verify_server_name(&leaf, &ServerName::from(host)).is_ok());
+        sha256(match others.last() {
+            Some(ca) if is_for_host => ca,
+            _ => leaf,
+        })
+    }
+
     /// What a new connection gets.
     pub(crate) fn current(&self) -> Arc<ServerConfig> {
         self.0.current.load().config.clone()
@@ -98,14 +117,16 @@ fn fingerprint(chain: &[CertificateDer<'_>]) -> Option<String> {
     if is_public(leaf, others) {
         return None;
     }
-    let anchor = others.last().unwrap_or(leaf);
-    let digest = Sha256::digest(anchor);
+    Some(sha256(others.last().unwrap_or(leaf)))
+}
+
+/// The fingerprint of a certificate.
+fn sha256(certificate: &CertificateDer<'_>) -> String {
+    let digest = Sha256::digest(certificate);
     let text = "sha256:".to_owned();
-    Some(
-        digest
-            .iter()
-            .fold(text, |text, byte| text + &format!("{byte:02x}")),
-    )
+    digest
+        .iter()
+        .fold(text, |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// Whether a public CA signed the certificate.
@@ -137,6 +158,7 @@ fn read(certificate: &Path, key: &Path) -> Result<Current, TlsError> {
         source,
     })?;
     let fingerprint = fingerprint(&chain);
+    let sent = chain.clone();
     // The provider is named, because a program with two of them has no default.
     let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
@@ -150,5 +172,6 @@ fn read(certificate: &Path, key: &Path) -> Result<Current, TlsError> {
     Ok(Current {
         config: Arc::new(config),
         fingerprint,
+        chain: sent,
     })
 }

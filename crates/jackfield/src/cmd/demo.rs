@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{
+    address, client,
     config::{DEFAULT_LISTEN, LogFormat},
     demo::{CAST, Demo as Newsroom, Greeting},
     exit::{Code, Stop},
@@ -26,7 +27,7 @@ use crate::{
 
 /// Start a hub in a temporary folder, with a scripted agent on every protocol and a team of them.
 ///
-/// Nothing of yours is read or written, and nothing leaves this machine. It says what to try, shows who calls, and is gone when
+/// Nothing of yours is used or written, and nothing leaves this machine. It says what to try, shows who calls, and is gone when
 /// it stops.
 #[derive(Debug, Args)]
 #[command(
@@ -88,6 +89,9 @@ impl Demo {
             code = signals.any() => return Ok(code.into()),
         };
         let named = env::var("JACKFIELD_HUB").ok().filter(|url| !url.is_empty());
+        // A hub of this user's own comes before the demo, wherever that is.
+        let found = || address::find(&client::own_data_dir()).map(|own| own.url);
+        let named = named.or_else(found);
         let moved = (self.port.is_none() && newsroom.addr() != usual())
             .then(|| format!("({} is taken, so it took another port)", usual()));
         let greeting = Greeting::new(&newsroom.url(), moved, named.as_deref());

@@ -8,9 +8,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     assembly::{self, ADMIN_TOKEN, Running},
-    config::{Config, DEFAULT_LISTEN, LogFormat, Overrides},
+    client,
+    config::{Config, LogFormat, Overrides},
     exit::Stop,
-    output, platform, telemetry,
+    output, platform, shell, telemetry,
 };
 
 /// Start a hub.
@@ -166,7 +167,7 @@ fn greet(config: &Config, running: &Running) {
         }
     }
     if is_watched {
-        invite(running.addr, &url);
+        invite(config);
     }
 }
 
@@ -185,21 +186,25 @@ fn peer_address(_: &Running) -> Option<String> {
     None
 }
 
-/// Says what to try next.
-fn invite(addr: SocketAddr, url: &str) {
-    let hub = if DEFAULT_LISTEN.parse() == Ok(addr) {
-        String::new()
-    } else {
-        format!(" --hub {url}")
+/// Says what to try next. Commands find the hub by its data directory.
+fn invite(config: &Config) {
+    let prefix = match client::own_data_dir() == config.data_dir {
+        true => String::new(),
+        false => {
+            let dir = std::path::absolute(&config.data_dir);
+            let dir = dir.unwrap_or_else(|_| config.data_dir.clone());
+            format!(
+                "JACKFIELD_DATA_DIR={} ",
+                shell::word(&dir.to_string_lossy())
+            )
+        }
     };
     output::chat("\ntry in another terminal:");
-    output::chat(&format!(
-        "  jackfield ls{hub}                      who is here"
-    ));
-    output::chat(&format!(
-        "  jackfield call{hub} AGENT \"hello\"      call one of them"
-    ));
-    output::chat(&format!(
-        "  jackfield watch{hub}                   see what they say, live"
-    ));
+    for (command, about) in [
+        ("ls                      ", "who is here"),
+        ("call AGENT \"hello\"      ", "call one of them"),
+        ("watch                   ", "see what they say, live"),
+    ] {
+        output::chat(&format!("  {prefix}jackfield {command}{about}"));
+    }
 }

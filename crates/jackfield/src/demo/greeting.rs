@@ -25,7 +25,7 @@ pub(crate) struct Greeting {
 }
 
 impl Greeting {
-    /// For a demo at this URL. `named` is the hub that clients find in their environment.
+    /// For a demo at this URL. `named` is the hub that commands find without `--hub`, if they find one.
     pub(crate) fn new(url: &str, moved: Option<String>, named: Option<&str>) -> Self {
         let found = named.map_or_else(|| format!("http://{DEFAULT_LISTEN}"), str::to_owned);
         let hub = if found.trim_end_matches('/') == url {

@@ -179,3 +179,70 @@ async fn an_invite_carries_the_fingerprint_of_a_private_ca_and_is_not_used_up_be
     let next = bob.until_it_says("next time").await;
     assert!(next.contains(&format!("--ca {pin}")), "{next}");
 }
+
+/// A command that names no hub, of the user who has the data directory `data`.
+fn unnamed(cli: &Cli, args: &[&str]) -> Command {
+    let mut command = cli.command(args);
+    command
+        .env_remove("JACKFIELD_HUB")
+        .env("JACKFIELD_DATA_DIR", "data")
+        .env("PATH", "/usr/bin:/bin");
+    command
+}
+
+#[tokio::test]
+async fn commands_that_name_no_hub_find_the_one_of_their_data_directory() {
+    let cli = Cli::at("");
+    let (hub, url, _) = certified(&cli, "public_url = \"https://hub.test:7\"\n").await;
+    let run = async |args: &[&str]| cli.start_command(unnamed(&cli, args)).end().await;
+    // It speaks TLS with a CA of its own, on another port, and asks for a token.
+    run(&["token", "ls"]).await.ok();
+    let agent = ["connect", "--as", "bob", "exec", "/bin/cat"];
+    let mut bob = cli.start_command(unnamed(&cli, &agent));
+    assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
+    let called = run(&["call", "bob", "hello"]).await.ok();
+    assert_eq!(called.out.trim(), "hello");
+    let report = run(&["doctor", "--json"]).await.json();
+    let checks = report["checks"].as_array().expect("a list");
+    let found = checks.iter().find(|check| check["check"] == "hub");
+    assert_eq!(found.expect("it is checked")["verdict"], "ok", "{report}");
+    // Who names a hub means it.
+    let named = run(&["ls", "--hub", "http://127.0.0.1:1"]).await;
+    named.code(3).says("http://127.0.0.1:1");
+    let mut command = unnamed(&cli, &["ls"]);
+    command.env("JACKFIELD_HUB", &url);
+    let refused = cli.start_command(command).end().await.code(3);
+    refused.says("--ca FILE");
+    let wrong = run(&["ls", "--ca", "none.pem"]).await;
+    wrong.code(2).says("--ca");
+
+    // What a killed hub leaves is not believed, and the next hub is found.
+    hub.signal(Signal::KILL);
+    hub.end().await;
+    let file = cli.home().join("data/address");
+    let left = std::fs::read_to_string(&file).expect("it is left");
+    let args = ["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"];
+    let mut hub = cli.start(&args);
+    hub.line().await.expect("it listens");
+    assert_ne!(std::fs::read_to_string(&file).expect("a new one"), left);
+    run(&["token", "ls"]).await.ok();
+    hub.signal(Signal::TERM);
+    hub.end().await.ok();
+    assert!(!file.exists());
+}
+
+#[tokio::test]
+async fn commands_find_a_hub_whose_certificate_is_not_for_its_address_and_changes() {
+    let cli = Cli::at("");
+    let config = "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n";
+    std::fs::write(cli.home().join("jackfield.toml"), config).unwrap();
+    certify(cli.home(), "first.pem");
+    let mut hub = cli.start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
+    hub.line().await.expect("it listens");
+    let ls = async || cli.start_command(unnamed(&cli, &["ls"])).end().await;
+    ls().await.ok();
+    certify(cli.home(), "second.pem");
+    hub.signal(Signal::HUP);
+    hub.until_it_says("reloaded the TLS files").await;
+    ls().await.ok();
+}
