@@ -15,6 +15,7 @@ mod health;
 mod invites;
 pub mod proof;
 mod stream;
+mod task_answer;
 mod tasks;
 mod tokens;
 pub mod translate;

@@ -15,11 +15,11 @@ use jackfield_core::{
     id::{AgentId, CallId, SessionId, TaskId},
     principal::Principal,
     store::{TaskFilter, TaskRecord, TaskState},
-    task::{Cursor, Task, TaskItem},
+    task::{Cursor, Task},
 };
 use jackfield_kit::{
     api::{CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, Unread, header},
-    server::{Peer, Room},
+    server::Peer,
 };
 
 use crate::{
@@ -27,18 +27,12 @@ use crate::{
     calls::{reply, request, wish},
     describe::{CallAnswers, CallFrame},
     stream::{self, Reading},
+    task_answer,
     translate::{
         body::{AnswerBody, CallBody},
-        gather::Gathered,
-        task::{
-            CallView, StateView, TaskList, TaskSummary, TaskView, WaitingView, live_view,
-            waiting_view,
-        },
+        task::{CallView, StateView, TaskList, TaskSummary, WaitingView, live_view, waiting_view},
     },
 };
-
-/// How often what an agent says stands in the view of its task: as its text and in the history.
-const TOLD: usize = 2;
 
 /// What an id names.
 enum Found {
@@ -178,60 +172,19 @@ pub(crate) async fn show(
     Id(id): Id,
     peer: Option<Extension<Peer>>,
 ) -> Result<Response, Problem> {
-    let room = peer.map(|Extension(peer)| peer.account.room());
     let view = match find(&state, &principal, &id).await {
         Ok(Found::Live(call)) => CallView::Live(live_view(&call, &principal)),
         Ok(Found::Task(task)) => {
-            let gathered = gather(&state, &principal, &task, room.as_ref()).await?;
-            CallView::Task(Box::new(gathered))
+            let room = peer.map(|Extension(peer)| peer.account.room());
+            let limit = state.hub.limits().message.0;
+            return task_answer::respond(&task, &principal, limit, room).await;
         }
         Err(failure) => match find_waiting(&state, &principal, &id) {
             Some(call) => CallView::Waiting(waiting_view(&call, &principal)),
             None => return Err(failure.into()),
         },
     };
-    let mut response = Json(view).into_response();
-    if let Some(room) = room {
-        response.extensions_mut().insert(room);
-    }
-    Ok(response)
-}
-
-/// Reads a task's log up to now. What is read has to have room before it is kept.
-async fn gather(
-    state: &OwnState,
-    principal: &Principal,
-    task: &Arc<Task>,
-    room: Option<&Room>,
-) -> Result<TaskView, Problem> {
-    let record = task.record();
-    let call = task.call();
-    let asks = call.as_ref().map(|call| call.open_asks(principal));
-    let mut gathered = Gathered::new(state.hub.limits().message.0);
-    let mut subscription = task.subscribe(None);
-    let mut cursor = Cursor {
-        epoch: record.epoch,
-        pos: 0,
-    };
-    while cursor.pos < record.log_end
-        && let Some(item) = subscription.next().await?
-    {
-        match item {
-            TaskItem::Row { next, item, .. } => {
-                cursor = next;
-                if let Some(room) = room.filter(|_| !gathered.is_truncated()) {
-                    room.grow(item.weight() * TOLD)?;
-                }
-                gathered.add(item);
-            }
-            TaskItem::Gap { next } => {
-                cursor = next;
-                gathered.gap();
-            }
-        }
-    }
-    let summary = TaskSummary::new(record, call.as_deref());
-    Ok(gathered.into_task(summary, asks.unwrap_or_default(), cursor))
+    Ok(Json(view).into_response())
 }
 
 /// Reads the events of a task from a cursor on, as long as a call of it is running.

@@ -49,8 +49,11 @@ pub(super) fn refusal(
     response
 }
 
-/// Adds the header that says which extensions are active, if any is.
+/// Adds the header that says which extensions are active, if any is, and hands over the room that the answer has taken.
 pub(super) fn with_extensions(mut response: Response, visit: &Visit) -> Response {
+    if let Some(room) = &visit.room {
+        response.extensions_mut().insert(room.clone());
+    }
     if let Some((name, value)) = visit.extensions() {
         response.headers_mut().insert(name, value);
     }

@@ -9,7 +9,7 @@ use jackfield_core::{
     hub::Request,
     id::{AgentId, CallId, SessionId},
     store::{StoreError, TaskRecord, TaskState},
-    task::{Cursor, Once, Task},
+    task::{Cursor, Once, Task, TaskItem},
 };
 use jackfield_kit::{api::leash::Leash, trace};
 use jackfield_wire::json::Members;
@@ -265,12 +265,27 @@ impl Visit {
 
     /// Reads a task up to a place of its log.
     pub(super) async fn gather(&self, task: &Arc<Task>, end: u64) -> Result<Story, Fault> {
+        self.gather_counted(task, end, |_| Ok(())).await
+    }
+
+    /// The same; `count` is told what each thing weighs before it is kept, and may refuse it.
+    pub(super) async fn gather_counted(
+        &self,
+        task: &Arc<Task>,
+        end: u64,
+        count: impl Fn(usize) -> Result<(), Fault>,
+    ) -> Result<Story, Fault> {
         let mut story = self.story(&task.record());
         let mut subscription = task.subscribe(None);
         let mut pos = 0;
         while pos < end
             && let Some(item) = subscription.next().await.map_err(|error| broken(&error))?
         {
+            if let TaskItem::Row { item, .. } = &item
+                && story.has_room_for(item)
+            {
+                count(item.weight())?;
+            }
             pos = story.take(item).pos;
         }
         Ok(story)

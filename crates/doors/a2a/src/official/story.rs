@@ -256,18 +256,22 @@ impl Story {
         }
     }
 
+    /// Whether an item is kept, or left out since there is too much.
+    pub(super) fn has_room_for(&self, item: &LogItem) -> bool {
+        item.weight() <= self.room || matches!(item, LogItem::End(_))
+    }
+
     /// Whether a question is the caller's to answer.
     fn asks_caller(&self, ask: &Ask) -> bool {
         ask.kind == AskKind::Input || self.approvals_to_caller
     }
 
     fn put_together(&mut self, item: LogItem) {
-        let weight = item.weight();
-        if weight > self.room && !matches!(item, LogItem::End(_)) {
+        if !self.has_room_for(&item) {
             self.is_cut = true;
             return;
         }
-        self.room = self.room.saturating_sub(weight);
+        self.room = self.room.saturating_sub(item.weight());
         match item {
             LogItem::Message(message) => self.begin(message),
             LogItem::Event(Event::Chunk(chunk)) => self.chunk(&chunk),

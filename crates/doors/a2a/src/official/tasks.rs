@@ -8,6 +8,7 @@ use jackfield_core::{
     store::{TaskFilter, TaskOrder, TaskRecord, TaskState},
     task::Task,
 };
+use jackfield_kit::server::Room;
 use jiff::Timestamp;
 
 use super::{
@@ -24,6 +25,9 @@ use crate::wire::official::{
 
 /// How many tasks a page has if the caller does not say.
 const PAGE: usize = 50;
+
+/// How often what an agent says is held while its task is shown: among the artifacts and in the history.
+const TOLD: usize = 2;
 
 impl Visit {
     /// A task of the caller's. Foreign and unknown ones look the same, and so do those of other agents.
@@ -51,13 +55,22 @@ impl Visit {
             history: params.history_length,
             artifacts: true,
         };
-        self.present(&task, shown).await
+        self.present(&task, shown, self.room.as_ref()).await
     }
 
-    /// A task as it stands.
-    async fn present(&self, task: &Arc<Task>, shown: Shown) -> Result<model::Task, Fault> {
+    /// A task as it stands. What is read of its log has to have room before it is kept.
+    async fn present(
+        &self,
+        task: &Arc<Task>,
+        shown: Shown,
+        room: Option<&Room>,
+    ) -> Result<model::Task, Fault> {
         let (record, present) = task.snapshot();
-        let mut story = self.gather(task, present.pos).await?;
+        let count = |weight: usize| match room {
+            Some(room) => room.grow(weight * TOLD).map_err(fault_from),
+            None => Ok(()),
+        };
+        let mut story = self.gather_counted(task, present.pos, count).await?;
         story.at_present(&record);
         Ok(story.into_task(shown))
     }
@@ -112,12 +125,31 @@ impl Visit {
             let task = self.a2a.hub.tasks().find(&self.principal, record.id).await;
             // It may have gone since it was listed; what is known of it is shown all the same.
             if let Ok(task) = task {
-                return self.present(&task, shown).await;
+                let before = self.room.as_ref().map_or(0, Room::taken);
+                // Where neither is shown, what is read is let go at once.
+                let is_kept = shown.history != Some(0) || shown.artifacts;
+                let room = self.room.as_ref().filter(|_| is_kept);
+                let task = self.present(&task, shown, room).await?;
+                self.settle(before, &task)?;
+                return Ok(task);
             }
         }
         let mut story = Story::new(&record, false, 0);
         story.at_present(&record);
         Ok(story.into_task(shown))
+    }
+
+    /// Takes room for what is shown of a task instead of for what was read of it. `before` is what was taken before it.
+    fn settle(&self, before: usize, task: &model::Task) -> Result<(), Fault> {
+        let Some(room) = &self.room else {
+            return Ok(());
+        };
+        let mut written = String::new();
+        self.version.write_task(task, &mut written);
+        let wanted = before + written.len();
+        room.shrink_to(wanted);
+        let missing = wanted.saturating_sub(room.taken());
+        room.grow(missing).map_err(fault_from)
     }
 
     /// What is looked for; none if there can be no such task.
@@ -176,7 +208,8 @@ impl Visit {
             history: None,
             artifacts: true,
         };
-        self.present(&task, shown).await
+        // Whoever stopped a task is told so, whatever they have not read before.
+        self.present(&task, shown, None).await
     }
 }
 

@@ -4,7 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts};
 use jackfield_core::{failure::Reason, hub::Wanted, id::AgentId, principal::Principal};
-use jackfield_kit::auth::Came;
+use jackfield_kit::{
+    auth::Came,
+    server::{Peer, Room},
+};
 
 use super::{failure::fault_from, rules};
 use crate::A2a;
@@ -29,6 +32,8 @@ pub(crate) struct Visit {
     came: Came,
     /// The agent that the request turned out to be for.
     found: Arc<OnceLock<AgentId>>,
+    /// What is counted of the answer while it is made; none where no server counts.
+    pub(crate) room: Option<Room>,
 }
 
 impl Visit {
@@ -50,6 +55,10 @@ impl Visit {
             headers: head.headers.clone(),
             came: Came::with(head),
             found: Arc::default(),
+            room: head
+                .extensions
+                .get::<Peer>()
+                .map(|peer| peer.account.room()),
         })
     }
 

@@ -18,7 +18,7 @@ use jackfield_core::{
 use jackfield_kit::{
     auth::Gatekeeper,
     outbound::{Outbound, OutboundRules},
-    server::Server,
+    server::{Server, ServerLimits},
     tasks::Tasks,
     testing::{Manner, SOON, Scripted, SseReader},
 };
@@ -73,7 +73,9 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut server = JoinSet::new();
-        server.spawn(Server::new(vec![listener], app, Tasks::new()).run(SOON));
+        let limits = ServerLimits::from(hub.limits());
+        let serving = Server::new(vec![listener], app, Tasks::new()).with_limits(limits);
+        server.spawn(serving.run(SOON));
         Self {
             addr,
             hub,

@@ -13,6 +13,7 @@ mod promises;
 mod push;
 mod refusals;
 mod revoked;
+mod room;
 mod silence;
 mod states;
 mod strict;

@@ -176,6 +176,18 @@ impl Room {
         is_counted.then_some(()).ok_or_else(too_many_answers)
     }
 
+    /// How much is counted.
+    pub fn taken(&self) -> usize {
+        self.0.lock().as_ref().map_or(0, Share::amount)
+    }
+
+    /// Gives back all but `bytes`.
+    pub fn shrink_to(&self, bytes: usize) {
+        if let Some(share) = &mut *self.0.lock() {
+            share.shrink_to(bytes);
+        }
+    }
+
     pub(crate) fn into_share(self) -> Option<Share<Holder>> {
         self.0.lock().take()
     }

@@ -1,27 +1,23 @@
-//! What the events of a call or task add up to: text, artifacts, history. Gathering stops at a limit, and says so.
+//! What the events of a call add up to: text, artifacts, the end. Gathering stops at a limit, and says so.
 
 use jackfield_core::{
-    event::{Ask, Chunk, ChunkKind, Done, DoneState, End, Event, Part},
+    event::{Chunk, ChunkKind, Done, DoneState, End, Event},
     store::{LogItem, TaskState},
-    task::Cursor,
 };
 
 use super::{
     event::{ArtifactView, OpenedView},
-    task::{CallResult, HistoryItem, Role, TaskSummary, TaskView, asks_view},
+    task::CallResult,
 };
 
-/// What the events of a call or task add up to.
+/// What the events of a call add up to.
 #[derive(Debug)]
 pub struct Gathered {
     room: usize,
     truncated: bool,
     text: String,
-    /// How much of the text stands in the history.
-    told: usize,
     artifacts: Vec<ArtifactView>,
     done: Done,
-    history: Vec<HistoryItem>,
 }
 
 impl Gathered {
@@ -31,10 +27,8 @@ impl Gathered {
             room: limit,
             truncated: false,
             text: String::new(),
-            told: 0,
             artifacts: Vec::new(),
             done: Done::default(),
-            history: Vec::new(),
         }
     }
 
@@ -48,7 +42,7 @@ impl Gathered {
         self.truncated = true;
     }
 
-    /// One more item of a task's log.
+    /// One more item of a task's log. A message begins another turn.
     pub fn add(&mut self, item: LogItem) {
         if !self.takes(item.weight()) {
             return;
@@ -56,30 +50,10 @@ impl Gathered {
         match item {
             LogItem::Event(event) => self.add_event(event),
             LogItem::End(End::Done(done)) => self.end(*done),
-            LogItem::End(End::Failed(_) | End::Cancelled) => self.tell(),
-            LogItem::Message(message) => {
+            LogItem::End(End::Failed(_) | End::Cancelled) | LogItem::Answer(..) => {}
+            LogItem::Message(_) => {
                 self.text.clear();
-                self.told = 0;
                 self.done = Done::default();
-                self.history.push(HistoryItem {
-                    role: Role::Caller,
-                    parts: message.parts,
-                    message_id: message.id,
-                    ask_id: None,
-                    approved: None,
-                });
-            }
-            LogItem::Answer(ask_id, answer) => {
-                let mut parts: Vec<_> = answer.content.into_iter().map(Part::Text).collect();
-                parts.extend(answer.parts);
-                parts.extend(answer.reason.map(Part::Text));
-                self.history.push(HistoryItem {
-                    role: Role::Caller,
-                    parts,
-                    message_id: None,
-                    ask_id: Some(ask_id),
-                    approved: answer.approved,
-                });
             }
         }
     }
@@ -100,7 +74,6 @@ impl Gathered {
         {
             self.text = result;
         }
-        self.tell();
     }
 
     fn takes(&mut self, weight: usize) -> bool {
@@ -118,12 +91,8 @@ impl Gathered {
                 text,
                 ..
             }) => self.text.push_str(&text),
-            Event::Chunk(_) => {}
+            Event::Chunk(_) | Event::Ask(_) => {}
             Event::Artifact(artifact) => self.artifact(artifact.into()),
-            Event::Ask(ask) => {
-                self.tell();
-                self.say(vec![Part::Text(ask.text)], Some(ask.id));
-            }
         }
     }
 
@@ -136,42 +105,6 @@ impl Gathered {
             }
             Some(had) => *had = new,
             None => self.artifacts.push(new),
-        }
-    }
-
-    /// Puts the text that is not there yet into the history.
-    fn tell(&mut self) {
-        if self.told < self.text.len() {
-            let text = self.text[self.told..].to_owned();
-            self.told = self.text.len();
-            self.say(vec![Part::Text(text)], None);
-        }
-    }
-
-    fn say(&mut self, parts: Vec<Part>, ask_id: Option<String>) {
-        self.history.push(HistoryItem {
-            role: Role::Agent,
-            parts,
-            message_id: None,
-            ask_id,
-            approved: None,
-        });
-    }
-
-    /// The task as it stands.
-    pub fn into_task(mut self, record: TaskSummary, asks: Vec<Ask>, cursor: Cursor) -> TaskView {
-        self.tell();
-        TaskView {
-            record,
-            text: self.text,
-            artifacts: self.artifacts,
-            attachments: self.done.attachments,
-            needs_auth: self.done.needs_auth,
-            file_transfer_offer: self.done.file_transfer_offer,
-            history: self.history,
-            asks: asks_view(asks),
-            truncated: self.truncated,
-            cursor: cursor.to_string(),
         }
     }
 

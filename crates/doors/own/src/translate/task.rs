@@ -2,7 +2,7 @@
 
 use jackfield_core::{
     call::{Approval, Call, Standing},
-    event::{Ask, File, Json, Part},
+    event::{Answer, Ask, File, Json, Message, Part},
     id::{AgentId, CallId, RequestId, SessionId, TaskId},
     principal::Principal,
     store::{TaskRecord, TaskState},
@@ -243,7 +243,47 @@ pub struct HistoryItem {
     pub(super) approved: Option<bool>,
 }
 
-/// A task with all that was said.
+impl HistoryItem {
+    fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self {
+            role,
+            parts,
+            message_id: None,
+            ask_id: None,
+            approved: None,
+        }
+    }
+
+    /// What the caller said.
+    pub fn message(message: Message) -> Self {
+        Self {
+            message_id: message.id,
+            ..Self::new(Role::Caller, message.parts)
+        }
+    }
+
+    /// What the agent asked.
+    pub fn asked(ask: Ask) -> Self {
+        Self {
+            ask_id: Some(ask.id),
+            ..Self::new(Role::Agent, vec![Part::Text(ask.text)])
+        }
+    }
+
+    /// The answer to a question.
+    pub fn answer(ask_id: String, answer: Answer) -> Self {
+        let mut parts: Vec<_> = answer.content.into_iter().map(Part::Text).collect();
+        parts.extend(answer.parts);
+        parts.extend(answer.reason.map(Part::Text));
+        Self {
+            ask_id: Some(ask_id),
+            approved: answer.approved,
+            ..Self::new(Role::Caller, parts)
+        }
+    }
+}
+
+/// A task with all that was said. It is written piece by piece, by `task_answer.rs`; this describes it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Task)]
 pub struct TaskView {
@@ -462,6 +502,6 @@ fn approvals_view(call: &Call) -> Vec<ApprovalView> {
     call.approvals().into_iter().map(Into::into).collect()
 }
 
-pub(super) fn asks_view(asks: Vec<Ask>) -> Vec<AskView> {
+pub(crate) fn asks_view(asks: Vec<Ask>) -> Vec<AskView> {
     asks.into_iter().map(AskView::from).collect()
 }

@@ -1,9 +1,14 @@
 //! Kept calls: they outlive their caller and are read by cursor without loss or repetition.
 
+use std::sync::Arc;
+
 use jackfield_core::{
-    event::{Chunk, End, Event},
+    event::{Artifact, Chunk, Done, DoneState, End, Event, Part},
     failure::{Failure, Reason},
+    id::TaskId,
     limits::Limits,
+    principal::Principal,
+    task::Task,
     units::Size,
 };
 use reqwest::{Method, StatusCode};
@@ -79,6 +84,105 @@ async fn a_large_task_is_shown_only_where_there_is_room_for_it() {
             }
         }
     }
+}
+
+/// A task as the hub has it.
+async fn kept(hub: &Running, task: &str) -> Arc<Task> {
+    let id = TaskId::parse(task).unwrap();
+    let task = hub.hub.tasks().find(&Principal::local(), id).await;
+    task.unwrap()
+}
+
+#[tokio::test]
+async fn many_readers_that_take_nothing_of_a_large_task_fit_in_a_share() {
+    let limits = Limits {
+        answers_total: Size::mib(3),
+        ..Limits::default()
+    };
+    let hub = Running::start_with(true, limits).await;
+    let mut amy = hub.attach("amy");
+    let (task, serving) = detached(&hub, &mut amy).await;
+    let words = "a \"word\" of the réply\n".repeat(40);
+    for _ in 0..1000 {
+        serving.push(Event::text(words.clone()));
+        tokio::task::yield_now().await;
+    }
+    serving.finish(End::done());
+    kept(&hub, &task).await.over().await;
+    let path = format!("/v1/calls/{task}");
+    let mut unread = Vec::new();
+    for _ in 0..4 {
+        let response = hub.ask(Method::GET, &path).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        unread.push(response);
+    }
+    // They hold little, and get all of it once they read.
+    for response in unread {
+        let view: Value = response.json().await.unwrap();
+        assert_eq!(view["text"].as_str().unwrap(), words.repeat(1000));
+        assert_eq!(view["truncated"], false);
+    }
+}
+
+#[tokio::test]
+async fn a_task_of_many_turns_is_answered_with_all_that_was_said() {
+    let hub = Running::start().await;
+    let mut amy = hub.attach("amy");
+    let (task, serving) = detached(&hub, &mut amy).await;
+    let artifact = |id: &str, text: String, append: bool| {
+        Event::Artifact(Artifact {
+            id: id.into(),
+            name: (!append).then(|| format!("the {id}")),
+            parts: vec![Part::Text(text)],
+            append,
+            last: append,
+            extra: None,
+        })
+    };
+    let long = "é".repeat(40_000);
+    serving.push(Event::text("one "));
+    serving.push(Event::Chunk(Chunk::status("busy")));
+    serving.push(artifact("plan", "draft".into(), false));
+    serving.push(artifact("list", "1".into(), false));
+    serving.push(artifact("plan", long.clone(), false));
+    serving.push(artifact("list", "2".into(), true));
+    serving.push(Event::text("two"));
+    serving.finish(End::Done(Box::new(Done {
+        state: DoneState::InputRequired,
+        ..Done::default()
+    })));
+    kept(&hub, &task).await.over().await;
+    let more = format!("/v1/calls/{task}/messages");
+    let more = hub.post(&more, json!({"text": "and?", "detach": true}));
+    let ((status, _), serving) = tokio::join!(more, amy.next_call());
+    assert_eq!(status, StatusCode::ACCEPTED);
+    // This turn's answer comes only with its end.
+    serving.finish(End::Done(Box::new(Done {
+        result: Some(long.clone()),
+        ..Done::default()
+    })));
+    let turn = kept(&hub, &task).await;
+    turn.over().await;
+    let (_, view) = hub.get(&format!("/v1/calls/{task}")).await;
+    assert_eq!(view["life"], "kept");
+    assert_eq!(view["text"], long);
+    let artifacts = json!([
+        {"id": "plan", "name": "the plan", "parts": [{"text": long}], "append": false, "last": false},
+        {"id": "list", "name": "the list", "parts": [{"text": "1"}, {"text": "2"}], "append": false, "last": true},
+    ]);
+    assert_eq!(view["artifacts"], artifacts);
+    let history = json!([
+        {"role": "caller", "parts": [{"text": "go"}]},
+        {"role": "agent", "parts": [{"text": "one two"}]},
+        {"role": "caller", "parts": [{"text": "and?"}]},
+        {"role": "agent", "parts": [{"text": long}]},
+    ]);
+    assert_eq!(view["history"], history);
+    assert_eq!(
+        (&view["attachments"], &view["asks"]),
+        (&json!([]), &json!([]))
+    );
+    assert_eq!(view["cursor"], turn.snapshot().1.to_string());
 }
 
 #[tokio::test]

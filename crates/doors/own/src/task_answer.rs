@@ -1,0 +1,549 @@
+//! A task with all that was said, as `GET /v1/calls/{id}` answers it: JSON that is written piece by piece while its reader
+//! takes it. The log is read in pages, first to see what the answer consists of, then again for each of its members. What
+//! one answer holds at a time is a page, a piece of JSON and the largest row of the log, not the task.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    response::{IntoResponse as _, Response},
+};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
+use http::{HeaderValue, header};
+use jackfield_core::{
+    event::{Artifact, Ask, Chunk, ChunkKind, Done, End, Event},
+    failure::{Failure, Reason},
+    principal::Principal,
+    store::LogItem,
+    task::{Cursor, Subscription, Task, TaskItem},
+};
+use jackfield_kit::{
+    api::{Problem, leash::Leash, store_failure},
+    server::Room,
+};
+use serde::Serialize;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+
+use crate::translate::task::{HistoryItem, Role, TaskSummary, asks_view};
+
+/// How much JSON is handed on at once.
+const PIECE: usize = 32 << 10;
+/// What an answer holds besides the largest row of its log: a page of the log (64 KiB), the piece that is written and those
+/// that wait to be taken.
+const BUFFER: usize = 192 << 10;
+/// How often a row is held while it is written: as it was read, and as JSON.
+const COPIES: usize = 2;
+
+/// Answers with a task. Fails with `busy` if the asker has no room for what the answer holds while it is sent.
+pub(crate) async fn respond(
+    task: &Arc<Task>,
+    principal: &Principal,
+    limit: usize,
+    room: Option<Room>,
+) -> Result<Response, Problem> {
+    let (record, present) = task.snapshot();
+    let call = task.call();
+    let asks = call.as_ref().map(|call| call.open_asks(principal));
+    let overview = Overview::of(task, present, limit).await?;
+    if let Some(room) = &room {
+        room.grow(BUFFER + overview.largest * COPIES + overview.index)?;
+    }
+    let answer = Answer {
+        task: task.clone(),
+        summary: TaskSummary::new(record, call.as_deref()),
+        asks: asks.unwrap_or_default(),
+        overview,
+        present,
+    };
+    let (pieces, written) = mpsc::channel(1);
+    let leash = Leash::of(principal);
+    let writing = async move {
+        // Given back when the answer is sent, or given up.
+        let _room = room;
+        tokio::select! {
+            biased;
+            failure = leash.broken() => Err(failure),
+            result = answer.write(Pieces::new(pieces)) => result,
+        }
+    };
+    let mut pieces = Box::pin(taken(writing, written));
+    let first = pieces.next().await.transpose()?.unwrap_or_default();
+    let body = match pieces.next().await {
+        // It is small: its length is known, and it cannot break off.
+        None => Body::from(first),
+        Some(second) => Body::from_stream(stream::iter([Ok(first), second]).chain(pieces)),
+    };
+    let json = HeaderValue::from_static("application/json");
+    Ok(([(header::CONTENT_TYPE, json)], body).into_response())
+}
+
+/// What `writing` has written. It goes on only as its pieces are taken.
+fn taken(
+    writing: impl Future<Output = Result<(), Failure>> + Send + 'static,
+    written: Receiver<Bytes>,
+) -> impl Stream<Item = Result<Bytes, Failure>> + Send + 'static {
+    let state = (Some(Box::pin(writing)), written);
+    stream::unfold(state, |(mut writing, mut written)| async move {
+        loop {
+            let Some(future) = &mut writing else {
+                let piece = written.recv().await?;
+                return Some((Ok(piece), (writing, written)));
+            };
+            tokio::select! {
+                biased;
+                Some(piece) = written.recv() => return Some((Ok(piece), (writing, written))),
+                result = future => {
+                    writing = None;
+                    if let Err(failure) = result {
+                        return Some((Err(failure), (writing, written)));
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// The log of a task up to a place.
+struct Log {
+    subscription: Subscription,
+    pos: u64,
+    end: u64,
+    /// Whether something of it is not there any more.
+    has_gap: bool,
+}
+
+impl Log {
+    fn read(task: &Arc<Task>, from: Cursor, end: u64) -> Self {
+        Self {
+            subscription: task.subscribe(Some(from)),
+            pos: from.pos,
+            end,
+            has_gap: false,
+        }
+    }
+
+    /// The next row and where it stands. Text that has grown since is cut to where the log ended.
+    async fn next(&mut self) -> Result<Option<(u64, LogItem)>, Failure> {
+        if self.pos >= self.end {
+            return Ok(None);
+        }
+        let next = self.subscription.next().await;
+        let Some(TaskItem::Row { next, mut item, .. }) = next.map_err(|it| store_failure(&it))?
+        else {
+            self.has_gap = true;
+            self.pos = self.end;
+            return Ok(None);
+        };
+        let start = next.pos.saturating_sub(item.advance());
+        self.pos = next.pos;
+        if start >= self.end {
+            return Ok(None);
+        }
+        if let LogItem::Event(Event::Chunk(chunk)) = &mut item {
+            let most = usize::try_from(self.end - start).unwrap_or(usize::MAX);
+            chunk.text.truncate(chunk.text.floor_char_boundary(most));
+        }
+        Ok(Some((start, item)))
+    }
+}
+
+/// An artifact, and the rows that have its parts.
+#[derive(Debug)]
+struct Made {
+    id: String,
+    name: Option<String>,
+    append: bool,
+    last: bool,
+    rows: Vec<u64>,
+}
+
+/// What an answer consists of.
+#[derive(Debug, Default)]
+struct Overview {
+    /// Where it stops, and whether there is more that does not fit or is no longer there.
+    end: u64,
+    truncated: bool,
+    /// What the largest row weighs.
+    largest: usize,
+    artifacts: Vec<Made>,
+    /// What `artifacts` weighs.
+    index: usize,
+    /// Where the last turn begins, whether its agent said something before its end, and where the end is.
+    turn: u64,
+    has_text: bool,
+    done: Option<u64>,
+}
+
+impl Overview {
+    /// Reads the log up to the present, or to where it is more than `limit` bytes.
+    async fn of(task: &Arc<Task>, present: Cursor, limit: usize) -> Result<Self, Failure> {
+        let mut overview = Self::default();
+        let mut room = limit;
+        let start = Cursor { pos: 0, ..present };
+        let mut log = Log::read(task, start, present.pos);
+        while let Some((pos, item)) = log.next().await? {
+            let weight = item.weight();
+            let Some(left) = room.checked_sub(weight) else {
+                overview.truncated = true;
+                break;
+            };
+            room = left;
+            overview.largest = overview.largest.max(weight);
+            overview.end = pos + item.advance();
+            overview.add(pos, item);
+        }
+        overview.truncated |= log.has_gap;
+        Ok(overview)
+    }
+
+    fn add(&mut self, pos: u64, item: LogItem) {
+        match item {
+            LogItem::Message(_) => {
+                self.turn = pos;
+                self.has_text = false;
+                self.done = None;
+            }
+            LogItem::Event(Event::Chunk(chunk)) => self.has_text |= !answer_of(&chunk).is_empty(),
+            LogItem::Event(Event::Artifact(artifact)) => self.artifact(pos, artifact),
+            LogItem::End(End::Done(_)) => self.done = Some(pos),
+            LogItem::Event(Event::Ask(_))
+            | LogItem::Answer(..)
+            | LogItem::End(End::Failed(_) | End::Cancelled) => {}
+        }
+    }
+
+    fn artifact(&mut self, pos: u64, new: Artifact) {
+        self.index += size_of::<u64>();
+        let had = self.artifacts.iter_mut().find(|had| had.id == new.id);
+        if let Some(had) = had {
+            if new.append {
+                had.rows.push(pos);
+                had.name = new.name.or(had.name.take());
+            } else {
+                had.rows = vec![pos];
+                had.name = new.name;
+                had.append = false;
+            }
+            had.last = new.last;
+            return;
+        }
+        self.index += size_of::<Made>() + new.id.len() + new.name.as_ref().map_or(0, String::len);
+        self.artifacts.push(Made {
+            id: new.id,
+            name: new.name,
+            append: new.append,
+            last: new.last,
+            rows: vec![pos],
+        });
+    }
+}
+
+/// What a chunk adds to the answer.
+fn answer_of(chunk: &Chunk) -> &str {
+    match chunk.kind {
+        ChunkKind::Text => &chunk.text,
+        ChunkKind::Thinking
+        | ChunkKind::ToolStart
+        | ChunkKind::ToolInput
+        | ChunkKind::ToolResult
+        | ChunkKind::Status => "",
+    }
+}
+
+/// JSON on its way to its reader.
+struct Pieces {
+    to: Sender<Bytes>,
+    unsent: Vec<u8>,
+    /// Whether the next element of the list that is written is its first.
+    is_first: bool,
+}
+
+impl Pieces {
+    fn new(to: Sender<Bytes>) -> Self {
+        Self {
+            to,
+            unsent: Vec::new(),
+            is_first: true,
+        }
+    }
+
+    fn raw(&mut self, json: &str) {
+        self.unsent.extend_from_slice(json.as_bytes());
+    }
+
+    fn value(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
+        serde_json::to_writer(&mut self.unsent, value).map_err(|error| {
+            let text = format!("the task cannot be written as JSON: {error}");
+            Failure::new(Reason::Internal, text)
+        })
+    }
+
+    /// The name of a member that is not the first one.
+    fn member(&mut self, name: &str) {
+        self.raw(",\"");
+        self.raw(name);
+        self.raw("\":");
+    }
+
+    /// Text within a string that is open.
+    fn text(&mut self, text: &str) -> Result<(), Failure> {
+        let start = self.unsent.len();
+        self.value(text)?;
+        self.unsent.remove(start);
+        self.unsent.pop();
+        Ok(())
+    }
+
+    fn open_list(&mut self) {
+        self.raw("[");
+        self.is_first = true;
+    }
+
+    /// What stands before an element of the list.
+    fn element(&mut self) {
+        if !std::mem::take(&mut self.is_first) {
+            self.raw(",");
+        }
+    }
+
+    /// Hands on what is written, if that is enough for a piece. Waits for the reader.
+    async fn pass(&mut self) {
+        if self.unsent.len() >= PIECE {
+            self.flush().await;
+        }
+    }
+
+    async fn flush(&mut self) {
+        let mut written = Bytes::from(std::mem::take(&mut self.unsent));
+        while !written.is_empty() {
+            let piece = written.split_to(PIECE.min(written.len()));
+            // Fails if the reader is gone, and then nobody goes on with this.
+            drop(self.to.send(piece).await);
+        }
+    }
+}
+
+/// The answer, before it is written.
+struct Answer {
+    task: Arc<Task>,
+    summary: TaskSummary,
+    asks: Vec<Ask>,
+    overview: Overview,
+    present: Cursor,
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    life: &'static str,
+    #[serde(flatten)]
+    record: &'a TaskSummary,
+}
+
+impl Answer {
+    fn log(&self, from: u64) -> Log {
+        let from = Cursor {
+            pos: from,
+            ..self.present
+        };
+        Log::read(&self.task, from, self.overview.end)
+    }
+
+    async fn row(&self, pos: u64) -> Result<Option<LogItem>, Failure> {
+        let row = self.log(pos).next().await?;
+        Ok(row.map(|(_, item)| item))
+    }
+
+    async fn write(mut self, mut out: Pieces) -> Result<(), Failure> {
+        let head = Head {
+            life: "kept",
+            record: &self.summary,
+        };
+        out.value(&head)?;
+        // The object goes on.
+        out.unsent.pop();
+        self.write_text(&mut out).await?;
+        self.write_artifacts(&mut out).await?;
+        self.write_done(&mut out).await?;
+        self.write_history(&mut out).await?;
+        out.member("asks");
+        out.value(&asks_view(std::mem::take(&mut self.asks)))?;
+        out.member("truncated");
+        out.value(&self.overview.truncated)?;
+        out.member("cursor");
+        out.value(&self.present.to_string())?;
+        out.raw("}");
+        out.flush().await;
+        Ok(())
+    }
+
+    /// How the last turn was done, if it was.
+    async fn done(&self) -> Result<Done, Failure> {
+        let row = match self.overview.done {
+            Some(pos) => self.row(pos).await?,
+            None => None,
+        };
+        Ok(match row {
+            Some(LogItem::End(End::Done(done))) => *done,
+            _ => Done::default(),
+        })
+    }
+
+    async fn write_text(&mut self, out: &mut Pieces) -> Result<(), Failure> {
+        out.member("text");
+        out.raw("\"");
+        if self.overview.has_text {
+            let mut log = self.log(self.overview.turn);
+            while let Some((_, item)) = log.next().await? {
+                if let LogItem::Event(Event::Chunk(chunk)) = &item {
+                    out.text(answer_of(chunk))?;
+                    out.pass().await;
+                }
+            }
+        } else {
+            // Agents that stream may repeat the whole at the end; others give it only there.
+            let result = self.done().await?.result;
+            out.text(&result.unwrap_or_default())?;
+            out.pass().await;
+        }
+        out.raw("\"");
+        Ok(())
+    }
+
+    async fn write_artifacts(&mut self, out: &mut Pieces) -> Result<(), Failure> {
+        out.member("artifacts");
+        out.raw("[");
+        for (at, made) in self.overview.artifacts.iter().enumerate() {
+            out.raw(if at == 0 { "{\"id\":" } else { ",{\"id\":" });
+            out.value(&made.id)?;
+            if let Some(name) = &made.name {
+                out.member("name");
+                out.value(name)?;
+            }
+            out.member("parts");
+            out.open_list();
+            for pos in &made.rows {
+                let Some(LogItem::Event(Event::Artifact(artifact))) = self.row(*pos).await? else {
+                    self.overview.truncated = true;
+                    continue;
+                };
+                for part in &artifact.parts {
+                    out.element();
+                    out.value(part)?;
+                }
+                drop(artifact);
+                out.pass().await;
+            }
+            out.raw("]");
+            out.member("append");
+            out.value(&made.append)?;
+            out.member("last");
+            out.value(&made.last)?;
+            out.raw("}");
+            out.pass().await;
+        }
+        out.raw("]");
+        Ok(())
+    }
+
+    async fn write_done(&self, out: &mut Pieces) -> Result<(), Failure> {
+        let done = self.done().await?;
+        out.member("attachments");
+        out.value(&done.attachments)?;
+        if done.needs_auth {
+            out.member("needs_auth");
+            out.value(&true)?;
+        }
+        if let Some(offer) = &done.file_transfer_offer {
+            out.member("file_transfer_offer");
+            out.value(offer)?;
+        }
+        drop(done);
+        out.pass().await;
+        Ok(())
+    }
+
+    async fn write_history(&mut self, out: &mut Pieces) -> Result<(), Failure> {
+        out.member("history");
+        out.open_list();
+        let mut log = self.log(0);
+        let mut history = History {
+            out,
+            has_text: false,
+            is_open: false,
+        };
+        while let Some((_, item)) = log.next().await? {
+            history.add(item)?;
+            history.out.pass().await;
+        }
+        self.overview.truncated |= log.has_gap;
+        history.close();
+        out.raw("]");
+        Ok(())
+    }
+}
+
+/// What was said, in order. Text of the agent that nothing else comes between is one item.
+struct History<'a> {
+    out: &'a mut Pieces,
+    /// Whether the agent has said something in this turn.
+    has_text: bool,
+    /// Whether the item of its text is open.
+    is_open: bool,
+}
+
+impl History<'_> {
+    fn add(&mut self, item: LogItem) -> Result<(), Failure> {
+        if let LogItem::Event(event) = item {
+            return match event {
+                Event::Chunk(chunk) => self.say(answer_of(&chunk)),
+                Event::Artifact(_) => Ok(()),
+                Event::Ask(ask) => self.item(&HistoryItem::asked(ask)),
+            };
+        }
+        match item {
+            LogItem::Message(message) => {
+                self.has_text = false;
+                self.item(&HistoryItem::message(message))
+            }
+            LogItem::Answer(ask, answer) => self.item(&HistoryItem::answer(ask, answer)),
+            LogItem::End(End::Done(done)) => {
+                if !self.has_text {
+                    self.say(&done.result.unwrap_or_default())?;
+                }
+                self.close();
+                Ok(())
+            }
+            LogItem::End(_) | LogItem::Event(_) => {
+                self.close();
+                Ok(())
+            }
+        }
+    }
+
+    fn item(&mut self, item: &HistoryItem) -> Result<(), Failure> {
+        self.close();
+        self.out.element();
+        self.out.value(item)
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), Failure> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.has_text = true;
+        if !std::mem::replace(&mut self.is_open, true) {
+            self.out.element();
+            self.out.raw("{\"role\":");
+            self.out.value(&Role::Agent)?;
+            self.out.raw(",\"parts\":[{\"text\":\"");
+        }
+        self.out.text(text)
+    }
+
+    fn close(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            self.out.raw("\"}]}");
+        }
+    }
+}
