@@ -3,11 +3,9 @@
 //! In the hub's card each agent is a skill. In an agent's own card its skills are. Every path is written out, so that a
 //! peer that copies it into a request needs no parameters; only agents behind HTTP have paths with places to fill.
 
+use crate::wire::{Card, FIT_CARD, Method, Param, Params, Skill, path};
 use jackfield_core::entry::AgentView;
-use jackfield_wire::{
-    json::ObjectWriter,
-    p2p::{Card, FIT_CARD, Method, Param, Params, Skill, path},
-};
+use jackfield_wire::json::ObjectWriter;
 use serde_json::value::RawValue;
 
 use crate::{

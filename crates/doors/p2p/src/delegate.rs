@@ -9,13 +9,13 @@ mod skill;
 
 use std::{collections::VecDeque, future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
-use jackfield_core::failure::{Failure, Reason};
-use jackfield_model::StreamedText;
-use jackfield_wire::p2p::{
+use crate::wire::{
     Answer, Data, Fault, HandOff, code,
     frame::{Frame, FrameReader, Verdict},
     read_answer,
 };
+use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::StreamedText;
 use libp2p::{
     Multiaddr, PeerId,
     futures::{AsyncRead, AsyncWrite},

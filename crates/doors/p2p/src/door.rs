@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
+use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use axum::Router;
 use jackfield_core::{
     hub::Hub,
@@ -9,7 +10,6 @@ use jackfield_core::{
     store::{Store, StoreError},
 };
 use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
-use jackfield_wire::p2p::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use libp2p::{Multiaddr, StreamProtocol, identity::Keypair};
 use utoipa::openapi::OpenApi;
 

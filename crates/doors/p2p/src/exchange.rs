@@ -6,7 +6,7 @@ mod outgoing;
 
 use std::{future::poll_fn, io, pin::Pin, time::Duration};
 
-use jackfield_wire::p2p::{Fault, JsonEnd, Limits};
+use crate::wire::{Fault, JsonEnd, Limits};
 use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout, timeout_at};
 

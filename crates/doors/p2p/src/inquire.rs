@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
+use crate::wire::{Answer, Card, HandOff, MAX_CARD, Method, NoCard, read_answer, read_card};
 use jackfield_core::failure::{Failure, Reason};
-use jackfield_wire::p2p::{
-    Answer, Card, HandOff, MAX_CARD, Method, NoCard, read_answer, read_card,
-};
 use libp2p::{Multiaddr, PeerId, StreamProtocol};
 
 use crate::{

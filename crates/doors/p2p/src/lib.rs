@@ -15,7 +15,7 @@
 //! - `serve.rs` handoffs to agents of the hub, `card.rs` how they introduce themselves
 //! - `registry.rs` the AI Registry
 //! - `peers.rs` peers as agents of the hub, `contacts.rs` those that it keeps or refuses
-//! - `translate.rs` pure functions between the wire's types and the core's
+//! - `wire.rs` the protocol's JSON; `translate.rs` pure functions between its types and the core's
 //!
 //! Without a hub:
 //!
@@ -40,6 +40,7 @@ pub mod sidecar;
 pub mod streams;
 mod translate;
 mod waits;
+pub mod wire;
 
 pub use libp2p::{Multiaddr, PeerId};
 

@@ -11,13 +11,13 @@ mod work;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use crate::wire::{Card, registry::Registration};
 use jackfield_core::{
     agent::{Profile, Skill},
     hub::Hub,
     id::AgentId,
 };
 use jackfield_kit::tasks::Tasks;
-use jackfield_wire::p2p::{Card, registry::Registration};
 use jiff::Timestamp;
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 use parking_lot::Mutex;

@@ -25,6 +25,10 @@ use std::{
     time::Duration,
 };
 
+use crate::wire::{
+    Card,
+    registry::{Entry, MAX_TTL, Registration},
+};
 use jackfield_core::{
     failure::{Failure, Reason},
     id::Owner,
@@ -32,10 +36,6 @@ use jackfield_core::{
     shares::{Share, Shares},
 };
 use jackfield_kit::api::invalid;
-use jackfield_wire::p2p::{
-    Card,
-    registry::{Entry, MAX_TTL, Registration},
-};
 use jiff::Timestamp;
 use libp2p::{Multiaddr, PeerId};
 use parking_lot::Mutex;

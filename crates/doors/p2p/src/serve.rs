@@ -23,6 +23,7 @@ use std::{
     time::Duration,
 };
 
+use crate::wire::{self, HandOff, Method, path, path::Route};
 use http::{HeaderMap, HeaderValue};
 use jackfield_core::{
     entry::AgentView,
@@ -33,7 +34,6 @@ use jackfield_core::{
     principal::{Grant, Principal, Who},
 };
 use jackfield_kit::trace;
-use jackfield_wire::p2p::{self, HandOff, Method, path, path::Route};
 use libp2p::PeerId;
 
 use self::listen::Listening;
@@ -129,10 +129,10 @@ struct Inner {
 }
 
 impl Host for Reception {
-    fn limits(&self) -> p2p::Limits {
-        p2p::Limits {
+    fn limits(&self) -> wire::Limits {
+        wire::Limits {
             max_depth: self.0.hub.limits().json_depth,
-            ..p2p::Limits::default()
+            ..wire::Limits::default()
         }
     }
 

@@ -1,13 +1,11 @@
 //! Pure functions between the wire's types and the core's. No sockets, no hub.
 
+use crate::wire::{Data, HandOff, Param};
 use jackfield_core::{
     event::{File, Json, Message, Part},
     files::Files,
 };
-use jackfield_wire::{
-    json::ObjectWriter,
-    p2p::{Data, HandOff, Param},
-};
+use jackfield_wire::json::ObjectWriter;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -172,13 +170,13 @@ pub(crate) fn raw(fill: impl FnOnce(&mut ObjectWriter<'_>)) -> Box<RawValue> {
 
 #[cfg(test)]
 mod tests {
+    use crate::wire;
     use jackfield_core::{event::FileSource, limits::Limits};
-    use jackfield_wire::p2p;
 
     use super::*;
 
     fn hand_off(text: &str) -> HandOff {
-        HandOff::read(text.as_bytes(), &p2p::Limits::default()).unwrap()
+        HandOff::read(text.as_bytes(), &wire::Limits::default()).unwrap()
     }
 
     fn data(json: &str) -> Part {

@@ -131,5 +131,5 @@ async fn is_kept(hub: &Hub, id: &str) -> bool {
 }
 
 fn is_peer_id(text: &str) -> bool {
-    jackfield_wire::p2p::multiaddr::is_peer_id(text)
+    jackfield_wire::p2p::is_peer_id(text)
 }

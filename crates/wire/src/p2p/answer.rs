@@ -42,7 +42,7 @@ impl ErrorBody {
     }
 
     /// Adds the error's members to a frame.
-    pub(super) fn write(&self, object: &mut ObjectWriter<'_>) {
+    pub fn write(&self, object: &mut ObjectWriter<'_>) {
         self.write_known(object);
         let reason = self.reason.as_deref();
         object.maybe_text("reason", reason.map(|name| cut(name, MAX_NAME)));
@@ -56,7 +56,7 @@ impl ErrorBody {
     }
 
     /// Reads an error's members; `None` if these are not an error's: a text and a number.
-    pub(super) fn read(fields: &Fields<'_>) -> Option<Self> {
+    pub fn read(fields: &Fields<'_>) -> Option<Self> {
         let text = fields.read("error", fields::text).ok()??;
         let code = fields.read("code", fields::number).ok()??;
         let task_id = fields.read("task_id", fields::text).ok().flatten();

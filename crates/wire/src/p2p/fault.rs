@@ -31,7 +31,7 @@ pub struct Fault {
 
 impl Fault {
     /// The body itself is wrong.
-    pub(super) fn here(problem: impl Into<Cow<'static, str>>) -> Self {
+    pub fn here(problem: impl Into<Cow<'static, str>>) -> Self {
         Fault {
             code: code::INVALID,
             field: None,
@@ -40,7 +40,7 @@ impl Fault {
     }
 
     /// A field of it is.
-    pub(super) fn at(field: &str, problem: impl Into<Cow<'static, str>>) -> Self {
+    pub fn at(field: &str, problem: impl Into<Cow<'static, str>>) -> Self {
         Fault {
             field: Some(echo(field).into()),
             ..Self::here(problem)
@@ -48,17 +48,17 @@ impl Fault {
     }
 
     /// It has more of something than allowed.
-    pub(super) fn too_large(max: usize, unit: &str) -> Self {
+    pub fn too_large(max: usize, unit: &str) -> Self {
         Self::here(format!("has more than {max} {unit}")).coded(code::TOO_LARGE)
     }
 
     /// The same under another code.
-    pub(super) fn coded(self, code: u16) -> Self {
+    pub fn coded(self, code: u16) -> Self {
         Fault { code, ..self }
     }
 
     /// The same, seen from the object or the list that holds this one at `place`.
-    pub(super) fn within(self, place: &str) -> Self {
+    pub fn within(self, place: &str) -> Self {
         let place = echo(place);
         let field = match self.field {
             None => place.into(),

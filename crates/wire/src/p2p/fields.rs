@@ -11,10 +11,10 @@ use super::{Fault, Limits, cut};
 use crate::json::{self, Members};
 
 /// Why a field that must be there is missed.
-pub(super) const REQUIRED: &str = "is required";
+pub const REQUIRED: &str = "is required";
 
 /// The value that `bytes` are, if they are within the limits.
-pub(super) fn value<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a RawValue, Fault> {
+pub fn value<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a RawValue, Fault> {
     if bytes.len() > limits.max_bytes {
         return Err(Fault::too_large(limits.max_bytes, "bytes"));
     }
@@ -29,23 +29,23 @@ pub(super) fn value<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a RawValue
 }
 
 /// A body is nested too deeply.
-pub(super) fn too_deep(max: usize) -> Fault {
+pub fn too_deep(max: usize) -> Fault {
     Fault::here(format!("is nested deeper than {max} levels"))
 }
 
 /// The fields of one object.
 #[derive(Debug, Default)]
-pub(super) struct Fields<'a>(Members<'a>);
+pub struct Fields<'a>(Members<'a>);
 
 impl<'a> Fields<'a> {
     /// The fields of `raw`.
-    pub(super) fn of(raw: &'a RawValue) -> Result<Self, Fault> {
+    pub fn of(raw: &'a RawValue) -> Result<Self, Fault> {
         let members = Members::of(raw).ok_or_else(|| Fault::here("must be an object"))?;
         Ok(Fields(members))
     }
 
     /// The value of a field.
-    pub(super) fn raw(&self, name: &str) -> Result<Option<&'a RawValue>, Fault> {
+    pub fn raw(&self, name: &str) -> Result<Option<&'a RawValue>, Fault> {
         let mut values = self.0.iter().filter(|member| member.name == name);
         let first = values.next().map(|member| member.value);
         match values.next() {
@@ -55,7 +55,7 @@ impl<'a> Fields<'a> {
     }
 
     /// What `read` makes of a field, if it is there.
-    pub(super) fn read<T>(
+    pub fn read<T>(
         &self,
         name: &str,
         read: impl FnOnce(&'a RawValue) -> Result<T, Fault>,
@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
     }
 
     /// What `read` makes of a field that must be there.
-    pub(super) fn require<T>(
+    pub fn require<T>(
         &self,
         name: &str,
         read: impl FnOnce(&'a RawValue) -> Result<T, Fault>,
@@ -75,7 +75,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The first of several spellings of a field that is there.
-    pub(super) fn any_of<T>(
+    pub fn any_of<T>(
         &self,
         names: &[&str],
         read: impl Fn(&'a RawValue) -> Result<T, Fault>,
@@ -89,24 +89,24 @@ impl<'a> Fields<'a> {
     }
 
     /// The text of a field, cut to `max` bytes; empty if it is not there.
-    pub(super) fn cut_text(&self, name: &str, max: usize) -> Result<String, Fault> {
+    pub fn cut_text(&self, name: &str, max: usize) -> Result<String, Fault> {
         let text = self.read(name, text)?.unwrap_or_default();
         Ok(cut(&text, max).to_owned())
     }
 
     /// Walks over all fields.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|member| (&*member.name, member.value))
     }
 }
 
 /// The text of a string.
-pub(super) fn text(raw: &RawValue) -> Result<Cow<'_, str>, Fault> {
+pub fn text(raw: &RawValue) -> Result<Cow<'_, str>, Fault> {
     json::str_of(raw).ok_or_else(|| Fault::here("must be a string"))
 }
 
 /// The text of a string that is not blank and has at most `max` bytes.
-pub(super) fn word(raw: &RawValue, max: usize) -> Result<String, Fault> {
+pub fn word(raw: &RawValue, max: usize) -> Result<String, Fault> {
     let word = text(raw)?;
     if word.trim().is_empty() {
         return Err(Fault::here("must not be blank"));
@@ -118,12 +118,12 @@ pub(super) fn word(raw: &RawValue, max: usize) -> Result<String, Fault> {
 }
 
 /// The elements of a list.
-pub(super) fn elements(raw: &RawValue) -> Result<Vec<&RawValue>, Fault> {
+pub fn elements(raw: &RawValue) -> Result<Vec<&RawValue>, Fault> {
     json::elements(raw).ok_or_else(|| Fault::here("must be an array"))
 }
 
 /// The elements of a list of at most `max`.
-pub(super) fn list<'a, T>(
+pub fn list<'a, T>(
     raw: &'a RawValue,
     max: usize,
     read: impl Fn(&'a RawValue) -> Result<T, Fault>,
@@ -139,13 +139,13 @@ pub(super) fn list<'a, T>(
 }
 
 /// A whole number from 0.
-pub(super) fn number<T: std::str::FromStr>(raw: &RawValue) -> Result<T, Fault> {
+pub fn number<T: std::str::FromStr>(raw: &RawValue) -> Result<T, Fault> {
     let number = raw.get().parse();
     number.map_err(|_| Fault::here("must be a whole number from 0"))
 }
 
 /// True or false.
-pub(super) fn flag(raw: &RawValue) -> Result<bool, Fault> {
+pub fn flag(raw: &RawValue) -> Result<bool, Fault> {
     match raw.get() {
         "true" => Ok(true),
         "false" => Ok(false),

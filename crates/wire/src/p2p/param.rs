@@ -63,7 +63,7 @@ impl From<&str> for Param {
 }
 
 /// Reads the parameters of a request. Whether a value can be put into the path is seen when it is.
-pub(super) fn read(raw: &RawValue) -> Result<Params, Fault> {
+pub fn read(raw: &RawValue) -> Result<Params, Fault> {
     let fields = Fields::of(raw)?;
     let mut params = BTreeMap::new();
     for (name, value) in fields.iter() {
@@ -79,7 +79,7 @@ pub(super) fn read(raw: &RawValue) -> Result<Params, Fault> {
 }
 
 /// Writes the parameters as an object.
-pub(super) fn to_json(params: &Params) -> Cow<'static, RawValue> {
+pub fn to_json(params: &Params) -> Cow<'static, RawValue> {
     let mut out = String::from("{");
     for (index, (name, param)) in params.iter().enumerate() {
         if index > 0 {

@@ -6,14 +6,8 @@ use serde_json::value::RawValue;
 
 use super::*;
 
-mod answers;
 mod cards;
-mod ends;
-mod frames;
-mod multiaddrs;
 mod paths;
-mod registries;
-mod requests;
 
 fn value(text: &str) -> Value {
     match serde_json::from_str(text) {
@@ -29,11 +23,4 @@ fn raw(text: &str) -> Box<RawValue> {
 /// Nothing but arrays, this many of them, one in the other.
 fn nested(levels: usize) -> String {
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))
-}
-
-#[test]
-fn the_protocols_have_the_names_of_the_seed() {
-    assert_eq!(PROTOCOL_CARD, "/ai-agent/card/1.0.0");
-    assert_eq!(PROTOCOL_HANDOFF, "/ai-agent/handoff/1.0.0");
-    assert_eq!(PROTOCOL_HANDOFF_STREAM, "/ai-agent/handoff/1.1.0");
 }

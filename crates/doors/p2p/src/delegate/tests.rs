@@ -1,6 +1,6 @@
 //! Streams in memory and time that stands still: what a caller hears of peers of every kind. The peer's side is raw bytes.
 
-use jackfield_wire::p2p::Method;
+use crate::wire::Method;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},

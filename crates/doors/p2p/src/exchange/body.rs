@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use jackfield_wire::p2p::{JsonEnd, Limits};
+use crate::wire::{JsonEnd, Limits};
 use serde::de::IgnoredAny;
 
 use crate::limits;

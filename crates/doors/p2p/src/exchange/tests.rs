@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use jackfield_wire::p2p::code;
+use crate::wire::code;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
     time::sleep,

@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use jackfield_wire::p2p::Limits;
+use crate::wire::Limits;
 use libp2p::futures::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::{sync::watch, task::JoinSet};
 

@@ -1,11 +1,11 @@
 //! A call as a handoff: which of a peer's skills is meant, with which parameters and which input. Pure.
 
+use crate::wire::{Data, HandOff, Method, Param, Skill};
 use jackfield_core::{
     event::{Json, Message, Part},
     failure::Failure,
     files::Files,
 };
-use jackfield_wire::p2p::{Data, HandOff, Method, Param, Skill};
 use serde_json::{Map, Value};
 
 use super::list::Way;

@@ -1,7 +1,7 @@
 //! What a peer is as agents of the hub: by its card, or by the list of another hub.
 
+use crate::wire::{Card, Skill};
 use jackfield_core::{agent, id::AgentId};
-use jackfield_wire::p2p::{Card, Skill};
 use libp2p::PeerId;
 use serde::Deserialize;
 

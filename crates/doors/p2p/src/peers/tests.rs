@@ -1,13 +1,13 @@
 //! What a call becomes for a peer, and what a peer is called here. That it all works among real peers is tested with a
 //! whole hub.
 
+use crate::wire::read_card;
 use jackfield_core::{
     event::{Json, Message, Part},
     failure::Reason,
     files::Files,
     limits::Limits,
 };
-use jackfield_wire::p2p::read_card;
 use serde_json::{Value, json};
 
 use super::{

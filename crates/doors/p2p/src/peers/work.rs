@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::wire::Data;
 use jackfield_core::{
     bell::Bell,
     call::Serving,
@@ -10,7 +11,6 @@ use jackfield_core::{
     failure::{Failure, Reason},
     gate::Gate,
 };
-use jackfield_wire::p2p::Data;
 use libp2p::PeerId;
 use serde_json::value::RawValue;
 use tokio::{

@@ -3,9 +3,9 @@
 
 use std::net::IpAddr;
 
+use crate::wire::multiaddr::is_wildcard_or_private;
 use jackfield_core::failure::Failure;
 use jackfield_kit::outbound::is_public;
-use jackfield_wire::p2p::multiaddr::is_wildcard_or_private;
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 
 use super::invalid;

@@ -1,10 +1,10 @@
 //! Who is found in the registry: peers, and the agents of the hub that peers reach by a handoff to it.
 
-use jackfield_core::{agent::Skill, entry::AgentView, principal::Principal};
-use jackfield_wire::p2p::registry::{
+use crate::wire::registry::{
     Entry,
     find::{FoundAgent, FoundTool},
 };
+use jackfield_core::{agent::Skill, entry::AgentView, principal::Principal};
 
 use super::{Registered, RegistryDoor, Sought, find::Subject};
 

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
+use crate::wire::registry::Proof;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jackfield_core::failure::{Failure, Reason};
-use jackfield_wire::p2p::registry::Proof;
 use jiff::{SignedDuration, Timestamp};
 use libp2p::{
     PeerId,

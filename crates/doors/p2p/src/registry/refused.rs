@@ -1,10 +1,10 @@
 //! What a client of the registry is told when something goes wrong: `{"error": text}`, as by the original.
 
+use crate::wire::Fault;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use jackfield_core::failure::Failure;
 use jackfield_kit::api::status;
-use jackfield_wire::p2p::Fault;
 
 use crate::translate::object;
 

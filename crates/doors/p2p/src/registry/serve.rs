@@ -9,6 +9,10 @@ use std::{
     time::Duration,
 };
 
+use crate::wire::{
+    MAX_CARD,
+    registry::{self as wire, Heartbeat, Proof, Registration, find},
+};
 use axum::{
     Router,
     body::Body,
@@ -30,10 +34,6 @@ use jackfield_kit::{
     body,
     etag::has_already,
     server::Peer,
-};
-use jackfield_wire::p2p::{
-    MAX_CARD,
-    registry::{self as wire, Heartbeat, Proof, Registration, find},
 };
 use jiff::Timestamp;
 use libp2p::PeerId;

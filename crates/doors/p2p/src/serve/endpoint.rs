@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use crate::wire::{Card, Data, FIT_CARD, MAX_CARD, Method, NoCard, path, read_card};
 use http::{HeaderMap, StatusCode};
 use jackfield_kit::outbound::{Outbound, OutboundError, Url, origin_of};
-use jackfield_wire::p2p::{Card, Data, FIT_CARD, MAX_CARD, Method, NoCard, path, read_card};
 use tokio::{
     sync::{Mutex, watch},
     time::{Instant, sleep, sleep_until, timeout},

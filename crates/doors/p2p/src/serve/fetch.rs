@@ -3,6 +3,7 @@
 
 use std::{fmt, mem, pin::Pin};
 
+use crate::wire::{Data, Method};
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue,
@@ -10,7 +11,6 @@ use http::{
 };
 use jackfield_core::failure::{Failure, Reason};
 use jackfield_kit::outbound::{BodyError, Opened, Outbound, OutboundError, Url};
-use jackfield_wire::p2p::{Data, Method};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 

@@ -3,7 +3,7 @@
 
 use std::{mem, time::Duration};
 
-use jackfield_wire::p2p::{Data, frame::FrameWriter};
+use crate::wire::{Data, frame::FrameWriter};
 
 use super::{
     Job, Trouble,

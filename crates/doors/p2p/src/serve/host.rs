@@ -1,6 +1,6 @@
 //! Whoever serves cards and handoffs: the hub's reception, or the sidecar of one agent. The streams are the same.
 
-use jackfield_wire::p2p::Limits;
+use crate::wire::Limits;
 
 use super::Frames;
 use crate::origin::Origin;

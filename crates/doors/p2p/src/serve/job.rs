@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::wire::PROTOCOL_HANDOFF_STREAM;
 use jackfield_core::files::Files;
-use jackfield_wire::p2p::PROTOCOL_HANDOFF_STREAM;
 
 use super::{Answer, Frames, Trouble, fetch::Fetch, listen::Listening};
 use crate::translate::data_from_parts;

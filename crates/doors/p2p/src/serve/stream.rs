@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
+use crate::wire::{ErrorBody, frame::FrameWriter};
 use jackfield_kit::tasks::Tasks;
-use jackfield_wire::p2p::{ErrorBody, frame::FrameWriter};
 use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::wire::{HandOff, Limits, path};
 use jackfield_core::{
     failure::{Failure, Reason},
     limits::Limits as CoreLimits,
 };
-use jackfield_wire::p2p::{HandOff, Limits, path};
 use tokio::time::timeout;
 
 use crate::{

@@ -3,9 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::wire::registry::{Entry, read_peers};
 use http::Method;
 use jackfield_core::id::AgentId;
-use jackfield_wire::p2p::registry::{Entry, read_peers};
 use libp2p::{Multiaddr, PeerId};
 use serde::Deserialize;
 use tokio::{

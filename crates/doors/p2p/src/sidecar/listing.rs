@@ -3,11 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::Method;
-use jackfield_wire::p2p::{
+use crate::wire::{
     MAX_ADDRESSES, read_card,
     registry::{DEFAULT_TTL, Heartbeat, Proof, Registration},
 };
+use http::Method;
 use libp2p::{Multiaddr, identity::Keypair, multiaddr::Protocol};
 use serde::Deserialize;
 use tokio::{

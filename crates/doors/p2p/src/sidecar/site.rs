@@ -2,12 +2,12 @@
 
 use std::{fmt, time::Duration};
 
+use crate::wire::{Answer, read_answer};
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode,
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 use jackfield_kit::outbound::{MAX_ANSWER, Outbound, OutboundError};
-use jackfield_wire::p2p::{Answer, read_answer};
 use serde::Deserialize;
 use tokio::time::timeout;
 

@@ -5,6 +5,7 @@ mod listed;
 mod relayed;
 mod served;
 
+use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -14,7 +15,6 @@ use axum::{
 };
 use http::{Method, StatusCode, Uri, header};
 use jackfield_kit::{outbound::OutboundRules, testing::soon};
-use jackfield_wire::p2p::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use libp2p::{
     StreamProtocol,
     futures::{AsyncReadExt as _, channel::mpsc as pipe},

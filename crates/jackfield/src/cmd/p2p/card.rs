@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use jackfield_p2p::fetch_card;
-use jackfield_wire::p2p::Card as PeerCard;
+use jackfield_p2p::wire::Card as PeerCard;
 use serde_json::Value;
 
 use super::{

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use jackfield_core::units::Span;
+use jackfield_p2p::wire::{Data, HandOff, Params, Skill};
 use jackfield_p2p::{
     delegate::{Delegation, to_skill, unreachable},
     fetch_card,
 };
 use jackfield_sdk::Hub;
-use jackfield_wire::p2p::{Data, HandOff, Params, Skill};
 use serde_json::{Map, Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 

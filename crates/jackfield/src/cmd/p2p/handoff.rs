@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use jackfield_core::units::Span;
 use jackfield_p2p::delegate::{Delegation, unreachable};
-use jackfield_wire::p2p::{HandOff, Method, path};
+use jackfield_p2p::wire::{HandOff, Method, path};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{

@@ -8,7 +8,7 @@ use jackfield_core::{
     units::Span,
 };
 use jackfield_p2p::delegate::{Delegation, Heard};
-use jackfield_wire::p2p::{Data, HandOff};
+use jackfield_p2p::wire::{Data, HandOff};
 use serde_json::{Value, json};
 
 use super::station::Station;

@@ -1,6 +1,6 @@
 //! A signature proves who holds the key, for what was signed, once and for a while.
 
-use jackfield_wire::p2p::registry::Proof;
+use crate::wire::registry::Proof;
 
 use super::super::proof::{Challenges, Statement, sign};
 use super::*;

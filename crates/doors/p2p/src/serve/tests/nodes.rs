@@ -1,7 +1,7 @@
 //! The same between two nodes, over loopback sockets.
 
+use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use jackfield_kit::{tasks::Tasks, testing::soon};
-use jackfield_wire::p2p::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use libp2p::{StreamProtocol, identity::Keypair};
 use tokio::task::JoinSet;
 

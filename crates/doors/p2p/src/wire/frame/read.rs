@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::Frame;
-use crate::p2p::Fault;
+use crate::wire::Fault;
 
 /// Reads the frames of one answer.
 #[derive(Debug)]

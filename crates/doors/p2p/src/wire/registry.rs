@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 
 pub use self::entry::{Entry, read_peers, write_list, write_one, write_peers};
 pub use self::register::{Heartbeat, Proof, Registered, Registration};
-use super::fields::{self, Fields};
 use super::{Fault, MAX_ADDRESSES, MAX_NAME, MAX_SKILLS, multiaddr};
-use crate::json;
+use jackfield_wire::json;
+use jackfield_wire::p2p::fields::{self, Fields};
 
 /// How long a registration lasts that does not say it, in seconds.
 pub const DEFAULT_TTL: u64 = 10 * 60;

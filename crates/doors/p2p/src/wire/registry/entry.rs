@@ -3,9 +3,9 @@
 use serde_json::value::RawValue;
 
 use super::{ADDRESSES, addresses, name, peer_id, skills};
-use crate::json::{self, ObjectWriter};
-use crate::p2p::fields::{self, Fields};
-use crate::p2p::{Fault, Limits};
+use crate::wire::{Fault, Limits};
+use jackfield_wire::json::{self, ObjectWriter};
+use jackfield_wire::p2p::fields::{self, Fields};
 
 /// The largest list of peers that is read: 1,000 entries of the usual size.
 const MAX_PEERS: Limits = Limits {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::json::{self, MAX_DEPTH};
+use jackfield_wire::json::{self, MAX_DEPTH};
 
 /// Text, or JSON.
 #[derive(Debug, Clone)]

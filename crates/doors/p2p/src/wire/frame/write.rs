@@ -1,7 +1,7 @@
 //! Writing frames: lines of at most [`MAX_LINE`] bytes, but for a long result that chunks cannot carry.
 
-use crate::json::{self, ObjectWriter};
-use crate::p2p::{Data, ErrorBody, MAX_LINE, MAX_NAME, cut};
+use crate::wire::{Data, ErrorBody, MAX_LINE, MAX_NAME, cut};
+use jackfield_wire::json::{self, ObjectWriter};
 
 /// How many bytes of a line a text may take, escaped. The rest is for names, numbers, a kind and the line break.
 const ROOM: usize = MAX_LINE - 2048;

@@ -1,8 +1,8 @@
 //! The registry's bodies in the shapes of every generation of the original.
 
 use super::*;
-use crate::p2p::registry::find::{FoundAgent, FoundTool, read_goal, write_agents, write_tools};
-use crate::p2p::registry::{
+use crate::wire::registry::find::{FoundAgent, FoundTool, read_goal, write_agents, write_tools};
+use crate::wire::registry::{
     DEFAULT_TTL, Entry, Heartbeat, MAX_TTL, Proof, Registered, Registration, read_peers,
     write_list, write_one, write_peers,
 };

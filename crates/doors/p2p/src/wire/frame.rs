@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 
 pub use self::read::{FrameReader, Verdict};
 pub use self::write::FrameWriter;
-use super::fields::{self, Fields};
 use super::{Data, ErrorBody, Fault, Limits};
-use crate::json::MAX_DEPTH;
+use jackfield_wire::json::MAX_DEPTH;
+use jackfield_wire::p2p::fields::{self, Fields};
 
 /// How deep a line may nest: itself, and what a hub puts around the JSON of an agent (an object, and a list in it).
 const MAX_LINE_DEPTH: usize = MAX_DEPTH + 3;

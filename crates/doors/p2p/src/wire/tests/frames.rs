@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::p2p::frame::{Frame, FrameReader, FrameWriter, Verdict};
+use crate::wire::frame::{Frame, FrameReader, FrameWriter, Verdict};
 
 /// How long a line or a body may be here.
 const MAX: usize = 1 << 20;

@@ -3,9 +3,9 @@
 use serde_json::value::RawValue;
 
 use super::{DEFAULT_TTL, MAX_TTL, addresses, name, peer_id, skills};
-use crate::json::ObjectWriter;
-use crate::p2p::fields::{self, Fields};
-use crate::p2p::{Card, Fault, Limits};
+use crate::wire::{Card, Fault, Limits};
+use jackfield_wire::json::ObjectWriter;
+use jackfield_wire::p2p::fields::{self, Fields};
 
 /// The longest part of a proof: an RSA key in base64 is the longest that peers have.
 const MAX_PROOF: usize = 4096;

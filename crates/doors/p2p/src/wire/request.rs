@@ -3,9 +3,9 @@
 
 use serde_json::value::RawValue;
 
-use super::fields::{self, Fields, REQUIRED};
 use super::{Data, Fault, Limits, MAX_PATH, Method, Params, param};
-use crate::json::ObjectWriter;
+use jackfield_wire::json::ObjectWriter;
+use jackfield_wire::p2p::fields::{self, Fields, REQUIRED};
 
 /// The longest trace that is passed on; the standard's has 55 bytes.
 const MAX_TRACE: usize = 128;

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+pub use jackfield_wire::p2p::is_peer_id;
+
 /// The longest address, in bytes; a relayed one over a secure WebSocket has about 300.
 pub const MAX_ADDRESS: usize = 1024;
 
@@ -83,11 +85,6 @@ fn parts(address: &str) -> Option<Vec<Part<'_>>> {
         parts.push(Part { name, value });
     }
     Some(parts)
-}
-
-/// Whether a text has the form of a peer id: letters and digits, which all spellings of one are.
-pub fn is_peer_id(text: &str) -> bool {
-    (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Whether an address leads, over any of its steps, to somewhere that not everybody can reach: this machine, a private

@@ -1,7 +1,7 @@
 //! Telling errors from bodies.
 
 use super::*;
-use crate::p2p::frame::FrameWriter;
+use crate::wire::frame::FrameWriter;
 
 #[test]
 fn an_error_is_written_as_the_original_writes_it() {

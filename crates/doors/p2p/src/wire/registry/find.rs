@@ -2,9 +2,9 @@
 
 use serde_json::value::RawValue;
 
-use crate::json::ObjectWriter;
-use crate::p2p::fields::{self, Fields};
-use crate::p2p::{Fault, Limits, MAX_DESCRIPTION};
+use crate::wire::{Fault, Limits, MAX_DESCRIPTION};
+use jackfield_wire::json::ObjectWriter;
+use jackfield_wire::p2p::fields::{self, Fields};
 
 /// Reads the body of `POST /agents/find` and `POST /tools/find`.
 pub fn read_goal(bytes: &[u8]) -> Result<String, Fault> {

@@ -3,8 +3,8 @@
 //! Some peers close their side after a request and others never do; with this both get their answer. It counts brackets
 //! outside of strings and looks at each byte once. Whether the value is well-formed is the parser's to say.
 
-use super::fields::too_deep;
 use super::{Fault, Limits};
+use jackfield_wire::p2p::fields::too_deep;
 
 /// Watches one JSON value come in.
 #[derive(Debug)]
