@@ -4,20 +4,21 @@
 use crate::json::MAX_DEPTH;
 
 mod answer;
+mod body;
 mod card;
 mod fault;
-pub mod fields;
 mod method;
-pub mod param;
+mod param;
 pub mod path;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, ErrorBody, read_answer};
+pub use answer::{Answer, ErrorBody, ErrorFields, read_answer};
+pub use body::{read_body, word};
 pub use card::{Card, NoCard, Skill, read_card};
 pub use fault::{Fault, code};
 pub use method::Method;
-pub use param::{Param, Params};
+pub use param::{Param, Params, read_params};
 
 /// The largest card that is read: generous for schemas, harmless to keep for every peer.
 pub const MAX_CARD: usize = 64 * 1024;

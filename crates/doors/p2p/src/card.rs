@@ -3,15 +3,12 @@
 //! In the hub's card each agent is a skill. In an agent's own card its skills are. Every path is written out, so that a
 //! peer that copies it into a request needs no parameters; only agents behind HTTP have paths with places to fill.
 
-use crate::wire::{Card, FIT_CARD, Method, Param, Params, Skill, path};
 use jackfield_core::entry::AgentView;
-use jackfield_wire::json::ObjectWriter;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    DOOR,
-    translate::{object, raw},
-};
+use crate::DOOR;
+use crate::wire::{Card, FIT_CARD, Method, Param, Params, Skill, path};
 
 /// The last segment of the path that leads to an agent, whatever the skill.
 const ASK: &str = "ask";
@@ -131,42 +128,53 @@ pub(crate) fn agent_list<'a>(
     agents: &[AgentView],
     behind: impl Iterator<Item = Behind<'a>>,
 ) -> String {
-    let mut entries: Vec<_> = agents.iter().map(agent_entry).collect();
-    entries.extend(behind.map(|Behind { id, card, is_here }| {
-        object(|object| {
-            let skills: Vec<_> = card.skills.iter().map(|skill| skill.id.as_str()).collect();
-            entry(object, id, &card.name, &card.description, is_here);
-            object.texts("skills", &skills);
-        })
+    #[derive(Serialize)]
+    struct List<'a> {
+        agents: Vec<Listed<'a>>,
+    }
+    let mut agents: Vec<_> = agents.iter().map(Listed::agent).collect();
+    agents.extend(behind.map(|Behind { id, card, is_here }| Listed {
+        description: &card.description,
+        skills: card.skills.iter().map(|skill| &*skill.id).collect(),
+        ..Listed::new(id, &card.name, is_here)
     }));
-    object(|object| {
-        object.list("agents", &entries, |out, entry| out.push_str(entry));
-    })
+    // Texts cannot fail to be written.
+    serde_json::to_string(&List { agents }).unwrap_or_default()
 }
 
-fn agent_entry(view: &AgentView) -> String {
-    object(|object| {
+/// An agent in the list of all.
+#[derive(Serialize)]
+struct Listed<'a> {
+    id: &'a str,
+    name: &'a str,
+    description: &'a str,
+    online: bool,
+    path: String,
+    card: String,
+    skills: Vec<&'a str>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(id: &'a str, name: &'a str, online: bool) -> Self {
+        Listed {
+            id,
+            name,
+            description: "",
+            online,
+            path: below(id, ASK),
+            card: below(id, "card"),
+            skills: Vec::new(),
+        }
+    }
+
+    fn agent(view: &'a AgentView) -> Self {
         let skills = view.profile.skills.iter();
-        let skills: Vec<_> = skills.map(|skill| skill.id.as_str()).collect();
-        entry(
-            object,
-            view.id.as_str(),
-            name_of(view),
-            description_of(view),
-            view.online,
-        );
-        object.texts("skills", &skills);
-    })
-}
-
-fn entry(object: &mut ObjectWriter<'_>, id: &str, name: &str, description: &str, online: bool) {
-    object
-        .text("id", id)
-        .text("name", name)
-        .text("description", description)
-        .flag("online", online)
-        .text("path", &*below(id, ASK))
-        .text("card", &*below(id, "card"));
+        Listed {
+            description: description_of(view),
+            skills: skills.map(|skill| &*skill.id).collect(),
+            ..Self::new(view.id.as_str(), name_of(view), view.online)
+        }
+    }
 }
 
 /// Whether peers may know of an agent. What another hub brought along is its own to show: passed on, two hubs would
@@ -219,15 +227,8 @@ fn agent_as_skill(view: &AgentView) -> Option<Skill> {
 
 /// What is handed to the hub itself, by the path that the original's agents have.
 fn goal_skill() -> Skill {
-    let params = raw(|object| {
-        object.text("type", "object");
-        object.object("properties", |properties| {
-            properties.object("goal", |goal| {
-                goal.text("type", "string");
-            });
-        });
-        object.texts("required", &["goal"]);
-    });
+    let params =
+        schema(r#"{"type":"object","properties":{"goal":{"type":"string"}},"required":["goal"]}"#);
     Skill {
         id: "goal".to_owned(),
         name: "Goal".to_owned(),
@@ -249,9 +250,12 @@ fn plain_skill() -> Skill {
 }
 
 fn words_or_object() -> Box<RawValue> {
-    raw(|object| {
-        object.texts("type", &["string", "object"]);
-    })
+    schema(r#"{"type":["string","object"]}"#)
+}
+
+/// A JSON schema that is written out.
+fn schema(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// The path of a skill, encoded; none where the id is such that no path can lead to it.

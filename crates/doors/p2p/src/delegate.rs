@@ -9,11 +9,6 @@ mod skill;
 
 use std::{collections::VecDeque, future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
-use crate::wire::{
-    Answer, Data, Fault, HandOff, code,
-    frame::{Frame, FrameReader, Verdict},
-    read_answer,
-};
 use jackfield_core::failure::{Failure, Reason};
 use jackfield_model::StreamedText;
 use libp2p::{
@@ -23,6 +18,11 @@ use libp2p::{
 use tokio::time::{Instant, timeout_at};
 
 pub use self::skill::{choose, to_skill};
+use crate::wire::{
+    Answer, Data, Fault, HandOff, code,
+    frame::{Frame, FrameReader, Verdict},
+    read_answer,
+};
 use crate::{
     door::{HANDOFF, HANDOFF_STREAM},
     exchange::{self, Body, Kind, Outgoing, PIECE, TooLarge},

@@ -2,7 +2,6 @@
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
-use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use axum::Router;
 use jackfield_core::{
     hub::Hub,
@@ -13,6 +12,7 @@ use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
 use libp2p::{Multiaddr, StreamProtocol, identity::Keypair};
 use utoipa::openapi::OpenApi;
 
+use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use crate::{
     contacts::{self, Contacts, ContactsDoor},
     node::{Node, NodeConfig, NodeError},

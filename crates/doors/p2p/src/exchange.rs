@@ -6,7 +6,6 @@ mod outgoing;
 
 use std::{future::poll_fn, io, pin::Pin, time::Duration};
 
-use crate::wire::{Fault, JsonEnd, Limits};
 use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -15,6 +14,7 @@ pub(crate) use self::{
     outgoing::Outgoing,
 };
 use crate::limits;
+use crate::wire::{Fault, JsonEnd, Limits};
 
 /// How much is read at once: a frame of the multiplexer.
 pub(crate) const PIECE: usize = 16 * 1024;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::wire::{Answer, Card, HandOff, MAX_CARD, Method, NoCard, read_answer, read_card};
 use jackfield_core::failure::{Failure, Reason};
 use libp2p::{Multiaddr, PeerId, StreamProtocol};
 
+use crate::wire::{Answer, Card, HandOff, MAX_CARD, Method, NoCard, read_answer, read_card};
 use crate::{
     delegate::unreachable,
     door::{CARD, HANDOFF},

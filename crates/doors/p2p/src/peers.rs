@@ -11,7 +11,6 @@ mod work;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use crate::wire::{Card, registry::Registration};
 use jackfield_core::{
     agent::{Profile, Skill},
     hub::Hub,
@@ -28,6 +27,7 @@ use tokio::{
 
 use self::{guest::Guest, list::Listed, visit::Visit};
 pub(crate) use self::{list::agent_id, visit::Shown};
+use crate::wire::{Card, registry::Registration};
 use crate::{
     address::{ip_of, is_relayed},
     contacts::{Contacts, Setback},

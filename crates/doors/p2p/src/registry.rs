@@ -25,10 +25,6 @@ use std::{
     time::Duration,
 };
 
-use crate::wire::{
-    Card,
-    registry::{Entry, MAX_TTL, Registration},
-};
 use jackfield_core::{
     failure::{Failure, Reason},
     id::Owner,
@@ -52,6 +48,10 @@ pub use self::{
     serve::{RegistryDoor, Station, router},
 };
 use crate::limits;
+use crate::wire::{
+    Card,
+    registry::{Entry, MAX_TTL, Registration},
+};
 
 /// How many peers are kept: some 100 MB of the largest entries, and more peers than anybody has seen. Owners share these
 /// places, so that one alone has at most half of them.

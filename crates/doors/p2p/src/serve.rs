@@ -23,7 +23,6 @@ use std::{
     time::Duration,
 };
 
-use crate::wire::{self, HandOff, Method, path, path::Route};
 use http::{HeaderMap, HeaderValue};
 use jackfield_core::{
     entry::AgentView,
@@ -44,6 +43,7 @@ pub use self::{
     stream::serve_peers,
 };
 pub(crate) use self::{failure::Trouble, job::Job};
+use crate::wire::{self, HandOff, Method, path, path::Route};
 use crate::{
     DOOR,
     card::{self, Behind, Meant},

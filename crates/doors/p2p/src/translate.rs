@@ -1,13 +1,13 @@
 //! Pure functions between the wire's types and the core's. No sockets, no hub.
 
-use crate::wire::{Data, HandOff, Param};
 use jackfield_core::{
     event::{File, Json, Message, Part},
     files::Files,
 };
-use jackfield_wire::json::ObjectWriter;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::wire::{Data, HandOff};
 
 /// What the agent is told: the goal of a path that is one, then the input. Where there is neither, the parameters are
 /// what is said; `None` if there are none either.
@@ -44,20 +44,7 @@ fn params_of(hand_off: &HandOff) -> Option<Json> {
     if hand_off.params.is_empty() {
         return None;
     }
-    let written = object(|object| {
-        for (name, param) in &hand_off.params {
-            match param {
-                Param::Text(text) => object.text(name, text.as_str()),
-                Param::Flag(flag) => object.flag(name, *flag),
-                Param::Number(json) | Param::Structured(json) => {
-                    match serde_json::from_str::<&RawValue>(json) {
-                        Ok(raw) => object.raw(name, raw),
-                        Err(_) => object.text(name, &**json),
-                    }
-                }
-            };
-        }
-    });
+    let written = serde_json::to_string(&hand_off.params).ok()?;
     Json::parse(&written).ok()
 }
 
@@ -66,16 +53,38 @@ fn metadata_from(skill: Option<&str>, params: Option<&Json>) -> Option<Json> {
     if skill.is_none() && params.is_none() {
         return None;
     }
-    let written = object(|object| {
-        object.maybe_text("skill", skill);
-        object.maybe_raw("params", params.map(Json::raw));
-    });
+    #[derive(Serialize)]
+    struct Metadata<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        skill: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a RawValue>,
+    }
+    let params = params.map(Json::raw);
+    let written = serde_json::to_string(&Metadata { skill, params }).ok()?;
     Json::parse(&written).ok()
 }
 
 /// An answer as the one thing that a peer gets: words as they are, one piece of data as it is, and what is more than
 /// that as an object with `text`, `data` and `files`, which are links.
 pub(crate) fn data_from_parts(parts: Vec<Part>, files: &Files) -> Data {
+    #[derive(Serialize)]
+    struct Written<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<&'a str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        data: Vec<&'a RawValue>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        files: Vec<Link<'a>>,
+    }
+    #[derive(Serialize)]
+    struct Link<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mime: Option<&'a str>,
+        url: String,
+    }
     let (mut texts, mut data, mut made) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
         match part {
@@ -88,15 +97,20 @@ pub(crate) fn data_from_parts(parts: Vec<Part>, files: &Files) -> Data {
     match (text.is_empty(), &data[..], &made[..]) {
         (_, [], []) => Data::Text(text),
         (true, [only], []) => Data::Json(only.raw().to_owned()),
-        (_, data, made) => Data::Json(raw(|object| {
-            object.maybe_text("text", Some(&*text).filter(|text| !text.is_empty()));
-            if !data.is_empty() {
-                object.list("data", data, |out, json| out.push_str(json.get()));
-            }
-            if !made.is_empty() {
-                object.list("files", made, |out, file| push_link(out, file, files));
-            }
-        })),
+        (_, data, made) => {
+            let links = made.iter().map(|file| Link {
+                name: file.name.as_deref(),
+                mime: file.mime.as_deref(),
+                url: files.url(file).to_string(),
+            });
+            let written = to_raw_value(&Written {
+                text: Some(&*text).filter(|text| !text.is_empty()),
+                data: data.iter().map(Json::raw).collect(),
+                files: links.collect(),
+            });
+            // Texts and JSON cannot fail to be written.
+            Data::Json(written.unwrap_or_else(|_| RawValue::NULL.to_owned()))
+        }
     }
 }
 
@@ -142,30 +156,6 @@ pub(crate) fn several_from_data(raw: &RawValue) -> Option<Several> {
         None => several.data.len() > 1 || !several.files.is_empty(),
     };
     is_several.then_some(several)
-}
-
-fn push_link(out: &mut String, file: &File, files: &Files) {
-    let mut object = ObjectWriter::open(out);
-    object
-        .maybe_text("name", file.name.as_deref())
-        .maybe_text("mime", file.mime.as_deref())
-        .text("url", &*files.url(file));
-    object.close();
-}
-
-/// An object as text.
-pub(crate) fn object(fill: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::open(&mut out);
-    fill(&mut object);
-    object.close();
-    out
-}
-
-/// An object as JSON.
-pub(crate) fn raw(fill: impl FnOnce(&mut ObjectWriter<'_>)) -> Box<RawValue> {
-    // What the writer writes is JSON; nothing else can come of it.
-    RawValue::from_string(object(fill)).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 #[cfg(test)]

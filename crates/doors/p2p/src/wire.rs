@@ -10,7 +10,7 @@
 
 pub use jackfield_wire::p2p::{
     Answer, Card, ErrorBody, FIT_CARD, Fault, Limits, MAX_CARD, MAX_DESCRIPTION, MAX_ERROR,
-    MAX_NAME, MAX_PATH, MAX_SKILLS, Method, NoCard, Param, Params, Skill, code, cut, param, path,
+    MAX_NAME, MAX_PATH, MAX_SKILLS, Method, NoCard, Param, Params, Skill, code, cut, path,
     read_answer, read_card,
 };
 

@@ -6,7 +6,6 @@ mod envelope;
 
 use std::sync::Arc;
 
-use crate::wire::{Fill, Limits, Published, complete, read_envelopes};
 use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::{
@@ -23,6 +22,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use self::envelope::Envelopes;
+use crate::wire::{Fill, Limits, Published, complete, read_envelopes};
 use crate::{TeamDoor, teams::team_id, translate};
 
 /// What was published.

@@ -2,7 +2,6 @@
 
 mod tasks;
 
-use crate::wire;
 use jackfield_core::{
     event::{File, Message, Part},
     team::{
@@ -18,6 +17,7 @@ use jiff::Timestamp;
 
 use self::tasks::Plan;
 pub(crate) use self::tasks::{BoardForm, deliverable, snapshot_tasks};
+use crate::wire;
 
 /// The hub is one node to those who know of several.
 const NODE: &str = "hub";

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::wire::{AgentStatus, Deliverable, TeamStatus};
 use jackfield_core::{
     failure::Failure,
     hub::teams::TeamView,
@@ -15,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::translate::{deliverable, member_status, team_status};
+use crate::wire::{AgentStatus, Deliverable, TeamStatus};
 
 /// A team.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,10 +1,10 @@
 //! The answer of a 1.0.0 stream: a plain body, or the one shape that errors have.
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::fields::{self, Fields};
-use super::{Limits, MAX_ERROR, MAX_NAME, cut};
-use crate::json::{self, ObjectWriter};
+use super::{Limits, MAX_ERROR, MAX_NAME, cut, read_body, word};
+use crate::read::read_part;
 
 /// What a peer is told instead of a body: `{"error": text, "code": int}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,40 +34,61 @@ impl ErrorBody {
 
     /// The error as the body of an answer, in the shape that every peer knows: the reason is left out.
     pub fn to_json(&self) -> String {
-        let mut out = String::new();
-        let mut object = ObjectWriter::open(&mut out);
-        self.write_known(&mut object);
-        object.close();
-        out
+        let fields = ErrorFields {
+            reason: None,
+            ..self.fields()
+        };
+        // Texts and a number cannot fail to be written.
+        serde_json::to_string(&fields).unwrap_or_default()
     }
 
-    /// Adds the error's members to a frame.
-    pub fn write(&self, object: &mut ObjectWriter<'_>) {
-        self.write_known(object);
+    /// The fields of the error, for a frame.
+    pub fn fields(&self) -> ErrorFields<'_> {
         let reason = self.reason.as_deref();
-        object.maybe_text("reason", reason.map(|name| cut(name, MAX_NAME)));
+        ErrorFields {
+            error: cut(&self.text, MAX_ERROR),
+            code: self.code,
+            task_id: self.task_id.as_deref(),
+            reason: reason.map(|name| cut(name, MAX_NAME)),
+        }
     }
 
-    fn write_known(&self, object: &mut ObjectWriter<'_>) {
-        object
-            .text("error", cut(&self.text, MAX_ERROR))
-            .number("code", self.code.into())
-            .maybe_text("task_id", self.task_id.as_deref());
-    }
-
-    /// Reads an error's members; `None` if these are not an error's: a text and a number.
-    pub fn read(fields: &Fields<'_>) -> Option<Self> {
-        let text = fields.read("error", fields::text).ok()??;
-        let code = fields.read("code", fields::number).ok()??;
-        let task_id = fields.read("task_id", fields::text).ok().flatten();
-        // Others may say whole sentences here, or anything.
-        let reason = fields.read("reason", |raw| fields::word(raw, MAX_NAME));
+    /// Reads an error; `None` if `raw` is none: an object with a text `error` and a number `code`.
+    pub fn read(raw: &RawValue) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Body {
+            error: String,
+            code: u16,
+        }
+        /// Others may say anything here, so it is read only as far as it can be.
+        #[derive(Default, Deserialize)]
+        struct Beside<'a> {
+            #[serde(borrow)]
+            task_id: Option<&'a RawValue>,
+            #[serde(borrow)]
+            reason: Option<&'a RawValue>,
+        }
+        let body: Body = read_part(raw).ok()?;
+        let beside: Beside<'_> = read_part(raw).unwrap_or_default();
+        let text = |raw: Option<&RawValue>| read_part::<String>(raw?).ok();
+        let reason = text(beside.reason).and_then(|reason| word("reason", reason, MAX_NAME).ok());
         Some(ErrorBody {
-            task_id: task_id.map(Into::into),
-            reason: reason.ok().flatten(),
-            ..Self::new(text, code)
+            task_id: text(beside.task_id),
+            reason,
+            ..Self::new(body.error, body.code)
         })
     }
+}
+
+/// The fields of an error as they are written.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ErrorFields<'a> {
+    error: &'a str,
+    code: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
 }
 
 /// What a peer answered.
@@ -84,16 +105,9 @@ pub enum Answer<'a> {
 /// An error is an object with a text `error` and a number `code`, and short. Bodies that happen to have one of the two, or
 /// `"error": null`, are bodies; one that has both cannot be told apart, which is how the protocol is.
 pub fn read_answer(bytes: &[u8]) -> Answer<'_> {
-    match read_error(bytes) {
+    let raw: Result<&RawValue, _> = read_body(bytes, &Limits::SMALL);
+    match raw.ok().and_then(ErrorBody::read) {
         Some(error) => Answer::Error(error),
         None => Answer::Body(bytes),
     }
-}
-
-fn read_error(bytes: &[u8]) -> Option<ErrorBody> {
-    let raw: &RawValue = fields::value(bytes, &Limits::SMALL).ok()?;
-    if !json::is_container(raw.get()) {
-        return None;
-    }
-    ErrorBody::read(&Fields::of(raw).ok()?)
 }

@@ -7,17 +7,17 @@
 mod fit;
 mod remarks;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::fields::{self, Fields, REQUIRED};
 use super::{
-    Answer, ErrorBody, Fault, Limits, MAX_DESCRIPTION, MAX_NAME, MAX_PATH, MAX_SKILLS, Method,
-    read_answer,
+    Answer, ErrorBody, Fault, Limits, MAX_DESCRIPTION, MAX_NAME, MAX_PATH, MAX_SKILLS, Method, cut,
+    read_answer, read_body, word,
 };
-use crate::json::{ObjectWriter, is_container};
+use crate::read::{Misread, or_default, read_part};
 
 /// Who a peer is and what it can do.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Card {
     /// What it is called.
     pub name: String,
@@ -28,11 +28,12 @@ pub struct Card {
     /// What it can do.
     pub skills: Vec<Skill>,
     /// What was passed over when it was read, a sentence each; see [`Card::remarks`].
+    #[serde(skip)]
     pub flaws: Vec<String>,
 }
 
 /// Something that a peer can do.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Skill {
     /// Its id.
     pub id: String,
@@ -45,10 +46,13 @@ pub struct Skill {
     /// How it is called, in upper case; see [`Method::from_name`], since cards may name others than requests may have.
     pub method: String,
     /// The JSON schema of the parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub params_schema: Option<Box<RawValue>>,
     /// The JSON schema of the input.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Box<RawValue>>,
     /// The JSON schema of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Box<RawValue>>,
 }
 
@@ -66,26 +70,69 @@ pub fn read_card(bytes: &[u8]) -> Result<Card, NoCard> {
     match read_answer(bytes) {
         Answer::Error(error) => Err(NoCard::Error(error)),
         Answer::Body(bytes) => {
-            let raw = fields::value(bytes, &Limits::SMALL);
+            let raw: Result<&RawValue, _> = read_body(bytes, &Limits::SMALL);
             raw.and_then(Card::from_value).map_err(NoCard::Fault)
         }
     }
+}
+
+/// A card as peers write it.
+#[derive(Deserialize)]
+struct CardBody<'a> {
+    #[serde(default, deserialize_with = "or_default")]
+    name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    version: String,
+    #[serde(default, deserialize_with = "or_default")]
+    description: String,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    skills: Vec<&'a RawValue>,
+}
+
+/// A skill as peers write it.
+#[derive(Deserialize)]
+struct SkillBody<'a> {
+    id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    description: String,
+    path: String,
+    method: Option<String>,
+    #[serde(borrow)]
+    params_schema: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params_model: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input_schema: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input_model: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output_schema: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output_model: Option<&'a RawValue>,
 }
 
 impl Card {
     /// Reads a card that is part of something else. Names and descriptions are cut to a length that can be shown. Skills
     /// that cannot be read are passed over, as are those after the first [`MAX_SKILLS`]: the others can be called.
     pub fn from_value(raw: &RawValue) -> Result<Self, Fault> {
-        let fields = Fields::of(raw)?;
-        let name = fields.cut_text("name", MAX_NAME)?;
-        if name.trim().is_empty() {
-            return Err(Fault::at("name", REQUIRED));
+        let body: CardBody<'_> = read_part(raw)?;
+        if body.name.trim().is_empty() {
+            return Err(Misread::missing("name").into());
         }
-        let (skills, flaws) = fields.read("skills", Skill::list)?.unwrap_or_default();
+        let (mut skills, mut flaws) = (Vec::new(), Vec::new());
+        for (at, raw) in body.skills.iter().take(MAX_SKILLS).enumerate() {
+            match Skill::from_value(raw) {
+                Ok(skill) => skills.push(skill),
+                Err(fault) => flaws.push(remarks::passed_over(at, fault)),
+            }
+        }
+        flaws.extend(remarks::too_many(body.skills.len()));
         Ok(Card {
-            name,
-            version: fields.cut_text("version", MAX_NAME)?,
-            description: fields.cut_text("description", MAX_DESCRIPTION)?,
+            name: cut(&body.name, MAX_NAME).to_owned(),
+            version: cut(&body.version, MAX_NAME).to_owned(),
+            description: cut(&body.description, MAX_DESCRIPTION).to_owned(),
             skills,
             flaws,
         })
@@ -93,83 +140,46 @@ impl Card {
 
     /// The whole card as JSON.
     pub fn to_json(&self) -> String {
-        let mut out = String::new();
-        self.push_json(&mut out);
-        out
-    }
-
-    /// Appends the card as JSON.
-    pub(super) fn push_json(&self, out: &mut String) {
-        self.push_described(out, &self.description);
-    }
-
-    /// Appends the card as JSON, with another description.
-    fn push_described(&self, out: &mut String, description: &str) {
-        let mut object = ObjectWriter::open(out);
-        object
-            .text("name", &*self.name)
-            .text("version", &*self.version)
-            .text("description", description)
-            .list("skills", &self.skills, |out, skill| skill.push_json(out));
-        object.close();
+        // Texts and JSON cannot fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
 impl Skill {
-    /// The skills of a list, and what is wrong with the others in it.
-    fn list(raw: &RawValue) -> Result<(Vec<Self>, Vec<String>), Fault> {
-        let (mut skills, mut flaws) = (Vec::new(), Vec::new());
-        let elements = fields::elements(raw)?;
-        for (at, raw) in elements.iter().take(MAX_SKILLS).enumerate() {
-            match Self::from_value(raw) {
-                Ok(skill) => skills.push(skill),
-                Err(fault) => flaws.push(remarks::passed_over(at, fault)),
-            }
-        }
-        flaws.extend(remarks::too_many(elements.len()));
-        Ok((skills, flaws))
-    }
-
     fn from_value(raw: &RawValue) -> Result<Self, Fault> {
-        let fields = Fields::of(raw)?;
-        let name = fields.cut_text("name", MAX_NAME)?;
-        let id = match fields.read("id", |raw| fields::word(raw, MAX_NAME))? {
-            Some(id) => id,
-            None if name.trim().is_empty() => {
+        let body: SkillBody<'_> = read_part(raw)?;
+        let name = cut(&body.name, MAX_NAME).to_owned();
+        let is_unnamed = name.trim().is_empty();
+        let id = match body.id {
+            Some(id) => word("id", id, MAX_NAME)?,
+            None if is_unnamed => {
                 return Err(Fault::at("id", "is required, or \"name\" instead of it"));
             }
             None => name.clone(),
         };
-        let method = fields.read("method", |raw| fields::word(raw, MAX_NAME))?;
-        let method = method.map(|method| method.to_ascii_uppercase());
+        let method = body.method.map(|method| word("method", method, MAX_NAME));
+        let method = method
+            .transpose()?
+            .map(|method| method.to_ascii_uppercase());
         Ok(Skill {
-            name: if name.trim().is_empty() {
-                id.clone()
-            } else {
-                name
-            },
+            name: if is_unnamed { id.clone() } else { name },
             id,
-            description: fields.cut_text("description", MAX_DESCRIPTION)?,
-            path: fields.require("path", |raw| fields::word(raw, MAX_PATH))?,
+            description: cut(&body.description, MAX_DESCRIPTION).to_owned(),
+            path: word("path", body.path, MAX_PATH)?,
             method: method.unwrap_or_else(|| Method::Post.name().to_owned()),
-            params_schema: fields.any_of(&["params_schema", "params_model"], schema)?,
-            input_schema: fields.any_of(&["input_schema", "input_model"], schema)?,
-            output_schema: fields.any_of(&["output_schema", "output_model"], schema)?,
+            params_schema: schema([
+                ("params_schema", body.params_schema),
+                ("params_model", body.params_model),
+            ])?,
+            input_schema: schema([
+                ("input_schema", body.input_schema),
+                ("input_model", body.input_model),
+            ])?,
+            output_schema: schema([
+                ("output_schema", body.output_schema),
+                ("output_model", body.output_model),
+            ])?,
         })
-    }
-
-    fn push_json(&self, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        object
-            .text("id", &*self.id)
-            .text("name", &*self.name)
-            .text("description", &*self.description)
-            .text("path", &*self.path)
-            .text("method", &*self.method)
-            .maybe_raw("params_schema", self.params_schema.as_deref())
-            .maybe_raw("input_schema", self.input_schema.as_deref())
-            .maybe_raw("output_schema", self.output_schema.as_deref());
-        object.close();
     }
 
     /// How many bytes the schemas have.
@@ -186,14 +196,17 @@ impl Skill {
     }
 }
 
-/// A JSON schema: an object, or a boolean as newer drafts have it.
-fn schema(raw: &RawValue) -> Result<Box<RawValue>, Fault> {
-    let is_schema = match raw.get() {
-        "true" | "false" => true,
-        text => is_container(text) && !text.starts_with('['),
+/// The first JSON schema that is given: an object, or a boolean as newer drafts have it.
+fn schema(spellings: [(&str, Option<&RawValue>); 2]) -> Result<Option<Box<RawValue>>, Fault> {
+    let given = spellings
+        .into_iter()
+        .find_map(|(name, raw)| Some((name, raw?)));
+    let Some((name, raw)) = given else {
+        return Ok(None);
     };
-    match is_schema {
-        true => Ok(raw.to_owned()),
-        false => Err(Fault::here("must be a JSON schema")),
+    match raw.get() {
+        "true" | "false" => Ok(Some(raw.to_owned())),
+        text if text.starts_with('{') => Ok(Some(raw.to_owned())),
+        _ => Err(Fault::at(name, "must be a JSON schema")),
     }
 }

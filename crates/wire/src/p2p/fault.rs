@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::ErrorBody;
 use crate::echo;
+use crate::read::Misread;
 
 /// The codes of refusals, which are those of HTTP.
 pub mod code {
@@ -74,6 +75,15 @@ impl Fault {
     /// What the peer is told.
     pub fn to_body(&self) -> ErrorBody {
         ErrorBody::new(self.to_string(), self.code)
+    }
+}
+
+impl From<Misread> for Fault {
+    fn from(misread: Misread) -> Self {
+        Fault {
+            field: misread.field().map(Into::into),
+            ..Self::here(misread.problem)
+        }
     }
 }
 

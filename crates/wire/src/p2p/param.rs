@@ -1,13 +1,12 @@
 //! The parameters of a request: values that are put into its path, and others that its path has no place for.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::Fault;
-use super::fields::Fields;
-use crate::json::{self, push_string};
+use crate::json::{self, Members};
+use crate::read::Misread;
 
 /// Parameters by name.
 pub type Params = BTreeMap<String, Param>;
@@ -47,13 +46,6 @@ impl Param {
             Param::Flag(false) => "false",
         }
     }
-
-    fn push_json(&self, out: &mut String) {
-        match self {
-            Param::Text(text) => push_string(out, text),
-            Param::Number(_) | Param::Flag(_) | Param::Structured(_) => out.push_str(self.as_str()),
-        }
-    }
 }
 
 impl From<&str> for Param {
@@ -62,33 +54,32 @@ impl From<&str> for Param {
     }
 }
 
-/// Reads the parameters of a request. Whether a value can be put into the path is seen when it is.
-pub fn read(raw: &RawValue) -> Result<Params, Fault> {
-    let fields = Fields::of(raw)?;
+impl Serialize for Param {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Param::Text(text) => serializer.serialize_str(text),
+            Param::Flag(flag) => serializer.serialize_bool(*flag),
+            Param::Number(json) | Param::Structured(json) => {
+                let raw: &RawValue = serde_json::from_str(json).map_err(S::Error::custom)?;
+                raw.serialize(serializer)
+            }
+        }
+    }
+}
+
+/// Reads the parameters of a request; those that are null are left out. Whether a value can be put into the path is seen
+/// when it is.
+pub fn read_params(raw: &RawValue) -> Result<Params, Misread> {
+    let members = Members::of(raw).ok_or_else(|| Misread::invalid("", "must be an object"))?;
     let mut params = BTreeMap::new();
-    for (name, value) in fields.iter() {
-        let param = Param::from_value(value);
-        if params.insert(name.to_owned(), param).is_some() {
-            return Err(Fault::at(name, "is given twice"));
+    for member in members.iter() {
+        let param = Param::from_value(member.value);
+        if params.insert(member.name.to_string(), param).is_some() {
+            return Err(Misread::twice(&member.name));
         }
     }
     let given = params.into_iter();
     Ok(given
         .filter_map(|(name, param)| Some((name, param?)))
         .collect())
-}
-
-/// Writes the parameters as an object.
-pub fn to_json(params: &Params) -> Cow<'static, RawValue> {
-    let mut out = String::from("{");
-    for (index, (name, param)) in params.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        push_string(&mut out, name);
-        out.push(':');
-        param.push_json(&mut out);
-    }
-    out.push('}');
-    RawValue::from_string(out).map_or(Cow::Borrowed(RawValue::NULL), Cow::Owned)
 }

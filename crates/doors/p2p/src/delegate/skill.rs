@@ -1,7 +1,8 @@
 //! A handoff to a skill of a peer's card: which one is meant, and what goes into its path. Pure.
 
-use crate::wire::{Data, Fault, HandOff, Method, Param, Params, Skill, path};
 use jackfield_core::failure::{Failure, Reason};
+
+use crate::wire::{Data, Fault, HandOff, Method, Param, Params, Skill, path};
 
 /// The skill that is wanted, by id or by name, else the first: a card begins with what a peer is for.
 pub fn choose<'a>(skills: &'a [Skill], wanted: Option<&str>) -> Result<&'a Skill, Failure> {

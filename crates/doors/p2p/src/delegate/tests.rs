@@ -1,6 +1,5 @@
 //! Streams in memory and time that stands still: what a caller hears of peers of every kind. The peer's side is raw bytes.
 
-use crate::wire::Method;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
@@ -9,6 +8,7 @@ use tokio::{
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
 
 use super::*;
+use crate::wire::Method;
 
 /// As long as no call lasts.
 const LONG: Duration = Duration::from_secs(24 * 3600);

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use crate::wire::{JsonEnd, Limits};
 use serde::de::IgnoredAny;
 
 use crate::limits;
+use crate::wire::{JsonEnd, Limits};
 
 /// A body as it comes in.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use std::{
     task::{Context, Poll},
 };
 
-use crate::wire::code;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
     time::sleep,
@@ -13,6 +12,7 @@ use tokio::{
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
 
 use super::*;
+use crate::wire::code;
 
 /// Our end of a stream, and the peer's, which the test plays.
 fn pair(buffer: usize) -> (Compat<DuplexStream>, DuplexStream) {

@@ -2,11 +2,11 @@
 
 use std::{future::Future, time::Duration};
 
-use crate::wire::Limits;
 use libp2p::futures::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::{sync::watch, task::JoinSet};
 
 use super::*;
+use crate::wire::Limits;
 use crate::{
     address::with_peer,
     exchange::{answer, ask, read_json},

@@ -1,6 +1,5 @@
 //! A call as a handoff: which of a peer's skills is meant, with which parameters and which input. Pure.
 
-use crate::wire::{Data, HandOff, Method, Param, Skill};
 use jackfield_core::{
     event::{Json, Message, Part},
     failure::Failure,
@@ -9,6 +8,7 @@ use jackfield_core::{
 use serde_json::{Map, Value};
 
 use super::list::Way;
+use crate::wire::{Data, HandOff, Method, Param, Skill};
 use crate::{
     delegate::{choose, to_skill},
     translate::data_from_parts,

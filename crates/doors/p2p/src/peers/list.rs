@@ -1,11 +1,11 @@
 //! What a peer is as agents of the hub: by its card, or by the list of another hub.
 
-use crate::wire::{Card, Skill};
 use jackfield_core::{agent, id::AgentId};
 use libp2p::PeerId;
 use serde::Deserialize;
 
 use super::{profile, short};
+use crate::wire::{Card, Skill};
 use crate::{inquire, node::Node};
 
 /// One agent that a peer brings.

@@ -1,13 +1,13 @@
 //! What a call becomes for a peer, and what a peer is called here. That it all works among real peers is tested with a
 //! whole hub.
 
-use crate::wire::read_card;
 use jackfield_core::{
     event::{Json, Message, Part},
     failure::Reason,
     files::Files,
     limits::Limits,
 };
+use libp2p::{Multiaddr, PeerId};
 use serde_json::{Value, json};
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     list::{Listed, Way},
     places_for,
 };
-use libp2p::{Multiaddr, PeerId};
+use crate::wire::read_card;
 
 fn skills(skills: &Value) -> Way {
     let card = json!({"name": "x", "version": "1", "description": "", "skills": skills});

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::wire::Data;
 use jackfield_core::{
     bell::Bell,
     call::Serving,
@@ -19,6 +18,7 @@ use tokio::{
 };
 
 use super::{ask, list::Way};
+use crate::wire::Data;
 use crate::{
     delegate::{Delegation, Heard, is_broken_off, unreachable},
     inquire::fetch_card,

@@ -3,13 +3,13 @@
 
 use std::net::IpAddr;
 
-use crate::wire::multiaddr::is_wildcard_or_private;
 use jackfield_core::failure::Failure;
 use jackfield_kit::outbound::is_public;
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 
 use super::invalid;
 use crate::address::is_relayed;
+use crate::wire::multiaddr::is_wildcard_or_private;
 
 /// The addresses that are kept. One that is none, or leads to another peer, is refused; one that nobody could use is
 /// dropped, since peers list all that they listen on. At least one must be left.

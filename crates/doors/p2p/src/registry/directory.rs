@@ -1,12 +1,12 @@
 //! Who is found in the registry: peers, and the agents of the hub that peers reach by a handoff to it.
 
+use jackfield_core::{agent::Skill, entry::AgentView, principal::Principal};
+
+use super::{Registered, RegistryDoor, Sought, find::Subject};
 use crate::wire::registry::{
     Entry,
     find::{FoundAgent, FoundTool},
 };
-use jackfield_core::{agent::Skill, entry::AgentView, principal::Principal};
-
-use super::{Registered, RegistryDoor, Sought, find::Subject};
 
 impl RegistryDoor {
     /// The agents of the hub that peers reach and the caller may know of.

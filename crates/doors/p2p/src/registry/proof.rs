@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 
-use crate::wire::registry::Proof;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jackfield_core::failure::{Failure, Reason};
@@ -17,6 +16,8 @@ use libp2p::{
 use parking_lot::Mutex;
 use sha2::Sha256;
 use uuid::Uuid;
+
+use crate::wire::registry::Proof;
 
 /// How long a challenge can be answered: enough for a slow peer, too short to be found in a log.
 const LIFETIME: SignedDuration = SignedDuration::from_secs(120);

@@ -1,12 +1,12 @@
 //! What a client of the registry is told when something goes wrong: `{"error": text}`, as by the original.
 
-use crate::wire::Fault;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use jackfield_core::failure::Failure;
 use jackfield_kit::api::status;
+use serde::Serialize;
 
-use crate::translate::object;
+use crate::wire::Fault;
 
 /// A refusal, in the original's shape.
 #[derive(Debug)]
@@ -39,11 +39,18 @@ impl From<Fault> for Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let body = object(|object| {
-            object
-                .text("error", &*self.text)
-                .maybe_text("challenge", self.challenge.as_deref());
-        });
+        #[derive(Serialize)]
+        struct Body {
+            error: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            challenge: Option<String>,
+        }
+        let body = Body {
+            error: self.text,
+            challenge: self.challenge,
+        };
+        // Texts cannot fail to be written.
+        let body = serde_json::to_string(&body).unwrap_or_default();
         let mut response = json(self.status, body);
         if self.status == StatusCode::UNAUTHORIZED {
             let value = HeaderValue::from_static("Bearer realm=\"jackfield\"");

@@ -9,10 +9,6 @@ use std::{
     time::Duration,
 };
 
-use crate::wire::{
-    MAX_CARD,
-    registry::{self as wire, Heartbeat, Proof, Registration, find},
-};
 use axum::{
     Router,
     body::Body,
@@ -37,6 +33,7 @@ use jackfield_kit::{
 };
 use jiff::Timestamp;
 use libp2p::PeerId;
+use serde::Serialize;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -47,7 +44,11 @@ use super::{
     query::Query,
     refused::{Refused, json},
 };
-use crate::{DOOR, origin::Origin, peers::agent_id, serve::Reception, translate::object};
+use crate::wire::{
+    MAX_CARD,
+    registry::{self as wire, Heartbeat, Proof, Registration, find},
+};
+use crate::{DOOR, origin::Origin, peers::agent_id, serve::Reception};
 
 /// How many agents or tools are found for a goal: a model reads them.
 const FOUND_MAX: usize = 20;
@@ -296,11 +297,17 @@ async fn challenge(
         let failure = Failure::new(Reason::Unauthorized, REFUSED);
         return Err(door.refused(failure, &peer));
     }
-    let body = object(|object| {
-        object
-            .text("peer_id", &*peer.to_string())
-            .text("challenge", &*door.registry.challenge(&peer));
-    });
+    #[derive(Serialize)]
+    struct Body {
+        peer_id: String,
+        challenge: String,
+    }
+    let body = Body {
+        peer_id: peer.to_string(),
+        challenge: door.registry.challenge(&peer).to_string(),
+    };
+    // Texts cannot fail to be written.
+    let body = serde_json::to_string(&body).unwrap_or_default();
     Ok(json(StatusCode::OK, body))
 }
 

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use crate::wire::{Card, Data, FIT_CARD, MAX_CARD, Method, NoCard, path, read_card};
 use http::{HeaderMap, StatusCode};
 use jackfield_kit::outbound::{Outbound, OutboundError, Url, origin_of};
 use tokio::{
@@ -17,6 +16,7 @@ use super::{
     failure::Trouble,
     fetch::{Fetch, Plan},
 };
+use crate::wire::{Card, Data, FIT_CARD, MAX_CARD, Method, NoCard, path, read_card};
 use crate::{card, limits, waits::Waits};
 
 /// Why an agent behind HTTP shows no card.

@@ -4,8 +4,9 @@
 //! A code stands for several failures, so the failure's own name goes along in frames where the code says less: hubs talk in
 //! frames, and a failure stays the same through any number of them. A plain body has the two members that everybody knows.
 
-use crate::wire::{ErrorBody, Fault};
 use jackfield_core::failure::{Failure, Reason};
+
+use crate::wire::{ErrorBody, Fault};
 
 /// The longest name of a failure that is believed; our own have at most 15 bytes.
 const MAX_NAME: usize = 64;

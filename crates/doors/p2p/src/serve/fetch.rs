@@ -3,7 +3,6 @@
 
 use std::{fmt, mem, pin::Pin};
 
-use crate::wire::{Data, Method};
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue,
@@ -16,6 +15,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{Trouble, endpoint::NOT_THERE};
 use crate::limits;
+use crate::wire::{Data, Method};
 
 /// How much of what an agent says of its failure is passed on, in characters.
 const MAX_SAID: usize = 500;
@@ -128,7 +128,8 @@ impl Plan {
             None => Bytes::new(),
             Some(input) => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                Bytes::from(input.to_value().get().to_owned())
+                // Texts and JSON cannot fail to be written.
+                Bytes::from(serde_json::to_vec(&input).unwrap_or_default())
             }
         };
         let method = http_method(self.method);

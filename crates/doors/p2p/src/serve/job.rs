@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::wire::PROTOCOL_HANDOFF_STREAM;
 use jackfield_core::files::Files;
 
 use super::{Answer, Frames, Trouble, fetch::Fetch, listen::Listening};
 use crate::translate::data_from_parts;
+use crate::wire::PROTOCOL_HANDOFF_STREAM;
 
 /// Work on a handoff. Dropping it cancels the work.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ use std::{
     time::Duration,
 };
 
-use crate::wire::{ErrorBody, frame::FrameWriter};
 use jackfield_kit::tasks::Tasks;
 use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 
 use super::{Answer, Frames, Host, Piece, Way};
+use crate::wire::{ErrorBody, frame::FrameWriter};
 use crate::{
     door::{CARD, HANDOFF, HANDOFF_STREAM},
     exchange::{self, ReadTrouble, WriteTrouble},

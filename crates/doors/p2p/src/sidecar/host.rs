@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::wire::{HandOff, Limits, path};
 use jackfield_core::{
     failure::{Failure, Reason},
     limits::Limits as CoreLimits,
 };
 use tokio::time::timeout;
 
+use crate::wire::{HandOff, Limits, path};
 use crate::{
     card,
     limits::{CARD_WAIT, MAX_ANSWER},

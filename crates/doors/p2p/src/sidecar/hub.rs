@@ -3,7 +3,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::wire::registry::{Entry, read_peers};
 use http::Method;
 use jackfield_core::id::AgentId;
 use libp2p::{Multiaddr, PeerId};
@@ -17,6 +16,7 @@ use super::{
     site::{Site, SiteError},
     standing::{HubStanding, Standing, until_seen},
 };
+use crate::wire::registry::{Entry, read_peers};
 use crate::{
     address::way_to_peer,
     node::{Node, PeerEvent},

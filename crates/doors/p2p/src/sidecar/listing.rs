@@ -3,10 +3,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::wire::{
-    MAX_ADDRESSES, read_card,
-    registry::{DEFAULT_TTL, Heartbeat, Proof, Registration},
-};
 use http::Method;
 use libp2p::{Multiaddr, identity::Keypair, multiaddr::Protocol};
 use serde::Deserialize;
@@ -18,6 +14,10 @@ use tokio::{
 use super::{
     site::{Site, SiteError},
     standing::{Listing, Standing, until_seen},
+};
+use crate::wire::{
+    MAX_ADDRESSES, read_card,
+    registry::{DEFAULT_TTL, Heartbeat, Proof, Registration},
 };
 use crate::{
     node::Node,

@@ -2,7 +2,6 @@
 
 use std::{fmt, time::Duration};
 
-use crate::wire::{Answer, read_answer};
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode,
     header::{AUTHORIZATION, CONTENT_TYPE},
@@ -10,6 +9,8 @@ use http::{
 use jackfield_kit::outbound::{MAX_ANSWER, Outbound, OutboundError};
 use serde::Deserialize;
 use tokio::time::timeout;
+
+use crate::wire::{Answer, read_answer};
 
 /// How long a registry may take for one request (the original's own limit).
 const PATIENCE: Duration = Duration::from_secs(5);

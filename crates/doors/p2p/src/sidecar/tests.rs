@@ -5,7 +5,6 @@ mod listed;
 mod relayed;
 mod served;
 
-use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -23,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet};
 
 use super::*;
+use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use crate::{exchange, limits::MAX_ANSWER, serve::DEADLINE, streams::Stream};
 
 const LISTEN: &str = "/ip4/127.0.0.1/tcp/0";

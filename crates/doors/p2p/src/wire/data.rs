@@ -1,7 +1,6 @@
 //! What is handed over and given back: text, or JSON.
 
-use std::borrow::Cow;
-
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use jackfield_wire::json::{self, MAX_DEPTH};
@@ -45,15 +44,27 @@ impl Data {
         }
     }
 
-    /// The JSON value that it is: text becomes a string.
-    pub fn to_value(&self) -> Cow<'_, RawValue> {
+    /// The same, but text that holds an object or an array is data: see [`from_text`](Self::from_text).
+    pub(super) fn unquoted(self) -> Self {
         match self {
-            Data::Json(raw) => Cow::Borrowed(raw),
-            Data::Text(text) => {
-                let raw = serde_json::value::to_raw_value(text);
-                raw.map_or(Cow::Borrowed(RawValue::NULL), Cow::Owned)
-            }
+            Data::Text(text) => Data::from_text(text),
+            data @ Data::Json(_) => data,
         }
+    }
+}
+
+impl Serialize for Data {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Data::Text(text) => serializer.serialize_str(text),
+            Data::Json(raw) => raw.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Data {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(Data::from_value)
     }
 }
 

@@ -4,7 +4,6 @@
 //! outside of strings and looks at each byte once. Whether the value is well-formed is the parser's to say.
 
 use super::{Fault, Limits};
-use jackfield_wire::p2p::fields::too_deep;
 
 /// Watches one JSON value come in.
 #[derive(Debug)]
@@ -120,4 +119,9 @@ impl JsonEnd {
             _ => State::Tokens,
         }
     }
+}
+
+/// A body is nested too deeply.
+fn too_deep(max: usize) -> Fault {
+    Fault::here(format!("is nested deeper than {max} levels"))
 }

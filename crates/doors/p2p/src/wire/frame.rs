@@ -6,13 +6,17 @@
 mod read;
 mod write;
 
+use jackfield_wire::{
+    json::MAX_DEPTH,
+    p2p::read_body,
+    read::{Misread, read_part},
+};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub use self::read::{FrameReader, Verdict};
 pub use self::write::FrameWriter;
 use super::{Data, ErrorBody, Fault, Limits};
-use jackfield_wire::json::MAX_DEPTH;
-use jackfield_wire::p2p::fields::{self, Fields};
 
 /// How deep a line may nest: itself, and what a hub puts around the JSON of an agent (an object, and a list in it).
 const MAX_LINE_DEPTH: usize = MAX_DEPTH + 3;
@@ -70,52 +74,75 @@ impl Frame {
 
     /// Whether a line says to be a frame of a type that we know, be it a good one or not.
     fn is_meant(line: &[u8], max_bytes: usize) -> bool {
-        let limits = Limits {
-            max_bytes,
-            max_depth: MAX_LINE_DEPTH,
-        };
-        let fields = fields::value(line, &limits).and_then(Fields::of);
-        let told = fields.and_then(|fields| {
-            let told = fields.require("type", fields::text)?;
-            Ok(TYPES.contains(&&*told))
-        });
-        told.unwrap_or_default()
+        let tag = read_body::<Tag>(line, &limits(max_bytes));
+        tag.is_ok_and(|tag| TYPES.contains(&&*tag.r#type))
     }
 
     /// Reads one line of at most `max_bytes`. Others write longer lines than we do.
     pub fn read(line: &[u8], max_bytes: usize) -> Result<Self, Fault> {
-        let limits = Limits {
-            max_bytes,
-            max_depth: MAX_LINE_DEPTH,
-        };
-        let fields = Fields::of(fields::value(line, &limits)?)?;
-        let text = |name| -> Result<Option<String>, Fault> {
-            Ok(fields.read(name, fields::text)?.map(Into::into))
-        };
-        let data = |raw: &RawValue| Ok(Data::from_value(raw));
-        Ok(match &*fields.require("type", fields::text)? {
-            "accepted" => Frame::Accepted {
-                task_id: text("task_id")?,
-            },
-            "chunk" => Frame::Chunk {
-                seq: fields.require("seq", fields::number)?,
-                data: fields.require("data", data)?,
-            },
-            "status" => Frame::Status {
-                kind: text("kind")?.unwrap_or_default(),
-                text: fields.require("text", fields::text)?.into(),
-            },
-            "result" => Frame::Result {
-                data: fields.read("data", data)?,
-            },
+        let raw: &RawValue = read_body(line, &limits(max_bytes))?;
+        let tag: Tag = read_part(raw)?;
+        Ok(match &*tag.r#type {
+            "accepted" => {
+                let Accepted { task_id } = read_part(raw)?;
+                Frame::Accepted { task_id }
+            }
+            "chunk" => {
+                let Chunk { seq, data } = read_part(raw)?;
+                let data = data.ok_or_else(|| Misread::missing("data"))?;
+                Frame::Chunk { seq, data }
+            }
+            "status" => {
+                let Status { kind, text } = read_part(raw)?;
+                let kind = kind.unwrap_or_default();
+                Frame::Status { kind, text }
+            }
+            "result" => {
+                let Done { data } = read_part(raw)?;
+                Frame::Result { data }
+            }
             "error" => {
-                let error = ErrorBody::read(&fields);
                 let wrong =
                     || Fault::at("error", "must be a string with a number `code` beside it");
-                Frame::Error(error.ok_or_else(wrong)?)
+                Frame::Error(ErrorBody::read(raw).ok_or_else(wrong)?)
             }
             "heartbeat" => Frame::Heartbeat,
             _ => Frame::Unknown,
         })
     }
+}
+
+fn limits(max_bytes: usize) -> Limits {
+    Limits {
+        max_bytes,
+        max_depth: MAX_LINE_DEPTH,
+    }
+}
+
+/// A frame of any type.
+#[derive(Deserialize)]
+struct Tag {
+    r#type: String,
+}
+
+#[derive(Deserialize)]
+struct Accepted {
+    task_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    seq: u64,
+    data: Option<Data>,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    kind: Option<String>,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Done {
+    data: Option<Data>,
 }

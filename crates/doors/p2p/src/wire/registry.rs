@@ -8,13 +8,17 @@ mod entry;
 pub mod find;
 mod register;
 
+use jackfield_wire::{
+    json,
+    p2p::word,
+    read::{Misread, read_part},
+};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub use self::entry::{Entry, read_peers, write_list, write_one, write_peers};
 pub use self::register::{Heartbeat, Proof, Registered, Registration};
 use super::{Fault, MAX_ADDRESSES, MAX_NAME, MAX_SKILLS, multiaddr};
-use jackfield_wire::json;
-use jackfield_wire::p2p::fields::{self, Fields};
 
 /// How long a registration lasts that does not say it, in seconds.
 pub const DEFAULT_TTL: u64 = 10 * 60;
@@ -22,84 +26,127 @@ pub const DEFAULT_TTL: u64 = 10 * 60;
 /// The longest that one lasts, in seconds.
 pub const MAX_TTL: u64 = 24 * 60 * 60;
 
-/// How addresses are called.
-const ADDRESSES: [&str; 3] = ["addresses", "addrs", "multiaddresses"];
+/// What every body says of a peer, under all names that the generations of the original have for it.
+#[derive(Deserialize)]
+struct PeerFields<'a> {
+    peer_id: String,
+    agent_name: Option<String>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    addresses: Option<Vec<String>>,
+    addrs: Option<Vec<String>>,
+    multiaddresses: Option<Vec<String>>,
+    #[serde(borrow)]
+    capabilities: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    skills: Option<Vec<&'a RawValue>>,
+}
 
-/// How skills are called.
-const SKILLS: [&str; 2] = ["capabilities", "skills"];
+/// A peer, as far as all bodies tell of it.
+struct Peer {
+    peer_id: String,
+    agent_name: Option<String>,
+    addresses: Vec<String>,
+    capabilities: Vec<String>,
+}
 
-/// Reads a peer id.
-fn peer_id(raw: &RawValue) -> Result<String, Fault> {
-    let id = fields::text(raw)?;
+impl Peer {
+    fn read(raw: &RawValue) -> Result<Self, Fault> {
+        let fields: PeerFields<'_> = read_part(raw)?;
+        let addresses = [
+            ("addresses", fields.addresses),
+            ("addrs", fields.addrs),
+            ("multiaddresses", fields.multiaddresses),
+        ];
+        let address = |field: &str, text| word(field, text, multiaddr::MAX_ADDRESS);
+        let skills = [
+            ("capabilities", fields.capabilities),
+            ("skills", fields.skills),
+        ];
+        Ok(Peer {
+            peer_id: peer_id(fields.peer_id)?,
+            agent_name: agent_name(fields.agent_name, fields.name)?,
+            addresses: united(addresses, MAX_ADDRESSES, address)?,
+            capabilities: united(skills, MAX_SKILLS, skill)?,
+        })
+    }
+}
+
+/// Checks a peer id.
+fn peer_id(id: String) -> Result<String, Fault> {
     match multiaddr::is_peer_id(&id) {
-        true => Ok(id.into_owned()),
-        false => Err(Fault::here("must be a peer id")),
+        true => Ok(id),
+        false => Err(Fault::at("peer_id", "must be a peer id")),
     }
 }
 
-/// Reads a name that is as good as absent when it is blank.
-fn name(fields: &Fields<'_>) -> Result<Option<String>, Fault> {
-    let name = fields.any_of(&["agent_name", "name"], |raw| {
-        let name = fields::text(raw)?;
-        match name.trim() {
-            "" => Ok(None),
-            _ => fields::word(raw, MAX_NAME).map(Some),
+/// The name of an agent, which is as good as absent when it is blank.
+fn agent_name(
+    agent_name: Option<String>,
+    name: Option<&RawValue>,
+) -> Result<Option<String>, Fault> {
+    let (field, name) = match (agent_name, name) {
+        (Some(name), _) => ("agent_name", name),
+        (None, Some(raw)) => {
+            let name = read_part(raw).map_err(|misread: Misread| misread.within("name"))?;
+            ("name", name)
         }
-    })?;
-    Ok(name.flatten())
-}
-
-/// Reads the addresses, however they are called; each once.
-fn addresses(fields: &Fields<'_>) -> Result<Vec<String>, Fault> {
-    let address = |raw| fields::word(raw, multiaddr::MAX_ADDRESS);
-    let given =
-        ADDRESSES.map(|name| fields.read(name, |raw| fields::list(raw, MAX_ADDRESSES, address)));
-    united(given, ADDRESSES[0], MAX_ADDRESSES)
-}
-
-/// Reads the skills, however they are called; each once. They are words, or objects with an id or a name.
-fn skills(fields: &Fields<'_>) -> Result<Vec<String>, Fault> {
-    let given = SKILLS.map(|name| fields.read(name, |raw| fields::list(raw, MAX_SKILLS, skill)));
-    united(given, SKILLS[0], MAX_SKILLS)
-}
-
-fn skill(raw: &RawValue) -> Result<String, Fault> {
-    if !json::is_container(raw.get()) {
-        return fields::word(raw, MAX_NAME);
+        (None, None) => return Ok(None),
+    };
+    match name.trim() {
+        "" => Ok(None),
+        _ => word(field, name, MAX_NAME).map(Some),
     }
-    let fields = Fields::of(raw)?;
-    let word = fields.any_of(&["id", "name"], |raw| fields::word(raw, MAX_NAME))?;
-    word.ok_or_else(|| Fault::at("id", fields::REQUIRED))
+}
+
+/// A skill: a word, or an object with an id or a name.
+fn skill(field: &str, raw: &RawValue) -> Result<String, Fault> {
+    #[derive(Deserialize)]
+    struct Skill {
+        id: Option<String>,
+        name: Option<String>,
+    }
+    let within = |misread: Misread| misread.within(field);
+    if !json::is_container(raw.get()) {
+        return word(field, read_part(raw).map_err(within)?, MAX_NAME);
+    }
+    let skill: Skill = read_part(raw).map_err(within)?;
+    let named = match (skill.id, skill.name) {
+        (Some(id), _) => word("id", id, MAX_NAME),
+        (None, Some(name)) => word("name", name, MAX_NAME),
+        (None, None) => Err(Misread::missing("id").into()),
+    };
+    named.map_err(|fault| fault.within(field))
 }
 
 /// What was given under several names, each once.
-fn united<const N: usize>(
-    given: [Result<Option<Vec<String>>, Fault>; N],
-    field: &str,
+fn united<T, const N: usize>(
+    given: [(&str, Option<Vec<T>>); N],
     max: usize,
+    read: impl Fn(&str, T) -> Result<String, Fault>,
 ) -> Result<Vec<String>, Fault> {
+    let first = given[0].0;
     let mut all = Vec::new();
-    for words in given {
-        for word in words?.unwrap_or_default() {
-            if !all.contains(&word) {
-                all.push(word);
+    for (field, items) in given {
+        let items = items.unwrap_or_default();
+        if items.len() > max {
+            return Err(Fault::too_large(max, "entries").within(field));
+        }
+        for (index, item) in items.into_iter().enumerate() {
+            let text = read(&format!("{field}[{index}]"), item)?;
+            if !all.contains(&text) {
+                all.push(text);
             }
         }
     }
     if all.len() > max {
-        return Err(Fault::too_large(max, "entries").within(field));
+        return Err(Fault::too_large(max, "entries").within(first));
     }
     Ok(all)
 }
 
-/// Appends a bare list.
-fn push_list<T>(out: &mut String, items: &[T], write: impl Fn(&T, &mut String)) {
-    out.push('[');
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        write(item, out);
-    }
-    out.push(']');
+/// The JSON of a body.
+fn json_of(body: &impl serde::Serialize) -> String {
+    // Texts and JSON cannot fail to be written.
+    serde_json::to_string(body).unwrap_or_default()
 }

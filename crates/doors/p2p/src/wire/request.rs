@@ -1,11 +1,14 @@
 //! The request of a handoff. The original's server refused all of them by a mistake of its own, so what is read here is
 //! what its model declares and what its clients send.
 
+use jackfield_wire::{
+    p2p::{read_body, read_params, word},
+    read::{Misread, read_part},
+};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Data, Fault, Limits, MAX_PATH, Method, Params, param};
-use jackfield_wire::json::ObjectWriter;
-use jackfield_wire::p2p::fields::{self, Fields, REQUIRED};
+use super::{Data, Fault, Limits, MAX_PATH, Method, Params};
 
 /// The longest trace that is passed on; the standard's has 55 bytes.
 const MAX_TRACE: usize = 128;
@@ -47,76 +50,77 @@ impl HandOff {
     ///
     /// `input_data` may be any JSON, and `input` stands for it where it is missing, as the original's test client sends it.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Fault> {
-        let fields = Fields::of(fields::value(bytes, limits)?)?;
-        let method = fields.require("method", |raw| Method::from_name(&fields::text(raw)?))?;
-        let path = fields.require("path", read_path)?;
+        #[derive(Deserialize)]
+        struct Body<'a> {
+            method: String,
+            path: String,
+            #[serde(borrow)]
+            params: Option<&'a RawValue>,
+            input_data: Option<Data>,
+            input: Option<Data>,
+            stream: Option<bool>,
+            x_hops: Option<u32>,
+            #[serde(borrow)]
+            traceparent: Option<&'a RawValue>,
+        }
+        let body: Body<'_> = read_body(bytes, limits)?;
+        let method = Method::from_name(&body.method).map_err(|fault| fault.within("method"))?;
+        if body.path.is_empty() {
+            return Err(Misread::missing("path").into());
+        }
+        if body.path.len() > MAX_PATH {
+            return Err(Fault::too_large(MAX_PATH, "bytes").within("path"));
+        }
+        let params = body.params.map(read_params).transpose();
+        let params = params.map_err(|misread| misread.within("params"))?;
         // A trace that cannot be read is not passed on: the standard wants a new one begun instead.
-        let trace = fields.read("traceparent", |raw| fields::word(raw, MAX_TRACE));
+        let trace = body.traceparent.and_then(|raw| read_part(raw).ok());
         Ok(HandOff {
             method,
-            path,
-            params: fields.read("params", param::read)?.unwrap_or_default(),
-            input: fields.any_of(&["input_data", "input"], |raw| Ok(read_input(raw)))?,
-            stream: fields.read("stream", fields::flag)?.unwrap_or_default(),
-            hops: fields.read("x_hops", fields::number)?.unwrap_or_default(),
-            trace: trace.ok().flatten(),
+            path: body.path,
+            params: params.unwrap_or_default(),
+            input: body.input_data.or(body.input).map(Data::unquoted),
+            stream: body.stream.unwrap_or_default(),
+            hops: body.x_hops.unwrap_or_default(),
+            trace: trace.and_then(|trace| word("traceparent", trace, MAX_TRACE).ok()),
         })
     }
 
     /// Writes the request. The input becomes a string, JSON as it is written, which is all that the original's model
     /// takes: a text that is an object or an array is therefore data when it is read again.
     pub fn to_json(&self) -> String {
-        self.write(|object, input| {
-            object.text("input_data", input.as_str());
-        })
+        self.write(self.input.as_ref().map(Data::as_str))
     }
 
     /// The same for peers that answer in frames: the input is the JSON value that it is.
     pub fn to_framed_json(&self) -> String {
-        self.write(|object, input| {
-            object.raw("input_data", &input.to_value());
-        })
+        self.write(self.input.as_ref())
     }
 
-    fn write(&self, write_input: impl FnOnce(&mut ObjectWriter<'_>, &Data)) -> String {
-        let mut out = String::new();
-        let mut object = ObjectWriter::open(&mut out);
-        object
-            .text("method", self.method.name())
-            .text("path", &*self.path)
-            .raw("params", &param::to_json(&self.params));
-        match &self.input {
-            Some(input) => write_input(&mut object, input),
-            None => {
-                object.raw("input_data", RawValue::NULL);
-            }
+    fn write(&self, input_data: Option<impl Serialize>) -> String {
+        #[derive(Serialize)]
+        struct Body<'a, I> {
+            method: Method,
+            path: &'a str,
+            params: &'a Params,
+            input_data: Option<I>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            stream: Option<bool>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            x_hops: Option<u32>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            traceparent: Option<&'a str>,
         }
-        if self.stream {
-            object.flag("stream", true);
-        }
-        if self.hops > 0 {
-            object.number("x_hops", self.hops.into());
-        }
-        object.maybe_text("traceparent", self.trace.as_deref());
-        object.close();
-        out
-    }
-}
-
-fn read_path(raw: &RawValue) -> Result<String, Fault> {
-    let path = fields::text(raw)?;
-    if path.is_empty() {
-        return Err(Fault::here(REQUIRED));
-    }
-    if path.len() > MAX_PATH {
-        return Err(Fault::too_large(MAX_PATH, "bytes"));
-    }
-    Ok(path.into_owned())
-}
-
-fn read_input(raw: &RawValue) -> Data {
-    match Data::from_value(raw) {
-        Data::Text(text) => Data::from_text(text),
-        data @ Data::Json(_) => data,
+        let body = Body {
+            method: self.method,
+            path: &self.path,
+            params: &self.params,
+            input_data,
+            stream: self.stream.then_some(true),
+            x_hops: Some(self.hops).filter(|hops| *hops > 0),
+            traceparent: self.trace.as_deref(),
+        };
+        // Texts and JSON cannot fail to be written.
+        serde_json::to_string(&body).unwrap_or_default()
     }
 }

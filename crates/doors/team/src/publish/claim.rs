@@ -1,10 +1,11 @@
 //! What a published envelope claims to be, in the core's words.
 
-use crate::wire;
 use jackfield_core::{
     hub::teams::{Claim, Said},
     team::event::{MemberStatus, TeamStatus},
 };
+
+use crate::wire;
 
 /// The claim of an envelope.
 pub(super) fn of<'a>(envelope: &'a wire::Published<'_>) -> Claim<'a> {

@@ -1,9 +1,9 @@
 //! A team's board in the protocol's words.
 
-use crate::wire;
 use jackfield_core::team::board::{BoardChange, BoardStatus, BoardTask, Deliverable};
 
 use super::time;
+use crate::wire;
 
 /// What a viewer is shown when tasks are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::wire::{ClientMessage, code};
 use jackfield_core::{
     failure::{Failure, Reason},
     hub::teams::{Decision, Undecided},
@@ -21,6 +20,7 @@ use tokio::sync::{
 };
 
 use super::Subject;
+use crate::wire::{ClientMessage, code};
 use crate::{TeamDoor, translate};
 
 /// How many of its messages may be on their way, or answered without its having read so.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::wire;
 use jackfield_core::{
     principal::Principal,
     team::{
@@ -24,6 +23,7 @@ use super::{
     orders::{Orders, Outcome, Refusal},
     snapshot,
 };
+use crate::wire;
 use crate::{
     DOOR, TeamDoor,
     translate::{self, BoardForm},

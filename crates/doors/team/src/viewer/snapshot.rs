@@ -3,7 +3,6 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use crate::wire;
 use jackfield_core::{
     hub::teams::TeamView,
     principal::Principal,
@@ -15,6 +14,7 @@ use jackfield_core::{
 };
 use jiff::Timestamp;
 
+use crate::wire;
 use crate::{
     TeamDoor,
     translate::{self, BoardForm, Standing, member_status, snapshot_tasks, team_status},

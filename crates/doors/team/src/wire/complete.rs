@@ -1,12 +1,13 @@
 //! Filling in what a runtime left out of the envelope that it published.
 
+use jackfield_wire::read::read_part;
+
 use super::event_id::event_id;
 use super::frame::json;
 use super::leaf::Leaf;
 use super::publish::Agent;
 use super::splice::{End, Splice};
 use super::{Published, Said};
-use jackfield_wire::read::read_part;
 
 /// What is filled in where it is missing.
 #[derive(Debug, Clone, Copy)]

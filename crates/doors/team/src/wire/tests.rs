@@ -1,9 +1,9 @@
 //! The team stream against raw JSON: the seed's examples, the frames of the published server, and every mistake.
 
+use jackfield_wire::json::{self, Members};
 use serde_json::{Value, value::RawValue};
 
 use super::*;
-use jackfield_wire::json::{self, Members};
 
 mod client;
 mod complete;

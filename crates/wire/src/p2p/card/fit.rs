@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::Card;
+use serde::Serialize;
+
+use super::{Card, Skill};
 use crate::p2p::{MAX_SKILLS, cut};
 
 /// To how many bytes descriptions are shortened, one step after the other.
@@ -59,9 +61,8 @@ struct Fit<'a> {
 impl Fit<'_> {
     /// The card, if it fits now.
     fn json(&self) -> Option<String> {
-        let mut out = String::new();
-        self.card.push_described(&mut out, &self.description());
-        (out.len() <= self.max).then_some(out)
+        let json = described(&self.card, &self.description());
+        (json.len() <= self.max).then_some(json)
     }
 
     /// The description, which says what is missing.
@@ -101,10 +102,9 @@ impl Fit<'_> {
     fn only_a_name(mut self) -> String {
         self.card.version.clear();
         loop {
-            let mut out = String::new();
-            self.card.push_described(&mut out, "");
-            if out.len() <= self.max {
-                return out;
+            let json = described(&self.card, "");
+            if json.len() <= self.max {
+                return json;
             }
             if self.card.name.is_empty() {
                 return "{}".to_owned();
@@ -113,6 +113,25 @@ impl Fit<'_> {
             self.card.name.truncate(cut(&self.card.name, half).len());
         }
     }
+}
+
+/// The card as JSON, with another description.
+fn described(card: &Card, description: &str) -> String {
+    #[derive(Serialize)]
+    struct Described<'a> {
+        name: &'a str,
+        version: &'a str,
+        description: &'a str,
+        skills: &'a [Skill],
+    }
+    let card = Described {
+        name: &card.name,
+        version: &card.version,
+        description,
+        skills: &card.skills,
+    };
+    // Texts and JSON cannot fail to be written.
+    serde_json::to_string(&card).unwrap_or_default()
 }
 
 /// Cuts a text to `length` bytes, with a sign that it was cut where there is room for one.

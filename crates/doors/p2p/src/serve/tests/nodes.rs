@@ -1,11 +1,11 @@
 //! The same between two nodes, over loopback sockets.
 
-use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use jackfield_kit::{tasks::Tasks, testing::soon};
 use libp2p::{StreamProtocol, identity::Keypair};
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use crate::{
     exchange::{ask, write},
     limits::MAX_ANSWER,

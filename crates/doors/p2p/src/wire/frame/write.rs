@@ -1,7 +1,9 @@
 //! Writing frames: lines of at most [`MAX_LINE`] bytes, but for a long result that chunks cannot carry.
 
+use jackfield_wire::{json, p2p::ErrorFields};
+use serde::Serialize;
+
 use crate::wire::{Data, ErrorBody, MAX_LINE, MAX_NAME, cut};
-use jackfield_wire::json::{self, ObjectWriter};
 
 /// How many bytes of a line a text may take, escaped. The rest is for names, numbers, a kind and the line break.
 const ROOM: usize = MAX_LINE - 2048;
@@ -16,28 +18,23 @@ pub struct FrameWriter {
 impl FrameWriter {
     /// The work begins.
     pub fn accepted(&mut self, task_id: Option<&str>, out: &mut String) {
-        line("accepted", out, |object| {
-            object.maybe_text("task_id", task_id.map(|id| cut(id, MAX_NAME)));
-        });
+        let task_id = task_id.map(|id| cut(id, MAX_NAME));
+        line(&Line::Accepted { task_id }, out);
     }
 
     /// A text adds to the answer. A long one becomes several frames, an empty one none.
     pub fn chunk(&mut self, text: &str, out: &mut String) {
         for piece in pieces(text) {
-            line("chunk", out, |object| {
-                object.number("seq", self.seq).text("data", piece);
-            });
+            let (seq, data) = (self.seq, piece);
+            line(&Line::Chunk { seq, data }, out);
             self.seq += 1;
         }
     }
 
     /// The agent does something. A long text becomes several frames.
     pub fn status(&mut self, kind: &str, text: &str, out: &mut String) {
-        let mut frame = |text| {
-            line("status", out, |object| {
-                object.text("kind", cut(kind, MAX_NAME)).text("text", text);
-            });
-        };
+        let kind = cut(kind, MAX_NAME);
+        let mut frame = |text| line(&Line::Status { kind, text }, out);
         match text {
             "" => frame(""),
             _ => pieces(text).for_each(frame),
@@ -48,7 +45,10 @@ impl FrameWriter {
     /// chunks, unless other chunks were sent before. Chunks of JSON could not be told from words, so JSON is one line
     /// of any length.
     pub fn result(&mut self, data: Option<&Data>, out: &mut String) {
-        let mut value = data.map(|data| json::compact(&data.to_value()));
+        let mut value = data.map(|data| match data {
+            Data::Text(text) => serde_json::to_string(text).unwrap_or_default(),
+            Data::Json(raw) => json::compact(raw),
+        });
         if let (Some(Data::Text(text)), Some(long)) = (data, &value)
             && long.len() > ROOM
             && self.seq == 0
@@ -66,21 +66,39 @@ impl FrameWriter {
 
     /// The work failed.
     pub fn error(&mut self, error: &ErrorBody, out: &mut String) {
-        line("error", out, |object| error.write(object));
+        line(&Line::Error(error.fields()), out);
     }
 
     /// The work goes on.
     pub fn heartbeat(&mut self, out: &mut String) {
-        line("heartbeat", out, |_| {});
+        line(&Line::Heartbeat, out);
     }
 }
 
-/// Appends one line, whose other members `fill` writes.
-fn line(frame_type: &str, out: &mut String, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
-    let mut object = ObjectWriter::open(out);
-    object.text("type", frame_type);
-    fill(&mut object);
-    object.close();
+/// A frame as it is written, but for a result, whose JSON is passed on without parsing it again.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line<'a> {
+    Accepted {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        task_id: Option<&'a str>,
+    },
+    Chunk {
+        seq: u64,
+        data: &'a str,
+    },
+    Status {
+        kind: &'a str,
+        text: &'a str,
+    },
+    Error(ErrorFields<'a>),
+    Heartbeat,
+}
+
+/// Appends one line.
+fn line(frame: &Line<'_>, out: &mut String) {
+    // Texts and numbers cannot fail to be written.
+    out.push_str(&serde_json::to_string(frame).unwrap_or_default());
     out.push('\n');
 }
 

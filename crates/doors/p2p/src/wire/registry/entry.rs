@@ -1,16 +1,20 @@
 //! What the registry knows of a peer, and the three shapes in which it tells.
 
+use jackfield_wire::{
+    json::{self, MAX_DEPTH},
+    p2p::read_body,
+    read::read_part,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ADDRESSES, addresses, name, peer_id, skills};
+use super::{Peer, json_of};
 use crate::wire::{Fault, Limits};
-use jackfield_wire::json::{self, ObjectWriter};
-use jackfield_wire::p2p::fields::{self, Fields};
 
 /// The largest list of peers that is read: 1,000 entries of the usual size.
 const MAX_PEERS: Limits = Limits {
     max_bytes: 8 * 1024 * 1024,
-    max_depth: json::MAX_DEPTH,
+    max_depth: MAX_DEPTH,
 };
 
 /// A registered peer.
@@ -30,81 +34,113 @@ pub struct Entry {
     pub expires_at: Option<String>,
 }
 
+/// An entry as it is written: the addresses under every name that a reader may look for.
+#[derive(Serialize)]
+struct EntryFields<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_name: Option<&'a str>,
+    peer_id: &'a str,
+    addresses: &'a [String],
+    addrs: &'a [String],
+    multiaddresses: &'a [String],
+    capabilities: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registered_at: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<&'a str>,
+}
+
 impl Entry {
     fn from_value(raw: &RawValue) -> Result<Self, Fault> {
-        let fields = Fields::of(raw)?;
-        let text = |name| -> Result<Option<String>, Fault> {
-            Ok(fields.read(name, fields::text)?.map(Into::into))
-        };
-        // The original's mock wrote numbers here, which tell nobody anything.
-        let time = |name| text(name).unwrap_or_default();
+        /// The original's mock wrote numbers here, which tell nobody anything.
+        #[derive(Deserialize)]
+        struct Times<'a> {
+            #[serde(borrow)]
+            registered_at: Option<&'a RawValue>,
+            #[serde(borrow)]
+            expires_at: Option<&'a RawValue>,
+        }
+        let peer = Peer::read(raw)?;
+        let times: Times<'_> = read_part(raw)?;
+        let text = |raw: Option<&RawValue>| read_part(raw?).ok();
         Ok(Entry {
-            peer_id: fields.require("peer_id", peer_id)?,
-            agent_name: name(&fields)?,
-            addresses: addresses(&fields)?,
-            capabilities: skills(&fields)?,
-            registered_at: time("registered_at"),
-            expires_at: time("expires_at"),
+            peer_id: peer.peer_id,
+            agent_name: peer.agent_name,
+            addresses: peer.addresses,
+            capabilities: peer.capabilities,
+            registered_at: text(times.registered_at),
+            expires_at: text(times.expires_at),
         })
     }
 
-    /// Adds the members, the addresses under every name that a reader may look for.
-    fn write(&self, object: &mut ObjectWriter<'_>) {
-        object
-            .maybe_text("agent_name", self.agent_name.as_deref())
-            .text("peer_id", &*self.peer_id);
-        for name in ADDRESSES {
-            object.texts(name, &self.addresses);
+    fn fields(&self) -> EntryFields<'_> {
+        EntryFields {
+            agent_name: self.agent_name.as_deref(),
+            peer_id: &self.peer_id,
+            addresses: &self.addresses,
+            addrs: &self.addresses,
+            multiaddresses: &self.addresses,
+            capabilities: &self.capabilities,
+            registered_at: self.registered_at.as_deref(),
+            expires_at: self.expires_at.as_deref(),
         }
-        object
-            .texts("capabilities", &self.capabilities)
-            .maybe_text("registered_at", self.registered_at.as_deref())
-            .maybe_text("expires_at", self.expires_at.as_deref());
-    }
-
-    fn push_json(&self, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        self.write(&mut object);
-        object.close();
     }
 }
 
 /// Reads a list of peers in any of the shapes: `{"peers": […]}`, one entry, or a bare list.
 pub fn read_peers(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
-    let raw = fields::value(bytes, &MAX_PEERS)?;
-    let list = |raw| fields::list(raw, usize::MAX, Entry::from_value);
-    if json::is_array(raw) {
-        return list(raw);
+    #[derive(Deserialize)]
+    struct Peers<'a> {
+        #[serde(borrow)]
+        peers: Option<Vec<&'a RawValue>>,
     }
-    match Fields::of(raw)?.read("peers", list)? {
-        Some(peers) => Ok(peers),
+    let raw: &RawValue = read_body(bytes, &MAX_PEERS)?;
+    if json::is_array(raw) {
+        return read_list(&read_part::<Vec<_>>(raw)?);
+    }
+    match read_part::<Peers<'_>>(raw)?.peers {
+        Some(peers) => read_list(&peers).map_err(|fault| fault.within("peers")),
         None => Ok(vec![Entry::from_value(raw)?]),
     }
 }
 
+fn read_list(list: &[&RawValue]) -> Result<Vec<Entry>, Fault> {
+    let entries = list.iter().enumerate();
+    let entries = entries.map(|(index, raw)| {
+        Entry::from_value(raw).map_err(|fault| fault.within(&format!("[{index}]")))
+    });
+    entries.collect()
+}
+
 /// Writes all peers: `{"peers": […]}`.
 pub fn write_peers(peers: &[Entry]) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::open(&mut out);
-    object.list("peers", peers, |out, peer| peer.push_json(out));
-    object.close();
-    out
+    #[derive(Serialize)]
+    struct Peers<'a> {
+        peers: Vec<EntryFields<'a>>,
+    }
+    json_of(&Peers { peers: all(peers) })
 }
 
 /// Writes the answer to who looked for one: the first of `peers`, and all of them in `peers` beside it. `None` if there
 /// are none.
 pub fn write_one(peers: &[Entry]) -> Option<String> {
-    let mut out = String::new();
-    let mut object = ObjectWriter::open(&mut out);
-    peers.first()?.write(&mut object);
-    object.list("peers", peers, |out, peer| peer.push_json(out));
-    object.close();
-    Some(out)
+    #[derive(Serialize)]
+    struct One<'a> {
+        #[serde(flatten)]
+        first: EntryFields<'a>,
+        peers: Vec<EntryFields<'a>>,
+    }
+    Some(json_of(&One {
+        first: peers.first()?.fields(),
+        peers: all(peers),
+    }))
 }
 
 /// Writes the bare list.
 pub fn write_list(peers: &[Entry]) -> String {
-    let mut out = String::new();
-    super::push_list(&mut out, peers, Entry::push_json);
-    out
+    json_of(&all(peers))
+}
+
+fn all(peers: &[Entry]) -> Vec<EntryFields<'_>> {
+    peers.iter().map(Entry::fields).collect()
 }

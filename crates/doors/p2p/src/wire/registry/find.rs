@@ -1,19 +1,24 @@
 //! Searching by goal: `{"goal"}` in, a bare list out, which is all that the original's client understands.
 
+use jackfield_wire::p2p::{read_body, word};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::json_of;
 use crate::wire::{Fault, Limits, MAX_DESCRIPTION};
-use jackfield_wire::json::ObjectWriter;
-use jackfield_wire::p2p::fields::{self, Fields};
 
 /// Reads the body of `POST /agents/find` and `POST /tools/find`.
 pub fn read_goal(bytes: &[u8]) -> Result<String, Fault> {
-    let fields = Fields::of(fields::value(bytes, &Limits::SMALL)?)?;
-    fields.require("goal", |raw| fields::word(raw, MAX_DESCRIPTION))
+    #[derive(Deserialize)]
+    struct Search {
+        goal: String,
+    }
+    let search: Search = read_body(bytes, &Limits::SMALL)?;
+    word("goal", search.goal, MAX_DESCRIPTION)
 }
 
 /// An agent that may serve the goal.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FoundAgent {
     /// What it is called.
     pub name: String,
@@ -42,46 +47,58 @@ pub struct FoundTool {
 
 /// Writes the answer of `POST /agents/find`.
 pub fn write_agents(agents: &[FoundAgent]) -> String {
-    let mut out = String::new();
-    super::push_list(&mut out, agents, |agent, out| {
-        let mut object = ObjectWriter::open(out);
-        object
-            .text("name", &*agent.name)
-            .text("description", &*agent.description)
-            .text("version", &*agent.version)
-            .text("endpoint", &*agent.endpoint)
-            .text("peer_id", &*agent.peer_id);
-        object.close();
-    });
-    out
+    json_of(&agents)
 }
 
-/// Writes the answer of `POST /tools/find`. A tool that takes nothing in particular has an empty schema.
+/// Writes the answer of `POST /tools/find`.
 pub fn write_tools(tools: &[FoundTool]) -> String {
-    let mut out = String::new();
-    super::push_list(&mut out, tools, |tool, out| {
-        let parameters = |object: &mut ObjectWriter<'_>, name: &str| {
-            match tool.parameters.as_deref() {
-                Some(schema) => object.raw(name, schema),
-                None => object.object(name, |_| {}),
-            };
-        };
-        let mut object = ObjectWriter::open(out);
-        object
-            .text("name", &*tool.name)
-            .text("version", &*tool.version)
-            .object("default_parameters", |_| {});
-        parameters(&mut object, "parameters_spec");
-        object.object("openai_function_spec", |spec| {
-            spec.text("type", "function")
-                .object("function", |function| {
-                    function
-                        .text("name", &*tool.name)
-                        .text("description", &*tool.description);
-                    parameters(function, "parameters");
-                });
-        });
-        object.close();
+    let tools = tools.iter().map(|tool| ToolFields {
+        name: &tool.name,
+        version: &tool.version,
+        default_parameters: Schema(None),
+        parameters_spec: Schema(tool.parameters.as_deref()),
+        openai_function_spec: FunctionSpec {
+            r#type: "function",
+            function: Function {
+                name: &tool.name,
+                description: &tool.description,
+                parameters: Schema(tool.parameters.as_deref()),
+            },
+        },
     });
-    out
+    json_of(&tools.collect::<Vec<_>>())
+}
+
+#[derive(Serialize)]
+struct ToolFields<'a> {
+    name: &'a str,
+    version: &'a str,
+    default_parameters: Schema<'a>,
+    parameters_spec: Schema<'a>,
+    openai_function_spec: FunctionSpec<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionSpec<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: Schema<'a>,
+}
+
+/// A JSON schema; an empty one for a tool that takes nothing in particular.
+struct Schema<'a>(Option<&'a RawValue>);
+
+impl Serialize for Schema<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Some(schema) => schema.serialize(serializer),
+            None => serializer.collect_map::<&str, &str, _>([]),
+        }
+    }
 }
