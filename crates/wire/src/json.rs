@@ -9,12 +9,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-mod canonical;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub use canonical::{Empty, ascii, canonical};
 pub use write::{ObjectWriter, Text, push_string};
 
 /// How deep a value that a peer sent may be nested; deeper ones break recursive parsers further down the line.

@@ -1,154 +1,69 @@
 //! Points in time: RFC 3339, always in UTC when it comes from here.
 
-use std::fmt::Write as _;
-
-const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
+use jiff::{Timestamp, fmt::temporal::DateTimePrinter};
 
 /// The most digits of a fraction that other readers take.
 const MAX_FRACTION: usize = 9;
 
-/// A point in time as it was written.
-#[derive(Debug, Clone, Copy)]
-struct Point<'a> {
-    /// Seconds since 1970, in UTC.
-    seconds: i64,
-    /// The digits of the fraction of a second.
-    fraction: &'a str,
-}
-
-/// The same point in time in UTC, ending in `Z`; `None` if `text` is no RFC 3339. A time without a zone counts as UTC.
+/// The same point in time in UTC, ending in `Z`; `None` if `text` is no RFC 3339. A time without a zone counts as UTC. The
+/// fraction of a second keeps its digits, as far as other readers take them.
 pub fn to_utc(text: &str) -> Option<String> {
-    let point = Point::read(text)?;
-    let mut out = String::with_capacity("0000-00-00T00:00:00.000000000Z".len());
-    push_seconds(&mut out, point.seconds)?;
-    if !point.fraction.is_empty() {
-        out.push('.');
-        out.push_str(point.fraction);
-    }
-    out.push('Z');
-    Some(out)
-}
-
-/// The time that is so many milliseconds after 1970; `None` before that, and after the year 9999.
-pub fn from_millis(millis: i64) -> Option<String> {
-    if millis < 0 {
+    // jiff reads more than RFC 3339 has: shorter and longer forms, leap seconds, offsets of a day and more.
+    let (clock, rest) = text.split_at_checked("0000-00-00T00:00:00".len())?;
+    let (date, time) = clock.split_at_checked("0000-00-00".len())?;
+    let time = time.strip_prefix(['T', 't', ' '])?;
+    if !has_form(date, "0000-00-00") || !has_form(time, "00:00:00") || time.ends_with("60") {
         return None;
     }
-    let mut out = String::with_capacity("0000-00-00T00:00:00.000Z".len());
-    push_seconds(&mut out, millis / 1000)?;
-    // Writing to a `String` cannot fail.
-    write!(out, ".{:03}Z", millis % 1000).unwrap_or_default();
-    Some(out)
-}
-
-impl<'a> Point<'a> {
-    fn read(text: &'a str) -> Option<Self> {
-        let (date, rest) = text.split_at_checked("0000-00-00".len())?;
-        let rest = rest.strip_prefix(['T', 't', ' '])?;
-        let (clock, rest) = rest.split_at_checked("00:00:00".len())?;
-        let [year, month, day] = numbers(date, "-", [4, 2, 2])?;
-        let [hour, minute, second] = numbers(clock, ":", [2, 2, 2])?;
-        let in_range = (1..=12).contains(&month)
-            && (1..=days_of_month(year, month)).contains(&day)
-            && hour < 24
-            && minute < 60
-            && second < 60;
-        if !in_range {
-            return None;
-        }
-        let (fraction, zone) = match rest.strip_prefix('.') {
-            None => ("", rest),
-            Some(rest) => {
-                let end = rest.bytes().take_while(u8::is_ascii_digit).count();
-                let (fraction, zone) = rest.split_at(end);
-                if fraction.is_empty() {
-                    return None;
-                }
-                (&fraction[..end.min(MAX_FRACTION)], zone)
+    let (fraction, zone) = match rest.strip_prefix('.') {
+        None => ("", rest),
+        Some(rest) => {
+            let end = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let (fraction, zone) = rest.split_at(end);
+            if fraction.is_empty() {
+                return None;
             }
-        };
-        let clock = (hour * 60 + minute) * 60 + second;
-        let seconds = days_before(year, month, day) * SECONDS_OF_DAY + clock - offset(zone)?;
-        Some(Self { seconds, fraction })
-    }
-}
-
-/// How many seconds the clocks of a zone are ahead.
-fn offset(zone: &str) -> Option<i64> {
-    let (sign, clock) = match zone.as_bytes().first() {
-        None => return Some(0),
-        Some(b'Z' | b'z') if zone.len() == 1 => return Some(0),
-        Some(b'+') => (1, &zone[1..]),
-        Some(b'-') => (-1, &zone[1..]),
-        Some(_) => return None,
-    };
-    let [hour, minute] = numbers(clock, ":", [2, 2])?;
-    (hour < 24 && minute < 60).then_some(sign * (hour * 60 + minute) * 60)
-}
-
-/// Numbers of just these widths, with something between them.
-fn numbers<const N: usize>(text: &str, between: &str, widths: [usize; N]) -> Option<[i64; N]> {
-    let mut found = [0; N];
-    let mut pieces = text.split(between);
-    for (number, width) in found.iter_mut().zip(widths) {
-        let piece = pieces.next()?;
-        if piece.len() != width || !piece.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
+            (&fraction[..end.min(MAX_FRACTION)], zone)
         }
-        *number = piece.parse().ok()?;
-    }
-    pieces.next().is_none().then_some(found)
-}
-
-fn days_of_month(year: i64, month: i64) -> i64 {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 => 28 + i64::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// The days from 1970 to a date. Years are counted from March, so that the leap day is the last of its year.
-fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month > 2 { year } else { year - 1 };
-    let month = (month + 9) % 12;
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year
-        - DAYS_TO_1970
-}
-
-/// The days from March 1st of the year 0 to 1970.
-const DAYS_TO_1970: i64 = 719_468;
-
-/// Appends date and time of a second since 1970; `None` if its year has not four digits.
-fn push_seconds(out: &mut String, seconds: i64) -> Option<()> {
-    const DAYS_OF_400_YEARS: i64 = 146_097;
-    let days = seconds.div_euclid(SECONDS_OF_DAY) + DAYS_TO_1970;
-    let clock = seconds.rem_euclid(SECONDS_OF_DAY);
-    let cycle = days.div_euclid(DAYS_OF_400_YEARS);
-    let day = days.rem_euclid(DAYS_OF_400_YEARS);
-    let year_of_cycle = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
     };
-    let year = cycle * 400 + year_of_cycle + i64::from(month <= 2);
-    if !(1..=9999).contains(&year) {
-        return None;
-    }
-    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-    write!(
-        out,
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
-    )
-    .ok()
+    let zone = match zone {
+        "" | "Z" | "z" => "Z",
+        zone if has_form(zone, "+00:00") && zone[1..] < *"24" => zone,
+        _ => return None,
+    };
+    let point = if fraction.is_empty() { "" } else { "." };
+    let time: Timestamp = format!("{date}T{time}{point}{fraction}{zone}")
+        .parse()
+        .ok()?;
+    print(time, fraction.len())
 }
 
+/// The time that is so many milliseconds after 1970; `None` before that, and where four digits do not hold its year.
+pub fn from_millis(millis: i64) -> Option<String> {
+    let time = Timestamp::from_millisecond(millis).ok()?;
+    (millis >= 0).then_some(())?;
+    print(time, 3)
+}
+
+/// Whether `text` has digits where `form` has zeros, a sign where it has a plus, and is the same elsewhere.
+fn has_form(text: &str, form: &str) -> bool {
+    let fits = |(given, wanted): (u8, u8)| match wanted {
+        b'0' => given.is_ascii_digit(),
+        b'+' => matches!(given, b'+' | b'-'),
+        wanted => given == wanted,
+    };
+    text.len() == form.len() && text.bytes().zip(form.bytes()).all(fits)
+}
+
+/// The time with so many digits of its second; `None` before the year 1.
+fn print(time: Timestamp, digits: usize) -> Option<String> {
+    let precision = u8::try_from(digits).ok();
+    let text = DateTimePrinter::new()
+        .precision(precision)
+        .timestamp_to_string(&time);
+    let is_of_our_era = !text.starts_with('-') && !text.starts_with("0000");
+    is_of_our_era.then_some(text)
+}
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -212,11 +127,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_time_from_milliseconds_is_in_utc_already(millis in 0i64..253_402_300_800_000) {
+        fn a_time_from_milliseconds_is_in_utc_already(millis in 0..=Timestamp::MAX.as_millisecond()) {
             let text = from_millis(millis).unwrap();
-            let point = Point::read(&text).unwrap();
-            prop_assert_eq!(point.seconds, millis / 1000);
-            prop_assert_eq!(point.fraction.parse(), Ok(millis % 1000));
+            let time: Timestamp = text.parse().unwrap();
+            prop_assert_eq!(time.as_millisecond(), millis);
             prop_assert_eq!(to_utc(&text).unwrap(), text);
         }
 

@@ -2,6 +2,7 @@
 //! the official protocol, or of one; `signature.rs` has what is signed of it and how that is written. Cards that others
 //! wrote are read by `read.rs`, and what may be signed of those is in `forms.rs`.
 
+mod canonical;
 mod forms;
 mod read;
 mod signature;

@@ -9,7 +9,6 @@
 //! - [`error`] what goes wrong, with its codes in every binding
 //! - [`v03_proto`] how REST of 0.3 looks
 
-mod base64;
 pub(crate) mod error;
 pub(in crate::wire) mod fields;
 pub(crate) mod method;

@@ -7,7 +7,6 @@
 //! Beyond the original: an id may be a number, the agent may be named by a header, fields that nobody knows are kept,
 //! a field given twice is refused, and an unreadable body is told which field it is about.
 
-pub(in crate::wire) mod base64;
 pub(crate) mod event;
 mod fields;
 mod part;

@@ -8,10 +8,13 @@
 #[cfg(test)]
 mod tests;
 
-use jackfield_wire::json::{Empty, Members, ObjectWriter, ascii, canonical, elements, push_string};
+use jackfield_wire::json::{Members, ObjectWriter, elements, push_string};
 use serde_json::value::RawValue;
 
-use super::Generation;
+use super::{
+    Generation,
+    canonical::{Empty, ascii, canonical},
+};
 
 use crate::wire::official::fields::is_name;
 

@@ -4,9 +4,13 @@
 //! They disagree: some drop fields they do not know, some drop what is empty. A card therefore bears one signature for
 //! each form; a verifier is content with one that fits.
 
-use jackfield_wire::json::{Empty, ObjectWriter, ascii, canonical};
+use jackfield_wire::json::ObjectWriter;
 
-use super::{Card, Reader, write::Defaults};
+use super::{
+    Card, Reader,
+    canonical::{Empty, ascii, canonical},
+    write::Defaults,
+};
 
 use crate::wire::official::Version;
 
@@ -40,7 +44,7 @@ pub(crate) struct Header<'a> {
 
 impl Header<'_> {
     /// The header as JSON, before it is encoded.
-    pub(crate) fn to_json(&self) -> String {
+    pub(crate) fn to_json(self) -> String {
         let mut out = String::with_capacity(160);
         let mut object = ObjectWriter::open(&mut out);
         object
@@ -64,7 +68,7 @@ pub(crate) struct PublicKey<'a> {
 
 impl PublicKey<'_> {
     /// The members that make the key, in the order in which they are hashed to its id (RFC 7638).
-    pub(crate) fn to_json(&self) -> String {
+    pub(crate) fn to_json(self) -> String {
         let mut out = String::with_capacity(160);
         let mut object = ObjectWriter::open(&mut out);
         self.write(&mut object);
@@ -73,7 +77,7 @@ impl PublicKey<'_> {
     }
 
     /// A set of this key alone.
-    pub(crate) fn to_set(&self, id: &str) -> String {
+    pub(crate) fn to_set(self, id: &str) -> String {
         let mut out = String::with_capacity(320);
         let mut set = ObjectWriter::open(&mut out);
         set.list("keys", &[self], |out, key| {

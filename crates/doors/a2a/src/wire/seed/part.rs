@@ -6,10 +6,8 @@ use jackfield_wire::echo;
 use jackfield_wire::json::ObjectWriter;
 use serde_json::value::RawValue;
 
-use super::{
-    base64,
-    fields::{Fields, Unreadable},
-};
+use super::fields::{Fields, Unreadable};
+use crate::wire::base64;
 
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]

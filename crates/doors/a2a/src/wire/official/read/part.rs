@@ -6,13 +6,14 @@ use jackfield_wire::json::{self, Member, Members, ObjectWriter};
 use serde_json::value::RawValue;
 
 use super::super::{
-    Version, base64,
+    Version,
     fields::{Fields, Wrong, own, text},
     model::{Content, Extra, Part, Raw},
     shape::Shape,
     v03_proto::FileBytes,
     write::DATA_WRAPPED,
 };
+use crate::wire::base64;
 
 /// The fields of a part, in both versions.
 const KNOWN: [&str; 9] = [

@@ -7,13 +7,14 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Version, base64,
+        Version,
         model::{Content, Extra, Message, Part, Role},
         shape::Shape,
         v03_proto::FileBytes,
     },
     DATA_WRAPPED,
 };
+use crate::wire::base64;
 
 impl Shape {
     /// Appends a message.

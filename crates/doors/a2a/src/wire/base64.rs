@@ -1,0 +1,130 @@
+//! The base64 of files. It is read in whatever alphabet, padded or not, and leaves in the standard's, padded. Line breaks may
+//! stand anywhere.
+
+use base64::{
+    DecodeError, Engine as _,
+    alphabet::STANDARD,
+    engine::{GeneralPurpose, GeneralPurposeConfig},
+};
+
+/// Padded, in the standard's alphabet. The bits after the last byte need not be zero: several published writers do not care.
+const PADDED: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// Where `text` stops being padded base64 in the standard's alphabet; `None` if it is.
+pub(crate) fn fault(text: &str) -> Option<usize> {
+    let error = match has_breaks(text) {
+        false => PADDED.decode(text).err()?,
+        true => PADDED.decode(without_breaks(text)).err()?,
+    };
+    let at = match error {
+        DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
+        DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => return Some(text.len()),
+    };
+    let mut digits = text
+        .bytes()
+        .enumerate()
+        .filter(|(_, byte)| !is_break(*byte));
+    Some(digits.nth(at).map_or(text.len(), |(at, _)| at))
+}
+
+/// The same bytes as the standard has them; `None` if `text` is no base64.
+pub(crate) fn normal(text: String) -> Option<String> {
+    if PADDED.decode(&text).is_ok() {
+        return Some(text);
+    }
+    let mut normal = without_breaks(&text).replace('-', "+").replace('_', "/");
+    normal.truncate(normal.trim_end_matches('=').len());
+    while !normal.len().is_multiple_of(4) {
+        normal.push('=');
+    }
+    PADDED.decode(&normal).is_ok().then_some(normal)
+}
+
+/// The base64 of a text.
+pub(crate) fn encode(text: &str) -> String {
+    PADDED.encode(text)
+}
+
+/// The text that a standard base64 is of; `None` if its bytes are no text.
+pub(crate) fn decode(base64: &str) -> Option<String> {
+    String::from_utf8(PADDED.decode(base64).ok()?).ok()
+}
+
+fn is_break(byte: u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
+}
+
+fn has_breaks(text: &str) -> bool {
+    text.bytes().any(is_break)
+}
+
+fn without_breaks(text: &str) -> String {
+    text.replace(['\r', '\n'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_whole_padded_groups_are_base64() {
+        for good in [
+            "", "aGk=", "aA==", "aGkh", "+/+/", "aG\r\nk=", "aGk=\n", "AB==",
+        ] {
+            assert_eq!(fault(good), None, "{good:?}");
+        }
+        for bad in [
+            "a", "aG", "aGk", "=", "a===", "aGk==", "aG=k", "aGk=aGk=", "-_-_", "aG k", "é",
+        ] {
+            assert!(fault(bad).is_some(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_fault_is_counted_in_the_text_as_it_was_written() {
+        assert_eq!(fault("aG k"), Some(2));
+        assert_eq!(fault("aG\r\nk aGkh"), Some(5));
+        assert_eq!(fault("aGk"), Some(3));
+    }
+
+    #[test]
+    fn every_alphabet_becomes_the_standards() {
+        for (text, expected) in [
+            ("", Some("")),
+            ("aGk=", Some("aGk=")),
+            ("aGk", Some("aGk=")),
+            ("-_8", Some("+/8=")),
+            ("aG\r\nk=\n", Some("aGk=")),
+            ("aGk==", Some("aGk=")),
+            ("a", None),
+            ("aGkx=aGk", None),
+            ("aG k", None),
+            ("äöü", None),
+        ] {
+            assert_eq!(normal(text.into()).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn texts_survive_the_way_through_base64(text in any::<String>()) {
+            let encoded = encode(&text);
+            prop_assert_eq!(fault(&encoded), None);
+            prop_assert_eq!(decode(&encoded), Some(text));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in any::<String>(), like in "[A-Za-z0-9=_\r-]*") {
+            decode(&text);
+            fault(&text);
+            fault(&like);
+            normal(text);
+            normal(like).as_deref().map(decode);
+        }
+    }
+}
