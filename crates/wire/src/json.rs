@@ -177,7 +177,8 @@ pub struct Member<'a> {
 }
 
 /// A name read in place, which `Cow` alone would copy.
-pub(crate) struct Name<'a>(pub(crate) Cow<'a, str>);
+#[derive(Debug, Clone)]
+pub struct Name<'a>(pub Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -6,4 +6,6 @@
 mod base64;
 pub(crate) mod card;
 pub(crate) mod official;
+mod open;
 pub(crate) mod seed;
+mod write;

@@ -8,7 +8,6 @@
 //! a field given twice is refused, and an unreadable body is told which field it is about.
 
 pub(crate) mod event;
-mod fields;
 mod part;
 mod refusal;
 mod request;

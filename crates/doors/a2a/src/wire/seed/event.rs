@@ -1,9 +1,11 @@
 //! The events of `message/stream`, each as the JSON after `data: ` and the name after `event: `. They are no JSON-RPC.
 //! The original sends one, [`COMPLETED`] or [`ERROR`]; ours has any number of [`UPDATE`]s before it.
 
-use jackfield_wire::json::{ObjectWriter, Text};
+use jackfield_wire::json::Text;
+use serde::{Serialize, Serializer};
 
-use super::task::{Reply, Status, TaskError};
+use super::task::{Reply, ReplyOut, Status, TaskError, TaskErrorOut};
+use crate::wire::write::to_json;
 
 /// The name of an event that says how far the agent is (ours).
 pub(crate) const UPDATE: &str = "task_update";
@@ -36,49 +38,77 @@ pub(crate) struct Update<'a> {
     pub tool_call_id: Option<&'a str>,
 }
 
-impl About<'_> {
+/// An event as it is written.
+#[derive(Debug, Serialize)]
+struct EventOut<'a> {
+    #[serde(rename = "taskId")]
+    task_id: &'a str,
+    #[serde(rename = "contextId")]
+    context_id: &'a str,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "text")]
+    delta: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<ReplyOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<TaskErrorOut<'a>>,
+}
+
+/// Writes a text; one that is JSON already as it is.
+#[expect(clippy::ref_option, reason = "as serde calls it")]
+fn text<S: Serializer>(text: &Option<Text<'_>>, serializer: S) -> Result<S::Ok, S::Error> {
+    match text {
+        None => serializer.serialize_none(),
+        Some(Text::Plain(text)) => text.serialize(serializer),
+        Some(Text::Json(raw)) => raw.serialize(serializer),
+    }
+}
+
+impl<'a> About<'a> {
     /// The data of [`UPDATE`].
     pub(crate) fn update(&self, update: &Update<'_>) -> String {
-        self.event(Status::Working, update.delta.size_hint(), |object| {
-            object
-                .text("delta", update.delta)
-                .text("kind", update.kind)
-                .maybe_text("tool_name", update.tool_name)
-                .maybe_text("tool_call_id", update.tool_call_id);
+        to_json(&EventOut {
+            delta: Some(update.delta),
+            kind: Some(update.kind),
+            tool_name: update.tool_name,
+            tool_call_id: update.tool_call_id,
+            ..self.event(Status::Working)
         })
     }
 
     /// The data of [`COMPLETED`].
     pub(crate) fn completed(&self, reply: &Reply<'_>) -> String {
-        self.event(Status::Completed, reply.size_hint(), |object| {
-            object.object("message", |object| reply.write(object));
+        to_json(&EventOut {
+            message: Some(ReplyOut::of(reply)),
+            ..self.event(Status::Completed)
         })
     }
 
     /// The data of [`ERROR`].
     pub(crate) fn error(&self, status: Status, error: &TaskError<'_>) -> String {
-        self.event(status, error.message.len(), |object| {
-            object.object("error", |object| error.write(object));
+        to_json(&EventOut {
+            error: Some(TaskErrorOut::of(error)),
+            ..self.event(status)
         })
     }
 
-    fn event(
-        &self,
-        status: Status,
-        size_hint: usize,
-        fill: impl FnOnce(&mut ObjectWriter<'_>),
-    ) -> String {
-        /// Room for names, braces, a status and the ids of a tool call.
-        const OVERHEAD: usize = 192;
-        let ids = self.task_id.len() + self.context_id.len();
-        let mut out = String::with_capacity(OVERHEAD + ids + size_hint);
-        let mut object = ObjectWriter::open(&mut out);
-        object
-            .text("taskId", self.task_id)
-            .text("contextId", self.context_id)
-            .text("status", status.name());
-        fill(&mut object);
-        object.close();
-        out
+    fn event(&self, status: Status) -> EventOut<'a> {
+        EventOut {
+            task_id: self.task_id,
+            context_id: self.context_id,
+            status: status.name(),
+            delta: None,
+            kind: None,
+            tool_name: None,
+            tool_call_id: None,
+            message: None,
+            error: None,
+        }
     }
 }

@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 
 use jackfield_wire::echo;
-use jackfield_wire::json::ObjectWriter;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
 
-use super::fields::{Fields, Unreadable};
 use crate::wire::base64;
 
 /// A part of a message.
@@ -41,13 +39,15 @@ pub(crate) struct File<'a> {
 }
 
 /// Data of some kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Data<'a> {
     /// The data itself.
     pub content: Cow<'a, str>,
     /// Its media type.
     pub mime_type: Cow<'a, str>,
     /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'a, str>>,
 }
 
@@ -71,125 +71,105 @@ impl File<'_> {
     }
 }
 
-impl Part<'_> {
-    /// About how many bytes it takes on the wire.
-    pub(super) fn size_hint(&self) -> usize {
-        /// Room for names, braces, a media type and the name of a file.
-        const OVERHEAD: usize = 160;
-        let text = match self {
-            Part::Text(text) | Part::Data(Data { content: text, .. }) => {
-                text.len() + text.len() / 8
-            }
-            Part::File(file) => {
-                let (FileSource::Uri(text) | FileSource::Bytes(text)) = &file.source;
-                text.len()
-            }
-        };
-        OVERHEAD + text
-    }
+/// A part as it is written.
+#[derive(Debug, Serialize)]
+pub(super) struct PartOut<'a> {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<FileOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a Data<'a>>,
+}
 
-    /// Appends it as JSON.
-    pub(super) fn write(&self, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        match self {
-            Part::Text(text) => {
-                object.text("kind", "text").text("text", &**text);
-            }
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FileOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<&'a str>,
+    mime_type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+}
+
+impl<'a> PartOut<'a> {
+    pub(super) fn of(part: &'a Part<'a>) -> Self {
+        let mut out = PartOut {
+            kind: "text",
+            text: None,
+            file: None,
+            data: None,
+        };
+        match part {
+            Part::Text(text) => out.text = Some(text),
             Part::File(file) => {
-                object.text("kind", "file").object("file", |object| {
-                    match &file.source {
-                        FileSource::Uri(uri) => object.text("uri", &**uri),
-                        FileSource::Bytes(bytes) => object.text("bytes", &**bytes),
-                    }
-                    .text("mimeType", &*file.mime_type)
-                    .maybe_text("name", file.name.as_deref());
+                let (uri, bytes) = match &file.source {
+                    FileSource::Uri(uri) => (Some(&**uri), None),
+                    FileSource::Bytes(bytes) => (None, Some(&**bytes)),
+                };
+                out.kind = "file";
+                out.file = Some(FileOut {
+                    uri,
+                    bytes,
+                    mime_type: &file.mime_type,
+                    name: file.name.as_deref(),
                 });
             }
             Part::Data(data) => {
-                object.text("kind", "data").object("data", |object| {
-                    object
-                        .text("content", &*data.content)
-                        .text("mimeType", &*data.mime_type)
-                        .maybe_text("name", data.name.as_deref());
-                });
+                out.kind = "data";
+                out.data = Some(data);
             }
         }
-        object.close();
+        out
     }
 }
 
 /// A part whose types are right, and which may say nothing or nonsense all the same.
-#[derive(Debug)]
-pub(super) struct Draft<'a> {
-    kind: Cow<'a, str>,
-    text: Cow<'a, str>,
-    file: Option<FileDraft<'a>>,
-    data: Option<Data<'a>>,
+#[derive(Debug, Deserialize)]
+pub(super) struct PartIn<'a> {
+    kind: Option<Cow<'a, str>>,
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    file: Option<FileIn<'a>>,
+    #[serde(borrow)]
+    data: Option<DataIn<'a>>,
 }
 
-#[derive(Debug)]
-struct FileDraft<'a> {
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FileIn<'a> {
     uri: Option<Cow<'a, str>>,
     bytes: Option<Cow<'a, str>>,
-    mime_type: Cow<'a, str>,
+    mime_type: Option<Cow<'a, str>>,
     name: Option<Cow<'a, str>>,
 }
 
-impl<'a> Draft<'a> {
-    /// Reads a part that stands at `place`.
-    pub(super) fn read(raw: &'a RawValue, place: &str) -> Result<Self, Unreadable> {
-        let fields = Fields::of(raw, place)?;
-        Self::of(&fields).map_err(|unreadable| unreadable.within(place))
-    }
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DataIn<'a> {
+    content: Option<Cow<'a, str>>,
+    mime_type: Option<Cow<'a, str>>,
+    name: Option<Cow<'a, str>>,
+}
 
-    fn of(fields: &Fields<'a>) -> Result<Self, Unreadable> {
-        let file = fields.object("file")?.map(|file| {
-            let read = || {
-                Ok(FileDraft {
-                    uri: file.text("uri")?,
-                    bytes: file.text("bytes")?,
-                    mime_type: file.word("mimeType")?,
-                    name: file.text("name")?,
-                })
-            };
-            read().map_err(|unreadable: Unreadable| unreadable.within("file"))
-        });
-        let data = fields.object("data")?.map(|data| {
-            let read = || {
-                Ok(Data {
-                    content: data.word("content")?,
-                    mime_type: data.word("mimeType")?,
-                    name: data.text("name")?,
-                })
-            };
-            read().map_err(|unreadable: Unreadable| unreadable.within("data"))
-        });
-        Ok(Draft {
-            kind: fields.word("kind")?,
-            text: fields.word("text")?,
-            file: file.transpose()?,
-            data: data.transpose()?,
-        })
-    }
-
+impl<'a> PartIn<'a> {
     /// The part, if it is one; the error is the reason in the words of the original.
     pub(super) fn check(self) -> Result<Part<'a>, Cow<'static, str>> {
-        match &*self.kind {
-            "text" if self.text.is_empty() => Err("text part requires non-empty text field".into()),
-            "text" => Ok(Part::Text(self.text)),
+        match &*self.kind.unwrap_or_default() {
+            "text" => match given(self.text) {
+                Some(text) => Ok(Part::Text(text)),
+                None => Err("text part requires non-empty text field".into()),
+            },
             "file" => match self.file {
                 Some(file) => Ok(Part::File(file.check()?)),
                 None => Err("file part requires file field".into()),
             },
             "data" => match self.data {
+                Some(data) => Ok(Part::Data(data.check()?)),
                 None => Err("data part requires data field".into()),
-                Some(data) if data.content.is_empty() => {
-                    Err("data part requires non-empty content field".into())
-                }
-                Some(data) if data.mime_type.is_empty() => {
-                    Err("data part requires mimeType field".into())
-                }
-                Some(data) => Ok(Part::Data(data)),
             },
             other => {
                 let other = echo(other);
@@ -202,21 +182,32 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl<'a> FileDraft<'a> {
+/// A text that says something.
+fn given(text: Option<Cow<'_, str>>) -> Option<Cow<'_, str>> {
+    text.filter(|text| !text.is_empty())
+}
+
+impl<'a> DataIn<'a> {
+    fn check(self) -> Result<Data<'a>, &'static str> {
+        Ok(Data {
+            content: given(self.content).ok_or("data part requires non-empty content field")?,
+            mime_type: given(self.mime_type).ok_or("data part requires mimeType field")?,
+            name: self.name,
+        })
+    }
+}
+
+impl<'a> FileIn<'a> {
     fn check(self) -> Result<File<'a>, &'static str> {
         // A link wins over bytes, as in the original; no bytes at all are an empty file, no link is none.
-        let uri = self.uri.filter(|uri| !uri.is_empty());
-        let source = match (uri, self.bytes) {
+        let source = match (given(self.uri), self.bytes) {
             (Some(uri), _) => FileSource::Uri(uri),
             (None, Some(bytes)) => FileSource::Bytes(bytes),
             (None, None) => return Err("file part requires either uri or bytes field"),
         };
-        if self.mime_type.is_empty() {
-            return Err("file part requires mimeType field");
-        }
         Ok(File {
             source,
-            mime_type: self.mime_type,
+            mime_type: given(self.mime_type).ok_or("file part requires mimeType field")?,
             name: self.name,
         })
     }

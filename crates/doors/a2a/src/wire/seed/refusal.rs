@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use jackfield_wire::echo;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use jackfield_wire::echo;
-use jackfield_wire::json::ObjectWriter;
+use crate::wire::write::{Texts, to_json};
 
 /// The codes of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,12 +58,14 @@ impl Id {
             _ => None,
         }
     }
+}
 
-    fn put(&self, object: &mut ObjectWriter<'_>) {
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Id::Unknown => object.text("id", ""),
-            Id::Given(raw) => object.raw("id", raw),
-        };
+            Id::Unknown => "".serialize(serializer),
+            Id::Given(raw) => raw.serialize(serializer),
+        }
     }
 }
 
@@ -110,36 +113,43 @@ impl Refusal {
 
     /// The body of the response.
     pub(crate) fn to_body(&self) -> String {
-        response(&self.id, self.message.len(), |object| {
-            object.object("error", |error| {
-                error
-                    .integer("code", self.code.number())
-                    .text("message", &*self.message);
-                if !self.data.is_empty() {
-                    error.object("data", |data| {
-                        for (name, text) in &self.data {
-                            data.text(name, text.as_str());
-                        }
-                    });
-                }
-            });
-        })
+        let error = ErrorOut {
+            code: self.code.number(),
+            message: &self.message,
+            data: Texts(&self.data),
+        };
+        response(&self.id, None::<()>, Some(error))
     }
 }
 
-/// Writes the body of a response, whose rest `fill` adds.
-pub(super) fn response(
+/// The error of a response.
+#[derive(Debug, Serialize)]
+pub(super) struct ErrorOut<'a> {
+    code: i64,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Texts::is_empty")]
+    data: Texts<'a>,
+}
+
+/// Writes the body of a response, which has a result or an error.
+pub(super) fn response<T: Serialize>(
     id: &Id,
-    size_hint: usize,
-    fill: impl FnOnce(&mut ObjectWriter<'_>),
+    result: Option<T>,
+    error: Option<ErrorOut<'_>>,
 ) -> String {
-    /// Room for the names, braces and ids of a response.
-    const OVERHEAD: usize = 384;
-    let mut out = String::with_capacity(OVERHEAD + size_hint);
-    let mut object = ObjectWriter::open(&mut out);
-    object.text("jsonrpc", "2.0");
-    id.put(&mut object);
-    fill(&mut object);
-    object.close();
-    out
+    #[derive(Serialize)]
+    struct Response<'a, T> {
+        jsonrpc: &'static str,
+        id: &'a Id,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<T>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorOut<'a>>,
+    }
+    to_json(&Response {
+        jsonrpc: "2.0",
+        id,
+        result,
+        error,
+    })
 }

@@ -3,16 +3,20 @@
 
 use std::borrow::Cow;
 
-use jackfield_wire::echo;
-use jackfield_wire::json::{self, MAX_DEPTH, Member, Members};
+use jackfield_wire::{
+    echo,
+    json::{MAX_DEPTH, Member},
+    read::{self, Misread, Mistake},
+};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     MAX_PARTS,
-    fields::{Fields, Unreadable},
-    part::{self, Part},
+    part::{Part, PartIn},
     refusal::{Code, Id, Refusal},
 };
+use crate::wire::open::Open;
 
 /// The only version of JSON-RPC.
 const VERSION: &str = "2.0";
@@ -84,14 +88,7 @@ impl<'a> Request<'a> {
         let text = std::str::from_utf8(body)
             .map_err(|error| Refusal::unreadable(format!("the body is not UTF-8: {error}")))?;
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
-        if json::depth_exceeds(text, rules.max_depth) {
-            let message = format!(
-                "invalid request: nested deeper than {} levels",
-                rules.max_depth
-            );
-            return Err(Refusal::new(Id::default(), Code::InvalidRequest, message));
-        }
-        Draft::read(text)?.check(rules)
+        Draft::read(text, rules.max_depth)?.check(rules)
     }
 
     /// Refuses files whose bytes are not base64. The original looks at them last, when it knows that the agent exists.
@@ -107,55 +104,70 @@ impl<'a> Request<'a> {
 }
 
 /// A body whose types are right.
+#[derive(Debug, Deserialize)]
+struct BodyIn<'a> {
+    jsonrpc: Option<Cow<'a, str>>,
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<Open<'a, ParamsIn<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ParamsIn<'a> {
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+/// A message whose types are right.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MessageIn<'a> {
+    message_id: Option<Cow<'a, str>>,
+    role: Option<Cow<'a, str>>,
+    agent_id: Option<Cow<'a, str>>,
+    context_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    parts: Option<Vec<PartIn<'a>>>,
+}
+
+/// A request whose types are right.
 #[derive(Debug)]
 struct Draft<'a> {
     jsonrpc: Cow<'a, str>,
     method: Cow<'a, str>,
     id: Id,
-    message: Option<MessageDraft<'a>>,
+    message: Option<(&'a RawValue, Open<'a, MessageIn<'a>>)>,
     extra: Vec<Member<'a>>,
-}
-
-#[derive(Debug)]
-struct MessageDraft<'a> {
-    id: Cow<'a, str>,
-    role: Cow<'a, str>,
-    agent_id: Cow<'a, str>,
-    context_id: Option<Cow<'a, str>>,
-    parts: Vec<part::Draft<'a>>,
-    extra: Vec<Member<'a>>,
-    raw: &'a RawValue,
 }
 
 impl<'a> Draft<'a> {
-    fn read(text: &'a str) -> Result<Self, Refusal> {
-        let members = match serde_json::from_str::<Members<'a>>(text) {
-            Ok(members) => members,
-            Err(error) if error.is_data() => return Err(no_object(text)),
-            Err(error) => return Err(Refusal::unreadable(error.to_string())),
-        };
-        let body = Fields::new(members);
-        Self::of(&body).map_err(|unreadable| Refusal::unreadable(unreadable.detail()))
+    fn read(text: &'a str, max_depth: usize) -> Result<Self, Refusal> {
+        let body = read::read::<BodyIn<'a>>(text, max_depth);
+        let draft = body.and_then(Self::of);
+        draft.map_err(|misread| refuse_misread(text, max_depth, &misread))
     }
 
-    fn of(body: &Fields<'a>) -> Result<Self, Unreadable> {
-        let id = match body.raw("id")? {
+    fn of(body: BodyIn<'a>) -> Result<Self, Misread> {
+        let id = match body.id {
             None => Id::default(),
             Some(raw) => {
-                Id::of(raw).ok_or_else(|| Unreadable::new("id", "must be a string or a number"))?
+                Id::of(raw).ok_or_else(|| Misread::invalid("id", "must be a string or a number"))?
             }
         };
-        let params = body.object("params")?.unwrap_or_default();
-        let message = params
-            .raw("message")
-            .and_then(|raw| raw.map(MessageDraft::read).transpose())
-            .map_err(|unreadable| unreadable.within("params"))?;
+        let params = body.params.unwrap_or_default();
+        let message = params.known.message.map(|raw| {
+            let message = read::read_part(raw);
+            let message = message.map_err(|misread| misread.within("params.message"));
+            message.map(|message| (raw, message))
+        });
         Ok(Draft {
-            jsonrpc: body.word("jsonrpc")?,
-            method: body.word("method")?,
+            jsonrpc: body.jsonrpc.unwrap_or_default(),
+            method: body.method.unwrap_or_default(),
             id,
-            message,
-            extra: params.rest(&["message"]),
+            message: message.transpose()?,
+            extra: params.rest,
         })
     }
 
@@ -177,10 +189,10 @@ impl<'a> Draft<'a> {
         if matches!(self.id, Id::Unknown) {
             return refuse(Code::InvalidRequest, "request id is required".into());
         }
-        let Some(message) = self.message else {
-            return refuse(Code::InvalidRequest, MessageDraft::NO_ID.into());
+        let Some((raw, message)) = self.message else {
+            return refuse(Code::InvalidRequest, NO_MESSAGE_ID.into());
         };
-        match message.check(rules) {
+        match Message::check(raw, message, rules) {
             Err(problem) => refuse(Code::InvalidRequest, problem),
             Ok(message) => Ok(Request {
                 id: self.id,
@@ -191,49 +203,44 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The refusal of a body that is JSON but no object.
+/// The refusal of a body that cannot be read.
 #[cold]
-fn no_object(text: &str) -> Refusal {
-    // The parser stopped at the first bracket; what follows it may be no JSON at all.
-    let is_batch = text.starts_with('[') && serde_json::from_str::<&RawValue>(text).is_ok();
-    if is_batch {
-        let message = "invalid request: batches are not supported, send one request at a time";
-        return Refusal::new(Id::default(), Code::InvalidRequest, message);
+fn refuse_misread(text: &str, max_depth: usize, misread: &Misread) -> Refusal {
+    match misread.mistake {
+        Mistake::TooDeep => {
+            let message = format!("invalid request: nested deeper than {max_depth} levels");
+            Refusal::new(Id::default(), Code::InvalidRequest, message)
+        }
+        Mistake::Invalid if misread.field().is_none() && text.starts_with('[') => {
+            let message = "invalid request: batches are not supported, send one request at a time";
+            Refusal::new(Id::default(), Code::InvalidRequest, message)
+        }
+        Mistake::Invalid if misread.field().is_none() => {
+            Refusal::unreadable("the body must be an object".into())
+        }
+        Mistake::Syntax => Refusal::unreadable(format!("the body {}", misread.problem)),
+        Mistake::Missing | Mistake::Twice | Mistake::Invalid => {
+            Refusal::unreadable(misread.to_string())
+        }
     }
-    Refusal::unreadable("the body must be an object".into())
 }
 
-impl<'a> MessageDraft<'a> {
-    const NO_ID: &'static str = "invalid message: messageId is required";
+const NO_MESSAGE_ID: &str = "invalid message: messageId is required";
 
-    /// Reads the message in `params`.
-    fn read(raw: &'a RawValue) -> Result<Self, Unreadable> {
-        let fields = Fields::of(raw, "message")?;
-        Self::of(&fields, raw).map_err(|unreadable| unreadable.within("message"))
-    }
-
-    fn of(fields: &Fields<'a>, raw: &'a RawValue) -> Result<Self, Unreadable> {
-        let parts = fields.list("parts")?;
-        // One more than there may be, so that the check sees it.
-        let parts = parts.into_iter().take(MAX_PARTS + 1).enumerate();
-        let parts = parts.map(|(index, raw)| part::Draft::read(raw, &format!("parts[{index}]")));
-        let known = ["messageId", "role", "agentId", "contextId", "parts"];
-        Ok(MessageDraft {
-            id: fields.word("messageId")?,
-            role: fields.word("role")?,
-            agent_id: fields.word("agentId")?,
-            context_id: fields.text("contextId")?,
-            parts: parts.collect::<Result<_, _>>()?,
-            extra: fields.rest(&known),
-            raw,
-        })
-    }
-
-    fn check(self, rules: &Rules<'a>) -> Result<Message<'a>, Cow<'static, str>> {
-        if self.id.is_empty() {
-            return Err(Self::NO_ID.into());
-        }
-        let role = match &*self.role {
+impl<'a> Message<'a> {
+    /// Checks the values of a message, in the order of the original.
+    fn check(
+        raw: &'a RawValue,
+        message: Open<'a, MessageIn<'a>>,
+        rules: &Rules<'a>,
+    ) -> Result<Self, Cow<'static, str>> {
+        let Open {
+            known: message,
+            rest: extra,
+        } = message;
+        let given = |text: Option<Cow<'a, str>>| text.filter(|text| !text.is_empty());
+        let id = given(message.message_id).ok_or(NO_MESSAGE_ID)?;
+        let role = match &*message.role.unwrap_or_default() {
             "user" => Role::User,
             "agent" => Role::Agent,
             other => {
@@ -244,32 +251,32 @@ impl<'a> MessageDraft<'a> {
                 .into());
             }
         };
-        let agent_id = Some(self.agent_id).filter(|agent| !agent.is_empty());
-        let agent_id = agent_id.or(rules.agent.map(Cow::Borrowed));
+        let agent_id = given(message.agent_id).or(rules.agent.map(Cow::Borrowed));
         // The seed's own words; the original's code says "invalid message".
         let agent_id = agent_id.ok_or("Invalid request: agentId is required")?;
-        if self.parts.is_empty() {
+        let drafts = message.parts.unwrap_or_default();
+        if drafts.is_empty() {
             return Err("invalid message: at least one message part is required".into());
         }
-        if self.parts.len() > MAX_PARTS {
+        if drafts.len() > MAX_PARTS {
             return Err(
                 format!("invalid message: at most {MAX_PARTS} message parts are allowed").into(),
             );
         }
-        let mut parts = Vec::with_capacity(self.parts.len());
-        for (index, part) in self.parts.into_iter().enumerate() {
+        let mut parts = Vec::with_capacity(drafts.len());
+        for (index, part) in drafts.into_iter().enumerate() {
             parts.push(part.check().map_err(|reason| {
                 format!("invalid message: invalid part at index {index}: {reason}")
             })?);
         }
         Ok(Message {
-            id: self.id,
+            id,
             role,
             agent_id,
-            context_id: self.context_id.filter(|context| !context.is_empty()),
+            context_id: given(message.context_id),
             parts,
-            extra: self.extra,
-            raw: self.raw,
+            extra,
+            raw,
         })
     }
 }

@@ -1,10 +1,10 @@
 //! The result of `message/send`: a task that is over, with its history.
 
-use jackfield_wire::json::ObjectWriter;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    part::Part,
+    part::{Part, PartOut},
     refusal::{Id, response},
 };
 
@@ -48,21 +48,28 @@ pub(crate) struct Reply<'a> {
     pub timestamp: &'a str,
 }
 
-impl Reply<'_> {
-    pub(super) fn size_hint(&self) -> usize {
-        /// Room for the names and ids of a message.
-        const OVERHEAD: usize = 320;
-        OVERHEAD + self.parts.iter().map(Part::size_hint).sum::<usize>()
-    }
+/// A reply as it is written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ReplyOut<'a> {
+    message_id: &'a str,
+    role: &'static str,
+    agent_id: &'a str,
+    context_id: &'a str,
+    parts: Vec<PartOut<'a>>,
+    timestamp: &'a str,
+}
 
-    pub(super) fn write(&self, object: &mut ObjectWriter<'_>) {
-        object
-            .text("messageId", self.message_id)
-            .text("role", "agent")
-            .text("agentId", self.agent_id)
-            .text("contextId", self.context_id)
-            .list("parts", self.parts, |out, part| part.write(out))
-            .text("timestamp", self.timestamp);
+impl<'a> ReplyOut<'a> {
+    pub(super) fn of(reply: &Reply<'a>) -> Self {
+        ReplyOut {
+            message_id: reply.message_id,
+            role: "agent",
+            agent_id: reply.agent_id,
+            context_id: reply.context_id,
+            parts: reply.parts.iter().map(PartOut::of).collect(),
+            timestamp: reply.timestamp,
+        }
     }
 }
 
@@ -96,14 +103,28 @@ pub(crate) struct TaskError<'a> {
     pub reason: &'a str,
 }
 
-impl TaskError<'_> {
-    pub(super) fn write(&self, object: &mut ObjectWriter<'_>) {
-        object
-            .text("code", self.code.name())
-            .text("message", self.message)
-            .object("details", |details| {
-                details.text("reason", self.reason);
-            });
+/// An error as it is written.
+#[derive(Debug, Serialize)]
+pub(super) struct TaskErrorOut<'a> {
+    code: &'static str,
+    message: &'a str,
+    details: DetailsOut<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct DetailsOut<'a> {
+    reason: &'a str,
+}
+
+impl<'a> TaskErrorOut<'a> {
+    pub(super) fn of(error: &TaskError<'a>) -> Self {
+        TaskErrorOut {
+            code: error.code.name(),
+            message: error.message,
+            details: DetailsOut {
+                reason: error.reason,
+            },
+        }
     }
 }
 
@@ -126,35 +147,33 @@ pub(crate) struct Task<'a> {
 
 /// The body of the response to the request with this id.
 pub(crate) fn result(id: &Id, task: &Task<'_>) -> String {
-    enum Told<'t> {
-        Input(&'t RawValue),
-        Reply(&'t Reply<'t>),
+    #[derive(Serialize)]
+    struct Result<'a> {
+        task: TaskOut<'a>,
     }
-    let input = [Told::Input(task.input)];
-    let history: Vec<_> = input
-        .into_iter()
-        .chain(task.reply.as_ref().map(Told::Reply))
-        .collect();
-    let size = task.input.get().len() + task.reply.as_ref().map_or(0, Reply::size_hint);
-    response(id, size, |object| {
-        object.object("result", |result| {
-            result.object("task", |object| {
-                object
-                    .text("id", task.id)
-                    .text("context_id", task.context_id)
-                    .text("status", task.status.name())
-                    .list("history", &history, |out, told| match told {
-                        Told::Input(raw) => out.push_str(raw.get()),
-                        Told::Reply(reply) => {
-                            let mut object = ObjectWriter::open(out);
-                            reply.write(&mut object);
-                            object.close();
-                        }
-                    });
-                if let Some(error) = &task.error {
-                    object.object("error", |object| error.write(object));
-                }
-            });
-        });
-    })
+    /// Unlike all other names, those of a task are written `like_this`.
+    #[derive(Serialize)]
+    struct TaskOut<'a> {
+        id: &'a str,
+        context_id: &'a str,
+        status: &'static str,
+        history: Vec<Told<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<TaskErrorOut<'a>>,
+    }
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Told<'a> {
+        Input(&'a RawValue),
+        Reply(ReplyOut<'a>),
+    }
+    let reply = task.reply.as_ref().map(ReplyOut::of).map(Told::Reply);
+    let task = TaskOut {
+        id: task.id,
+        context_id: task.context_id,
+        status: task.status.name(),
+        history: [Told::Input(task.input)].into_iter().chain(reply).collect(),
+        error: task.error.as_ref().map(TaskErrorOut::of),
+    };
+    response(id, Some(Result { task }), None)
 }

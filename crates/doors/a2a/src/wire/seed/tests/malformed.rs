@@ -59,7 +59,7 @@ fn what_cannot_be_read_is_a_parse_error_that_names_the_field() {
         (
             r#"[{"kind": "text", "text": "Hello!"}]"#,
             r#"{"kind": "text"}"#,
-            "field \"params.message.parts\" must be a list",
+            "field \"params.message.parts\" must be an array",
         ),
         (
             r#"{"kind": "text", "text": "Hello!"}"#,

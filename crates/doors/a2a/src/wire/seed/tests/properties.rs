@@ -115,11 +115,7 @@ proptest! {
         }));
         let written: Vec<String> = parts
             .iter()
-            .map(|part| {
-                let mut out = String::new();
-                part.write(&mut out);
-                out
-            })
+            .map(|part| crate::wire::write::to_json(&part::PartOut::of(part)))
             .collect();
         let body = with_parts(&format!("[{}]", written.join(",")));
         prop_assert_eq!(read(&body).unwrap().message.parts, parts);

@@ -1,0 +1,113 @@
+//! Objects that may have more fields than we know: those are kept as they were written.
+
+use std::fmt;
+
+use jackfield_wire::json::{Member, Name};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor, value::CowStrDeserializer,
+};
+use serde_json::value::RawValue;
+
+/// A struct `T` that derives `Deserialize`, and the fields beside it that it does not have.
+///
+/// This is what `#[serde(flatten)]` is for, which buffers every value and cannot read a [`RawValue`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Open<'a, T> {
+    /// The fields that are known.
+    pub(crate) known: T,
+    /// The others, in their order.
+    pub(crate) rest: Vec<Member<'a>>,
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Open<'a, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut rest = Vec::new();
+        let known = T::deserialize(Splitting {
+            deserializer,
+            rest: &mut rest,
+        })?;
+        Ok(Self { known, rest })
+    }
+}
+
+/// Reads a struct, and puts the fields that it does not have aside.
+struct Splitting<'r, 'de, D> {
+    deserializer: D,
+    rest: &'r mut Vec<Member<'de>>,
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Splitting<'_, 'de, D> {
+    type Error = D::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.deserializer.deserialize_map(SplittingVisitor {
+            fields,
+            visitor,
+            rest: self.rest,
+        })
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.deserializer.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+struct SplittingVisitor<'r, 'de, V> {
+    fields: &'static [&'static str],
+    visitor: V,
+    rest: &'r mut Vec<Member<'de>>,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for SplittingVisitor<'_, 'de, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_map(SplittingMembers {
+            fields: self.fields,
+            members,
+            rest: self.rest,
+        })
+    }
+}
+
+struct SplittingMembers<'r, 'de, A> {
+    fields: &'static [&'static str],
+    members: A,
+    rest: &'r mut Vec<Member<'de>>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for SplittingMembers<'_, 'de, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
+        while let Some(Name(name)) = self.members.next_key()? {
+            if self.fields.contains(&&*name) {
+                return seed.deserialize(CowStrDeserializer::new(name)).map(Some);
+            }
+            let value = self.members.next_value::<&'de RawValue>()?;
+            self.rest.push(Member { name, value });
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.members.next_value_seed(seed)
+    }
+}

@@ -1,0 +1,25 @@
+//! What the writers of all dialects share.
+
+use serde::{Serialize, Serializer};
+
+/// A value as JSON.
+pub(crate) fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts, numbers and raw JSON can always be written")
+}
+
+/// Names and texts, written as an object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Texts<'a>(pub(crate) &'a [(&'static str, String)]);
+
+impl Texts<'_> {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Texts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, text)| (name, text)))
+    }
+}
