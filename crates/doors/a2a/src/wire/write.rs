@@ -1,5 +1,6 @@
 //! What the writers of all dialects share.
 
+use jackfield_wire::json::Member;
 use serde::{Serialize, Serializer};
 
 /// A value as JSON.
@@ -21,5 +22,16 @@ impl Texts<'_> {
 impl Serialize for Texts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, text)| (name, text)))
+    }
+}
+
+/// Members of some object, written as an object of their own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MembersOut<'a>(pub(crate) &'a [Member<'a>]);
+
+impl Serialize for MembersOut<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let members = self.0.iter();
+        serializer.collect_map(members.map(|member| (&member.name, member.value)))
     }
 }

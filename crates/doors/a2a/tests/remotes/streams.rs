@@ -282,7 +282,7 @@ async fn answers_that_make_no_sense_are_named() {
         (
             EVENTS,
             "data: {oops\n\n".to_owned(),
-            "makes no sense: it is no JSON: key must be a string",
+            "makes no sense: it is not valid JSON: key must be a string",
         ),
     ] {
         let (_, end, _) = called(kind, &says).await;

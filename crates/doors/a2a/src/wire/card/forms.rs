@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use jackfield_wire::json::{Members, ObjectWriter, elements, push_string};
+use jackfield_wire::json::{Members, elements, push_string};
 use serde_json::value::RawValue;
 
 use super::{
@@ -16,7 +16,10 @@ use super::{
     canonical::{Empty, ascii, canonical},
 };
 
-use crate::wire::official::fields::is_name;
+use crate::wire::{
+    official::fields::is_name,
+    write::{MembersOut, to_json},
+};
 
 /// The texts over which a signature of this card may be, where its places of `generation` matter. None if it is no
 /// object or nests too deep.
@@ -66,11 +69,7 @@ fn unsigned(members: &Members<'_>) -> String {
         .filter(|member| member.name != "signatures")
         .cloned()
         .collect();
-    let mut out = String::new();
-    let mut object = ObjectWriter::open(&mut out);
-    object.members(&rest);
-    object.close();
-    out
+    to_json(&MembersOut(&rest))
 }
 
 /// What becomes of values that a reader would put in itself.

@@ -1,11 +1,13 @@
-//! The fields of one object, each read as the type it must have.
+//! How fields are read, beyond what a derive does.
 //!
-//! A name may be spelt `likeThis` or `like_this`, `null` counts as absent, numbers may stand in strings: what the JSON form
-//! of Protocol Buffers allows. A field given twice, in whatever spelling, is refused, since parsers disagree on which holds.
+//! A name may be spelt `likeThis` or `like_this`, which the structs say by `alias`; `null` counts as absent, numbers may stand
+//! in strings: what the JSON form of Protocol Buffers allows.
 
-use std::borrow::Cow;
-
-use jackfield_wire::json::{self, Members};
+use jackfield_wire::{
+    json::{self, Member},
+    read::{self, Misread},
+};
+use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
 use super::{
@@ -13,191 +15,125 @@ use super::{
     error::Fault,
     model::{Extra, Raw},
 };
-
-/// What is wrong, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
-    path: String,
-    why: Cow<'static, str>,
-}
-
-impl Wrong {
-    /// The value itself is wrong.
-    pub(super) fn here(why: impl Into<Cow<'static, str>>) -> Self {
-        Self::at("", why)
-    }
-
-    /// A field of it is.
-    pub(super) fn at(field: &str, why: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            path: field.to_owned(),
-            why: why.into(),
-        }
-    }
-
-    /// The same, seen from the object that holds this one in `field`.
-    pub(super) fn within(mut self, field: &str) -> Self {
-        if self.path.is_empty() || self.path.starts_with('[') {
-            self.path.insert_str(0, field);
-        } else {
-            self.path = format!("{field}.{}", self.path);
-        }
-        self
-    }
-
-    /// The same, seen from the list that holds this one.
-    pub(super) fn within_list(self, index: usize) -> Self {
-        self.within(&format!("[{index}]"))
-    }
-}
-
-impl From<Wrong> for Fault {
-    fn from(wrong: Wrong) -> Self {
-        let path = Some(wrong.path).filter(|path| !path.is_empty());
-        Fault::field(path.unwrap_or_else(|| "params".into()), wrong.why)
-    }
-}
+use crate::wire::base64;
 
 /// Why a field that must be there is missed.
-pub(super) const REQUIRED: &str = "is required";
+const REQUIRED: &str = "is required";
+const NO_OBJECT: &str = "must be an object";
 
-/// The fields of one object.
-#[derive(Debug, Default)]
-pub(super) struct Fields<'a>(Members<'a>);
-
-impl<'a> Fields<'a> {
-    /// The fields of `raw`.
-    pub(super) fn of(raw: &'a RawValue) -> Result<Self, Wrong> {
-        let members = Members::of(raw);
-        members
-            .map(Fields)
-            .ok_or_else(|| Wrong::here("must be an object"))
+impl From<Misread> for Fault {
+    fn from(misread: Misread) -> Self {
+        let path = misread.field().unwrap_or("params").to_owned();
+        Fault::field(path, misread.problem)
     }
+}
 
-    /// The fields of `params`, which need not be there but may not be nested deeper than `max_depth`.
-    pub(super) fn of_params(params: Option<&'a RawValue>, max_depth: usize) -> Result<Self, Wrong> {
-        let Some(params) = params.filter(|params| !json::is_null(params)) else {
-            return Ok(Self::default());
-        };
-        if json::depth_exceeds(params.get(), max_depth) {
-            let why = format!("must not be nested deeper than {max_depth} levels");
-            return Err(Wrong::here(why));
+/// The value itself is wrong.
+pub(super) fn here(problem: impl Into<std::borrow::Cow<'static, str>>) -> Misread {
+    Misread::invalid("", problem)
+}
+
+/// Reads `params`, which need not be there but may not be nested deeper than `max_depth`.
+pub(super) fn read_params<'a, T: Deserialize<'a>>(
+    params: Option<&'a RawValue>,
+    max_depth: usize,
+) -> Result<T, Misread> {
+    let params = params.filter(|params| !json::is_null(params));
+    read::read(params.map_or("{}", RawValue::get), max_depth)
+}
+
+/// The fields that a struct has no place for, as they are kept.
+pub(super) fn extra(version: Version, rest: &[Member<'_>]) -> Extra {
+    let fields: Vec<_> = rest
+        .iter()
+        .map(|member| (member.name.to_string(), own(member.value)))
+        .collect();
+    Extra {
+        version: (!fields.is_empty()).then_some(version),
+        fields,
+    }
+}
+
+/// For `deserialize_with`: a text that is as good as absent when it is empty.
+pub(super) fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.filter(|text| !text.is_empty()))
+}
+
+/// The text of a field that only some callers mean, as [`word`] has it.
+pub(super) fn word_in(field: &str, raw: Option<&RawValue>) -> Result<Option<String>, Misread> {
+    let Some(raw) = raw else { return Ok(None) };
+    let text: String = read::read_part(raw).map_err(|misread| misread.within(field))?;
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+/// For `deserialize_with`: a text that must not be empty.
+pub(super) fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() {
+        return Err(D::Error::custom(REQUIRED));
+    }
+    Ok(text)
+}
+
+/// For `deserialize_with`: a value that is there even if it is `null`.
+pub(super) fn given<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Any object, as it is.
+#[derive(Debug)]
+pub(super) struct Object(pub(super) Raw);
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        if raw.get().starts_with('{') {
+            Ok(Self(own(raw)))
+        } else {
+            Err(D::Error::custom(NO_OBJECT))
         }
-        Self::of(params)
     }
+}
 
-    /// The value of a field, be it `null`.
-    pub(super) fn given(&self, name: &str) -> Result<Option<&'a RawValue>, Wrong> {
-        let mut found = self.0.iter().filter(|member| is_name(&member.name, name));
-        let value = found.next().map(|member| member.value);
-        match found.next() {
-            Some(_) => Err(Wrong::at(name, "is given twice")),
-            None => Ok(value),
-        }
+/// An integer, be it written as `1.0` or in a string.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Integer(pub(super) i64);
+
+impl<'de> Deserialize<'de> for Integer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = number(<&RawValue>::deserialize(deserializer)?);
+        number
+            .map(Self)
+            .ok_or_else(|| D::Error::custom("must be an integer"))
     }
+}
 
-    /// The value of a field.
-    pub(super) fn raw(&self, name: &str) -> Result<Option<&'a RawValue>, Wrong> {
-        Ok(self.given(name)?.filter(|value| !json::is_null(value)))
+/// An integer that counts something.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Count(pub(super) usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Integer(number) = Integer::deserialize(deserializer)?;
+        count(Some(number))
+            .map(Self)
+            .map_err(|misread| D::Error::custom(misread.problem))
     }
+}
 
-    /// What `read` makes of a field, if it is there.
-    pub(super) fn read<T>(
-        &self,
-        name: &str,
-        read: impl FnOnce(&'a RawValue) -> Result<T, Wrong>,
-    ) -> Result<Option<T>, Wrong> {
-        let value = self.raw(name)?.map(read).transpose();
-        value.map_err(|wrong| wrong.within(name))
-    }
+/// Bytes in base64, as the standard has it.
+#[derive(Debug)]
+pub(super) struct Bytes(pub(super) String);
 
-    /// What `read` makes of a field that must be there.
-    pub(super) fn require<T>(
-        &self,
-        name: &str,
-        read: impl FnOnce(&'a RawValue) -> Result<T, Wrong>,
-    ) -> Result<T, Wrong> {
-        let value = self.read(name, read)?;
-        value.ok_or_else(|| Wrong::at(name, REQUIRED))
-    }
-
-    /// The text of a field.
-    pub(super) fn text(&self, name: &str) -> Result<Option<String>, Wrong> {
-        self.read(name, text)
-    }
-
-    /// The text of a field that is as good as absent when it is empty.
-    pub(super) fn word(&self, name: &str) -> Result<Option<String>, Wrong> {
-        Ok(self.text(name)?.filter(|word| !word.is_empty()))
-    }
-
-    /// The text of a field that must not be empty.
-    pub(super) fn require_word(&self, name: &str) -> Result<String, Wrong> {
-        let word = self.word(name)?;
-        word.ok_or_else(|| Wrong::at(name, REQUIRED))
-    }
-
-    /// The fields of an object in a field.
-    pub(super) fn object(&self, name: &str) -> Result<Option<Fields<'a>>, Wrong> {
-        self.read(name, Fields::of)
-    }
-
-    /// An object in a field, as it is.
-    pub(super) fn metadata(&self, name: &str) -> Result<Option<Raw>, Wrong> {
-        self.read(name, |raw| {
-            if raw.get().starts_with('{') {
-                Ok(own(raw))
-            } else {
-                Err(Wrong::here("must be an object"))
-            }
-        })
-    }
-
-    /// Whether a field says yes.
-    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, Wrong> {
-        self.read(name, |raw| match raw.get() {
-            "true" => Ok(true),
-            "false" => Ok(false),
-            _ => Err(Wrong::here("must be true or false")),
-        })
-    }
-
-    /// A number that counts something.
-    pub(super) fn count(&self, name: &str) -> Result<Option<usize>, Wrong> {
-        self.read(name, |raw| count(number(raw)))
-    }
-
-    /// What `read` makes of the elements of a list in a field; nothing if it is not there.
-    pub(super) fn list<T>(
-        &self,
-        name: &str,
-        read: impl Fn(&'a RawValue) -> Result<T, Wrong>,
-    ) -> Result<Vec<T>, Wrong> {
-        let list = self.read(name, |raw| {
-            let elements = json::elements(raw).ok_or_else(|| Wrong::here("must be a list"))?;
-            let elements = elements.into_iter().enumerate();
-            let read = |(index, raw)| read(raw).map_err(|wrong| wrong.within_list(index));
-            elements.map(read).collect()
-        });
-        Ok(list?.unwrap_or_default())
-    }
-
-    /// The texts of a list in a field.
-    pub(super) fn texts(&self, name: &str) -> Result<Vec<String>, Wrong> {
-        self.list(name, text)
-    }
-
-    /// The fields that are not among `known`.
-    pub(super) fn extra(&self, version: Version, known: &[&str]) -> Extra {
-        let unknown = |name: &str| !known.iter().any(|known| is_name(name, known));
-        let members = self.0.iter().filter(|member| unknown(&member.name));
-        let fields: Vec<_> = members
-            .map(|member| (member.name.to_string(), own(member.value)))
-            .collect();
-        Extra {
-            version: (!fields.is_empty()).then_some(version),
-            fields,
-        }
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        base64::normal(text)
+            .map(Self)
+            .ok_or_else(|| D::Error::custom("must be base64"))
     }
 }
 
@@ -227,12 +163,6 @@ pub(super) fn own(raw: &RawValue) -> Raw {
     RawValue::from_string(json::compact(raw)).unwrap_or_else(|_| raw.to_owned())
 }
 
-/// The text of a string.
-pub(super) fn text(raw: &RawValue) -> Result<String, Wrong> {
-    let text = json::str_of(raw).map(Cow::into_owned);
-    text.ok_or_else(|| Wrong::here("must be a string"))
-}
-
 /// An integer, or one in a string; `None` if it is neither.
 pub(super) fn number(raw: &RawValue) -> Option<i64> {
     let raw = raw.get();
@@ -254,7 +184,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 }
 
 /// A number that is not negative.
-pub(super) fn count(number: Option<i64>) -> Result<usize, Wrong> {
-    let number = number.ok_or_else(|| Wrong::here("must be an integer"))?;
-    usize::try_from(number).map_err(|_| Wrong::here("must not be negative"))
+pub(super) fn count(number: Option<i64>) -> Result<usize, Misread> {
+    let number = number.ok_or_else(|| here("must be an integer"))?;
+    usize::try_from(number).map_err(|_| here("must not be negative"))
 }

@@ -6,14 +6,19 @@
 
 use std::borrow::Cow;
 
-use jackfield_wire::json::{self, Members, ObjectWriter, push_string};
+use jackfield_wire::{
+    json,
+    read::{self, Misread, Mistake},
+};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{
     Version,
     error::{Fault, Kind},
-    fields::number,
+    fields::{given, number},
     model::Raw,
+    write::append,
 };
 
 /// The only version of JSON-RPC.
@@ -41,14 +46,6 @@ impl Id {
             _ => None,
         }
     }
-
-    /// It as JSON.
-    pub(crate) fn as_json(&self) -> &str {
-        match self {
-            Self::Null => "null",
-            Self::Given(raw) => raw.get(),
-        }
-    }
 }
 
 /// A request.
@@ -62,11 +59,31 @@ pub(crate) struct Call<'a> {
     pub params: Option<&'a RawValue>,
 }
 
+/// A request as it is written.
+#[derive(Debug, Deserialize)]
+struct CallIn<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+/// The id of a request, whatever else it holds.
+#[derive(Debug, Deserialize)]
+struct IdIn<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+}
+
 impl Id {
     /// The id of a request that is refused whatever else it says; `null` if there is none to be read.
     pub(crate) fn read(body: &[u8]) -> Self {
-        let members = serde_json::from_slice::<Members<'_>>(body).ok();
-        let id = members.and_then(|members| member(&members, "id").ok()?.and_then(Self::of));
+        let request = read_body::<IdIn<'_>>(body).ok();
+        let id = request.and_then(|request| request.id.and_then(Self::of));
         id.unwrap_or_default()
     }
 }
@@ -74,46 +91,56 @@ impl Id {
 impl<'a> Call<'a> {
     /// Reads a body. With the error comes the id, as far as it could be read.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, (Id, Fault)> {
-        let members = match serde_json::from_slice::<Members<'a>>(body) {
-            Ok(members) => members,
-            Err(error) => return Err((Id::Null, unreadable(body, &error))),
-        };
-        let id = member(&members, "id").and_then(|id| match id {
+        let call: CallIn<'a> =
+            read_body(body).map_err(|misread| (Id::read(body), unreadable(body, &misread)))?;
+        let id = match call.id {
             None => Err(invalid(
                 "id is missing: send a string or a number, which comes back with the answer",
             )),
             Some(raw) => Id::of(raw).ok_or_else(|| invalid("id must be a string or a number")),
-        });
+        };
         let id = id.map_err(|fault| (Id::Null, fault))?;
-        match Self::parts(&members) {
-            Ok((method, params)) => Ok(Self { id, method, params }),
-            Err(fault) => Err((id, fault)),
+        if !call.jsonrpc.is_some_and(is_version) {
+            return Err((id, invalid("jsonrpc must be \"2.0\"")));
+        }
+        match call.method.and_then(json::str_of) {
+            Some(method) => Ok(Self {
+                id,
+                method,
+                params: call.params,
+            }),
+            None => Err((id, invalid("method must be a string"))),
         }
     }
+}
 
-    fn parts(members: &Members<'a>) -> Result<(Cow<'a, str>, Option<&'a RawValue>), Fault> {
-        let version = member(members, "jsonrpc")?.and_then(json::str_of);
-        if version.as_deref() != Some(VERSION) {
-            return Err(invalid("jsonrpc must be \"2.0\""));
-        }
-        let method = member(members, "method")?.and_then(json::str_of);
-        let method = method.ok_or_else(|| invalid("method must be a string"))?;
-        let params = member(members, "params")?.filter(|params| !json::is_null(params));
-        Ok((method, params))
-    }
+/// Reads a body, whose depth is left to whoever reads what is in it.
+fn read_body<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Misread> {
+    let text = std::str::from_utf8(body).map_err(|error| Misread {
+        mistake: Mistake::Syntax,
+        ..Misread::invalid("", format!("is not valid JSON: {error}"))
+    })?;
+    read::read(text, usize::MAX)
+}
+
+fn is_version(raw: &RawValue) -> bool {
+    json::str_of(raw).is_some_and(|version| version == VERSION)
 }
 
 /// A request, whose params `fill` appends.
 pub(crate) fn write_call(id: &str, method: &str, fill: impl FnOnce(&mut String)) -> String {
-    let mut out = String::with_capacity(CAPACITY);
-    out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
-    push_string(&mut out, id);
-    out.push_str(",\"method\":");
-    push_string(&mut out, method);
-    out.push_str(",\"params\":");
-    fill(&mut out);
-    out.push('}');
-    out
+    #[derive(Serialize)]
+    struct Head<'a> {
+        jsonrpc: &'static str,
+        id: &'a str,
+        method: &'a str,
+    }
+    let head = Head {
+        jsonrpc: VERSION,
+        id,
+        method,
+    };
+    write_with(&head, "params", fill)
 }
 
 /// What answers a request.
@@ -125,24 +152,47 @@ pub(crate) struct Response<'a> {
     pub outcome: Result<&'a RawValue, Fault>,
 }
 
+/// A response as it is written.
+#[derive(Debug, Deserialize)]
+struct ResponseIn<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// The error of a response as it is written.
+#[derive(Debug, Deserialize)]
+struct ErrorIn<'a> {
+    #[serde(borrow)]
+    code: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
 impl<'a> Response<'a> {
     /// Reads a body; the error says why it is no response, without a word of it.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, String> {
-        let members = serde_json::from_slice::<Members<'a>>(body);
-        let members = members.map_err(|_| no_object(body))?;
-        if members.text("jsonrpc").as_deref() != Some(VERSION) {
-            let is_naked = members.get("result").is_none() && members.get("error").is_none();
+        let response: ResponseIn<'a> = read_body(body).map_err(|misread| no_response(&misread))?;
+        if !response.jsonrpc.is_some_and(is_version) {
+            let is_naked = response.result.is_none() && response.error.is_none();
             return Err(if is_naked {
                 "it has no envelope: each answer, and each data: of a stream, must be a whole JSON-RPC response".to_owned()
             } else {
                 "jsonrpc must be \"2.0\"".to_owned()
             });
         }
-        let id = match members.get("id") {
+        let id = match response.id {
             None => Id::Null,
             Some(raw) => Id::of(raw).ok_or("its id is neither a string nor a number")?,
         };
-        let outcome = match (members.get("error"), members.get("result")) {
+        let outcome = match (response.error, response.result) {
             (Some(error), _) => Err(fault_of(error)?),
             (None, Some(result)) => Ok(result),
             (None, None) => return Err("it has neither a result nor an error".to_owned()),
@@ -159,75 +209,91 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Why a body is no object. The parser's own words for another kind of value would repeat it.
+/// Why a body is no response.
 #[cold]
-fn no_object(body: &[u8]) -> String {
-    match serde_json::from_slice::<&RawValue>(body) {
-        Ok(_) => "it is no JSON object".to_owned(),
-        Err(error) => format!("it is no JSON: {error}"),
+fn no_response(misread: &Misread) -> String {
+    match (misread.mistake, misread.field()) {
+        (Mistake::Syntax, _) => format!("it {}", misread.problem),
+        (_, Some(field)) => format!("its {field} {}", misread.problem),
+        (_, None) => "it is no JSON object".to_owned(),
     }
 }
 
 /// What the error of a response says.
 fn fault_of(error: &RawValue) -> Result<Fault, String> {
-    let members = Members::of(error).ok_or("its error is no object")?;
-    let code = members.get("code").and_then(number);
-    let message = members.text("message").unwrap_or_default();
-    let code = code.ok_or("its error has no code")?;
-    Ok(Fault::from_rpc(code, message, members.get("data")))
-}
-
-/// The value of a member, which may be given only once.
-fn member<'a>(members: &Members<'a>, name: &str) -> Result<Option<&'a RawValue>, Fault> {
-    let mut found = members.iter().filter(|member| member.name == name);
-    let value = found.next().map(|member| member.value);
-    match found.next() {
-        Some(_) => Err(invalid(&format!("{name} is given twice"))),
-        None => Ok(value),
-    }
+    let error: ErrorIn<'_> = read::read_part(error).map_err(|misread| match misread.field() {
+        Some(field) => format!("its error.{field} {}", misread.problem),
+        None => "its error is no object".to_owned(),
+    })?;
+    let code = error.code.and_then(number).ok_or("its error has no code")?;
+    let message = error.message.and_then(json::str_of).unwrap_or_default();
+    Ok(Fault::from_rpc(code, message, error.data))
 }
 
 fn invalid(why: &str) -> Fault {
     Fault::new(Kind::InvalidRequest, format!("invalid request: {why}"))
 }
 
-/// What is wrong with a body that is no object.
+/// What is wrong with a body that is no request.
 #[cold]
-fn unreadable(body: &[u8], error: &serde_json::Error) -> Fault {
-    // The parser stopped at the first byte that cannot begin an object; what follows it may be no JSON at all.
-    match serde_json::from_slice::<&RawValue>(body) {
-        Ok(raw) if json::is_array(raw) => {
+fn unreadable(body: &[u8], misread: &Misread) -> Fault {
+    match (misread.mistake, misread.field()) {
+        (Mistake::Syntax, _) => Fault::new(Kind::Parse, format!("the body {}", misread.problem)),
+        (_, Some(field)) => invalid(&format!("{field} {}", misread.problem)),
+        (_, None) if body.trim_ascii().starts_with(b"[") => {
             invalid("batches are not supported, send one request at a time")
         }
-        Ok(_) => invalid("it must be an object"),
-        Err(_) => Fault::new(Kind::Parse, format!("the body is not JSON: {error}")),
+        (_, None) => invalid("it must be an object"),
     }
 }
 
 /// The response to a request, whose result `fill` appends.
 pub(crate) fn write_result(id: &Id, fill: impl FnOnce(&mut String)) -> String {
-    let mut out = opening(id);
-    out.push_str(",\"result\":");
-    fill(&mut out);
-    out.push('}');
-    out
+    write_with(&Head::of(id), "result", fill)
 }
 
 /// The response to a request that went wrong.
 pub(crate) fn write_error(version: Version, id: &Id, fault: &Fault) -> String {
-    let mut out = opening(id);
-    out.push_str(",\"error\":");
-    let mut object = ObjectWriter::open(&mut out);
-    fault.put_rpc(version, &mut object);
-    object.close();
-    out.push('}');
-    out
+    write_with(&Head::of(id), "error", |out| {
+        append(out, &fault.rpc_error(version));
+    })
 }
 
-/// The start of a response, up to its id.
-fn opening(id: &Id) -> String {
+/// What each response begins with.
+#[derive(Debug, Serialize)]
+struct Head<'a> {
+    jsonrpc: &'static str,
+    id: &'a Id,
+}
+
+impl<'a> Head<'a> {
+    fn of(id: &'a Id) -> Self {
+        Self {
+            jsonrpc: VERSION,
+            id,
+        }
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Given(raw) => raw.serialize(serializer),
+        }
+    }
+}
+
+/// An object that begins with `head` and ends with a member that `fill` appends, which is not read again.
+fn write_with(head: &impl Serialize, name: &str, fill: impl FnOnce(&mut String)) -> String {
     let mut out = String::with_capacity(CAPACITY);
-    out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
-    out.push_str(id.as_json());
+    append(&mut out, head);
+    // The brace that closes it.
+    out.pop();
+    out.push_str(",\"");
+    out.push_str(name);
+    out.push_str("\":");
+    fill(&mut out);
+    out.push('}');
     out
 }

@@ -1,8 +1,9 @@
 //! The bodies that tell of an error.
 
-use jackfield_wire::json::ObjectWriter;
+use serde::Serialize;
 
 use super::{super::Version, Fault};
+use crate::wire::write::{Texts, to_json};
 
 /// Whose reasons these are.
 pub(super) const DOMAIN: &str = "a2a-protocol.org";
@@ -10,109 +11,139 @@ pub(super) const DOMAIN: &str = "a2a-protocol.org";
 const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 
+/// The error of a JSON-RPC response, and the body of REST in 0.3.
+#[derive(Debug, Serialize)]
+pub(in crate::wire::official) struct RpcError<'a> {
+    code: i64,
+    message: &'a str,
+    data: Data<'a>,
+}
+
+/// What programs are told.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Data<'a> {
+    V03(DataV03<'a>),
+    V10(Vec<Detail<'a>>),
+}
+
+/// What 0.3 tells programs. It leaves open what that looks like.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DataV03<'a> {
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    field_violations: Vec<Violation<'a>>,
+    #[serde(flatten)]
+    metadata: Texts<'a>,
+}
+
+/// The body of REST in 1.0.
+#[derive(Debug, Serialize)]
+struct RestBody<'a> {
+    error: RestError<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct RestError<'a> {
+    code: u16,
+    status: &'static str,
+    message: &'a str,
+    details: Vec<Detail<'a>>,
+}
+
+/// What 1.0 tells programs.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Detail<'a> {
+    Info {
+        #[serde(rename = "@type")]
+        type_url: &'static str,
+        reason: &'static str,
+        domain: &'static str,
+        #[serde(skip_serializing_if = "Texts::is_empty")]
+        metadata: Texts<'a>,
+    },
+    BadRequest {
+        #[serde(rename = "@type")]
+        type_url: &'static str,
+        #[serde(rename = "fieldViolations")]
+        violations: Vec<Violation<'a>>,
+    },
+}
+
+/// A field that is wrong, and why.
+#[derive(Debug, Serialize)]
+struct Violation<'a> {
+    field: &'a str,
+    description: &'a str,
+}
+
 impl Fault {
     /// Whose reasons [`Self::reason`] gives.
     pub(crate) const DOMAIN: &'static str = DOMAIN;
 
     /// The body of a response over HTTP, in the REST binding of a version.
     pub(crate) fn rest_body(&self, version: Version) -> String {
-        let mut out = String::new();
-        let mut object = ObjectWriter::open(&mut out);
         match version {
-            Version::V03 => {
-                object
-                    .integer("code", self.code())
-                    .text("message", self.message.as_str());
-                self.put_old_data(&mut object);
-            }
+            Version::V03 => to_json(&self.rpc_error(version)),
             Version::V10 => {
-                object.object("error", |error| {
-                    error
-                        .number("code", u64::from(self.http_status(version)))
-                        .text("status", self.status_name())
-                        .text("message", self.message.as_str());
-                    self.put_details("details", error);
-                });
+                let error = RestError {
+                    code: self.http_status(version),
+                    status: self.status_name(),
+                    message: &self.message,
+                    details: self.details(),
+                };
+                to_json(&RestBody { error })
             }
         }
-        object.close();
-        out
     }
 
-    /// Adds what the error of a JSON-RPC response holds.
-    pub(in crate::wire::official) fn put_rpc(
-        &self,
-        version: Version,
-        object: &mut ObjectWriter<'_>,
-    ) {
-        object
-            .integer("code", self.code())
-            .text("message", self.message.as_str());
-        match version {
-            Version::V03 => self.put_old_data(object),
-            Version::V10 => self.put_details("data", object),
+    /// The error of a JSON-RPC response.
+    pub(in crate::wire::official) fn rpc_error(&self, version: Version) -> RpcError<'_> {
+        RpcError {
+            code: self.code(),
+            message: &self.message,
+            data: match version {
+                Version::V03 => Data::V03(self.old_data()),
+                Version::V10 => Data::V10(self.details()),
+            },
         }
     }
 
-    /// What 1.0 tells programs.
-    fn put_details(&self, name: &str, object: &mut ObjectWriter<'_>) {
-        enum Detail {
-            Info,
-            Violations,
+    fn details(&self) -> Vec<Detail<'_>> {
+        let mut details = vec![Detail::Info {
+            type_url: ERROR_INFO,
+            reason: self.reason(),
+            domain: DOMAIN,
+            metadata: Texts(&self.metadata),
+        }];
+        if !self.violations.is_empty() {
+            details.push(Detail::BadRequest {
+                type_url: BAD_REQUEST,
+                violations: self.violations().collect(),
+            });
         }
-        let details: &[Detail] = if self.violations.is_empty() {
-            &[Detail::Info]
-        } else {
-            &[Detail::Info, Detail::Violations]
+        details
+    }
+
+    fn old_data(&self) -> DataV03<'_> {
+        let (field, field_violations) = match self.violations.as_slice() {
+            [(field, _)] => (Some(field.as_str()), Vec::new()),
+            _ => (None, self.violations().collect()),
         };
-        object.list(name, details, |out, detail| {
-            let mut object = ObjectWriter::open(out);
-            match detail {
-                Detail::Info => {
-                    object
-                        .text("@type", ERROR_INFO)
-                        .text("reason", self.reason())
-                        .text("domain", DOMAIN);
-                    if !self.metadata.is_empty() {
-                        object.object("metadata", |object| self.put_metadata(object));
-                    }
-                }
-                Detail::Violations => {
-                    object.text("@type", BAD_REQUEST);
-                    self.put_violations(&mut object);
-                }
-            }
-            object.close();
-        });
-    }
-
-    /// The same in 0.3, which leaves open what it looks like.
-    fn put_old_data(&self, object: &mut ObjectWriter<'_>) {
-        object.object("data", |object| {
-            object.text("reason", self.reason());
-            if let [(field, _)] = self.violations.as_slice() {
-                object.text("field", field.as_str());
-            } else if !self.violations.is_empty() {
-                self.put_violations(object);
-            }
-            self.put_metadata(object);
-        });
-    }
-
-    fn put_metadata(&self, object: &mut ObjectWriter<'_>) {
-        for (name, value) in &self.metadata {
-            object.text(name, value.as_str());
+        DataV03 {
+            reason: self.reason(),
+            field,
+            field_violations,
+            metadata: Texts(&self.metadata),
         }
     }
 
-    fn put_violations(&self, object: &mut ObjectWriter<'_>) {
-        object.list("fieldViolations", &self.violations, |out, violation| {
-            let (field, description) = violation;
-            let mut object = ObjectWriter::open(out);
-            object
-                .text("field", field.as_str())
-                .text("description", description.as_str());
-            object.close();
-        });
+    fn violations(&self) -> impl Iterator<Item = Violation<'_>> {
+        let violations = self.violations.iter();
+        violations.map(|(field, description)| Violation { field, description })
     }
 }

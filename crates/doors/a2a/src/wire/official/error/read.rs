@@ -1,6 +1,7 @@
 //! Reading: what a server says went wrong, in whatever binding and version it says so.
 
-use jackfield_wire::json::{self, Members};
+use jackfield_wire::{json, read};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
@@ -97,18 +98,18 @@ impl Fault {
     /// What the body of a response over HTTP says went wrong, in the forms of both versions and of common servers; `None`
     /// if it is nothing of the kind.
     pub(crate) fn from_rest(status: u16, body: &RawValue) -> Option<Self> {
-        let outer = Members::of(body)?;
-        let error = outer.get("error");
-        let inner = error.and_then(Members::of);
-        let members = inner.as_ref().unwrap_or(&outer);
-        let message = match error.and_then(json::str_of) {
+        let outer: ErrorIn<'_> = read::read_part(body).ok()?;
+        let inner = outer.error.and_then(|error| read::read_part(error).ok());
+        let error: &ErrorIn<'_> = inner.as_ref().unwrap_or(&outer);
+        let message = match outer.error.and_then(json::str_of) {
             Some(message) => message.into_owned(),
-            None => said(members)?,
+            None => error.said()?,
         };
-        let reason = ["details", "data"]
-            .iter()
-            .find_map(|name| members.get(name).and_then(reason_in));
-        let code = members.get("code").and_then(number);
+        let reason = [error.details, error.data]
+            .into_iter()
+            .flatten()
+            .find_map(reason_in);
+        let code = error.code.and_then(number);
         let kind = match (reason, code) {
             (Some(kind), _) => kind,
             // Those of HTTP are positive, and say what the status does.
@@ -119,34 +120,62 @@ impl Fault {
     }
 }
 
-/// The words of an error: the protocol's `message`, or what frameworks and problem reports call them.
-fn said(members: &Members<'_>) -> Option<String> {
-    if let Some(message) = members.text("message") {
-        return Some(message.into_owned());
+/// An error over HTTP as it is written: the names of the protocol, and those of frameworks and problem reports.
+#[derive(Debug, Deserialize)]
+struct ErrorIn<'a> {
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    code: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    detail: Option<&'a RawValue>,
+    #[serde(borrow)]
+    title: Option<&'a RawValue>,
+    #[serde(borrow)]
+    details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+impl ErrorIn<'_> {
+    /// Its words: the protocol's `message`, or what others call them.
+    fn said(&self) -> Option<String> {
+        if let Some(message) = self.message.and_then(json::str_of) {
+            return Some(message.into_owned());
+        }
+        if let Some(detail) = self.detail {
+            return Some(match json::str_of(detail) {
+                Some(text) => text.into_owned(),
+                // A list of mistakes.
+                None => json::compact(detail),
+            });
+        }
+        if let Some(title) = self.title.and_then(json::str_of) {
+            return Some(title.into_owned());
+        }
+        let has_code = self.code.is_some_and(|code| integer(code.get()).is_some());
+        has_code.then(|| SAID_NOTHING.to_owned())
     }
-    if let Some(detail) = members.get("detail") {
-        return Some(match json::str_of(detail) {
-            Some(text) => text.into_owned(),
-            // A list of mistakes.
-            None => json::compact(detail),
-        });
-    }
-    if let Some(title) = members.text("title") {
-        return Some(title.into_owned());
-    }
-    let has_code = members
-        .get("code")
-        .is_some_and(|code| integer(code.get()).is_some());
-    has_code.then(|| SAID_NOTHING.to_owned())
+}
+
+/// The reason of an error, and whose it is.
+#[derive(Debug, Deserialize)]
+struct ReasonIn<'a> {
+    #[serde(borrow)]
+    domain: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reason: Option<&'a RawValue>,
 }
 
 /// The reason in what is said to programs: an object that has it, or a list of which one element does.
 fn reason_in(data: &RawValue) -> Option<Kind> {
     let of_object = |raw: &RawValue| {
-        let members = Members::of(raw)?;
-        let domain = members.text("domain");
+        let given: ReasonIn<'_> = read::read_part(raw).ok()?;
+        let domain = given.domain.and_then(json::str_of);
         let is_ours = domain.is_none_or(|domain| domain == DOMAIN);
-        let reason = members.text("reason").filter(|_| is_ours)?;
+        let reason = given.reason.and_then(json::str_of).filter(|_| is_ours)?;
         Kind::from_reason(&reason)
     };
     match json::elements(data) {

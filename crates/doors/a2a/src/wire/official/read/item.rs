@@ -1,126 +1,293 @@
 //! Tasks, and what streams carry.
 
-use jackfield_wire::{json, time};
+use jackfield_wire::{
+    json,
+    read::{self, Misread, or_default},
+    time,
+};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::super::{
-    Version,
-    error::Fault,
-    fields::{Fields, Wrong, number},
-    model::{Artifact, ArtifactUpdate, Item, Message, Part, State, Status, StatusUpdate, Task},
-    shape::Shape,
+use super::{
+    super::{
+        Version,
+        error::Fault,
+        fields::{Object, extra, filled, here, number, word},
+        model::{Artifact, ArtifactUpdate, Item, Message, Part, State, Status, StatusUpdate, Task},
+        shape::Shape,
+    },
+    message::OpenMessage,
+    part::PartIn,
 };
+use crate::wire::open::Open;
 
 /// How much is shown of what should be a state and is none.
 const SHOWN: usize = 40;
 
+/// What tells which thing an object is: its kind in 0.3, the name of its only member in 1.0 and in REST of 0.3. Where neither
+/// does, its fields do.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ItemIn<'a> {
+    #[serde(borrow)]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    task: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    /// What REST of 0.3 may call a message.
+    #[serde(borrow)]
+    msg: Option<&'a RawValue>,
+    #[serde(alias = "status_update", borrow)]
+    status_update: Option<&'a RawValue>,
+    #[serde(alias = "artifact_update", borrow)]
+    artifact_update: Option<&'a RawValue>,
+    #[serde(borrow)]
+    artifact: Option<&'a RawValue>,
+    #[serde(alias = "message_id", borrow)]
+    message_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(alias = "task_id", borrow)]
+    task_id: Option<&'a RawValue>,
+}
+
+/// A task as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskIn<'a> {
+    #[serde(rename = "kind")]
+    _kind: Option<IgnoredAny>,
+    #[serde(deserialize_with = "filled")]
+    id: String,
+    #[serde(alias = "context_id", default, deserialize_with = "or_default")]
+    context_id: String,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    artifacts: Option<Vec<OpenArtifact<'a>>>,
+    #[serde(borrow)]
+    history: Option<Vec<OpenMessage<'a>>>,
+    metadata: Option<Object>,
+}
+
+/// A status as it is written.
+#[derive(Debug, Deserialize)]
+struct StatusIn<'a> {
+    #[serde(borrow)]
+    state: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<OpenMessage<'a>>,
+    /// What REST of 0.3 may call the message.
+    #[serde(borrow)]
+    update: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "word")]
+    timestamp: Option<String>,
+}
+
+/// An artifact as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactIn<'a> {
+    #[serde(alias = "artifact_id", deserialize_with = "filled")]
+    artifact_id: String,
+    #[serde(default, deserialize_with = "word")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "word")]
+    description: Option<String>,
+    #[serde(borrow)]
+    parts: Option<Vec<Open<'a, PartIn<'a>>>>,
+    metadata: Option<Object>,
+    #[serde(default, deserialize_with = "or_default")]
+    extensions: Vec<String>,
+}
+
+type OpenArtifact<'a> = Open<'a, ArtifactIn<'a>>;
+
+/// A change of a task's status as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusUpdateIn<'a> {
+    #[serde(rename = "kind")]
+    _kind: Option<IgnoredAny>,
+    #[serde(alias = "task_id", deserialize_with = "filled")]
+    task_id: String,
+    #[serde(alias = "context_id", default, deserialize_with = "or_default")]
+    context_id: String,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    r#final: Option<bool>,
+    metadata: Option<Object>,
+}
+
+/// Something that was made, as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactUpdateIn<'a> {
+    #[serde(rename = "kind")]
+    _kind: Option<IgnoredAny>,
+    #[serde(alias = "task_id", deserialize_with = "filled")]
+    task_id: String,
+    #[serde(alias = "context_id", default, deserialize_with = "or_default")]
+    context_id: String,
+    #[serde(borrow)]
+    artifact: OpenArtifact<'a>,
+    append: Option<bool>,
+    #[serde(alias = "last_chunk")]
+    last_chunk: Option<bool>,
+    metadata: Option<Object>,
+}
+
 impl Version {
-    /// Reads what a stream carries, or what answers a plain send. In 0.3 its kind tells what it is, in 1.0 and in REST of
-    /// 0.3 the name of the only member; where neither does, its fields do.
+    /// Reads what a stream carries, or what answers a plain send.
     pub(crate) fn read_item(self, raw: &RawValue) -> Result<Item, Fault> {
         Ok(Item::read(self.shape(), raw)?)
     }
 }
 
 impl Item {
-    pub(in crate::wire::official) fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
-        let fields = Fields::of(raw)?;
-        let task = |raw| Task::read(shape, raw).map(|task| Item::Task(task.into()));
-        let message = |raw| Message::read_answer(shape, raw).map(|said| Item::Message(said.into()));
-        let status = |raw| StatusUpdate::read(shape, raw).map(|it| Item::Status(it.into()));
-        let artifact = |raw| ArtifactUpdate::read(shape, raw).map(|it| Item::Artifact(it.into()));
-
-        let kind = fields.raw("kind")?.and_then(json::str_of);
+    pub(in crate::wire::official) fn read(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+        let item: ItemIn<'_> = read::read_part(raw)?;
+        let kind = item.kind.and_then(json::str_of);
         match kind.as_deref() {
-            Some("task") => return task(raw),
-            Some("message") => return message(raw),
-            Some("status-update") => return status(raw),
-            Some("artifact-update") => return artifact(raw),
+            Some("task") => return Self::task(shape, raw),
+            Some("message") => return Self::message(shape, raw),
+            Some("status-update") => return Self::status(shape, raw),
+            Some("artifact-update") => return Self::artifact(shape, raw),
             _ => {}
         }
-        let mut found = fields.read("task", task)?;
-        for other in [
-            fields.read("message", message)?,
-            // What REST of 0.3 may call it.
-            fields.read("msg", message)?,
-            fields.read("statusUpdate", status)?,
-            fields.read("artifactUpdate", artifact)?,
-        ] {
-            if found.is_some() && other.is_some() {
-                return Err(Wrong::here("must hold just one thing"));
+        let named: [(&str, Option<&RawValue>, ReadItem); 5] = [
+            ("task", item.task, Self::task),
+            ("message", item.message, Self::message),
+            ("msg", item.msg, Self::message),
+            ("statusUpdate", item.status_update, Self::status),
+            ("artifactUpdate", item.artifact_update, Self::artifact),
+        ];
+        let mut found = None;
+        for (name, inner, read) in named {
+            let Some(inner) = inner else { continue };
+            let inner = read(shape, inner).map_err(|misread| misread.within(name))?;
+            if found.replace(inner).is_some() {
+                return Err(here("must hold just one thing"));
             }
-            found = found.or(other);
         }
         if let Some(found) = found {
             return Ok(found);
         }
-        if fields.raw("artifact")?.is_some() {
-            artifact(raw)
-        } else if fields.raw("messageId")?.is_some() {
-            message(raw)
-        } else if fields.raw("status")?.is_some() && fields.raw("taskId")?.is_some() {
-            status(raw)
-        } else if fields.raw("status")?.is_some() {
-            task(raw)
+        if item.artifact.is_some() {
+            Self::artifact(shape, raw)
+        } else if item.message_id.is_some() {
+            Self::message(shape, raw)
+        } else if item.status.is_some() && item.task_id.is_some() {
+            Self::status(shape, raw)
+        } else if item.status.is_some() {
+            Self::task(shape, raw)
         } else {
-            Err(Wrong::here("must be a task, a message or an update"))
+            Err(here("must be a task, a message or an update"))
         }
+    }
+
+    fn task(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+        let task = Task::read(shape, read::read_part(raw)?)?;
+        Ok(Self::Task(task.into()))
+    }
+
+    fn message(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+        let message = Message::read_answer(shape, read::read_part(raw)?)?;
+        Ok(Self::Message(message.into()))
+    }
+
+    fn status(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+        let update = StatusUpdate::read(shape, read::read_part(raw)?)?;
+        Ok(Self::Status(update.into()))
+    }
+
+    fn artifact(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+        let update = ArtifactUpdate::read(shape, read::read_part(raw)?)?;
+        Ok(Self::Artifact(update.into()))
     }
 }
 
+/// Reads an item that is known to be of one sort.
+type ReadItem = fn(Shape, &RawValue) -> Result<Item, Misread>;
+
+/// What `read` makes of each element of the list in a field.
+fn each<T, M>(
+    field: &str,
+    list: Option<Vec<T>>,
+    read: impl Fn(T) -> Result<M, Misread>,
+) -> Result<Vec<M>, Misread> {
+    let elements = list.into_iter().flatten().enumerate();
+    let read = |(index, element)| {
+        read(element).map_err(|misread| misread.within(&format!("{field}[{index}]")))
+    };
+    elements.map(read).collect()
+}
+
 impl Task {
-    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
-        const KNOWN: [&str; 7] = [
-            "kind",
-            "id",
-            "contextId",
-            "status",
-            "artifacts",
-            "history",
-            "metadata",
-        ];
-        let fields = Fields::of(raw)?;
+    fn read(shape: Shape, task: Open<'_, TaskIn<'_>>) -> Result<Self, Misread> {
+        let Open { known: task, rest } = task;
         Ok(Self {
-            id: fields.require_word("id")?,
-            context_id: fields.text("contextId")?.unwrap_or_default(),
-            status: fields.require("status", |raw| Status::read(shape, raw))?,
-            artifacts: fields.list("artifacts", |raw| Artifact::read(shape, raw))?,
-            history: fields.list("history", |raw| Message::read_said(shape, raw))?,
-            metadata: fields.metadata("metadata")?,
-            extra: fields.extra(shape.version(), &KNOWN),
+            id: task.id,
+            context_id: task.context_id,
+            status: Status::read(shape, task.status)?,
+            artifacts: each("artifacts", task.artifacts, |artifact| {
+                Artifact::read(shape, artifact)
+            })?,
+            history: each("history", task.history, |message| {
+                Message::read_said(shape, message)
+            })?,
+            metadata: task.metadata.map(|Object(raw)| raw),
+            extra: extra(shape.version(), &rest),
         })
     }
 }
 
 impl Status {
-    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
-        const KNOWN: [&str; 4] = ["state", "message", "update", "timestamp"];
-        if json::is_string(raw) {
+    /// Reads the field `status`, which must be there.
+    fn read(shape: Shape, raw: Option<&RawValue>) -> Result<Self, Misread> {
+        const FIELD: &str = "status";
+        let raw = raw.ok_or_else(|| Misread::missing(FIELD))?;
+        let status = if json::is_string(raw) {
             // The dialect of Agno Go says no more than the state.
-            return state(shape.version(), raw).map(Self::new);
-        }
-        let fields = Fields::of(raw)?;
-        let said = |raw| Message::read_said(shape, raw);
-        let mut message = fields.read("message", said)?;
-        if message.is_none() && shape.version() == Version::V03 {
-            // What REST of 0.3 may call it.
-            message = fields.read("update", said)?;
-        }
-        let timestamp = fields.word("timestamp")?;
+            state(shape.version(), raw).map(Self::new)
+        } else {
+            read::read_part(raw).and_then(|status| Self::of(shape, status))
+        };
+        status.map_err(|misread| misread.within(FIELD))
+    }
+
+    fn of(shape: Shape, status: Open<'_, StatusIn<'_>>) -> Result<Self, Misread> {
+        let Open {
+            known: status,
+            rest,
+        } = status;
+        let (name, message) = match (status.message, status.update) {
+            (None, Some(update)) if shape.version() == Version::V03 => {
+                ("update", read::read_part(update).map(Some))
+            }
+            (message, _) => ("message", Ok(message)),
+        };
+        let message = message.and_then(|message| {
+            let message = message.map(|message| Message::read_said(shape, message));
+            message.transpose()
+        });
+        let state = status.state.map(|raw| state(shape.version(), raw));
+        let state = state
+            .transpose()
+            .map_err(|misread| misread.within("state"))?;
         Ok(Self {
-            state: fields
-                .read("state", |raw| state(shape.version(), raw))?
-                .unwrap_or(State::Unknown),
-            message,
+            state: state.unwrap_or(State::Unknown),
+            message: message.map_err(|misread| misread.within(name))?,
             // A time that nobody can read says nothing.
-            timestamp: timestamp.and_then(|text| time::to_utc(&text)),
-            extra: fields.extra(shape.version(), &KNOWN),
+            timestamp: status.timestamp.and_then(|text| time::to_utc(&text)),
+            extra: extra(shape.version(), &rest),
         })
     }
 }
 
 /// The state of a name or number.
-pub(super) fn state(version: Version, raw: &RawValue) -> Result<State, Wrong> {
+pub(super) fn state(version: Version, raw: &RawValue) -> Result<State, Misread> {
     let state = match json::str_of(raw) {
         Some(name) => State::from_name(&name),
         None => number(raw).and_then(State::from_number),
@@ -128,70 +295,62 @@ pub(super) fn state(version: Version, raw: &RawValue) -> Result<State, Wrong> {
     state.ok_or_else(|| {
         let given: String = raw.get().chars().take(SHOWN).collect();
         let names = State::names(version);
-        Wrong::here(format!("must be one of {names}, not {given}"))
+        here(format!("must be one of {names}, not {given}"))
     })
 }
 
 impl Artifact {
-    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
-        const KNOWN: [&str; 6] = [
-            "artifactId",
-            "name",
-            "description",
-            "parts",
-            "metadata",
-            "extensions",
-        ];
-        let fields = Fields::of(raw)?;
+    fn read(shape: Shape, artifact: OpenArtifact<'_>) -> Result<Self, Misread> {
+        let Open {
+            known: artifact,
+            rest,
+        } = artifact;
+        let parts = Part::read_all(shape, artifact.parts.unwrap_or_default());
         Ok(Self {
-            id: fields.require_word("artifactId")?,
-            name: fields.word("name")?,
-            description: fields.word("description")?,
-            parts: fields.list("parts", |raw| Part::read(shape, raw))?,
-            metadata: fields.metadata("metadata")?,
-            extensions: fields.texts("extensions")?,
-            extra: fields.extra(shape.version(), &KNOWN),
+            id: artifact.artifact_id,
+            name: artifact.name,
+            description: artifact.description,
+            parts: parts.map_err(|misread| misread.within("parts"))?,
+            metadata: artifact.metadata.map(|Object(raw)| raw),
+            extensions: artifact.extensions,
+            extra: extra(shape.version(), &rest),
         })
     }
 }
 
 impl StatusUpdate {
-    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
-        const KNOWN: [&str; 6] = ["kind", "taskId", "contextId", "status", "final", "metadata"];
-        let fields = Fields::of(raw)?;
-        let status = fields.require("status", |raw| Status::read(shape, raw))?;
-        let says_final = fields.flag("final")?;
+    fn read(shape: Shape, update: Open<'_, StatusUpdateIn<'_>>) -> Result<Self, Misread> {
+        let Open {
+            known: update,
+            rest,
+        } = update;
+        let status = Status::read(shape, update.status)?;
         Ok(Self {
-            task_id: fields.require_word("taskId")?,
-            context_id: fields.text("contextId")?.unwrap_or_default(),
-            is_final: says_final.unwrap_or_else(|| status.state.is_terminal()),
+            task_id: update.task_id,
+            context_id: update.context_id,
+            is_final: update.r#final.unwrap_or_else(|| status.state.is_terminal()),
             status,
-            metadata: fields.metadata("metadata")?,
-            extra: fields.extra(shape.version(), &KNOWN),
+            metadata: update.metadata.map(|Object(raw)| raw),
+            extra: extra(shape.version(), &rest),
         })
     }
 }
 
 impl ArtifactUpdate {
-    fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
-        const KNOWN: [&str; 7] = [
-            "kind",
-            "taskId",
-            "contextId",
-            "artifact",
-            "append",
-            "lastChunk",
-            "metadata",
-        ];
-        let fields = Fields::of(raw)?;
+    fn read(shape: Shape, update: Open<'_, ArtifactUpdateIn<'_>>) -> Result<Self, Misread> {
+        let Open {
+            known: update,
+            rest,
+        } = update;
+        let artifact = Artifact::read(shape, update.artifact);
         Ok(Self {
-            task_id: fields.require_word("taskId")?,
-            context_id: fields.text("contextId")?.unwrap_or_default(),
-            artifact: fields.require("artifact", |raw| Artifact::read(shape, raw))?,
-            append: fields.flag("append")?.unwrap_or(false),
-            last_chunk: fields.flag("lastChunk")?.unwrap_or(false),
-            metadata: fields.metadata("metadata")?,
-            extra: fields.extra(shape.version(), &KNOWN),
+            task_id: update.task_id,
+            context_id: update.context_id,
+            artifact: artifact.map_err(|misread| misread.within("artifact"))?,
+            append: update.append.unwrap_or(false),
+            last_chunk: update.last_chunk.unwrap_or(false),
+            metadata: update.metadata.map(|Object(raw)| raw),
+            extra: extra(shape.version(), &rest),
         })
     }
 }

@@ -1,149 +1,173 @@
 //! Messages.
 
-use jackfield_wire::json;
+use jackfield_wire::{
+    json,
+    read::{self, Misread, or_default},
+};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::super::{
-    Version,
-    fields::{Fields, REQUIRED, Wrong, number},
-    model::{Message, Part, Role},
-    shape::Shape,
+use super::{
+    super::{
+        Version,
+        fields::{Object, extra, filled, number, word},
+        model::{Message, Part, Role},
+        shape::Shape,
+    },
+    part::PartIn,
 };
-use crate::wire::seed::MAX_PARTS;
+use crate::wire::{open::Open, seed::MAX_PARTS};
 
-/// The fields of a message, in both versions.
-const KNOWN: [&str; 10] = [
-    "kind",
-    "messageId",
-    "contextId",
-    "taskId",
-    "role",
-    "parts",
-    "content",
-    "metadata",
-    "extensions",
-    "referenceTaskIds",
-];
+/// A message as it is written, in both versions.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MessageIn<'a> {
+    #[serde(rename = "kind")]
+    _kind: Option<IgnoredAny>,
+    #[serde(alias = "message_id", deserialize_with = "filled")]
+    message_id: String,
+    #[serde(alias = "context_id", default, deserialize_with = "word")]
+    context_id: Option<String>,
+    #[serde(alias = "task_id", default, deserialize_with = "word")]
+    task_id: Option<String>,
+    #[serde(borrow)]
+    role: Option<&'a RawValue>,
+    #[serde(borrow)]
+    parts: Option<Vec<Open<'a, PartIn<'a>>>>,
+    /// What REST of 0.3 calls the parts.
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    metadata: Option<Object>,
+    #[serde(default, deserialize_with = "or_default")]
+    extensions: Vec<String>,
+    #[serde(alias = "reference_task_ids", default, deserialize_with = "or_default")]
+    reference_task_ids: Vec<String>,
+}
 
+/// A message, and the fields beside it that nobody knows.
+pub(super) type OpenMessage<'a> = Open<'a, MessageIn<'a>>;
+
+#[cfg(test)]
 impl Version {
-    /// Reads a message.
-    #[cfg(test)]
+    /// Reads a message of a caller.
     pub(crate) fn read_message(
         self,
         raw: &RawValue,
     ) -> Result<Message, super::super::error::Fault> {
-        Ok(Message::read(self.shape(), raw)?)
+        Ok(Message::read(self.shape(), read::read_part(raw)?)?)
     }
 }
 
 impl Message {
     /// Reads what a caller says: there must be something in it.
-    pub(super) fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
-        let fields = Fields::of(raw)?;
+    pub(super) fn read(shape: Shape, message: OpenMessage<'_>) -> Result<Self, Misread> {
+        let name = parts_name(shape, &message.known);
+        let has_parts = has_parts(shape, &message.known);
+        let spelling = check_spelling(shape, &message.known);
         // One version of the conformance kit leaves the role out in REST.
-        let message = Self::of_fields(shape, &fields, shape.is_proto().then_some(Role::User))?;
-        check_spelling(shape, &fields)?;
-        if message.parts.is_empty() {
-            let name = parts_name(shape, &fields)?;
-            let why = match fields.raw(name)? {
-                None => REQUIRED,
-                Some(_) => "must not be empty",
-            };
-            return Err(Wrong::at(name, why));
+        let message = Self::of(shape, message, shape.is_proto().then_some(Role::User))?;
+        spelling?;
+        match (message.parts.is_empty(), has_parts) {
+            (false, _) => Ok(message),
+            (true, true) => Err(Misread::invalid(name, "must not be empty")),
+            (true, false) => Err(Misread::missing(name)),
         }
-        Ok(message)
     }
 
     /// Reads what a server says: some say nothing, and leave out what goes without saying.
-    pub(super) fn read_said(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
-        Self::of_fields(shape, &Fields::of(raw)?, Some(Role::Agent))
+    pub(super) fn read_said(shape: Shape, message: OpenMessage<'_>) -> Result<Self, Misread> {
+        Self::of(shape, message, Some(Role::Agent))
     }
 
     /// Reads what a server answers with. What it says may be nothing, but it has to say so.
-    pub(super) fn read_answer(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
-        let fields = Fields::of(raw)?;
-        let name = parts_name(shape, &fields)?;
-        if fields.raw(name)?.is_none() {
-            return Err(Wrong::at(name, REQUIRED));
+    pub(super) fn read_answer(shape: Shape, message: OpenMessage<'_>) -> Result<Self, Misread> {
+        if !has_parts(shape, &message.known) {
+            return Err(Misread::missing(parts_name(shape, &message.known)));
         }
-        Self::of_fields(shape, &fields, Some(Role::Agent))
+        Self::read_said(shape, message)
     }
 
-    fn of_fields(shape: Shape, fields: &Fields<'_>, usual: Option<Role>) -> Result<Self, Wrong> {
-        let id = fields.require_word("messageId")?;
-        let role = fields.read("role", |raw| role(shape.version(), raw))?;
-        let role = role.or(usual);
-        let role = role.ok_or_else(|| Wrong::at("role", REQUIRED))?;
-        let name = parts_name(shape, fields)?;
-        let count = fields.read(name, |raw| {
-            let list = json::elements(raw).ok_or_else(|| Wrong::here("must be a list"))?;
-            Ok(list.len())
-        })?;
-        if count.is_some_and(|count| count > MAX_PARTS) {
+    fn of(shape: Shape, message: OpenMessage<'_>, usual: Option<Role>) -> Result<Self, Misread> {
+        let Open {
+            known: message,
+            rest,
+        } = message;
+        let name = parts_name(shape, &message);
+        let role = message.role.map(|raw| role(shape.version(), raw));
+        let role = role.transpose()?.or(usual);
+        let parts = match (message.parts, message.content) {
+            (None, Some(content)) if name == CONTENT => {
+                let parts = read::read_part(content);
+                parts.map_err(|misread| misread.within(CONTENT))?
+            }
+            (parts, _) => parts.unwrap_or_default(),
+        };
+        if parts.len() > MAX_PARTS {
             let why = format!("must not be more than {MAX_PARTS}");
-            return Err(Wrong::at(name, why));
+            return Err(Misread::invalid(name, why));
         }
+        let parts = Part::read_all(shape, parts);
         Ok(Self {
-            id,
-            context_id: fields.word("contextId")?,
-            task_id: fields.word("taskId")?,
-            role,
-            parts: fields.list(name, |raw| Part::read(shape, raw))?,
-            metadata: fields.metadata("metadata")?,
-            extensions: fields.texts("extensions")?,
-            reference_task_ids: fields.texts("referenceTaskIds")?,
-            extra: fields.extra(shape.version(), &KNOWN),
+            id: message.message_id,
+            context_id: message.context_id,
+            task_id: message.task_id,
+            role: role.ok_or_else(|| Misread::missing("role"))?,
+            parts: parts.map_err(|misread| misread.within(name))?,
+            metadata: message.metadata.map(|Object(raw)| raw),
+            extensions: message.extensions,
+            reference_task_ids: message.reference_task_ids,
+            extra: extra(shape.version(), &rest),
         })
     }
 }
 
+const PARTS: &str = "parts";
+const CONTENT: &str = "content";
+
 /// What the parts are called. REST of 0.3 calls them content.
-fn parts_name(shape: Shape, fields: &Fields<'_>) -> Result<&'static str, Wrong> {
-    let may_be_content = shape.version() == Version::V03 && fields.raw("parts")?.is_none();
-    if may_be_content && fields.raw("content")?.is_some() {
-        return Ok("content");
+fn parts_name(shape: Shape, message: &MessageIn<'_>) -> &'static str {
+    let may_be_content = shape.version() == Version::V03 && message.parts.is_none();
+    if may_be_content && message.content.is_some() {
+        CONTENT
+    } else {
+        PARTS
     }
-    Ok("parts")
+}
+
+fn has_parts(shape: Shape, message: &MessageIn<'_>) -> bool {
+    message.parts.is_some() || parts_name(shape, message) == CONTENT
 }
 
 /// Callers keep to the spelling of their version. Servers are read more leniently: their mistakes are not the caller's.
-fn check_spelling(shape: Shape, fields: &Fields<'_>) -> Result<(), Wrong> {
-    match shape {
-        Shape::V03 => fields.list("parts", |raw| match Fields::of(raw)?.raw("kind")? {
-            Some(_) => Ok(()),
-            None => Err(Wrong::at("kind", "is required: text, file or data")),
-        })?,
-        Shape::V10 => {
-            fields.read("role", |raw| match json::str_of(raw) {
-                Some(name)
-                    if Role::from_name(&name).is_some_and(|it| it.name(Version::V10) != name) =>
-                {
-                    Err(Wrong::here(format!(
-                        "'{name}' is of version 0.3; write ROLE_USER"
-                    )))
-                }
-                _ => Ok(()),
-            })?;
-            fields.list("parts", |raw| match Fields::of(raw)?.raw("file")? {
-                Some(_) => Err(Wrong::at(
-                    "file",
-                    "is of version 0.3; write raw or url in its place",
-                )),
-                None => Ok(()),
-            })?
-        }
-        Shape::V03Proto(_) => Vec::new(),
-    };
+fn check_spelling(shape: Shape, message: &MessageIn<'_>) -> Result<(), Misread> {
+    if shape == Shape::V10
+        && let Some(name) = message.role.and_then(json::str_of)
+        && Role::from_name(&name).is_some_and(|role| role.name(Version::V10) != name)
+    {
+        let why = format!("'{name}' is of version 0.3; write ROLE_USER");
+        return Err(Misread::invalid("role", why));
+    }
+    for (index, part) in message.parts.iter().flatten().enumerate() {
+        let (field, why) = match shape {
+            Shape::V03 if part.known.kind.is_none() => ("kind", "is required: text, file or data"),
+            Shape::V10 if part.known.file.is_some() => {
+                ("file", "is of version 0.3; write raw or url in its place")
+            }
+            Shape::V03 | Shape::V10 | Shape::V03Proto(_) => continue,
+        };
+        let misread = Misread::invalid(field, why);
+        return Err(misread.within(&format!("{PARTS}[{index}]")));
+    }
     Ok(())
 }
 
-fn role(version: Version, raw: &RawValue) -> Result<Role, Wrong> {
+fn role(version: Version, raw: &RawValue) -> Result<Role, Misread> {
     let role = match json::str_of(raw) {
         Some(name) => Role::from_name(&name),
         None => number(raw).and_then(Role::from_number),
     };
     role.ok_or_else(|| {
         let [user, agent] = [Role::User, Role::Agent].map(|role| role.name(version));
-        Wrong::here(format!("must be {user} or {agent}"))
+        Misread::invalid("role", format!("must be {user} or {agent}"))
     })
 }

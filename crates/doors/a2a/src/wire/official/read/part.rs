@@ -1,77 +1,109 @@
 //! The parts of messages and artifacts.
 
-use std::borrow::Cow;
-
-use jackfield_wire::json::{self, Member, Members, ObjectWriter};
+use jackfield_wire::{
+    json::{self, Member, Members},
+    read::Misread,
+};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::{
     Version,
-    fields::{Fields, Wrong, own, text},
+    fields::{Bytes, Object, extra, given, here, own, word},
     model::{Content, Extra, Part, Raw},
     shape::Shape,
     v03_proto::FileBytes,
     write::DATA_WRAPPED,
 };
-use crate::wire::base64;
+use crate::wire::{
+    base64,
+    open::Open,
+    write::{MembersOut, to_json},
+};
 
-/// The fields of a part, in both versions.
-const KNOWN: [&str; 9] = [
-    "kind",
-    "text",
-    "file",
-    "raw",
-    "url",
-    "data",
-    "mediaType",
-    "filename",
-    "metadata",
-];
+/// A part as it is written, in both versions.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PartIn<'a> {
+    #[serde(borrow)]
+    pub(super) kind: Option<&'a RawValue>,
+    text: Option<String>,
+    raw: Option<Bytes>,
+    url: Option<String>,
+    #[serde(borrow)]
+    pub(super) file: Option<Open<'a, FileIn>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    data: Option<&'a RawValue>,
+    #[serde(alias = "media_type", default, deserialize_with = "word")]
+    media_type: Option<String>,
+    #[serde(default, deserialize_with = "word")]
+    filename: Option<String>,
+    metadata: Option<Object>,
+}
 
-/// The fields of a file, as 0.3 has it in JSON-RPC and in REST, and as its conformance kit writes it.
-const KNOWN_IN_FILE: [&str; 7] = [
-    "bytes",
-    "fileWithBytes",
-    "uri",
-    "fileWithUri",
-    "url",
-    "mimeType",
-    "name",
-];
+/// A file as 0.3 writes it in JSON-RPC and in REST, and as its conformance kit does.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FileIn {
+    bytes: Option<Bytes>,
+    #[serde(alias = "file_with_bytes")]
+    file_with_bytes: Option<Bytes>,
+    #[serde(default, deserialize_with = "word")]
+    uri: Option<String>,
+    #[serde(alias = "file_with_uri", default, deserialize_with = "word")]
+    file_with_uri: Option<String>,
+    #[serde(default, deserialize_with = "word")]
+    url: Option<String>,
+    #[serde(alias = "mime_type", default, deserialize_with = "word")]
+    mime_type: Option<String>,
+    #[serde(default, deserialize_with = "word")]
+    name: Option<String>,
+}
 
 const NOT_ONE: &str = "must hold exactly one of text, file and data";
 const NOT_ONE_NEW: &str = "must hold exactly one of text, raw, url and data";
 
 impl Part {
-    pub(super) fn read(shape: Shape, raw: &RawValue) -> Result<Self, Wrong> {
+    /// Reads the parts of a list.
+    pub(super) fn read_all(
+        shape: Shape,
+        parts: Vec<Open<'_, PartIn<'_>>>,
+    ) -> Result<Vec<Self>, Misread> {
+        let parts = parts.into_iter().enumerate();
+        let read = |(index, part)| {
+            let part = Self::read(shape, part);
+            part.map_err(|misread| misread.within(&format!("[{index}]")))
+        };
+        parts.map(read).collect()
+    }
+
+    fn read(shape: Shape, part: Open<'_, PartIn<'_>>) -> Result<Self, Misread> {
         let version = shape.version();
-        let fields = Fields::of(raw)?;
-        let kind = match version {
-            Version::V03 => fields.text("kind")?,
+        let Open { known: given, rest } = part;
+        let kind = match (version, given.kind) {
             // It has none, and does not mind.
-            Version::V10 => None,
+            (Version::V10, _) | (Version::V03, None) => None,
+            (Version::V03, Some(kind)) => {
+                let text = json::str_of(kind);
+                Some(text.ok_or_else(|| Misread::invalid("kind", "must be a string"))?)
+            }
         };
         let mut part = Draft {
-            extra: fields.extra(version, &KNOWN),
-            media_type: fields.word("mediaType")?,
-            filename: fields.word("filename")?,
-            metadata: fields.metadata("metadata")?,
-            ..Draft::default()
+            contents: Vec::new(),
+            media_type: given.media_type,
+            filename: given.filename,
+            metadata: given.metadata.map(|Object(raw)| raw),
+            extra: extra(version, &rest),
         };
-        if let Some(text) = fields.text("text")? {
-            part.add(Content::Text(text));
+        part.contents.extend(given.text.map(Content::Text));
+        let bytes = given.raw.map(|Bytes(bytes)| Content::Bytes(bytes));
+        part.contents.extend(bytes);
+        part.contents.extend(given.url.map(Content::Url));
+        if let Some(file) = given.file {
+            let file = part.add_file(shape, file);
+            file.map_err(|misread| misread.within("file"))?;
         }
-        if let Some(bytes) = fields.read("raw", bytes)? {
-            part.add(Content::Bytes(bytes));
-        }
-        if let Some(url) = fields.text("url")? {
-            part.add(Content::Url(url));
-        }
-        if let Some(file) = fields.object("file")? {
-            let file = part.add_file(shape, &file);
-            file.map_err(|wrong| wrong.within("file"))?;
-        }
-        match fields.given("data")? {
+        match given.data {
             // In 1.0 nothing is a value, too.
             Some(data) if json::is_null(data) && version == Version::V03 => {}
             Some(data) if json::is_null(data) && !part.contents.is_empty() => {}
@@ -97,43 +129,30 @@ impl Draft {
         self.contents.push(content);
     }
 
-    fn add_file(&mut self, shape: Shape, file: &Fields<'_>) -> Result<(), Wrong> {
-        let with_bytes = match shape {
-            Shape::V03Proto(FileBytes::Twice) => twice,
+    fn add_file(&mut self, shape: Shape, file: Open<'_, FileIn>) -> Result<(), Misread> {
+        let Open { known: file, rest } = file;
+        let with_bytes = file.file_with_bytes.map(|bytes| match shape {
+            Shape::V03Proto(FileBytes::Twice) => decoded_once(bytes),
             Shape::V03Proto(FileBytes::Once) | Shape::V03 | Shape::V10 => bytes,
-        };
-        let bytes = [
-            file.read("bytes", bytes)?,
-            file.read("fileWithBytes", with_bytes)?,
-        ];
-        for bytes in bytes.into_iter().flatten() {
+        });
+        for Bytes(bytes) in file.bytes.into_iter().chain(with_bytes) {
             self.add(Content::Bytes(bytes));
         }
-        for name in ["uri", "fileWithUri", "url"] {
-            if let Some(uri) = file.word(name)? {
-                self.add(Content::Url(uri));
-            }
+        for uri in [file.uri, file.file_with_uri, file.url]
+            .into_iter()
+            .flatten()
+        {
+            self.add(Content::Url(uri));
         }
         if self.contents.is_empty() {
-            return Err(Wrong::here("must hold bytes or uri"));
+            return Err(here("must hold bytes or uri"));
         }
-        self.media_type = file.word("mimeType")?.or(self.media_type.take());
-        self.filename = file.word("name")?.or(self.filename.take());
-        let version = shape.version();
-        let unknown = file.extra(version, &KNOWN_IN_FILE);
-        if !unknown.fields.is_empty() {
-            let mut out = String::new();
-            let mut object = ObjectWriter::open(&mut out);
-            for (name, value) in &unknown.fields {
-                let name = Cow::Borrowed(name.as_str());
-                object.members(&[Member { name, value }]);
-            }
-            object.close();
-            // They come out where they came in: in a file that this part holds.
-            if let Ok(object) = RawValue::from_string(out) {
-                self.extra.version = Some(version);
-                self.extra.fields.push(("file".into(), object));
-            }
+        self.media_type = file.mime_type.or(self.media_type.take());
+        self.filename = file.name.or(self.filename.take());
+        // They come out where they came in: in a file that this part holds.
+        if let Some(object) = object_of(&rest) {
+            self.extra.version = Some(shape.version());
+            self.extra.fields.push(("file".into(), object));
         }
         Ok(())
     }
@@ -167,7 +186,7 @@ impl Draft {
         values.next().map(|member| member.value)
     }
 
-    fn finish(self, version: Version, kind: Option<&str>) -> Result<Part, Wrong> {
+    fn finish(self, version: Version, kind: Option<&str>) -> Result<Part, Misread> {
         let is_of_kind = |content: &Content| match kind {
             Some("text") => matches!(content, Content::Text(_)),
             Some("file") => matches!(content, Content::Bytes(_) | Content::Url(_)),
@@ -176,16 +195,16 @@ impl Draft {
         };
         match kind {
             None | Some("text" | "file" | "data") => {}
-            Some(_) => return Err(Wrong::at("kind", "must be text, file or data")),
+            Some(_) => return Err(Misread::invalid("kind", "must be text, file or data")),
         }
         if let Some(kind) = kind
             && !self.contents.iter().any(is_of_kind)
         {
-            return Err(Wrong::at(kind, "is required"));
+            return Err(Misread::missing(kind));
         }
         let mut contents = self.contents.into_iter();
         let (Some(content), None) = (contents.next(), contents.next()) else {
-            return Err(Wrong::here(match version {
+            return Err(here(match version {
                 Version::V03 => NOT_ONE,
                 Version::V10 => NOT_ONE_NEW,
             }));
@@ -217,24 +236,20 @@ fn without_mark(metadata: &RawValue) -> Option<Raw> {
         .filter(|member| member.name != DATA_WRAPPED)
         .cloned()
         .collect();
-    if others.is_empty() {
+    object_of(&others)
+}
+
+/// An object of these members; `None` if there are none.
+fn object_of(members: &[Member<'_>]) -> Option<Raw> {
+    if members.is_empty() {
         return None;
     }
-    let mut out = String::new();
-    let mut object = ObjectWriter::open(&mut out);
-    object.members(&others);
-    object.close();
-    RawValue::from_string(out).ok()
+    let object = RawValue::from_string(to_json(&MembersOut(members))).ok()?;
+    Some(own(&object))
 }
 
-/// Bytes in base64.
-fn bytes(raw: &RawValue) -> Result<String, Wrong> {
-    base64::normal(text(raw)?).ok_or_else(|| Wrong::here("must be base64"))
-}
-
-/// Bytes in base64, in base64 again. What can only have been written once is taken as that.
-fn twice(raw: &RawValue) -> Result<String, Wrong> {
-    let outer = bytes(raw)?;
+/// Bytes whose base64 was put into base64 again. What can only have been written once is taken as that.
+fn decoded_once(Bytes(outer): Bytes) -> Bytes {
     let inner = base64::decode(&outer).and_then(base64::normal);
-    Ok(inner.unwrap_or(outer))
+    Bytes(inner.unwrap_or(outer))
 }

@@ -1,24 +1,135 @@
 //! Push configs, and the params of the operations on them.
 
+use jackfield_wire::read::{self, Misread};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::super::{
     Version,
     error::Fault,
-    fields::{Fields, REQUIRED, Wrong},
+    fields::{Count, extra, filled, read_params, word, word_in},
     model::{Authentication, PushConfig, PushCreateParams, PushListParams, PushParams},
 };
+use crate::wire::open::Open;
 
-/// The fields of a push config, in both versions.
-const KNOWN: [&str; 7] = [
-    "tenant",
-    "id",
-    "taskId",
-    "url",
-    "token",
-    "authentication",
-    "name",
-];
+/// A push config as it is written, in both versions.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PushConfigIn<'a> {
+    #[serde(rename = "tenant")]
+    _tenant: Option<IgnoredAny>,
+    #[serde(rename = "name")]
+    _name: Option<IgnoredAny>,
+    #[serde(default, deserialize_with = "word")]
+    id: Option<String>,
+    #[serde(alias = "task_id", default, deserialize_with = "word")]
+    task_id: Option<String>,
+    #[serde(deserialize_with = "filled")]
+    url: String,
+    #[serde(default, deserialize_with = "word")]
+    token: Option<String>,
+    #[serde(borrow)]
+    authentication: Option<&'a RawValue>,
+}
+
+/// A push config, and the fields beside it that nobody knows.
+pub(super) type OpenPushConfig<'a> = Open<'a, PushConfigIn<'a>>;
+
+/// How a receiver wants to be spoken to, in 0.3. Some say it as 1.0 does.
+#[derive(Debug, Deserialize)]
+struct AuthenticationV03 {
+    schemes: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "word")]
+    scheme: Option<String>,
+    #[serde(default, deserialize_with = "word")]
+    credentials: Option<String>,
+}
+
+/// The same in 1.0.
+#[derive(Debug, Deserialize)]
+struct AuthenticationV10 {
+    #[serde(deserialize_with = "filled")]
+    scheme: String,
+    #[serde(default, deserialize_with = "word")]
+    credentials: Option<String>,
+}
+
+/// The params that have somebody notified of a task, as far as they are not the config itself.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PushCreateIn<'a> {
+    #[serde(default, deserialize_with = "word")]
+    tenant: Option<String>,
+    #[serde(alias = "task_id", borrow)]
+    task_id: Option<&'a RawValue>,
+    /// What 0.3 puts around the config.
+    #[serde(borrow)]
+    url: Option<&'a RawValue>,
+    #[serde(alias = "push_notification_config", borrow)]
+    push_notification_config: Option<&'a RawValue>,
+    /// What callers of REST in 0.3 put around it.
+    #[serde(borrow)]
+    config: Option<&'a RawValue>,
+    #[serde(alias = "config_id", borrow)]
+    config_id: Option<&'a RawValue>,
+}
+
+/// The params that name a push config, in 0.3.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PushV03 {
+    #[serde(default, deserialize_with = "word")]
+    tenant: Option<String>,
+    #[serde(deserialize_with = "filled")]
+    id: String,
+    #[serde(
+        alias = "push_notification_config_id",
+        default,
+        deserialize_with = "word"
+    )]
+    push_notification_config_id: Option<String>,
+}
+
+/// The same in 1.0.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PushV10 {
+    #[serde(default, deserialize_with = "word")]
+    tenant: Option<String>,
+    #[serde(alias = "task_id", deserialize_with = "filled")]
+    task_id: String,
+    #[serde(deserialize_with = "filled")]
+    id: String,
+}
+
+/// The params that ask for the push configs of a task, in 0.3. It answers with a bare list, which has no place for what asks
+/// for the next page.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PushListV03 {
+    #[serde(default, deserialize_with = "word")]
+    tenant: Option<String>,
+    #[serde(deserialize_with = "filled")]
+    id: String,
+    #[serde(rename = "pageSize", alias = "page_size")]
+    _page_size: Option<Count>,
+    #[serde(alias = "page_token", default, deserialize_with = "word")]
+    page_token: Option<String>,
+}
+
+/// The same in 1.0.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PushListV10 {
+    #[serde(default, deserialize_with = "word")]
+    tenant: Option<String>,
+    #[serde(alias = "task_id", deserialize_with = "filled")]
+    task_id: String,
+    #[serde(alias = "page_size")]
+    page_size: Option<Count>,
+    #[serde(alias = "page_token", default, deserialize_with = "word")]
+    page_token: Option<String>,
+}
 
 impl Version {
     /// Reads the params that have somebody notified.
@@ -27,11 +138,12 @@ impl Version {
         params: Option<&RawValue>,
         max_depth: usize,
     ) -> Result<PushCreateParams, Fault> {
-        let fields = Fields::of_params(params, max_depth)?;
-        let task = fields.require_word("taskId")?;
+        let given: PushCreateIn<'_> = read_params(params, max_depth)?;
+        let task = word_in("taskId", given.task_id)?;
+        let task = task.ok_or_else(|| Misread::missing("taskId"))?;
         Ok(PushCreateParams {
-            tenant: fields.word("tenant")?,
-            config: PushConfig::read(self, &fields, task)?,
+            config: PushConfig::read(self, &given, params, task)?,
+            tenant: given.tenant,
         })
     }
 
@@ -42,20 +154,25 @@ impl Version {
         body: Option<&RawValue>,
         max_depth: usize,
     ) -> Result<PushCreateParams, Fault> {
-        let fields = Fields::of_params(body, max_depth)?;
-        let tenant = fields.word("tenant")?;
+        let outer: PushCreateIn<'_> = read_params(body, max_depth)?;
         let task = task.to_owned();
-        let Some(inner) = fields.object("config")?.filter(|_| self == Self::V03) else {
-            let config = PushConfig::read(self, &fields, task)?;
-            return Ok(PushCreateParams { tenant, config });
+        let Some(inner) = outer.config.filter(|_| self == Self::V03) else {
+            let config = PushConfig::read(self, &outer, body, task)?;
+            return Ok(PushCreateParams {
+                tenant: outer.tenant,
+                config,
+            });
         };
-        // What callers of REST in 0.3 put around it.
-        let config = PushConfig::read(self, &inner, task);
-        let mut config = config.map_err(|wrong| wrong.within("config"))?;
+        let config = read::read_part(inner)
+            .and_then(|given| PushConfig::read(self, &given, Some(inner), task));
+        let mut config = config.map_err(|misread| misread.within("config"))?;
         if config.id.is_none() {
-            config.id = fields.word("configId")?;
+            config.id = word_in("configId", outer.config_id)?;
         }
-        Ok(PushCreateParams { tenant, config })
+        Ok(PushCreateParams {
+            tenant: outer.tenant,
+            config,
+        })
     }
 
     /// Reads the params that name a push config.
@@ -64,21 +181,23 @@ impl Version {
         params: Option<&RawValue>,
         max_depth: usize,
     ) -> Result<PushParams, Fault> {
-        let fields = Fields::of_params(params, max_depth)?;
-        let (task_id, id) = match self {
-            Self::V03 => (
-                fields.require_word("id")?,
-                fields.word("pushNotificationConfigId")?,
-            ),
-            Self::V10 => (
-                fields.require_word("taskId")?,
-                Some(fields.require_word("id")?),
-            ),
-        };
-        Ok(PushParams {
-            tenant: fields.word("tenant")?,
-            task_id,
-            id,
+        Ok(match self {
+            Self::V03 => {
+                let given: PushV03 = read_params(params, max_depth)?;
+                PushParams {
+                    tenant: given.tenant,
+                    task_id: given.id,
+                    id: given.push_notification_config_id,
+                }
+            }
+            Self::V10 => {
+                let given: PushV10 = read_params(params, max_depth)?;
+                PushParams {
+                    tenant: given.tenant,
+                    task_id: given.task_id,
+                    id: Some(given.id),
+                }
+            }
         })
     }
 
@@ -88,32 +207,51 @@ impl Version {
         params: Option<&RawValue>,
         max_depth: usize,
     ) -> Result<PushListParams, Fault> {
-        let fields = Fields::of_params(params, max_depth)?;
-        let task = match self {
-            Self::V03 => "id",
-            Self::V10 => "taskId",
-        };
-        let page_size = fields.count("pageSize")?.filter(|size| *size > 0);
-        Ok(PushListParams {
-            tenant: fields.word("tenant")?,
-            task_id: fields.require_word(task)?,
-            // Version 0.3 answers with a bare list here, which has no place for what asks for the next page.
-            page_size: page_size.filter(|_| self == Self::V10),
-            page_token: fields.word("pageToken")?,
+        Ok(match self {
+            Self::V03 => {
+                let given: PushListV03 = read_params(params, max_depth)?;
+                PushListParams {
+                    tenant: given.tenant,
+                    task_id: given.id,
+                    page_size: None,
+                    page_token: given.page_token,
+                }
+            }
+            Self::V10 => {
+                let given: PushListV10 = read_params(params, max_depth)?;
+                let size = given.page_size.map(|Count(size)| size);
+                PushListParams {
+                    tenant: given.tenant,
+                    task_id: given.task_id,
+                    page_size: size.filter(|size| *size > 0),
+                    page_token: given.page_token,
+                }
+            }
         })
     }
 }
 
 impl PushConfig {
-    /// Reads the config of a task.
-    fn read(version: Version, fields: &Fields<'_>, task: String) -> Result<Self, Wrong> {
+    /// Reads the config of a task, of which `given` is what `raw` says besides.
+    fn read(
+        version: Version,
+        given: &PushCreateIn<'_>,
+        raw: Option<&RawValue>,
+        task: String,
+    ) -> Result<Self, Misread> {
         const NESTED: &str = "pushNotificationConfig";
-        let config = match version {
-            // Some callers leave out what is around it.
-            Version::V03 if fields.raw("url")?.is_none() => {
-                fields.require(NESTED, |raw| Self::read_inner(version, raw))?
+        let config = match (version, given.url, given.push_notification_config) {
+            (Version::V03, None, None) => return Err(Misread::missing(NESTED)),
+            (Version::V03, None, Some(nested)) => {
+                let config = read::read_part(nested);
+                let config = config.and_then(|config| Self::read_inner(version, config));
+                config.map_err(|misread| misread.within(NESTED))?
             }
-            Version::V03 | Version::V10 => Self::read_flat(version, fields)?,
+            // Some callers leave out what is around it.
+            (Version::V03, Some(_), _) | (Version::V10, ..) => {
+                let raw = raw.ok_or_else(|| Misread::missing("url"))?;
+                Self::read_inner(version, read::read_part(raw)?)?
+            }
         };
         Ok(Self {
             task_id: Some(task),
@@ -122,20 +260,26 @@ impl PushConfig {
     }
 
     /// Reads a config that stands in a field of something.
-    pub(super) fn read_inner(version: Version, raw: &RawValue) -> Result<Self, Wrong> {
-        Self::read_flat(version, &Fields::of(raw)?)
-    }
-
-    fn read_flat(version: Version, fields: &Fields<'_>) -> Result<Self, Wrong> {
+    pub(super) fn read_inner(
+        version: Version,
+        config: OpenPushConfig<'_>,
+    ) -> Result<Self, Misread> {
+        let Open {
+            known: config,
+            rest,
+        } = config;
+        let authentication = match config.authentication {
+            None => None,
+            Some(raw) => Authentication::read(version, raw)
+                .map_err(|misread| misread.within("authentication"))?,
+        };
         Ok(Self {
-            id: fields.word("id")?,
-            task_id: fields.word("taskId")?,
-            url: fields.require_word("url")?,
-            token: fields.word("token")?,
-            authentication: fields
-                .read("authentication", |raw| Authentication::read(version, raw))?
-                .flatten(),
-            extra: fields.extra(version, &KNOWN),
+            id: config.id,
+            task_id: config.task_id,
+            url: config.url,
+            token: config.token,
+            authentication,
+            extra: extra(version, &rest),
         })
     }
 }
@@ -143,25 +287,31 @@ impl PushConfig {
 impl Authentication {
     /// Reads it. Without a scheme nobody knows how to show the credentials. An empty list of schemes, which 0.3 allows, is as
     /// good as no authentication at all.
-    fn read(version: Version, raw: &RawValue) -> Result<Option<Self>, Wrong> {
-        let fields = Fields::of(raw)?;
-        let credentials = fields.word("credentials")?;
-        let mut schemes = match version {
-            Version::V03 => fields.texts("schemes")?,
-            Version::V10 => Vec::new(),
-        };
-        schemes.extend(fields.word("scheme")?);
-        schemes.retain(|scheme| !scheme.is_empty());
-        if !schemes.is_empty() {
-            return Ok(Some(Self {
-                schemes,
-                credentials,
-            }));
-        }
+    fn read(version: Version, raw: &RawValue) -> Result<Option<Self>, Misread> {
         match version {
-            Version::V03 if credentials.is_none() && fields.raw("schemes")?.is_some() => Ok(None),
-            Version::V03 => Err(Wrong::at("schemes", REQUIRED)),
-            Version::V10 => Err(Wrong::at("scheme", REQUIRED)),
+            Version::V03 => Self::of_v03(read::read_part(raw)?),
+            Version::V10 => {
+                let given: AuthenticationV10 = read::read_part(raw)?;
+                Ok(Some(Self {
+                    schemes: vec![given.scheme],
+                    credentials: given.credentials,
+                }))
+            }
+        }
+    }
+
+    fn of_v03(given: AuthenticationV03) -> Result<Option<Self>, Misread> {
+        let is_listed = given.schemes.is_some();
+        let mut schemes = given.schemes.unwrap_or_default();
+        schemes.extend(given.scheme);
+        schemes.retain(|scheme| !scheme.is_empty());
+        match (schemes.is_empty(), is_listed, &given.credentials) {
+            (false, ..) => Ok(Some(Self {
+                schemes,
+                credentials: given.credentials,
+            })),
+            (true, true, None) => Ok(None),
+            (true, ..) => Err(Misread::missing("schemes")),
         }
     }
 }

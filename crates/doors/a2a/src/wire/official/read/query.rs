@@ -1,10 +1,12 @@
 //! Params in the query of an address, for REST.
 
+use jackfield_wire::read::Misread;
+
 use super::{
     super::{
         Version,
         error::Fault,
-        fields::{Wrong, count, integer, is_name},
+        fields::{count, here, integer, is_name},
         model::{GetParams, ListParams, PushListParams, State},
     },
     params::{filter, page_size, since, since_millis},
@@ -22,7 +24,7 @@ impl Version {
             // The number of a state serves as well.
             let number = || integer(text).and_then(State::from_number);
             let state = State::from_name(text).or_else(number);
-            state.ok_or_else(|| Wrong::here("must be the name of a state"))
+            state.ok_or_else(|| here("must be the name of a state"))
         })?;
         let after = query.read("statusTimestampAfter", since)?;
         // What the conformance kit of 0.3 calls it.
@@ -81,31 +83,33 @@ impl<'a> Query<'a> {
     fn read<T>(
         &self,
         name: &str,
-        read: impl FnOnce(&'a str) -> Result<T, Wrong>,
-    ) -> Result<Option<T>, Wrong> {
+        read: impl FnOnce(&'a str) -> Result<T, Misread>,
+    ) -> Result<Option<T>, Misread> {
         let mut found = self.0.iter().filter(|(given, _)| is_name(given, name));
         let Some((_, value)) = found.next() else {
             return Ok(None);
         };
         if found.next().is_some() {
-            return Err(Wrong::at(name, "is given twice"));
+            return Err(Misread::twice(name));
         }
-        read(value).map(Some).map_err(|wrong| wrong.within(name))
+        read(value)
+            .map(Some)
+            .map_err(|misread| misread.within(name))
     }
 
-    fn text(&self, name: &str) -> Result<Option<String>, Wrong> {
+    fn text(&self, name: &str) -> Result<Option<String>, Misread> {
         self.read(name, |text| Ok(text.to_owned()))
     }
 
-    fn count(&self, name: &str) -> Result<Option<usize>, Wrong> {
+    fn count(&self, name: &str) -> Result<Option<usize>, Misread> {
         self.read(name, |text| count(integer(text)))
     }
 
-    fn flag(&self, name: &str) -> Result<Option<bool>, Wrong> {
+    fn flag(&self, name: &str) -> Result<Option<bool>, Misread> {
         self.read(name, |text| match text {
             "true" | "True" | "1" => Ok(true),
             "false" | "False" | "0" => Ok(false),
-            _ => Err(Wrong::here("must be true or false")),
+            _ => Err(here("must be true or false")),
         })
     }
 }

@@ -1,6 +1,8 @@
 //! Tasks, and what streams carry.
 
-use jackfield_wire::{json::ObjectWriter, time};
+use jackfield_wire::time;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::{
     super::{
@@ -9,93 +11,185 @@ use super::{
         names::OLD_CANCELED,
         shape::Shape,
     },
-    message::put_texts,
+    ExtraOut, append,
+    message::{MessageOut, PartOut},
 };
+
+/// What a stream carries, in an object that names it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum NamedItem<'a> {
+    Task(TaskOut<'a>),
+    Message(MessageOut<'a>),
+    StatusUpdate(StatusUpdateOut<'a>),
+    ArtifactUpdate(ArtifactUpdateOut<'a>),
+}
+
+/// A task.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    id: &'a str,
+    context_id: &'a str,
+    status: StatusOut<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    artifacts: Vec<ArtifactOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<Vec<MessageOut<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+    #[serde(flatten)]
+    extra: ExtraOut<'a>,
+}
+
+/// Where a task stands.
+#[derive(Debug, Serialize)]
+struct StatusOut<'a> {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<MessageOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<String>,
+    #[serde(flatten)]
+    extra: ExtraOut<'a>,
+}
+
+/// Something that was made.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactOut<'a> {
+    artifact_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    parts: Vec<PartOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    extensions: &'a [String],
+    #[serde(flatten)]
+    extra: ExtraOut<'a>,
+}
+
+/// A change of a task's status.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusUpdateOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    task_id: &'a str,
+    context_id: &'a str,
+    status: StatusOut<'a>,
+    /// Only 0.3 says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#final: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+    #[serde(flatten)]
+    extra: ExtraOut<'a>,
+}
+
+/// Something was made, or more of it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactUpdateOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    task_id: &'a str,
+    context_id: &'a str,
+    artifact: ArtifactOut<'a>,
+    #[serde(skip_serializing_if = "is_no")]
+    append: bool,
+    #[serde(skip_serializing_if = "is_no")]
+    last_chunk: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+    #[serde(flatten)]
+    extra: ExtraOut<'a>,
+}
+
+/// A page of tasks.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PageOut<'a> {
+    tasks: Vec<TaskOut<'a>>,
+    next_page_token: &'a str,
+    page_size: usize,
+    total_size: usize,
+}
+
+/// Flags that say no are left out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_no(flag: &bool) -> bool {
+    !flag
+}
 
 impl Shape {
     /// Appends what a stream carries.
     pub(in crate::wire::official) fn write_item(self, item: &Item, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        if self == Self::V03 {
-            self.put_item(item, &mut object);
-        } else {
-            let name = match item {
-                Item::Task(_) => "task",
-                Item::Message(_) => "message",
-                Item::Status(_) => "statusUpdate",
-                Item::Artifact(_) => "artifactUpdate",
-            };
-            object.object(name, |object| self.put_item(item, object));
-        }
-        object.close();
-    }
-
-    fn put_item(self, item: &Item, object: &mut ObjectWriter<'_>) {
-        match item {
-            Item::Task(task) => self.put_task(task, object),
-            Item::Message(message) => self.put_message(message, object),
-            Item::Status(update) => self.put_status_update(update, object),
-            Item::Artifact(update) => self.put_artifact_update(update, object),
+        let item = match item {
+            Item::Task(task) => NamedItem::Task(self.task(task)),
+            Item::Message(message) => NamedItem::Message(self.message(message)),
+            Item::Status(update) => NamedItem::StatusUpdate(self.status_update(update)),
+            Item::Artifact(update) => NamedItem::ArtifactUpdate(self.artifact_update(update)),
+        };
+        match (self, &item) {
+            (Self::V03Proto(_) | Self::V10, named) => append(out, named),
+            // Its kind tells what it is.
+            (Self::V03, NamedItem::Task(task)) => append(out, task),
+            (Self::V03, NamedItem::Message(message)) => append(out, message),
+            (Self::V03, NamedItem::StatusUpdate(update)) => append(out, update),
+            (Self::V03, NamedItem::ArtifactUpdate(update)) => append(out, update),
         }
     }
 
     /// Appends a task.
     pub(in crate::wire::official) fn write_task(self, task: &Task, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        self.put_task(task, &mut object);
-        object.close();
+        append(out, &self.task(task));
     }
 
     /// Appends a page of tasks.
     pub(in crate::wire::official) fn write_page(self, page: &Page, out: &mut String) {
-        let size = match self.version() {
-            Version::V03 => page.tasks.len(),
-            Version::V10 => page.page_size,
+        let page = PageOut {
+            tasks: page.tasks.iter().map(|task| self.task(task)).collect(),
+            next_page_token: &page.next_page_token,
+            page_size: match self.version() {
+                Version::V03 => page.tasks.len(),
+                Version::V10 => page.page_size,
+            },
+            total_size: page.total_size,
         };
-        let mut object = ObjectWriter::open(out);
-        object
-            .list("tasks", &page.tasks, |out, task| {
-                self.write_task(task, out);
-            })
-            .text("nextPageToken", page.next_page_token.as_str())
-            .number("pageSize", size as u64)
-            .number("totalSize", page.total_size as u64);
-        object.close();
+        append(out, &page);
     }
 
-    fn put_task(self, task: &Task, object: &mut ObjectWriter<'_>) {
-        if self == Self::V03 {
-            object.text("kind", "task");
+    fn task(self, task: &Task) -> TaskOut<'_> {
+        // Callers of 0.3 count on the history.
+        let has_history = !task.history.is_empty() || self == Self::V03;
+        let messages = || task.history.iter().map(|message| self.message(message));
+        let artifacts = task.artifacts.iter();
+        TaskOut {
+            kind: self.kind("task"),
+            id: &task.id,
+            context_id: &task.context_id,
+            status: self.status(&task.status),
+            artifacts: artifacts.map(|artifact| self.artifact(artifact)).collect(),
+            history: has_history.then(|| messages().collect()),
+            metadata: task.metadata.as_deref(),
+            extra: self.extra(&task.extra),
         }
-        object
-            .text("id", task.id.as_str())
-            .text("contextId", task.context_id.as_str())
-            .object("status", |object| self.put_status(&task.status, object));
-        if !task.artifacts.is_empty() {
-            object.list("artifacts", &task.artifacts, |out, artifact| {
-                let mut object = ObjectWriter::open(out);
-                self.put_artifact(artifact, &mut object);
-                object.close();
-            });
-        }
-        // Callers of 0.3 count on it.
-        if !task.history.is_empty() || self == Self::V03 {
-            object.list("history", &task.history, |out, message| {
-                self.write_message(message, out);
-            });
-        }
-        object.maybe_raw("metadata", task.metadata.as_deref());
-        self.put_extra(&task.extra, object);
     }
 
-    fn put_status(self, status: &Status, object: &mut ObjectWriter<'_>) {
-        object.text("state", self.state(status.state));
-        if let Some(message) = &status.message {
-            object.object("message", |object| self.put_message(message, object));
+    fn status(self, status: &Status) -> StatusOut<'_> {
+        let message = status.message.as_ref();
+        StatusOut {
+            state: self.state(status.state),
+            message: message.map(|message| self.message(message)),
+            timestamp: status.timestamp.as_deref().and_then(time::to_utc),
+            extra: self.extra(&status.extra),
         }
-        let timestamp = status.timestamp.as_deref().and_then(time::to_utc);
-        object.maybe_text("timestamp", timestamp.as_deref());
-        self.put_extra(&status.extra, object);
     }
 
     fn state(self, state: State) -> &'static str {
@@ -106,48 +200,40 @@ impl Shape {
         }
     }
 
-    fn put_artifact(self, artifact: &Artifact, object: &mut ObjectWriter<'_>) {
-        object
-            .text("artifactId", artifact.id.as_str())
-            .maybe_text("name", artifact.name.as_deref())
-            .maybe_text("description", artifact.description.as_deref());
-        self.put_parts("parts", &artifact.parts, object);
-        object.maybe_raw("metadata", artifact.metadata.as_deref());
-        put_texts("extensions", &artifact.extensions, object);
-        self.put_extra(&artifact.extra, object);
+    fn artifact(self, artifact: &Artifact) -> ArtifactOut<'_> {
+        ArtifactOut {
+            artifact_id: &artifact.id,
+            name: artifact.name.as_deref(),
+            description: artifact.description.as_deref(),
+            parts: self.parts(&artifact.parts),
+            metadata: artifact.metadata.as_deref(),
+            extensions: &artifact.extensions,
+            extra: self.extra(&artifact.extra),
+        }
     }
 
-    fn put_status_update(self, update: &StatusUpdate, object: &mut ObjectWriter<'_>) {
-        if self == Self::V03 {
-            object.text("kind", "status-update");
+    fn status_update(self, update: &StatusUpdate) -> StatusUpdateOut<'_> {
+        StatusUpdateOut {
+            kind: self.kind("status-update"),
+            task_id: &update.task_id,
+            context_id: &update.context_id,
+            status: self.status(&update.status),
+            r#final: (self.version() == Version::V03).then_some(update.is_final),
+            metadata: update.metadata.as_deref(),
+            extra: self.extra(&update.extra),
         }
-        object
-            .text("taskId", update.task_id.as_str())
-            .text("contextId", update.context_id.as_str())
-            .object("status", |object| self.put_status(&update.status, object));
-        if self.version() == Version::V03 {
-            object.flag("final", update.is_final);
-        }
-        object.maybe_raw("metadata", update.metadata.as_deref());
-        self.put_extra(&update.extra, object);
     }
 
-    fn put_artifact_update(self, update: &ArtifactUpdate, object: &mut ObjectWriter<'_>) {
-        if self == Self::V03 {
-            object.text("kind", "artifact-update");
+    fn artifact_update(self, update: &ArtifactUpdate) -> ArtifactUpdateOut<'_> {
+        ArtifactUpdateOut {
+            kind: self.kind("artifact-update"),
+            task_id: &update.task_id,
+            context_id: &update.context_id,
+            artifact: self.artifact(&update.artifact),
+            append: update.append,
+            last_chunk: update.last_chunk,
+            metadata: update.metadata.as_deref(),
+            extra: self.extra(&update.extra),
         }
-        object
-            .text("taskId", update.task_id.as_str())
-            .text("contextId", update.context_id.as_str())
-            .object("artifact", |object| {
-                self.put_artifact(&update.artifact, object);
-            });
-        for (name, value) in [("append", update.append), ("lastChunk", update.last_chunk)] {
-            if value {
-                object.flag(name, value);
-            }
-        }
-        object.maybe_raw("metadata", update.metadata.as_deref());
-        self.put_extra(&update.extra, object);
     }
 }

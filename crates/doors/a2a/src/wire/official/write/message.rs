@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use jackfield_wire::json::{Member, Members, ObjectWriter};
+use jackfield_wire::json::Members;
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::value::RawValue;
 
 use super::{
@@ -12,38 +13,187 @@ use super::{
         shape::Shape,
         v03_proto::FileBytes,
     },
-    DATA_WRAPPED,
+    DATA_WRAPPED, ExtraOut, IN_FILE,
 };
 use crate::wire::base64;
 
+/// A message.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MessageOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    message_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<&'a str>,
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<Vec<PartOut<'a>>>,
+    /// What REST of 0.3 calls the parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Vec<PartOut<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    extensions: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    reference_task_ids: &'a [String],
+    #[serde(flatten)]
+    extra: ExtraOut<'a>,
+}
+
+/// A part.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum PartOut<'a> {
+    V03(PartV03<'a>),
+    V10(PartV10<'a>),
+}
+
+/// A part of 0.3. It has no place for the media type and the name of what is no file.
+#[derive(Debug, Serialize)]
+pub(super) struct PartV03<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<FileOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<DataOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<MetadataOut<'a>>,
+    #[serde(flatten)]
+    extra: ExtraOut<'a>,
+}
+
+/// A part of 1.0.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PartV10<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filename: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+    #[serde(flatten)]
+    extra: ExtraOut<'a>,
+}
+
+/// A file of 0.3, in JSON-RPC or in REST.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FileOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_with_bytes: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_with_uri: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(flatten)]
+    extra: FileExtraOut<'a>,
+}
+
+/// The unknown fields of a file.
+#[derive(Debug, Default)]
+struct FileExtraOut<'a>(Vec<&'a RawValue>);
+
+impl Serialize for FileExtraOut<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for members in self.0.iter().filter_map(|object| Members::of(object)) {
+            for member in members.iter() {
+                map.serialize_entry(&member.name, member.value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// The data of a part of 0.3, which must be an object.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum DataOut<'a> {
+    Object(&'a RawValue),
+    /// What is no object is put into one.
+    Wrapped {
+        value: &'a RawValue,
+    },
+    /// REST has one more object around it.
+    InRest {
+        data: Box<DataOut<'a>>,
+    },
+}
+
+/// The metadata of a part of 0.3.
+#[derive(Debug)]
+enum MetadataOut<'a> {
+    Plain(&'a RawValue),
+    /// With the mark that the data is wrapped.
+    Marked(Option<&'a RawValue>),
+}
+
+impl Serialize for MetadataOut<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let metadata = match self {
+            Self::Plain(raw) => return raw.serialize(serializer),
+            Self::Marked(metadata) => metadata.and_then(Members::of).unwrap_or_default(),
+        };
+        let mut map = serializer.serialize_map(None)?;
+        for member in metadata.iter().filter(|member| member.name != DATA_WRAPPED) {
+            map.serialize_entry(&member.name, member.value)?;
+        }
+        map.serialize_entry(DATA_WRAPPED, &true)?;
+        map.end()
+    }
+}
+
 impl Shape {
-    /// Appends a message.
-    pub(in crate::wire::official) fn write_message(self, message: &Message, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        self.put_message(message, &mut object);
-        object.close();
+    /// The kind of a thing, which only JSON-RPC of 0.3 tells.
+    pub(super) fn kind(self, kind: &'static str) -> Option<&'static str> {
+        (self == Self::V03).then_some(kind)
     }
 
-    pub(super) fn put_message(self, message: &Message, object: &mut ObjectWriter<'_>) {
-        if self == Self::V03 {
-            object.text("kind", "message");
-        }
-        object
-            .text("messageId", message.id.as_str())
-            .maybe_text("contextId", message.context_id.as_deref())
-            .maybe_text("taskId", message.task_id.as_deref())
-            .text("role", self.role(message.role));
-        let parts = match self {
-            Self::V03 | Self::V10 => "parts",
-            Self::V03Proto(_) => "content",
+    /// A message as it is written.
+    pub(super) fn message(self, message: &Message) -> MessageOut<'_> {
+        let parts = Some(self.parts(&message.parts));
+        let (parts, content) = match self {
+            Self::V03 | Self::V10 => (parts, None),
+            Self::V03Proto(_) => (None, parts),
         };
-        self.put_parts(parts, &message.parts, object);
-        object.maybe_raw("metadata", message.metadata.as_deref());
-        put_texts("extensions", &message.extensions, object);
-        if !self.is_proto() {
-            put_texts("referenceTaskIds", &message.reference_task_ids, object);
+        MessageOut {
+            kind: self.kind("message"),
+            message_id: &message.id,
+            context_id: message.context_id.as_deref(),
+            task_id: message.task_id.as_deref(),
+            role: self.role(message.role),
+            parts,
+            content,
+            metadata: message.metadata.as_deref(),
+            extensions: &message.extensions,
+            reference_task_ids: match self {
+                Self::V03 | Self::V10 => &message.reference_task_ids,
+                Self::V03Proto(_) => &[],
+            },
+            extra: self.extra(&message.extra),
         }
-        self.put_extra(&message.extra, object);
     }
 
     fn role(self, role: Role) -> &'static str {
@@ -53,146 +203,126 @@ impl Shape {
         })
     }
 
-    pub(super) fn put_parts(self, name: &str, parts: &[Part], object: &mut ObjectWriter<'_>) {
-        object.list(name, parts, |out, part| {
-            let mut object = ObjectWriter::open(out);
-            match self {
-                Self::V03 | Self::V03Proto(_) => self.put_old_part(part, &mut object),
-                Self::V10 => put_part(part, &mut object),
-            }
-            self.put_extra(&part.extra, &mut object);
-            object.close();
-        });
+    /// Parts as they are written.
+    pub(super) fn parts(self, parts: &[Part]) -> Vec<PartOut<'_>> {
+        let part = |part| match self {
+            Self::V03 | Self::V03Proto(_) => PartOut::V03(self.old_part(part)),
+            Self::V10 => PartOut::V10(self.new_part(part)),
+        };
+        parts.iter().map(part).collect()
     }
 
-    /// A part of 0.3. It has no place for the media type and the name of what is no file.
-    fn put_old_part(self, part: &Part, object: &mut ObjectWriter<'_>) {
-        if self == Self::V03 {
-            object.text("kind", kind(&part.content));
+    fn new_part(self, part: &Part) -> PartV10<'_> {
+        let content = &part.content;
+        PartV10 {
+            text: content.as_text(),
+            raw: content.as_bytes(),
+            url: content.as_url(),
+            data: content.as_data(),
+            media_type: part.media_type.as_deref(),
+            filename: part.filename.as_deref(),
+            metadata: part.metadata.as_deref(),
+            extra: self.extra(&part.extra),
         }
-        match &part.content {
-            Content::Text(text) => {
-                object.text("text", text.as_str());
-            }
-            Content::Bytes(bytes) => self.put_file(part, object, |file| {
-                match self {
-                    Self::V03 | Self::V10 => file.text("bytes", bytes.as_str()),
-                    Self::V03Proto(FileBytes::Once) => file.text("fileWithBytes", bytes.as_str()),
-                    Self::V03Proto(FileBytes::Twice) => {
-                        file.text("fileWithBytes", base64::encode(bytes).as_str())
-                    }
-                };
+    }
+
+    fn old_part(self, part: &Part) -> PartV03<'_> {
+        let metadata = part.metadata.as_deref();
+        let is_wrapped = |data: &RawValue| !data.get().starts_with('{');
+        let is_marked = part.content.as_data().is_some_and(is_wrapped);
+        PartV03 {
+            kind: self.kind(match part.content {
+                Content::Text(_) => "text",
+                Content::Bytes(_) | Content::Url(_) => "file",
+                Content::Data(_) => "data",
             }),
-            Content::Url(url) => self.put_file(part, object, |file| {
-                let name = match self {
-                    Self::V03Proto(_) => "fileWithUri",
-                    Self::V03 | Self::V10 => "uri",
-                };
-                file.text(name, url.as_str());
-            }),
-            Content::Data(data) => {
-                let is_wrapped = !data.get().starts_with('{');
-                if self == Self::V03 {
-                    put_data(data, is_wrapped, object);
-                } else {
-                    object.object("data", |object| put_data(data, is_wrapped, object));
-                }
-                if is_wrapped {
-                    object.object("metadata", |metadata| {
-                        let known = part.metadata.as_deref().and_then(Members::of);
-                        for member in known.iter().flat_map(Members::iter) {
-                            if member.name != DATA_WRAPPED {
-                                metadata.members(std::slice::from_ref(member));
-                            }
-                        }
-                        metadata.flag(DATA_WRAPPED, true);
-                    });
-                    return;
-                }
+            text: part.content.as_text(),
+            file: match &part.content {
+                Content::Bytes(_) | Content::Url(_) => Some(self.file(part)),
+                Content::Text(_) | Content::Data(_) => None,
+            },
+            data: part.content.as_data().map(|data| self.data(data)),
+            metadata: match is_marked {
+                true => Some(MetadataOut::Marked(metadata)),
+                false => metadata.map(MetadataOut::Plain),
+            },
+            extra: self.extra(&part.extra),
+        }
+    }
+
+    fn data(self, data: &RawValue) -> DataOut<'_> {
+        let data = match data.get().starts_with('{') {
+            true => DataOut::Object(data),
+            false => DataOut::Wrapped { value: data },
+        };
+        match self {
+            Self::V03 | Self::V10 => data,
+            Self::V03Proto(_) => DataOut::InRest { data: data.into() },
+        }
+    }
+
+    fn file(self, part: &Part) -> FileOut<'_> {
+        let (bytes, uri) = (part.content.as_bytes(), part.content.as_url());
+        let mut file = FileOut {
+            bytes: None,
+            file_with_bytes: None,
+            uri: None,
+            file_with_uri: None,
+            mime_type: part.media_type.as_deref(),
+            name: part.filename.as_deref(),
+            extra: FileExtraOut::default(),
+        };
+        match self {
+            Self::V03 | Self::V10 => {
+                (file.bytes, file.uri) = (bytes, uri);
+                file.extra = file_extra(&part.extra);
+            }
+            Self::V03Proto(files) => {
+                file.file_with_uri = uri;
+                file.file_with_bytes = bytes.map(|bytes| match files {
+                    FileBytes::Once => bytes.into(),
+                    FileBytes::Twice => base64::encode(bytes).into(),
+                });
             }
         }
-        object.maybe_raw("metadata", part.metadata.as_deref());
+        file
     }
+}
 
-    fn put_file(
-        self,
-        part: &Part,
-        object: &mut ObjectWriter<'_>,
-        fill: impl FnOnce(&mut ObjectWriter<'_>),
-    ) {
-        object.object("file", |file| {
-            fill(file);
-            file.maybe_text("mimeType", part.media_type.as_deref())
-                .maybe_text("name", part.filename.as_deref());
-            if self == Self::V03 && part.extra.version == Some(Version::V03) {
-                put_file_extra(&part.extra, file);
-            }
-        });
-    }
+/// The unknown fields of the file that a part of 0.3 holds.
+fn file_extra(extra: &Extra) -> FileExtraOut<'_> {
+    let is_old = extra.version == Some(Version::V03);
+    let fields = extra.fields.iter();
+    let objects = fields.filter(|(name, _)| is_old && name == IN_FILE);
+    FileExtraOut(objects.map(|(_, object)| &**object).collect())
+}
 
-    /// Fields that are not known here, if they are of the version that is written.
-    pub(super) fn put_extra(self, extra: &Extra, object: &mut ObjectWriter<'_>) {
-        // The readers of REST in 0.3 take nothing that they do not know.
-        if self.is_proto() || extra.version != Some(self.version()) {
-            return;
-        }
-        for (name, value) in &extra.fields {
-            if name != IN_FILE {
-                put_field(name, value, object);
-            }
+impl Content {
+    fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Bytes(_) | Self::Url(_) | Self::Data(_) => None,
         }
     }
-}
 
-/// Under this name are the unknown fields of the file that a part holds.
-const IN_FILE: &str = "file";
-
-fn put_file_extra(extra: &Extra, file: &mut ObjectWriter<'_>) {
-    for (_, object) in extra.fields.iter().filter(|(name, _)| name == IN_FILE) {
-        for member in Members::of(object).iter().flat_map(Members::iter) {
-            file.members(std::slice::from_ref(member));
+    fn as_bytes(&self) -> Option<&str> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Text(_) | Self::Url(_) | Self::Data(_) => None,
         }
     }
-}
 
-fn put_field(name: &str, value: &RawValue, object: &mut ObjectWriter<'_>) {
-    let name = Cow::Borrowed(name);
-    object.members(&[Member { name, value }]);
-}
-
-fn put_data(data: &RawValue, is_wrapped: bool, object: &mut ObjectWriter<'_>) {
-    if is_wrapped {
-        object.object("data", |object| {
-            object.raw("value", data);
-        });
-    } else {
-        object.raw("data", data);
+    fn as_url(&self) -> Option<&str> {
+        match self {
+            Self::Url(url) => Some(url),
+            Self::Text(_) | Self::Bytes(_) | Self::Data(_) => None,
+        }
     }
-}
 
-fn put_part(part: &Part, object: &mut ObjectWriter<'_>) {
-    match &part.content {
-        Content::Text(text) => object.text("text", text.as_str()),
-        Content::Bytes(bytes) => object.text("raw", bytes.as_str()),
-        Content::Url(url) => object.text("url", url.as_str()),
-        Content::Data(data) => object.raw("data", data),
-    }
-    .maybe_text("mediaType", part.media_type.as_deref())
-    .maybe_text("filename", part.filename.as_deref())
-    .maybe_raw("metadata", part.metadata.as_deref());
-}
-
-fn kind(content: &Content) -> &'static str {
-    match content {
-        Content::Text(_) => "text",
-        Content::Bytes(_) | Content::Url(_) => "file",
-        Content::Data(_) => "data",
-    }
-}
-
-/// A list of texts, unless it is empty.
-pub(super) fn put_texts(name: &str, texts: &[String], object: &mut ObjectWriter<'_>) {
-    if !texts.is_empty() {
-        object.texts(name, texts);
+    fn as_data(&self) -> Option<&RawValue> {
+        match self {
+            Self::Data(data) => Some(data),
+            Self::Text(_) | Self::Bytes(_) | Self::Url(_) => None,
+        }
     }
 }

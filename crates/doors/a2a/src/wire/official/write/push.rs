@@ -1,41 +1,79 @@
 //! Push configs.
 
-use jackfield_wire::json::ObjectWriter;
+use serde::Serialize;
 
-use super::super::{model::PushConfig, shape::Shape};
+use super::{
+    super::{model::PushConfig, shape::Shape},
+    ExtraOut, append,
+};
+
+/// The push config of a task in 0.3.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskPushV03<'a> {
+    task_id: &'a str,
+    push_notification_config: PushConfigOut<'a>,
+}
+
+/// The same in REST.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskPushInRest<'a> {
+    name: String,
+    push_notification_config: PushConfigOut<'a>,
+}
+
+/// The push config of a task.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum TaskPush<'a> {
+    V03(TaskPushV03<'a>),
+    InRest(TaskPushInRest<'a>),
+    V10(PushConfigOut<'a>),
+}
+
+/// A page of push configs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PushPageOut<'a> {
+    configs: Vec<TaskPush<'a>>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    next_page_token: &'a str,
+}
+
+/// A push config.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PushConfigOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<&'a str>,
+    url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authentication: Option<AuthenticationOut<'a>>,
+    #[serde(flatten)]
+    extra: ExtraOut<'a>,
+}
+
+/// How the receiver wants to be spoken to.
+#[derive(Debug, Serialize)]
+struct AuthenticationOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schemes: Option<&'a [String]>,
+    /// 1.0 has room for just one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheme: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credentials: Option<&'a str>,
+}
 
 impl Shape {
     /// Appends the push config of a task.
     pub(in crate::wire::official) fn write_push(self, config: &PushConfig, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        let task = config.task_id.as_deref().unwrap_or_default();
-        match self {
-            Self::V03 => {
-                object
-                    .text("taskId", task)
-                    .object("pushNotificationConfig", |inner| {
-                        inner.maybe_text("id", config.id.as_deref());
-                        self.put_push(config, inner);
-                    });
-            }
-            Self::V03Proto(_) => {
-                let id = config.id.as_deref().unwrap_or_default();
-                let name = format!("tasks/{task}/pushNotificationConfigs/{id}");
-                object
-                    .text("name", name.as_str())
-                    .object("pushNotificationConfig", |inner| {
-                        inner.text("id", id);
-                        self.put_push(config, inner);
-                    });
-            }
-            Self::V10 => {
-                object
-                    .maybe_text("id", config.id.as_deref())
-                    .maybe_text("taskId", config.task_id.as_deref());
-                self.put_push(config, &mut object);
-            }
-        }
-        object.close();
+        append(out, &self.task_push(config));
     }
 
     /// Appends the push configs of a task.
@@ -45,43 +83,62 @@ impl Shape {
         next_token: &str,
         out: &mut String,
     ) {
+        let configs = configs.iter().map(|config| self.task_push(config));
+        let configs: Vec<_> = configs.collect();
         if self == Self::V03 {
-            out.push('[');
-            for (index, config) in configs.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                self.write_push(config, out);
-            }
-            out.push(']');
-            return;
+            return append(out, &configs);
         }
-        let next_token = Some(next_token).filter(|token| !token.is_empty());
-        let mut object = ObjectWriter::open(out);
-        object
-            .list("configs", configs, |out, config| {
-                self.write_push(config, out);
-            })
-            .maybe_text("nextPageToken", next_token);
-        object.close();
+        let page = PushPageOut {
+            configs,
+            next_page_token: next_token,
+        };
+        append(out, &page);
     }
 
-    pub(super) fn put_push(self, config: &PushConfig, object: &mut ObjectWriter<'_>) {
-        object
-            .text("url", config.url.as_str())
-            .maybe_text("token", config.token.as_deref());
-        if let Some(authentication) = &config.authentication {
-            object.object("authentication", |object| {
-                let schemes = &authentication.schemes;
-                if self == Self::V10 {
-                    // It has room for just one.
-                    object.maybe_text("scheme", schemes.first().map(String::as_str));
-                } else {
-                    object.texts("schemes", schemes);
-                }
-                object.maybe_text("credentials", authentication.credentials.as_deref());
-            });
+    fn task_push(self, config: &PushConfig) -> TaskPush<'_> {
+        let task = config.task_id.as_deref();
+        let push_notification_config = self.push_config(config);
+        match self {
+            Self::V03 => TaskPush::V03(TaskPushV03 {
+                task_id: task.unwrap_or_default(),
+                push_notification_config,
+            }),
+            Self::V03Proto(_) => {
+                let (task, id) = (task.unwrap_or_default(), config.id.as_deref());
+                let id = id.unwrap_or_default();
+                TaskPush::InRest(TaskPushInRest {
+                    name: format!("tasks/{task}/pushNotificationConfigs/{id}"),
+                    push_notification_config: PushConfigOut {
+                        id: Some(id),
+                        ..push_notification_config
+                    },
+                })
+            }
+            Self::V10 => TaskPush::V10(PushConfigOut {
+                task_id: task,
+                ..push_notification_config
+            }),
         }
-        self.put_extra(&config.extra, object);
+    }
+
+    /// A push config, without the task that it is of.
+    pub(super) fn push_config(self, config: &PushConfig) -> PushConfigOut<'_> {
+        let authentication = config.authentication.as_ref().map(|authentication| {
+            let is_new = self == Self::V10;
+            let schemes = authentication.schemes.as_slice();
+            AuthenticationOut {
+                schemes: (!is_new).then_some(schemes),
+                scheme: schemes.first().filter(|_| is_new).map(String::as_str),
+                credentials: authentication.credentials.as_deref(),
+            }
+        });
+        PushConfigOut {
+            id: config.id.as_deref(),
+            task_id: None,
+            url: &config.url,
+            token: config.token.as_deref(),
+            authentication,
+            extra: self.extra(&config.extra),
+        }
     }
 }

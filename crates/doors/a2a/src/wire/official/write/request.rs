@@ -1,15 +1,73 @@
 //! The params of what a client asks of a server.
 
-use jackfield_wire::json::ObjectWriter;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::{
     super::{
         Version,
-        model::{Configuration, GetParams, PushConfig, SendParams, TaskParams},
+        model::{Configuration, GetParams, SendParams, TaskParams},
         shape::Shape,
     },
-    message::put_texts,
+    append,
+    message::MessageOut,
+    push::PushConfigOut,
 };
+
+/// The params of a send.
+#[derive(Debug, Serialize)]
+struct SendOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
+    message: MessageOut<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<ConfigurationOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+}
+
+/// How a sender wants its answer.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ConfigurationOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted_output_modes: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_length: Option<usize>,
+    /// What 0.3 has in place of the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocking: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    return_immediately: Option<bool>,
+    /// The names of 0.3, of its REST and of 1.0 for one thing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    push_notification_config: Option<PushConfigOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    push_notification: Option<PushConfigOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_push_notification_config: Option<PushConfigOut<'a>>,
+}
+
+/// The params of a look at a task.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GetOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_length: Option<usize>,
+}
+
+/// The params of what only names a task.
+#[derive(Debug, Serialize)]
+struct TaskIdOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+}
 
 impl Version {
     /// Appends the params of a send, plain or streaming.
@@ -19,24 +77,22 @@ impl Version {
 
     /// Appends the params of a look at a task.
     pub(crate) fn write_get_params(self, params: &GetParams, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        self.shape()
-            .put_tenant(params.tenant.as_deref(), &mut object);
-        object
-            .text("id", params.id.as_str())
-            .maybe_number("historyLength", params.history_length.map(|it| it as u64));
-        object.close();
+        let params = GetOut {
+            tenant: self.shape().tenant(params.tenant.as_deref()),
+            id: &params.id,
+            history_length: params.history_length,
+        };
+        append(out, &params);
     }
 
     /// Appends the params of what only names a task: cancel and subscribe.
     pub(crate) fn write_task_params(self, params: &TaskParams, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        self.shape()
-            .put_tenant(params.tenant.as_deref(), &mut object);
-        object
-            .text("id", params.id.as_str())
-            .maybe_raw("metadata", params.metadata.as_deref());
-        object.close();
+        let params = TaskIdOut {
+            tenant: self.shape().tenant(params.tenant.as_deref()),
+            id: &params.id,
+            metadata: params.metadata.as_deref(),
+        };
+        append(out, &params);
     }
 }
 
@@ -47,57 +103,49 @@ impl Shape {
         params: &SendParams,
         out: &mut String,
     ) {
-        let mut object = ObjectWriter::open(out);
-        self.put_tenant(params.tenant.as_deref(), &mut object);
-        object.object("message", |object| {
-            self.put_message(&params.message, object)
-        });
-        if !params.configuration.is_empty() {
-            object.object("configuration", |object| {
-                self.put_configuration(&params.configuration, object);
-            });
-        }
-        object.maybe_raw("metadata", params.metadata.as_deref());
-        object.close();
+        let wanted = &params.configuration;
+        let params = SendOut {
+            tenant: self.tenant(params.tenant.as_deref()),
+            message: self.message(&params.message),
+            configuration: (!wanted.is_empty()).then(|| self.configuration(wanted)),
+            metadata: params.metadata.as_deref(),
+        };
+        append(out, &params);
     }
 
     /// Version 0.3 knows no tenants.
-    fn put_tenant(self, tenant: Option<&str>, object: &mut ObjectWriter<'_>) {
-        if self == Self::V10 {
-            object.maybe_text("tenant", tenant);
-        }
+    fn tenant(self, tenant: Option<&str>) -> Option<&str> {
+        tenant.filter(|_| self == Self::V10)
     }
 
-    fn put_configuration(self, wanted: &Configuration, object: &mut ObjectWriter<'_>) {
-        let modes = &wanted.accepted_output_modes;
+    fn configuration(self, wanted: &Configuration) -> ConfigurationOut<'_> {
+        let modes = wanted.accepted_output_modes.as_slice();
+        // Servers of 0.2, which read 0.3 too, insist on the list.
+        let has_modes = self == Self::V03 || !modes.is_empty();
+        let push = wanted.push.as_ref().map(|push| self.push_config(push));
+        let common = ConfigurationOut {
+            accepted_output_modes: has_modes.then_some(modes),
+            history_length: wanted.history_length,
+            ..ConfigurationOut::default()
+        };
+        let blocking = wanted.return_immediately.map(|immediately| !immediately);
         match self {
-            // Servers of 0.2, which read this too, insist on it.
-            Self::V03 => {
-                object.texts("acceptedOutputModes", modes);
-            }
-            Self::V03Proto(_) | Self::V10 => put_texts("acceptedOutputModes", modes, object),
+            Self::V03 => ConfigurationOut {
+                blocking,
+                push_notification_config: push,
+                ..common
+            },
+            Self::V03Proto(_) => ConfigurationOut {
+                blocking,
+                push_notification: push,
+                ..common
+            },
+            Self::V10 => ConfigurationOut {
+                return_immediately: wanted.return_immediately,
+                task_push_notification_config: push,
+                ..common
+            },
         }
-        object.maybe_number("historyLength", wanted.history_length.map(|it| it as u64));
-        if let Some(immediately) = wanted.return_immediately {
-            match self {
-                Self::V03 | Self::V03Proto(_) => object.flag("blocking", !immediately),
-                Self::V10 => object.flag("returnImmediately", immediately),
-            };
-        }
-        if let Some(push) = &wanted.push {
-            let name = match self {
-                Self::V03 => "pushNotificationConfig",
-                Self::V03Proto(_) => "pushNotification",
-                Self::V10 => "taskPushNotificationConfig",
-            };
-            object.object(name, |object| self.put_inner_push(push, object));
-        }
-    }
-
-    /// A push config within the message that begins its task.
-    fn put_inner_push(self, config: &PushConfig, object: &mut ObjectWriter<'_>) {
-        object.maybe_text("id", config.id.as_deref());
-        self.put_push(config, object);
     }
 }
 
