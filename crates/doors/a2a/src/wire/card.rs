@@ -10,6 +10,7 @@ mod signature;
 mod tests;
 mod write;
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 pub(crate) use self::forms::forms;
@@ -24,7 +25,7 @@ pub(crate) const OLD_PATH: &str = "/.well-known/agent.json";
 /// Where the keys are found that sign the cards.
 pub(crate) const KEYS_PATH: &str = "/.well-known/jwks.json";
 
-/// The name under which a card speaks of the one way to show a token.
+/// The name under which a card speaks of the one way to show a token: that of the only field of `OfBearer`.
 const BEARER: &str = "bearer";
 
 /// Whom a card is written for.
@@ -88,7 +89,7 @@ pub(crate) struct Interface {
 }
 
 /// Who provides the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Provider {
     /// Its name.
     pub organization: String,

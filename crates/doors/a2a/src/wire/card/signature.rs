@@ -4,7 +4,7 @@
 //! They disagree: some drop fields they do not know, some drop what is empty. A card therefore bears one signature for
 //! each form; a verifier is content with one that fits.
 
-use jackfield_wire::json::ObjectWriter;
+use serde::Serialize;
 
 use super::{
     Card, Reader,
@@ -12,10 +12,10 @@ use super::{
     write::Defaults,
 };
 
-use crate::wire::official::Version;
+use crate::wire::{official::Version, write::to_json};
 
 /// A signature in a card.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Signature {
     /// The header that is signed too, in base64url.
     pub protected: String,
@@ -23,15 +23,8 @@ pub(crate) struct Signature {
     pub signature: String,
 }
 
-impl Signature {
-    pub(super) fn write(&self, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        object
-            .text("protected", self.protected.as_str())
-            .text("signature", self.signature.as_str());
-        object.close();
-    }
-}
+/// How cards are signed, in the words of JWS.
+const ALGORITHM: &str = "ES256";
 
 /// What a signature says of itself.
 #[derive(Debug, Clone, Copy)]
@@ -45,15 +38,19 @@ pub(crate) struct Header<'a> {
 impl Header<'_> {
     /// The header as JSON, before it is encoded.
     pub(crate) fn to_json(self) -> String {
-        let mut out = String::with_capacity(160);
-        let mut object = ObjectWriter::open(&mut out);
-        object
-            .text("alg", "ES256")
-            .text("typ", "JOSE")
-            .text("kid", self.key)
-            .text("jku", self.keys_url);
-        object.close();
-        out
+        #[derive(Serialize)]
+        struct HeaderOut<'a> {
+            alg: &'static str,
+            typ: &'static str,
+            kid: &'a str,
+            jku: &'a str,
+        }
+        to_json(&HeaderOut {
+            alg: ALGORITHM,
+            typ: "JOSE",
+            kid: self.key,
+            jku: self.keys_url,
+        })
     }
 }
 
@@ -66,39 +63,52 @@ pub(crate) struct PublicKey<'a> {
     pub y: &'a str,
 }
 
-impl PublicKey<'_> {
+/// A key as it is written.
+#[derive(Debug, Serialize)]
+struct KeyOut<'a> {
+    crv: &'static str,
+    kty: &'static str,
+    x: &'a str,
+    y: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kid: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alg: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#use: Option<&'static str>,
+}
+
+impl<'a> PublicKey<'a> {
     /// The members that make the key, in the order in which they are hashed to its id (RFC 7638).
     pub(crate) fn to_json(self) -> String {
-        let mut out = String::with_capacity(160);
-        let mut object = ObjectWriter::open(&mut out);
-        self.write(&mut object);
-        object.close();
-        out
+        to_json(&self.out())
     }
 
     /// A set of this key alone.
     pub(crate) fn to_set(self, id: &str) -> String {
-        let mut out = String::with_capacity(320);
-        let mut set = ObjectWriter::open(&mut out);
-        set.list("keys", &[self], |out, key| {
-            let mut object = ObjectWriter::open(out);
-            key.write(&mut object);
-            object
-                .text("kid", id)
-                .text("alg", "ES256")
-                .text("use", "sig");
-            object.close();
-        });
-        set.close();
-        out
+        #[derive(Serialize)]
+        struct KeysOut<'a> {
+            keys: [KeyOut<'a>; 1],
+        }
+        let key = KeyOut {
+            kid: Some(id),
+            alg: Some(ALGORITHM),
+            r#use: Some("sig"),
+            ..self.out()
+        };
+        to_json(&KeysOut { keys: [key] })
     }
 
-    fn write(&self, object: &mut ObjectWriter<'_>) {
-        object
-            .text("crv", "P-256")
-            .text("kty", "EC")
-            .text("x", self.x)
-            .text("y", self.y);
+    fn out(self) -> KeyOut<'a> {
+        KeyOut {
+            crv: "P-256",
+            kty: "EC",
+            x: self.x,
+            y: self.y,
+            kid: None,
+            alg: None,
+            r#use: None,
+        }
     }
 }
 

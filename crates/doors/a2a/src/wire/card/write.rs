@@ -4,11 +4,12 @@
 //! the same name holds another thing (security schemes), the two lie over each other, since each reader looks only for
 //! its own members.
 
-use jackfield_wire::json::ObjectWriter;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
-use super::{BEARER, Binding, Card, Extension, Interface, Reader, Skill};
+use super::{BEARER, Binding, Card, Extension, Interface, Provider, Reader, Signature, Skill};
 
-use crate::wire::official::Version;
+use crate::wire::{official::Version, write::to_json};
 
 /// The version that readers of 0.3 expect, in full.
 const VERSION_03: &str = "0.3.0";
@@ -20,6 +21,138 @@ const TOKEN: &str = "A token of this hub, as Authorization: Bearer TOKEN.";
 pub(super) enum Defaults {
     Written,
     Omitted,
+}
+
+/// A card, with the fields of both generations.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CardOut<'a> {
+    name: &'a str,
+    description: &'a str,
+    version: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supported_interfaces: Option<Vec<InterfaceOut<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol_version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preferred_transport: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_interfaces: Option<Vec<TransportOut<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supports_authenticated_extended_card: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<&'a Provider>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    documentation_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icon_url: Option<&'a str>,
+    capabilities: CapabilitiesOut<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    security_schemes: Option<OfBearer<SchemeOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    security_requirements: Option<[RequirementOut; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    security: Option<[OfBearer<[&'static str; 0]>; 1]>,
+    default_input_modes: &'a [String],
+    default_output_modes: &'a [String],
+    skills: Vec<SkillOut<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    signatures: &'a [Signature],
+}
+
+/// A place where the agent is called, in 1.0.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InterfaceOut<'a> {
+    url: &'a str,
+    protocol_binding: &'static str,
+    protocol_version: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
+}
+
+/// The same in 0.3.
+#[derive(Debug, Serialize)]
+struct TransportOut<'a> {
+    url: &'a str,
+    transport: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CapabilitiesOut<'a> {
+    streaming: bool,
+    push_notifications: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_transition_history: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extended_agent_card: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    extensions: Vec<ExtensionOut<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ExtensionOut<'a> {
+    uri: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    required: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a RawValue>,
+}
+
+/// Something under the name of the one way to show a token.
+#[derive(Debug, Serialize)]
+struct OfBearer<T> {
+    bearer: T,
+}
+
+/// How a token is shown: the members of both generations lie over each other.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SchemeOut {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheme: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http_auth_security_scheme: Option<HttpSchemeOut>,
+}
+
+#[derive(Debug, Serialize)]
+struct HttpSchemeOut {
+    scheme: &'static str,
+    description: &'static str,
+}
+
+/// What callers must show, in 1.0.
+#[derive(Debug, Serialize)]
+struct RequirementOut {
+    schemes: OfBearer<NoScopes>,
+}
+
+/// An empty list of scopes is written as none.
+#[derive(Debug, Serialize)]
+struct NoScopes {}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SkillOut<'a> {
+    id: &'a str,
+    name: &'a str,
+    description: &'a str,
+    tags: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    examples: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    input_modes: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    output_modes: &'a [String],
 }
 
 impl Card {
@@ -34,167 +167,126 @@ impl Card {
         defaults: Defaults,
         with_signatures: bool,
     ) -> String {
-        let mut out = String::with_capacity(4 << 10);
-        let mut card = ObjectWriter::open(&mut out);
-        card.text("name", self.name.as_str())
-            .text("description", self.description.as_str())
-            .text("version", self.version.as_str());
-        if reader.takes(Version::V10) {
-            card.list("supportedInterfaces", &self.interfaces, |out, interface| {
-                interface.write_v10(out);
-            });
-        }
-        if reader.takes(Version::V03) {
-            self.write_places_v03(&mut card, defaults);
-        }
-        if let Some(provider) = &self.provider {
-            card.object("provider", |object| {
-                object
-                    .text("organization", provider.organization.as_str())
-                    .text("url", provider.url.as_str());
-            });
-        }
-        card.maybe_text("documentationUrl", self.documentation_url.as_deref())
-            .maybe_text("iconUrl", self.icon_url.as_deref());
-        self.write_capabilities(&mut card, reader);
-        if self.needs_token {
-            write_security(&mut card, reader, defaults);
-        }
-        card.texts("defaultInputModes", &self.input_modes)
-            .texts("defaultOutputModes", &self.output_modes)
-            .list("skills", &self.skills, |out, skill| skill.write(out));
-        if with_signatures && !self.signatures.is_empty() {
-            card.list("signatures", &self.signatures, |out, signature| {
-                signature.write(out);
-            });
-        }
-        card.close();
-        out
+        let is_new = reader.takes(Version::V10);
+        let is_old = reader.takes(Version::V03);
+        let interfaces = || self.interfaces.iter().map(Interface::out).collect();
+        // The places of that version, else the best one, so that readers of 0.3 can read the card at all.
+        let places = if is_old {
+            self.places_v03()
+        } else {
+            Vec::new()
+        };
+        let first = places.first().copied();
+        let is_written =
+            |first: &&Interface| defaults == Defaults::Written || first.binding != Binding::JsonRpc;
+        let transports = || places.iter().map(|place| place.transport_out()).collect();
+        to_json(&CardOut {
+            name: &self.name,
+            description: &self.description,
+            version: &self.version,
+            supported_interfaces: is_new.then(interfaces),
+            protocol_version: first
+                .filter(|_| defaults == Defaults::Written)
+                .map(|_| VERSION_03),
+            url: first.map(|first| first.url.as_str()),
+            preferred_transport: first.filter(is_written).map(|first| first.binding.name()),
+            additional_interfaces: first.map(|_| transports()),
+            supports_authenticated_extended_card: first.map(|_| true),
+            provider: self.provider.as_ref(),
+            documentation_url: self.documentation_url.as_deref(),
+            icon_url: self.icon_url.as_deref(),
+            capabilities: CapabilitiesOut {
+                streaming: true,
+                push_notifications: self.pushes,
+                state_transition_history: is_old.then_some(false),
+                extended_agent_card: is_new.then_some(true),
+                extensions: self.extensions.iter().map(Extension::out).collect(),
+            },
+            security_schemes: self.needs_token.then(|| scheme(reader, defaults)),
+            security_requirements: (self.needs_token && is_new).then_some([RequirementOut {
+                schemes: OfBearer {
+                    bearer: NoScopes {},
+                },
+            }]),
+            security: (self.needs_token && is_old).then_some([OfBearer { bearer: [] }]),
+            default_input_modes: &self.input_modes,
+            default_output_modes: &self.output_modes,
+            skills: self.skills.iter().map(Skill::out).collect(),
+            signatures: if with_signatures {
+                &self.signatures
+            } else {
+                &[]
+            },
+        })
     }
 
-    /// Where readers of 0.3 call: the places of that version, else the best one, so that they can read the card at all.
-    fn write_places_v03(&self, card: &mut ObjectWriter<'_>, defaults: Defaults) {
+    /// Where readers of 0.3 call.
+    fn places_v03(&self) -> Vec<&Interface> {
         let is_old = |interface: &&Interface| interface.version == Version::V03;
         let mut places: Vec<_> = self.interfaces.iter().filter(is_old).collect();
         if places.is_empty() {
             places.extend(self.interfaces.first());
         }
-        let Some(first) = places.first() else { return };
-        if defaults == Defaults::Written {
-            card.text("protocolVersion", VERSION_03);
-        }
-        card.text("url", first.url.as_str());
-        if defaults == Defaults::Written || first.binding != Binding::JsonRpc {
-            card.text("preferredTransport", first.binding.name());
-        }
-        card.list("additionalInterfaces", &places, |out, place| {
-            let mut object = ObjectWriter::open(out);
-            object
-                .text("url", place.url.as_str())
-                .text("transport", place.binding.name());
-            object.close();
-        });
-        card.flag("supportsAuthenticatedExtendedCard", true);
-    }
-
-    fn write_capabilities(&self, card: &mut ObjectWriter<'_>, reader: Reader) {
-        card.object("capabilities", |object| {
-            object
-                .flag("streaming", true)
-                .flag("pushNotifications", self.pushes);
-            if reader.takes(Version::V03) {
-                object.flag("stateTransitionHistory", false);
-            }
-            if reader.takes(Version::V10) {
-                object.flag("extendedAgentCard", true);
-            }
-            if !self.extensions.is_empty() {
-                object.list("extensions", &self.extensions, |out, extension| {
-                    extension.write(out);
-                });
-            }
-        });
+        places
     }
 }
 
-fn write_security(card: &mut ObjectWriter<'_>, reader: Reader, defaults: Defaults) {
-    card.object("securitySchemes", |schemes| {
-        schemes.object(BEARER, |scheme| {
-            if reader.takes(Version::V03) {
-                if defaults == Defaults::Written {
-                    scheme.text("type", "http");
-                }
-                scheme.text("scheme", BEARER).text("description", TOKEN);
-            }
-            if reader.takes(Version::V10) {
-                scheme.object("httpAuthSecurityScheme", |scheme| {
-                    scheme.text("scheme", BEARER).text("description", TOKEN);
-                });
-            }
-        });
-    });
-    if reader.takes(Version::V10) {
-        card.list("securityRequirements", &[()], |out, ()| {
-            let mut requirement = ObjectWriter::open(out);
-            requirement.object("schemes", |schemes| {
-                // No scopes: an empty list is written as none.
-                schemes.object(BEARER, |_| {});
-            });
-            requirement.close();
-        });
-    }
-    if reader.takes(Version::V03) {
-        card.list("security", &[()], |out, ()| {
-            let mut requirement = ObjectWriter::open(out);
-            requirement.texts::<&str>(BEARER, &[]);
-            requirement.close();
-        });
+fn scheme(reader: Reader, defaults: Defaults) -> OfBearer<SchemeOut> {
+    let is_old = reader.takes(Version::V03);
+    let has_type = is_old && defaults == Defaults::Written;
+    let new = HttpSchemeOut {
+        scheme: BEARER,
+        description: TOKEN,
+    };
+    OfBearer {
+        bearer: SchemeOut {
+            r#type: has_type.then_some("http"),
+            scheme: is_old.then_some(BEARER),
+            description: is_old.then_some(TOKEN),
+            http_auth_security_scheme: reader.takes(Version::V10).then_some(new),
+        },
     }
 }
 
 impl Interface {
-    fn write_v10(&self, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        object
-            .text("url", self.url.as_str())
-            .text("protocolBinding", self.binding.name())
-            .text("protocolVersion", self.version.name())
-            .maybe_text("tenant", self.tenant.as_deref());
-        object.close();
+    fn out(&self) -> InterfaceOut<'_> {
+        InterfaceOut {
+            url: &self.url,
+            protocol_binding: self.binding.name(),
+            protocol_version: self.version.name(),
+            tenant: self.tenant.as_deref(),
+        }
+    }
+
+    fn transport_out(&self) -> TransportOut<'_> {
+        TransportOut {
+            url: &self.url,
+            transport: self.binding.name(),
+        }
     }
 }
 
 impl Extension {
-    fn write(&self, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        object
-            .text("uri", self.uri.as_str())
-            .maybe_text("description", self.description.as_deref());
-        if self.required {
-            object.flag("required", true);
+    fn out(&self) -> ExtensionOut<'_> {
+        ExtensionOut {
+            uri: &self.uri,
+            description: self.description.as_deref(),
+            required: self.required.then_some(true),
+            params: self.params.as_deref(),
         }
-        object.maybe_raw("params", self.params.as_deref());
-        object.close();
     }
 }
 
 impl Skill {
-    fn write(&self, out: &mut String) {
-        let mut object = ObjectWriter::open(out);
-        object
-            .text("id", self.id.as_str())
-            .text("name", self.name.as_str())
-            .text("description", self.description.as_str())
-            .texts("tags", &self.tags);
-        for (name, texts) in [
-            ("examples", &self.examples),
-            ("inputModes", &self.input_modes),
-            ("outputModes", &self.output_modes),
-        ] {
-            if !texts.is_empty() {
-                object.texts(name, texts);
-            }
+    fn out(&self) -> SkillOut<'_> {
+        SkillOut {
+            id: &self.id,
+            name: &self.name,
+            description: &self.description,
+            tags: &self.tags,
+            examples: &self.examples,
+            input_modes: &self.input_modes,
+            output_modes: &self.output_modes,
         }
-        object.close();
     }
 }
