@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(doc)]
 use crate::Message;
 use crate::{
-    Json, Part,
+    File, Json, Part,
     weight::{json_weight, parts_weight, text_weight},
 };
 
@@ -36,18 +36,66 @@ pub struct Artifact {
 }
 
 impl Artifact {
+    /// A whole artifact without contents yet. The id is the agent's own and joins the pieces of the artifact.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            last: true,
+            ..Self::default()
+        }
+    }
+
+    /// Sets the name that people see.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Adds text.
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.part(Part::Text(text.into()))
+    }
+
+    /// Adds a file.
+    pub fn file(self, file: File) -> Self {
+        self.part(Part::File(file))
+    }
+
+    /// Adds structured data.
+    pub fn data(self, data: impl Into<Json>) -> Self {
+        self.part(Part::Data(data.into()))
+    }
+
+    /// Adds a part.
+    pub fn part(mut self, part: Part) -> Self {
+        self.parts.push(part);
+        self
+    }
+
+    /// Announces that more comes under this id.
+    pub fn open(mut self) -> Self {
+        self.last = false;
+        self
+    }
+
+    /// Makes this a piece that continues what came before under this id.
+    pub fn append(mut self) -> Self {
+        self.append = true;
+        self
+    }
+
     /// Adds a piece to a list of artifacts. A piece that continues an artifact of the list is appended to it, and may rename
     /// it; any other piece replaces the artifact of the same id, or is a new one.
     pub fn join(artifacts: &mut Vec<Self>, piece: Self) {
         let known = artifacts.iter_mut().find(|known| known.id == piece.id);
         match known {
-            Some(known) if piece.append => known.append(piece),
+            Some(known) if piece.append => known.extend(piece),
             Some(known) => *known = piece,
             None => artifacts.push(piece),
         }
     }
 
-    fn append(&mut self, piece: Self) {
+    fn extend(&mut self, piece: Self) {
         for part in piece.parts {
             match (self.parts.last_mut(), part) {
                 // A text that is streamed is one text, in however many pieces it came.

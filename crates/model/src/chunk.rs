@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Json;
 #[cfg(doc)]
 use crate::Message;
+use crate::{
+    Json,
+    weight::{json_weight, text_weight},
+};
 
 /// What a [`Chunk`] contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
@@ -114,5 +117,11 @@ impl Chunk {
             && self.tool_call_id == next.tool_call_id
             && self.tool_name == next.tool_name
             && self.extra == next.extra
+    }
+
+    /// The size of the chunk in bytes.
+    pub fn weight(&self) -> usize {
+        let tool = text_weight(&self.tool_name) + text_weight(&self.tool_call_id);
+        self.text.len() + tool + json_weight(&self.extra)
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Failure, File, ITEM_OVERHEAD, Json,
+    Failure, File, ITEM_OVERHEAD, Json, Offer,
     weight::{json_weight, text_weight},
 };
 
@@ -71,6 +71,11 @@ pub struct Done {
 }
 
 impl Done {
+    /// The archive that the agent offers, if the offer can be read.
+    pub fn offer(&self) -> Option<Offer> {
+        Offer::read(self.file_transfer_offer.as_ref()?.get())
+    }
+
     /// The size in bytes.
     pub fn weight(&self) -> usize {
         let files: usize = self.attachments.iter().map(File::weight).sum();

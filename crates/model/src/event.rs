@@ -2,11 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{
-    Artifact, Ask, Chunk, Failure, ITEM_OVERHEAD, Reason,
-    id::MAX_PEER_ID,
-    weight::{json_weight, text_weight},
-};
+use crate::{Artifact, Ask, Chunk, Failure, ITEM_OVERHEAD, Reason, id::MAX_PEER_ID};
 
 /// What an agent says while it works.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -96,10 +92,7 @@ impl Event {
     pub fn weight(&self) -> usize {
         ITEM_OVERHEAD
             + match self {
-                Self::Chunk(chunk) => {
-                    let tool = text_weight(&chunk.tool_name) + text_weight(&chunk.tool_call_id);
-                    chunk.text.len() + tool + json_weight(&chunk.extra)
-                }
+                Self::Chunk(chunk) => chunk.weight(),
                 Self::Artifact(artifact) => artifact.weight(),
                 Self::Ask(ask) => ask.weight(),
             }

@@ -1,10 +1,8 @@
 //! A file in a message, an artifact or an answer: its bytes, or where they are.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{ITEM_OVERHEAD, weight::text_weight};
+use crate::{Base64, ITEM_OVERHEAD, weight::text_weight};
 
 mod data_url;
 #[cfg(feature = "schema")]
@@ -16,8 +14,8 @@ mod schema;
 pub enum FileSource {
     /// At this address.
     Uri(String),
-    /// Here, in base64. Shared, so that whoever keeps the file does not keep a copy.
-    Bytes(Arc<str>),
+    /// In the file itself.
+    Bytes(Base64),
 }
 
 /// A file in a message, an artifact or an answer.
@@ -35,9 +33,39 @@ pub struct File {
 }
 
 impl File {
-    /// A file that a protocol names by its address. If the address itself holds the bytes (`data:`), they are the file;
-    /// no other address is ever followed. An empty name or media type is none.
-    pub fn at(url: String, name: Option<String>, mime: Option<String>) -> Self {
+    /// A file at an address.
+    pub fn at(uri: impl Into<String>) -> Self {
+        Self::new(FileSource::Uri(uri.into()))
+    }
+
+    /// A file with its bytes.
+    pub fn bytes(bytes: impl AsRef<[u8]>) -> Self {
+        Self::new(FileSource::Bytes(Base64::encode(bytes)))
+    }
+
+    fn new(source: FileSource) -> Self {
+        Self {
+            name: None,
+            mime: None,
+            source,
+        }
+    }
+
+    /// Sets the name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the media type.
+    pub fn mime(mut self, mime: impl Into<String>) -> Self {
+        self.mime = Some(mime.into());
+        self
+    }
+
+    /// A file that a protocol names by its address. A `data:` address holds the bytes, which become the file's; no other
+    /// address is followed. An empty name or media type counts as absent.
+    pub fn from_url(url: String, name: Option<String>, mime: Option<String>) -> Self {
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
         let (name, mime) = (filled(name), filled(mime));
         match data_url::read(&url) {

@@ -3,7 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
+
+use crate::Offer;
 
 /// A JSON value that the core passes on without looking inside.
 #[derive(Clone, Serialize, Deserialize)]
@@ -21,6 +23,17 @@ impl Json {
         serde_json::from_str(text)
     }
 
+    /// `null`.
+    fn null() -> Self {
+        Self(RawValue::NULL.to_owned().into())
+    }
+
+    /// The value as a tree.
+    pub fn to_value(&self) -> Value {
+        // The text was checked when it became a `Json`.
+        serde_json::from_str(self.get()).unwrap_or_default()
+    }
+
     /// The JSON text.
     pub fn get(&self) -> &str {
         self.0.get()
@@ -29,6 +42,20 @@ impl Json {
     /// The raw value, for serialising.
     pub fn raw(&self) -> &RawValue {
         &self.0
+    }
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        // A tree has text keys and finite numbers, so that it can always be written.
+        Self::of(&value).unwrap_or_else(|_| Self::null())
+    }
+}
+
+impl From<Offer> for Json {
+    fn from(offer: Offer) -> Self {
+        // Texts and numbers can always be written.
+        Self::of(&offer).unwrap_or_else(|_| Self::null())
     }
 }
 

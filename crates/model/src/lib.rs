@@ -11,6 +11,7 @@
 
 mod artifact;
 mod ask;
+mod base64;
 mod chunk;
 mod end;
 mod event;
@@ -31,6 +32,7 @@ mod weight;
 pub use self::{
     artifact::Artifact,
     ask::{Answer, Ask, AskKind},
+    base64::{BadBase64, Base64},
     chunk::{Chunk, ChunkKind},
     end::{Done, DoneState, End},
     event::Event,

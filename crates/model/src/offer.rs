@@ -11,7 +11,7 @@ const MAX_NUMBER: u64 = 1 << 53;
 /// An archive that one party may fetch from the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Which transfer it is.
+    /// Which transfer it is. Make it a new UUID: nobody should be able to guess it.
     pub transfer_id: String,
     /// The archive's size in bytes.
     pub zip_size: u64,

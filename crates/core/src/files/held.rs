@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use jackfield_model::Base64;
 use sha2::{Digest as _, Sha256};
 
 use super::name;
@@ -25,7 +26,7 @@ const OVERHEAD: usize = 512;
 pub struct Held {
     name: Arc<str>,
     mime: Arc<str>,
-    base64: Arc<str>,
+    base64: Base64,
     len: usize,
 }
 
@@ -97,7 +98,7 @@ impl Held {
 /// The bytes of a file, piece by piece.
 #[derive(Debug)]
 pub struct Pieces {
-    base64: Arc<str>,
+    base64: Base64,
     at: usize,
 }
 

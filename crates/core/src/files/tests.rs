@@ -265,7 +265,7 @@ fn a_hub_without_an_address_makes_no_links_and_follows_none() {
 #[test]
 fn a_file_that_has_an_address_keeps_it() {
     let files = files();
-    let linked = File::at("https://e/f".into(), None, None);
+    let linked = File::from_url("https://e/f".into(), None, None);
     assert_eq!(files.url(&linked), "https://e/f");
     assert_eq!(files.link(&linked), None);
     assert_eq!(files.kept.shelf.lock().used(), 0);

@@ -14,7 +14,7 @@ pub(crate) fn attachment_from_file<'a>(file: &'a File, files: &Files) -> Attachm
 
 /// The file that somebody names.
 pub(crate) fn file_from_attachment(attachment: &Attachment<'_>) -> File {
-    File::at(
+    File::from_url(
         attachment.url.to_string(),
         Some(attachment.name.to_string()),
         Some(attachment.media_type.to_string()),

@@ -144,7 +144,7 @@ pub(crate) fn several_from_data(raw: &RawValue) -> Option<Several> {
     let data = data.into_iter().map(|raw| Json::from(raw.to_owned()));
     let files = files
         .into_iter()
-        .map(|link| File::at(link.url, link.name, link.mime));
+        .map(|link| File::from_url(link.url, link.name, link.mime));
     let several = Several {
         text,
         data: data.collect(),

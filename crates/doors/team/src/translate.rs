@@ -391,7 +391,7 @@ pub(crate) fn message(content: String, files: &[String], image_urls: Vec<String>
     }
     let mut parts = vec![Part::Text(text)];
     let images = image_urls.into_iter();
-    parts.extend(images.map(|url| Part::File(File::at(url, None, None))));
+    parts.extend(images.map(|url| Part::File(File::from_url(url, None, None))));
     Message {
         parts,
         ..Message::default()

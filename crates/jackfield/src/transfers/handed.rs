@@ -123,7 +123,7 @@ fn file(value: &Value, of: Option<&str>) -> Option<File> {
         .filter(|name| !name.is_empty())
         .or(of.map(str::to_owned));
     Some(match source {
-        FileSource::Uri(uri) => File::at(uri, name, mime),
+        FileSource::Uri(uri) => File::from_url(uri, name, mime),
         FileSource::Bytes(_) => File { name, mime, source },
     })
 }

@@ -272,9 +272,11 @@ fn part_from(part: Part) -> (event::Part, Option<KeptPart>) {
             mime: media_type.take(),
             source: event::FileSource::Bytes(bytes.into()),
         }),
-        Content::Url(url) => {
-            event::Part::File(event::File::at(url, filename.take(), media_type.take()))
-        }
+        Content::Url(url) => event::Part::File(event::File::from_url(
+            url,
+            filename.take(),
+            media_type.take(),
+        )),
     };
     let is_more =
         media_type.is_some() || filename.is_some() || metadata.is_some() || !fields.is_empty();

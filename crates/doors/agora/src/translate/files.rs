@@ -26,7 +26,7 @@ pub(super) fn files_from_raw(raw: &RawValue) -> Vec<File> {
         };
         let (name, mime) = (text(&["name"]), text(&["type", "mime", "mimeType"]));
         Some(match text(&["url", "uri"]) {
-            Some(url) => File::at(url, name, mime),
+            Some(url) => File::from_url(url, name, mime),
             None => File {
                 name,
                 mime,
