@@ -128,7 +128,7 @@ impl Attachments {
             Ok(file.write_all(bytes).await?)
         };
         match source {
-            FileSource::Bytes(bytes) => write(bytes).await?,
+            FileSource::Bytes(base64) => write(&base64.decode()?).await?,
             FileSource::Uri(uri) => {
                 let mut body = self.source.open(uri).await?;
                 while let Some(bytes) = body.next().await? {

@@ -33,7 +33,7 @@ impl Turn {
         };
         for part in &self.message.parts {
             if let Part::Data(data) = part {
-                add(&data.to_string());
+                add(data.get());
             }
         }
         if !self.files.is_empty() {
@@ -74,7 +74,7 @@ mod tests {
     fn a_prompt_is_all_that_came() {
         let mut message = Message::default();
         message.text = "compare these".to_owned();
-        message.parts = vec![Part::Data(json!({"n": 1}))];
+        message.parts = vec![Part::Data(json!({"n": 1}).into())];
         let turn = Turn {
             message,
             files: vec!["/p/.attachments/r/a.txt".into(), "/other/b".into()],

@@ -7,7 +7,9 @@ mod page;
 use anyhow::Result;
 use http::Method;
 use jackfield_core::call::WAITS_FOR_OWNER;
-use jackfield_sdk::{CallStream, Chunk, Done, Error, Event, Hub, RawEvent, encode};
+use jackfield_sdk::{
+    CallStream, Chunk, ChunkKind, Done, DoneState, Error, Event, Hub, RawEvent, encode,
+};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -102,6 +104,8 @@ impl Reading<'_> {
         }
         match event {
             Event::Ask(ask) => {
+                // As the hub lists the open questions of a call.
+                let ask = json!(ask);
                 if !self.json && (!self.from_log || self.is_open(stream, &ask).await?) {
                     page.make_room()?;
                     self.put(&ask, stream, asks)?;
@@ -241,7 +245,7 @@ impl Reading<'_> {
 /// Whether a status says that an approval is waited for. The hub is asked for which, so that an agent that says the same
 /// of itself does no harm.
 fn waits_for_owner(chunk: &Chunk) -> bool {
-    chunk.kind == "status" && chunk.text.starts_with(WAITS_FOR_OWNER)
+    chunk.kind == ChunkKind::Status && chunk.text.starts_with(WAITS_FOR_OWNER)
 }
 
 /// The id by which somebody else finds the call.
@@ -259,17 +263,17 @@ fn asked(ask: &Value) -> String {
 pub(crate) fn code(outcome: Outcome, agent: &str, agent_next: &str) -> Result<Code> {
     let named = |stop: Stop| stop.naming("AGENT", agent);
     match outcome {
-        Outcome::Done(done) if done.state == "rejected" => Err(named(Stop::new(
+        Outcome::Done(done) if done.state == DoneState::Rejected => Err(named(Stop::new(
             Code::Agent,
             "the agent refused to do it",
             "its answer may say why; jackfield show AGENT tells what it can do",
         ))
         .into()),
         Outcome::Done(done) => {
-            if done.state == "input_required" {
-                let what = match done.rest.get("needs_auth") {
-                    Some(Value::Bool(true)) => "the agent needs you to sign in; then go on with",
-                    _ => "the agent waits for your answer",
+            if done.state == DoneState::InputRequired {
+                let what = match done.needs_auth {
+                    true => "the agent needs you to sign in; then go on with",
+                    false => "the agent waits for your answer",
                 };
                 output::chat(&format!("{what}: {agent_next}"));
             }

@@ -1,7 +1,6 @@
 //! Being an agent: what it is called and what it does with a message. How it is reached is in `bridge`, `in_process` and
 //! `a2a`.
 
-mod artifact;
 mod ask;
 mod failure;
 mod message;
@@ -14,8 +13,16 @@ mod work;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
+pub(crate) use self::{
+    ask::OpenAsk,
+    output::{End, Output, Said},
+    peer::{Calling, Feed, Looking},
+    profile::Profile,
+    reply::Abilities,
+    signal::Signals,
+    work::Work,
+};
 pub use self::{
-    artifact::Artifact,
     ask::{Answer, Approval, PendingApproval, Question},
     failure::Failure,
     message::Message,
@@ -23,15 +30,6 @@ pub use self::{
     profile::{Extension, Skill},
     reply::{Reply, ReplyError},
     signal::{Signal, SignalError, Signaller},
-};
-pub(crate) use self::{
-    ask::{Ask, AskKind, Heard},
-    output::{Chunk, ChunkKind, Closing, End, Output, Said, State},
-    peer::{Calling, Feed, Looking},
-    profile::Profile,
-    reply::Abilities,
-    signal::Signals,
-    work::Work,
 };
 use crate::{Address, Backoff, Error, HandlerError, bridge};
 

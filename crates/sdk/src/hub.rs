@@ -12,10 +12,9 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-pub(crate) use self::event::OFFER;
 pub use self::{
     call::{CallBuilder, CallStream},
-    event::{Chunk, Done, Event, Started},
+    event::{Event, Started},
     stream::{EventStream, RawEvent},
     transfer::{Announced, Content, Said, SaidSignal, Transfer},
 };

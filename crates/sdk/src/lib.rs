@@ -118,33 +118,34 @@ mod error;
 mod hub;
 #[cfg(feature = "in-process")]
 mod in_process;
+mod joined_text;
 mod member;
-mod offer;
-mod part;
 mod stop;
 mod team;
 mod tls;
 mod workflow;
+
+pub use jackfield_model::{
+    Artifact, Ask, AskKind, BadBase64, Base64, Chunk, ChunkKind, Done, DoneState, File, FileSource,
+    Json, Offer, Part, StreamedText, Transcript,
+};
 
 #[cfg(feature = "in-process")]
 pub use self::in_process::InProcess;
 pub use self::{
     address::Address,
     agent::{
-        Agent, Answer, Approval, Artifact, Extension, Failure, Message, Peer, PeerCall,
-        PeerCallBuilder, PendingApproval, Question, Reply, ReplyError, Signal, SignalError,
-        Signaller, Skill,
+        Agent, Answer, Approval, Extension, Failure, Message, Peer, PeerCall, PeerCallBuilder,
+        PendingApproval, Question, Reply, ReplyError, Signal, SignalError, Signaller, Skill,
     },
     backoff::Backoff,
     bridge::try_socket,
     error::Error,
     hub::{
-        AgentInfo, Announced, CallBuilder, CallStream, Chunk, Content, Done, Event, EventStream,
-        Hub, RawEvent, Said, SaidSignal, Started, Transfer, encode,
+        AgentInfo, Announced, CallBuilder, CallStream, Content, Event, EventStream, Hub, RawEvent,
+        Said, SaidSignal, Started, Transfer, encode,
     },
     member::MemberCall,
-    offer::FileOffer,
-    part::{File, FileSource, Part},
     stop::told_to_stop,
     team::{Members, Team},
     tls::{Fingerprint, TlsError, Trust},

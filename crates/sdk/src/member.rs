@@ -7,8 +7,9 @@ use std::{
 };
 
 use crate::{
-    Agent, Chunk, Done, Event, Failure, Message, Part, Reply, ReplyError,
-    agent::{self, ChunkKind, Closing, End, Output, State, Work},
+    Agent, Chunk, ChunkKind, Done, Event, Failure, Message, Part, Reply, ReplyError, Transcript,
+    agent::{End, Output, Work},
+    joined_text::JoinedText,
 };
 
 /// The largest answer that is gathered, in bytes: what the hub takes as one result.
@@ -37,8 +38,8 @@ impl std::fmt::Debug for MemberCall {
 /// What is heard of a member.
 #[derive(Debug)]
 pub(crate) enum Told {
-    Chunk(agent::Chunk),
-    Done(Closing),
+    Chunk(Chunk),
+    Done(Done),
 }
 
 /// What the words of a member become on the way to the caller.
@@ -56,7 +57,7 @@ pub(crate) enum Words {
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) text: String,
-    pub(crate) closing: Closing,
+    pub(crate) done: Done,
 }
 
 impl MemberCall {
@@ -76,51 +77,42 @@ impl MemberCall {
             return Ok(None);
         }
         Ok(Some(match self.hear().await? {
-            Told::Chunk(chunk) => Event::Chunk(Chunk {
-                kind: chunk.kind.name().to_owned(),
-                text: chunk.text,
-                tool_name: chunk.tool_name,
-                tool_call_id: chunk.tool_call_id,
+            Told::Chunk(chunk) => Event::Chunk(chunk),
+            Told::Done(done) => Event::Done(Done {
+                // The reader called an agent, and not by a protocol that has messages beside tasks.
+                is_message: false,
+                // Nobody could fetch the files: a member hears no signals.
+                file_transfer_offer: None,
+                ..done
             }),
-            Told::Done(closing) => Event::Done(done(closing)),
         }))
     }
 
     /// Waits for the end and joins the text on the way.
     pub async fn text(mut self) -> Result<String, Failure> {
-        let mut text = String::new();
+        let mut text = JoinedText::default();
         while let Some(event) = self.next().await? {
-            match event {
-                Event::Chunk(chunk) if chunk.kind == "text" => text.push_str(&chunk.text),
-                // Some give their answer only at the end.
-                Event::Done(Done {
-                    result: Some(whole),
-                    ..
-                }) if text.is_empty() => text = whole,
-                _ => {}
-            }
+            text.add(&event);
         }
-        Ok(text)
+        Ok(text.into_string())
     }
 
     /// Waits for the end. What it says on the way goes to the caller, its words as `words` has it.
     pub(crate) async fn finish(mut self, words: Words) -> Result<Answered, Failure> {
-        let mut text = String::new();
+        let mut answer = Transcript::new(LARGEST);
         loop {
             let mut chunk = match self.hear().await? {
                 Told::Chunk(chunk) => chunk,
-                Told::Done(closing) => {
-                    if let Some(whole) = closing.result.clone().filter(|_| text.is_empty()) {
-                        text = whole;
-                    }
-                    return Ok(Answered { text, closing });
+                Told::Done(done) => {
+                    answer.finish(done.clone());
+                    let (text, ..) = answer.into_inner();
+                    return Ok(Answered { text, done });
                 }
             };
             if chunk.kind == ChunkKind::Text {
-                if text.len() + chunk.text.len() > LARGEST {
+                if answer.add_chunk(&chunk).is_err() {
                     return Err(Failure::new("too_large", "the answer is larger than 8 MiB"));
                 }
-                text.push_str(&chunk.text);
                 match words {
                     Words::Answer => {}
                     Words::Status => chunk.kind = ChunkKind::Status,
@@ -152,7 +144,7 @@ impl MemberCall {
                 Output::End(end) => {
                     self.work = None;
                     return match end {
-                        End::Done(closing) => Ok(Told::Done(closing)),
+                        End::Done(done) => Ok(Told::Done(done)),
                         End::Failed(failure) => Err(failure),
                     };
                 }
@@ -161,9 +153,9 @@ impl MemberCall {
                     artifact.id = format!("{}/{}", self.name, artifact.id);
                     Output::Artifact(artifact)
                 }
-                Output::Ask(mut ask) => {
-                    ask.id = format!("{}/{}", self.name, ask.id);
-                    Output::Ask(ask)
+                Output::Ask(mut open) => {
+                    open.ask.id = format!("{}/{}", self.name, open.ask.id);
+                    Output::Ask(open)
                 }
                 output @ (Output::Call(_) | Output::Discover(_)) => output,
             };
@@ -179,29 +171,6 @@ impl MemberCall {
 
 fn over(error: ReplyError) -> Failure {
     Failure::of(error.into())
-}
-
-fn done(closing: Closing) -> Done {
-    let attachments = (!closing.attachments.is_empty())
-        .then(|| serde_json::to_value(closing.attachments).unwrap_or_default());
-    let rest = [
-        ("attachments", attachments),
-        ("usage", closing.usage),
-        ("stop_reason", closing.stop_reason.map(Into::into)),
-    ];
-    // Whoever reads it called an agent, and not by a protocol that has messages beside tasks.
-    let state = match closing.state {
-        State::Message => State::Completed,
-        state => state,
-    };
-    Done {
-        state: state.name().to_owned(),
-        result: closing.result,
-        rest: rest
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
-            .collect(),
-    }
 }
 
 impl Message {

@@ -155,9 +155,9 @@ async fn ask_all(reply: Reply, members: Members) -> Result<(), HandlerError> {
     let mut has_answer = false;
     while let Some((agent, answer)) = answers.next().await {
         let text = match answer {
-            Ok(Answered { text, closing }) => {
+            Ok(Answered { text, done }) => {
                 has_answer = true;
-                for file in closing.attachments {
+                for file in done.attachments {
                     reply.attach(file).await?;
                 }
                 text

@@ -3,8 +3,7 @@
 use std::future::Future;
 
 use crate::{
-    Agent, Failure, HandlerError, Message, Reply, Skill,
-    agent::State,
+    Agent, DoneState, Failure, HandlerError, Message, Reply, Skill,
     member::{Answered, MemberCall, Words},
 };
 
@@ -87,22 +86,19 @@ async fn run(steps: Vec<Agent>, message: Message, reply: Reply) -> Result<(), Ha
     };
     let mut input = message.clone();
     for step in before {
-        let Answered { text, closing } = run_step(step, input, &reply, Words::Status).await?;
-        if matches!(
-            closing.state,
-            State::InputRequired | State::AuthRequired | State::Rejected
-        ) {
+        let Answered { text, done } = run_step(step, input, &reply, Words::Status).await?;
+        if done.state != DoneState::Completed {
             reply.text(text).await?;
-            reply.close_like(closing);
+            reply.close_like(done);
             return Ok(());
         }
-        for file in closing.attachments {
+        for file in done.attachments {
             reply.attach(file).await?;
         }
         input = message.saying(text);
     }
     let answered = run_step(last, input, &reply, Words::Answer).await?;
-    reply.close_like(answered.closing);
+    reply.close_like(answered.done);
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, StatusCode};
 use jackfield_kit::outbound::{
     BodyError, Opened, Outbound, OutboundError, OutboundRules, TIMEOUT, Url, origin_of,
 };
-use jackfield_sdk::Address;
+use jackfield_sdk::{Address, BadBase64};
 use reqwest::{Client, ClientBuilder, Response, redirect};
 
 /// Why a file could not be had. Nothing of an address but its origin is told: the rest may be a secret.
@@ -36,6 +36,9 @@ pub enum FetchError {
         /// What they said.
         status: StatusCode,
     },
+    /// The message holds its bytes, and they cannot be decoded.
+    #[error(transparent)]
+    Bytes(#[from] BadBase64),
     /// It broke off.
     #[error("{0}")]
     Cut(String),

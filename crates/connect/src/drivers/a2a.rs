@@ -139,7 +139,7 @@ impl A2a {
             let remotes = &dialling.remotes;
             remotes.know_context(&self.id, session, context.clone());
         }
-        let message = translate::message(&turn.message)?;
+        let message = translate::message(&turn.message);
         let mut request = Request::new(Principal::local(), NAME, self.id.clone(), message);
         request.session.clone_from(&session);
         let asking = dialling.hub.call(request);
@@ -188,7 +188,7 @@ async fn put(ask: Ask, voice: &Voice) -> Result<(String, jackfield_core::event::
     let answer = match translate::question(ask) {
         translate::Asked::Caller(question) => {
             let answer = voice.reply().ask(question).await;
-            translate::answer(answer.map_err(|error| translate::unsaid(&error))?)?
+            translate::answer(answer.map_err(|error| translate::unsaid(&error))?)
         }
         translate::Asked::Owner { tool, arguments } => {
             translate::decision(voice.approve(&tool, arguments).await?)

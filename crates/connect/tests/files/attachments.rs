@@ -3,12 +3,12 @@
 use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use jackfield_connect::attachments::{Attached, Attachments};
-use jackfield_sdk::{Address, File, Message, Part};
+use jackfield_sdk::{Address, File, FileSource, Message, Part};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -113,6 +113,19 @@ async fn bytes_lie_in_a_folder_of_the_request_under_harmless_names() {
     assert_eq!(again.files[0], dir.path().join(".attachments/1-2/a.txt"));
     let ignored = dir.path().join(".attachments/.gitignore");
     assert_eq!(fs::read_to_string(ignored).unwrap(), "*\n");
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_base64_are_a_problem_and_leave_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut file = File::bytes([]).name("a.txt");
+    file.source = FileSource::Bytes("?".into());
+    let taken = take([file], dir.path()).await;
+    assert_eq!(taken.files, [PathBuf::new(); 0]);
+    let problem = "the file a.txt could not be fetched: its bytes are not valid base64";
+    assert_eq!(taken.problems, [problem]);
+    let left = fs::read_dir(dir.path().join(".attachments/1")).unwrap();
+    assert_eq!(left.count(), 0);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use http::Method;
-use jackfield_sdk::{Done, Error, Hub, encode};
+use jackfield_sdk::{Done, DoneState, Error, Hub, encode};
 use serde_json::{Value, json};
 
 pub(super) use self::list::{decisions, show};
@@ -94,7 +94,7 @@ impl Wait {
             let cancel = shell::command("task cancel", &[&self.task], "", "");
             output::chat(&format!("the task goes on without you; {cancel} ends it"));
         }
-        if matches!(&outcome, Outcome::Done(done) if done.state == "completed")
+        if matches!(&outcome, Outcome::Done(done) if done.state == DoneState::Completed)
             || matches!(outcome, Outcome::Interrupted)
         {
             return reply::code(outcome, "", "");
@@ -114,17 +114,21 @@ impl Wait {
 }
 
 fn outcome_of(task: &Value) -> Outcome {
-    let state = text(task, "state");
-    match state {
+    let done = |state| {
+        Outcome::Done(Done {
+            state,
+            ..Done::default()
+        })
+    };
+    match text(task, "state") {
         "failed" => Outcome::Failed(Error::Failed {
             code: text(&task["failure"], "error").to_owned(),
             message: text(&task["failure"], "message").to_owned(),
         }),
         "cancelled" => Outcome::Failed(Error::Cancelled),
-        "completed" | "rejected" | "input_required" => Outcome::Done(Done {
-            state: state.to_owned(),
-            ..Done::default()
-        }),
+        "completed" => done(DoneState::Completed),
+        "rejected" => done(DoneState::Rejected),
+        "input_required" => done(DoneState::InputRequired),
         _ => Outcome::Nothing,
     }
 }

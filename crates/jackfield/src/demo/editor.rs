@@ -1,7 +1,7 @@
 //! The editor: an agent of the bridge, and the coordinator of the team. It calls the others and passes on what they say;
 //! it prints a front page, if its owner lets it use the press.
 
-use jackfield_sdk::{Agent, Error, Event, File, HandlerError, Reply};
+use jackfield_sdk::{Agent, ChunkKind, Error, Event, File, HandlerError, Reply};
 use serde_json::json;
 
 use super::pace;
@@ -64,13 +64,17 @@ async fn pass_on(
     let mut call = reply.call_agent(agent, text).await?;
     loop {
         match call.next().await {
-            Ok(Some(Event::Chunk(chunk))) if chunk.kind == "text" => {
+            Ok(Some(Event::Chunk(chunk))) if chunk.kind == ChunkKind::Text => {
                 reply.text(&chunk.text).await?;
                 said += &chunk.text;
             }
-            Ok(Some(Event::Done(done))) if said.is_empty() => {
-                said = done.result.unwrap_or_default();
-                reply.text(&said).await?;
+            Ok(Some(Event::Done(done))) => {
+                let result = done.result.unwrap_or_default();
+                let rest = result.strip_prefix(&said).unwrap_or_default();
+                if !rest.is_empty() {
+                    reply.text(rest).await?;
+                }
+                said += rest;
             }
             Ok(Some(_)) => {}
             Ok(None) => break,

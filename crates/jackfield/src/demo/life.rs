@@ -44,7 +44,7 @@ async fn ask(hub: &Hub, question: &str) -> Result<(), Error> {
         if let Event::Ask(ask) = event {
             sleep(THINK).await;
             let path = format!("/v1/calls/{}/answer", call.started().id);
-            let yes = json!({"ask_id": ask["id"], "approved": true});
+            let yes = json!({"ask_id": ask.id, "approved": true});
             // Somebody else may have been faster.
             hub.request::<Value>(Method::POST, &path, Some(&yes))
                 .await

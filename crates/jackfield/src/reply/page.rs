@@ -4,10 +4,9 @@
 use std::io::{self, IsTerminal};
 
 use jackfield_connect::notes;
-use jackfield_sdk::{Chunk, Done};
-use serde_json::Value;
+use jackfield_sdk::{Artifact, Chunk, ChunkKind, Done, FileSource, Part, StreamedText};
 
-use crate::output::{self, Style, clean, clean_lines, text};
+use crate::output::{self, Style, clean, clean_lines};
 
 /// The page a reply is written on.
 #[derive(Debug)]
@@ -15,9 +14,9 @@ pub(crate) struct Page {
     /// Whether the last line of the text has no end yet.
     text_open: bool,
     /// What kind of thing stands on an open line besides the text.
-    aside_open: Option<&'static str>,
-    /// Whether any text was written since the last end.
-    has_text: bool,
+    aside_open: Option<ChunkKind>,
+    /// The text of the current turn, to which the result at its end may add something.
+    streamed: StreamedText,
     shows_asides: bool,
     /// What is read by a program gets the text as it is.
     is_terminal: bool,
@@ -29,7 +28,7 @@ impl Page {
         Self {
             text_open: false,
             aside_open: None,
-            has_text: false,
+            streamed: StreamedText::default(),
             shows_asides: verbose || io::stderr().is_terminal(),
             is_terminal: io::stdout().is_terminal(),
             style: Style::stderr(),
@@ -38,15 +37,18 @@ impl Page {
 
     pub(super) fn chunk(&mut self, chunk: &Chunk) -> io::Result<()> {
         let tool = chunk.tool_name.as_deref().unwrap_or("tool");
-        match chunk.kind.as_str() {
-            "text" => self.text(&chunk.text),
-            "thinking" => self.aside("thinking", "", &chunk.text),
-            "tool_start" => self.aside_line(&format!("[{tool}] {}", chunk.text)),
-            "tool_input" => self.aside("tool_input", "  ", &chunk.text),
-            "tool_result" => self.aside("tool_result", "  -> ", &chunk.text),
+        match chunk.kind {
+            ChunkKind::Text => {
+                self.streamed.push(&chunk.text);
+                self.text(&chunk.text)
+            }
+            ChunkKind::Thinking => self.aside(chunk.kind, "", &chunk.text),
+            ChunkKind::ToolStart => self.aside_line(&format!("[{tool}] {}", chunk.text)),
+            ChunkKind::ToolInput => self.aside(chunk.kind, "  ", &chunk.text),
+            ChunkKind::ToolResult => self.aside(chunk.kind, "  -> ", &chunk.text),
             // Whoever waits for files should know that some do not come.
-            _ if notes::is_note(&chunk.text) => self.note(&clean(&chunk.text)),
-            _ => self.aside_line(&chunk.text),
+            ChunkKind::Status if notes::is_note(&chunk.text) => self.note(&clean(&chunk.text)),
+            ChunkKind::Status => self.aside_line(&chunk.text),
         }
     }
 
@@ -61,13 +63,12 @@ impl Page {
         } else {
             output::write(text)?;
         }
-        self.has_text = true;
         self.text_open = !text.ends_with('\n');
         Ok(())
     }
 
     /// More of something besides the text; it begins on a line of its own.
-    fn aside(&mut self, kind: &'static str, mark: &str, text: &str) -> io::Result<()> {
+    fn aside(&mut self, kind: ChunkKind, mark: &str, text: &str) -> io::Result<()> {
         if !self.shows_asides || text.is_empty() {
             return Ok(());
         }
@@ -95,16 +96,19 @@ impl Page {
         Ok(())
     }
 
-    /// Something the agent made: its words are said, what else it is only named, with `how` to get it.
-    pub(super) fn artifact(&mut self, artifact: &Value, how: &str) -> io::Result<()> {
-        let parts = output::items(artifact, "parts");
-        for words in parts.iter().filter_map(|part| part["text"].as_str()) {
-            self.text(words)?;
+    /// Writes the text of an artifact. Its files and data are only named, with `how` to get them.
+    pub(super) fn artifact(&mut self, artifact: &Artifact, how: &str) -> io::Result<()> {
+        let mut is_text = true;
+        for part in &artifact.parts {
+            match part {
+                Part::Text(text) => self.text(text)?,
+                Part::File(_) | Part::Data(_) => is_text = false,
+            }
         }
-        if artifact["append"] == true || parts.iter().all(|part| part["text"].is_string()) {
+        if artifact.append || is_text {
             return Ok(());
         }
-        let name = artifact["name"].as_str().unwrap_or(text(artifact, "id"));
+        let name = artifact.name.as_ref().unwrap_or(&artifact.id);
         let note = format!("made {}{how}", clean(name));
         self.note(&self.style.dim(&note))
     }
@@ -114,18 +118,17 @@ impl Page {
     }
 
     pub(super) fn done(&mut self, done: &Done, how: &str) -> io::Result<()> {
-        if !self.has_text
-            && let Some(result) = &done.result
-        {
-            self.text(result)?;
-        }
-        let files = done.rest.get("attachments").and_then(Value::as_array);
-        for file in files.map(Vec::as_slice).unwrap_or_default() {
-            let (name, uri) = (clean(text(file, "name")), clean(text(file, "uri")));
+        let streamed = std::mem::take(&mut self.streamed);
+        self.text(streamed.rest_of(done.result.as_deref().unwrap_or_default()))?;
+        for file in &done.attachments {
+            let name = clean(file.name.as_deref().unwrap_or_default());
+            let uri = match &file.source {
+                FileSource::Uri(uri) => clean(uri),
+                FileSource::Bytes(_) => String::new(),
+            };
             let attached = format!("attached: {name} {uri}");
             self.note(&format!("{}{how}", attached.trim_end()))?;
         }
-        self.has_text = false;
         Ok(())
     }
 

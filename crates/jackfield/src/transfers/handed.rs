@@ -3,21 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::Method;
 use jackfield_connect::notes;
-use jackfield_core::event::{File, FileSource};
 use jackfield_files::{Clash, Limits, Loose, Unpacked, save};
-use jackfield_sdk::{Event, Hub};
+use jackfield_sdk::{ChunkKind, Event, File, FileSource, Hub, Part};
 use parking_lot::Mutex;
-use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::Tell;
-use crate::{
-    exit::{Code, Stop},
-    output,
-};
+use crate::exit::{Code, Stop};
 
 /// What an answer brought.
 #[derive(Debug, Default)]
@@ -34,19 +27,22 @@ impl Handed {
     pub(crate) fn hear(&self, event: &Event) {
         let mut heard = self.0.lock();
         match event {
-            Event::Chunk(chunk) if chunk.kind == "status" && notes::is_note(&chunk.text) => {
+            Event::Chunk(chunk)
+                if chunk.kind == ChunkKind::Status && notes::is_note(&chunk.text) =>
+            {
                 heard.notes.push(chunk.text.clone());
             }
             Event::Artifact(artifact) => {
-                let name = artifact["name"].as_str().or(artifact["id"].as_str());
-                let parts = output::items(artifact, "parts").iter();
-                let files = parts.filter_map(|part| file(&part["file"], name));
+                let name = artifact.name.as_ref().unwrap_or(&artifact.id);
+                let files = artifact.parts.iter().filter_map(|part| match part {
+                    Part::File(file) => Some(named(file, Some(name))),
+                    Part::Text(_) | Part::Data(_) => None,
+                });
                 heard.files.extend(files);
             }
             Event::Done(done) => {
-                let attached = done.rest.get("attachments").and_then(Value::as_array);
-                let files = attached.into_iter().flatten();
-                heard.files.extend(files.filter_map(|it| file(it, None)));
+                let files = done.attachments.iter();
+                heard.files.extend(files.map(|file| named(file, None)));
             }
             _ => {}
         }
@@ -79,7 +75,7 @@ impl Handed {
         for file in files {
             let name = file.name.unwrap_or_default();
             let had = match &file.source {
-                FileSource::Bytes(text) => STANDARD.decode(&**text).map_err(|_| BROKEN.to_owned()),
+                FileSource::Bytes(base64) => base64.decode().map_err(|error| error.to_string()),
                 FileSource::Uri(uri) => match hub.address().file_path(uri) {
                     Some(path) => fetched(hub, &path, room).await,
                     None => Err(format!("it is at {uri}")),
@@ -113,19 +109,18 @@ impl Handed {
     }
 }
 
-const BROKEN: &str = "its bytes cannot be read";
 const TOO_LARGE: &str = "it is more than fits";
 
-/// A file as the hub's API has it, under its own name or that of what it is part of.
-fn file(value: &Value, of: Option<&str>) -> Option<File> {
-    let File { name, mime, source } = File::deserialize(value).ok()?;
-    let name = name
-        .filter(|name| !name.is_empty())
-        .or(of.map(str::to_owned));
-    Some(match source {
+/// A file under its own name, or under that of the artifact that it is part of. The bytes in a `data:` address become the
+/// file's.
+fn named(file: &File, artifact: Option<&String>) -> File {
+    let File { name, mime, source } = file.clone();
+    let name = name.filter(|name| !name.is_empty());
+    let name = name.or_else(|| artifact.cloned());
+    match source {
         FileSource::Uri(uri) => File::from_url(uri, name, mime),
         FileSource::Bytes(_) => File { name, mime, source },
-    })
+    }
 }
 
 async fn fetched(hub: &Hub, path: &str, most: u64) -> Result<Vec<u8>, String> {

@@ -8,7 +8,7 @@ use jackfield_files::{
     rtc::{self, Options},
     send,
 };
-use jackfield_sdk::{FileOffer, Hub};
+use jackfield_sdk::{Hub, Offer};
 use tokio::time::timeout;
 
 use super::{
@@ -134,7 +134,7 @@ impl Upload<'_> {
         is_first: bool,
     ) -> Result<Sent, (Trouble, u64)> {
         let offer = bundle.offer();
-        let told = FileOffer {
+        let told = Offer {
             transfer_id: offer.transfer_id.clone(),
             zip_size: offer.zip_size,
             zip_sha256: offer.zip_sha256.clone(),

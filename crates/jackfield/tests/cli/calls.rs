@@ -71,6 +71,28 @@ async fn an_answer_only_at_the_end_is_written_too() {
 }
 
 #[tokio::test]
+async fn a_result_adds_what_it_says_beyond_the_streamed_text() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let agent = FakeAgent::attach(hub.hub(), "bob");
+    for (result, written) in [
+        ("all", "all\n"),
+        ("all of it", "all of it\n"),
+        ("everything", "all\n"),
+    ] {
+        let run = cli.start(&["call", "bob", "x"]);
+        let serving = agent.call().await;
+        serving.push(Event::text("all"));
+        let done = Done {
+            result: Some(result.into()),
+            ..Done::default()
+        };
+        serving.finish(End::Done(Box::new(done)));
+        assert_eq!(run.end().await.ok().out, written);
+    }
+}
+
+#[tokio::test]
 async fn the_words_of_an_artifact_are_written_and_the_rest_is_named() {
     let hub = TestHub::start().await;
     let agent = FakeAgent::attach(hub.hub(), "bob");

@@ -1,16 +1,16 @@
 //! Questions of an agent and their answers.
 
-use serde_json::Value;
+use jackfield_model as model;
 use tokio::sync::oneshot;
 
 use super::reply::ReplyError;
-use crate::Part;
+use crate::{Ask, Json, Part};
 
 /// A question to the caller; a text is one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub(crate) text: String,
-    pub(crate) schema: Option<Value>,
+    pub(crate) schema: Option<Json>,
 }
 
 impl Question {
@@ -22,8 +22,8 @@ impl Question {
         }
     }
 
-    /// The JSON schema of the wanted answer.
-    pub fn schema(mut self, schema: impl Into<Value>) -> Self {
+    /// Sets the JSON schema of the wanted answer.
+    pub fn schema(mut self, schema: impl Into<Json>) -> Self {
         self.schema = Some(schema.into());
         self
     }
@@ -39,7 +39,7 @@ impl<T: Into<String>> From<T> for Question {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The words; may be empty.
+    /// The text; may be empty.
     pub text: String,
     /// Files and data.
     pub parts: Vec<Part>,
@@ -73,10 +73,10 @@ impl PendingApproval {
 
     /// Waits for the decision.
     pub async fn decided(self) -> Result<Approval, ReplyError> {
-        let heard = self.asked.heard().await?;
+        let answer = self.asked.answer().await?;
         Ok(Approval {
-            approved: heard.approved.unwrap_or(false),
-            reason: heard.reason,
+            approved: answer.approved.unwrap_or(false),
+            reason: answer.reason,
         })
     }
 }
@@ -85,42 +85,19 @@ impl PendingApproval {
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) id: String,
-    pub(super) heard: oneshot::Receiver<Heard>,
+    pub(super) answer: oneshot::Receiver<model::Answer>,
 }
 
 impl Pending {
-    pub(super) async fn heard(self) -> Result<Heard, ReplyError> {
-        self.heard.await.map_err(|_| ReplyError::Over)
+    pub(super) async fn answer(self) -> Result<model::Answer, ReplyError> {
+        self.answer.await.map_err(|_| ReplyError::Over)
     }
 }
 
-/// Who is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AskKind {
-    /// The caller.
-    Input,
-    /// The owner of the agent.
-    Approval,
-}
-
-/// A question on its way.
+/// A question on its way to whoever answers it.
 #[derive(Debug)]
-pub(crate) struct Ask {
-    pub(crate) id: String,
-    pub(crate) kind: AskKind,
-    pub(crate) text: String,
-    pub(crate) tool_name: Option<String>,
-    pub(crate) arguments: Option<Value>,
-    pub(crate) schema: Option<Value>,
-    /// Where the answer is awaited.
-    pub(crate) answer: oneshot::Sender<Heard>,
-}
-
-/// An answer as it came.
-#[derive(Debug, Default)]
-pub(crate) struct Heard {
-    pub(crate) text: String,
-    pub(crate) parts: Vec<Part>,
-    pub(crate) approved: Option<bool>,
-    pub(crate) reason: Option<String>,
+pub(crate) struct OpenAsk {
+    pub(crate) ask: Ask,
+    /// Where the handler waits for the answer.
+    pub(crate) answer: oneshot::Sender<model::Answer>,
 }

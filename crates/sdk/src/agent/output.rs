@@ -7,17 +7,15 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::{
-    artifact::Artifact,
-    ask::Ask,
+    ask::OpenAsk,
     failure::Failure,
     peer::{Calling, Looking},
     reply::ReplyError,
 };
-use crate::File;
+use crate::{Artifact, Chunk, Done};
 
 /// How much one handler may have said that has not arrived, in bytes: as much as the hub holds for a slow caller.
 const ROOM: usize = 1 << 20;
@@ -31,10 +29,10 @@ pub(crate) const LARGEST: usize = (8 << 20) - (64 << 10);
 pub(crate) enum Output {
     /// A piece of the answer.
     Chunk(Chunk),
-    /// Something it made.
+    /// An artifact.
     Artifact(Artifact),
     /// A question.
-    Ask(Ask),
+    Ask(OpenAsk),
     /// A call of another agent.
     Call(Calling),
     /// A look at who is there.
@@ -43,86 +41,13 @@ pub(crate) enum Output {
     End(End),
 }
 
-/// What a chunk is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChunkKind {
-    Text,
-    Thinking,
-    ToolStart,
-    ToolInput,
-    ToolResult,
-    Status,
-}
-
-impl ChunkKind {
-    /// The name on the wire, the same in every protocol that has kinds.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Thinking => "thinking",
-            Self::ToolStart => "tool_start",
-            Self::ToolInput => "tool_input",
-            Self::ToolResult => "tool_result",
-            Self::Status => "status",
-        }
-    }
-}
-
-/// A piece of an answer.
-#[derive(Debug)]
-pub(crate) struct Chunk {
-    pub(crate) kind: ChunkKind,
-    pub(crate) text: String,
-    pub(crate) tool_name: Option<String>,
-    pub(crate) tool_call_id: Option<String>,
-}
-
 /// How the agent's work ended.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// It is done.
-    Done(Closing),
-    /// It failed.
+    /// The agent is done.
+    Done(Done),
+    /// The agent failed.
     Failed(Failure),
-}
-
-/// How a finished turn leaves its task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum State {
-    #[default]
-    Completed,
-    /// Completed, and no more than a word in passing.
-    Message,
-    InputRequired,
-    /// Input is required, and it is credentials.
-    AuthRequired,
-    Rejected,
-}
-
-impl State {
-    /// The name on the wire.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Message => "message",
-            Self::InputRequired => "input_required",
-            Self::AuthRequired => "auth_required",
-            Self::Rejected => "rejected",
-        }
-    }
-}
-
-/// What an agent says when it is done.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Closing {
-    pub(crate) state: State,
-    pub(crate) result: Option<String>,
-    /// Files by their addresses.
-    pub(crate) attachments: Vec<File>,
-    pub(crate) usage: Option<Value>,
-    pub(crate) stop_reason: Option<String>,
-    /// An archive that the caller may fetch.
-    pub(crate) offer: Option<Value>,
 }
 
 /// An item and the room it takes.
@@ -163,29 +88,16 @@ impl Outlet {
 impl Output {
     /// About how many bytes it takes.
     fn weight(&self) -> usize {
-        let len = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         OVERHEAD
             + match self {
-                Self::Chunk(chunk) => {
-                    chunk.text.len() + len(&chunk.tool_name) + len(&chunk.tool_call_id)
-                }
-                Self::Artifact(artifact) => len(&artifact.name) + json_len(&artifact.parts),
-                Self::Ask(ask) => ask.text.len() + json_len(&ask.arguments) + json_len(&ask.schema),
+                Self::Chunk(chunk) => chunk.weight(),
+                Self::Artifact(artifact) => artifact.weight(),
+                Self::Ask(open) => open.ask.weight(),
                 Self::Call(call) => call.text.len(),
                 Self::Discover(_) => 0,
-                Self::End(End::Done(closing)) => closing.weight(),
+                Self::End(End::Done(done)) => done.weight(),
                 Self::End(End::Failed(failure)) => failure.message.len(),
             }
-    }
-}
-
-impl Closing {
-    /// How large it is as JSON.
-    pub(crate) fn weight(&self) -> usize {
-        json_len(&self.result)
-            + json_len(&self.attachments)
-            + json_len(&self.usage)
-            + json_len(&self.offer)
     }
 }
 
@@ -214,12 +126,7 @@ mod tests {
     use super::*;
 
     fn text(len: usize) -> Output {
-        Output::Chunk(Chunk {
-            kind: ChunkKind::Text,
-            text: "x".repeat(len),
-            tool_name: None,
-            tool_call_id: None,
-        })
+        Output::Chunk(Chunk::text("x".repeat(len)))
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use super::{
     output::{LARGEST, Outlet, Output, json_len},
     reply::ReplyError,
 };
-use crate::{Chunk, Done, Error, Event};
+use crate::{Chunk, Done, Error, Event, joined_text::JoinedText};
 
 /// How much of an answer may be unread, in bytes; as the hub has it. Beyond it the call fails: the connection cannot
 /// wait for one reader.
@@ -136,15 +136,11 @@ impl PeerCall {
 
     /// Waits for the end and joins the text on the way.
     pub async fn text(mut self) -> Result<String, Error> {
-        let mut text = String::new();
+        let mut text = JoinedText::default();
         while let Some(event) = self.next().await? {
-            if let Event::Chunk(chunk) = event
-                && chunk.kind == "text"
-            {
-                text.push_str(&chunk.text);
-            }
+            text.add(&event);
         }
-        Ok(text)
+        Ok(text.into_string())
     }
 }
 
@@ -231,23 +227,14 @@ impl Feed {
 mod tests {
     use super::*;
 
-    fn chunk(text: &str) -> Chunk {
-        Chunk {
-            kind: "text".to_owned(),
-            text: text.to_owned(),
-            tool_name: None,
-            tool_call_id: None,
-        }
-    }
-
     #[tokio::test]
     async fn an_answer_that_is_not_read_fails_after_what_there_was_room_for() {
         let (mut feed, mut call) = feed();
         let large = "x".repeat(ROOM / 4);
         for _ in 0..3 {
-            feed = feed.chunk(chunk(&large)).unwrap();
+            feed = feed.chunk(Chunk::text(&large)).unwrap();
         }
-        assert!(feed.chunk(chunk(&large)).is_none());
+        assert!(feed.chunk(Chunk::text(&large)).is_none());
         for _ in 0..3 {
             assert!(matches!(call.next().await, Ok(Some(Event::Chunk(_)))));
         }
@@ -259,7 +246,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_without_an_end_is_broken() {
         let (feed, call) = feed();
-        drop(feed.chunk(chunk("half")));
+        drop(feed.chunk(Chunk::text("half")));
         assert!(matches!(call.text().await, Err(Error::Broken)));
     }
 
@@ -267,6 +254,6 @@ mod tests {
     fn a_call_that_nobody_reads_is_given_up() {
         let (feed, call) = feed();
         drop(call);
-        assert!(feed.chunk(chunk("x")).is_none());
+        assert!(feed.chunk(Chunk::text("x")).is_none());
     }
 }

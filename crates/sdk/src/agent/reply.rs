@@ -6,16 +6,14 @@ use std::sync::{
 };
 
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{
-    artifact::Artifact,
-    ask::{Answer, Approval, Ask, AskKind, Pending, PendingApproval, Question},
-    output::{Chunk, ChunkKind, Closing, LARGEST, Outlet, Output, State, json_len},
+    ask::{Answer, Approval, OpenAsk, Pending, PendingApproval, Question},
+    output::{LARGEST, Outlet, Output, json_len},
     peer::{Looking, Peer, PeerCallBuilder},
 };
-use crate::{File, FileSource};
+use crate::{Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, File, FileSource, Json};
 
 /// How much text goes out at once: what the hub takes even if every character has to be escaped, with room to spare.
 const PIECE: usize = 64 << 10;
@@ -47,7 +45,7 @@ pub struct Reply {
     outlet: Outlet,
     abilities: Abilities,
     /// What is said at the end.
-    closing: Arc<Mutex<Closing>>,
+    done: Arc<Mutex<Done>>,
     /// How many ids it has given to questions and files.
     named: Arc<AtomicU64>,
 }
@@ -57,7 +55,7 @@ impl Reply {
         Self {
             outlet,
             abilities,
-            closing: Arc::default(),
+            done: Arc::default(),
             named: Arc::default(),
         }
     }
@@ -115,6 +113,7 @@ impl Reply {
                 text: piece.to_owned(),
                 tool_name: tool_name.map(str::to_owned),
                 tool_call_id: tool_call_id.map(str::to_owned),
+                extra: None,
             };
             self.outlet.say(Output::Chunk(chunk)).await?;
             if rest.is_empty() {
@@ -124,7 +123,7 @@ impl Reply {
         }
     }
 
-    /// Hands over something the agent made.
+    /// Hands over an artifact, or a piece of one.
     pub async fn artifact(&self, artifact: Artifact) -> Result<(), ReplyError> {
         if !self.abilities.artifacts {
             return Err(ReplyError::Unsupported("artifacts"));
@@ -138,7 +137,7 @@ impl Reply {
     /// Sends a file along with the answer: by its address at the end, with its bytes as an artifact now.
     pub async fn attach(&self, file: File) -> Result<(), ReplyError> {
         if let FileSource::Uri(_) = file.source {
-            self.closing.lock().attachments.push(file);
+            self.done.lock().attachments.push(file);
             return Ok(());
         }
         let id = format!("file-{}", self.next_number());
@@ -151,10 +150,10 @@ impl Reply {
     pub async fn ask(&self, question: impl Into<Question>) -> Result<Answer, ReplyError> {
         let Question { text, schema } = question.into();
         let asked = self.put(AskKind::Input, text, None, None, schema).await?;
-        let heard = asked.heard().await?;
+        let answer = asked.answer().await?;
         Ok(Answer {
-            text: heard.text,
-            parts: heard.parts,
+            text: answer.content.unwrap_or_default(),
+            parts: answer.parts,
         })
     }
 
@@ -162,7 +161,7 @@ impl Reply {
     pub async fn approve(
         &self,
         tool: impl Into<String>,
-        arguments: impl Into<Value>,
+        arguments: impl Into<Json>,
     ) -> Result<Approval, ReplyError> {
         self.ask_approval(tool, arguments).await?.decided().await
     }
@@ -172,7 +171,7 @@ impl Reply {
     pub async fn ask_approval(
         &self,
         tool: impl Into<String>,
-        arguments: impl Into<Value>,
+        arguments: impl Into<Json>,
     ) -> Result<PendingApproval, ReplyError> {
         let tool = tool.into();
         let text = format!("may I use {tool}?");
@@ -187,28 +186,32 @@ impl Reply {
         kind: AskKind,
         text: String,
         tool_name: Option<String>,
-        arguments: Option<Value>,
-        schema: Option<Value>,
+        arguments: Option<Json>,
+        schema: Option<Json>,
     ) -> Result<Pending, ReplyError> {
         if !self.abilities.asks {
             return Err(ReplyError::Unsupported("questions"));
         }
-        if json_len(&text) + json_len(&arguments) + json_len(&schema) > LARGEST {
-            return Err(ReplyError::TooLarge);
-        }
-        let (answer, heard) = oneshot::channel();
         let id = format!("ask-{}", self.next_number());
         let ask = Ask {
             id: id.clone(),
             kind,
             text,
             tool_name,
+            tool_call_id: None,
             arguments,
             schema,
-            answer,
         };
-        self.outlet.say(Output::Ask(ask)).await?;
-        Ok(Pending { id, heard })
+        if json_len(&ask) > LARGEST {
+            return Err(ReplyError::TooLarge);
+        }
+        let (sender, answer) = oneshot::channel();
+        let open = OpenAsk {
+            ask,
+            answer: sender,
+        };
+        self.outlet.say(Output::Ask(open)).await?;
+        Ok(Pending { id, answer })
     }
 
     fn next_number(&self) -> u64 {
@@ -231,48 +234,55 @@ impl Reply {
         peers.await.map_err(|_| ReplyError::Over)
     }
 
-    /// The whole answer, for callers that want it at the end; it need not be said before.
+    /// Sets the whole answer, for callers that want it at the end. A caller of a stream gets what it says beyond the text that
+    /// was streamed; see [`StreamedText`](crate::StreamedText).
     pub fn result(&self, text: impl Into<String>) {
-        self.closing.lock().result = Some(text.into());
+        self.done.lock().result = Some(text.into());
     }
 
-    /// What the answer cost, in the agent's own terms.
-    pub fn usage(&self, usage: impl Into<Value>) {
-        self.closing.lock().usage = Some(usage.into());
+    /// Says what the answer cost, in the agent's own terms.
+    pub fn usage(&self, usage: impl Into<Json>) {
+        self.done.lock().usage = Some(usage.into());
     }
 
-    /// Why the model stopped.
+    /// Says why the model stopped.
     pub fn stop_reason(&self, reason: impl Into<String>) {
-        self.closing.lock().stop_reason = Some(reason.into());
+        self.done.lock().stop_reason = Some(reason.into());
     }
 
-    /// Offers an archive, which the caller may fetch once the answer is there: a [`FileOffer`](crate::FileOffer). What the
-    /// caller then says about it comes to [`Agent::on_signal`](crate::Agent::on_signal). Where that hears nothing, in a hub of
-    /// the same process and over A2A, nothing is offered either.
-    pub fn offer_files(&self, offer: impl Into<Value>) {
-        self.closing.lock().offer = Some(offer.into());
+    /// Offers an archive, which the caller may fetch once the answer is there: an [`Offer`](crate::Offer). What the caller
+    /// then says about it comes to [`Agent::on_signal`](crate::Agent::on_signal). Where that hears nothing, in a hub of the same
+    /// process and over A2A, nothing is offered either.
+    pub fn offer_files(&self, offer: impl Into<Json>) {
+        self.done.lock().file_transfer_offer = Some(offer.into());
     }
 
     /// The agent will wait for another message of the same task when the handler returns. What it said is the question.
     pub fn input_required(&self) {
-        self.closing.lock().state = State::InputRequired;
+        self.set_state(DoneState::InputRequired, false, false);
     }
 
     /// As [`input_required`](Self::input_required), and what it waits for are credentials: a caller whose protocol can tell
     /// the two apart is told so.
     pub fn auth_required(&self) {
-        self.closing.lock().state = State::AuthRequired;
+        self.set_state(DoneState::InputRequired, true, false);
     }
 
     /// The agent will not do it, as is told when the handler returns. What it said is the reason.
     pub fn rejected(&self) {
-        self.closing.lock().state = State::Rejected;
+        self.set_state(DoneState::Rejected, false, false);
     }
 
     /// What the agent said is a word in passing and no work: a caller whose protocol can tell the two apart gets a
     /// message and no task. For all others the call is completed.
     pub fn bare_message(&self) {
-        self.closing.lock().state = State::Message;
+        self.set_state(DoneState::Completed, false, true);
+    }
+
+    /// Sets the state in which the agent leaves its task, instead of the one that was set before.
+    fn set_state(&self, state: DoneState, needs_auth: bool, is_message: bool) {
+        let mut done = self.done.lock();
+        (done.state, done.needs_auth, done.is_message) = (state, needs_auth, is_message);
     }
 
     /// Passes on what somebody says who works for this agent.
@@ -286,18 +296,18 @@ impl Reply {
     }
 
     /// Ends as somebody ended who works for this agent. What was attached stays.
-    pub(crate) fn close_like(&self, other: Closing) {
-        let mut closing = self.closing.lock();
-        let mut attachments = std::mem::take(&mut closing.attachments);
+    pub(crate) fn close_like(&self, other: Done) {
+        let mut done = self.done.lock();
+        let mut attachments = std::mem::take(&mut done.attachments);
         attachments.extend(other.attachments);
-        *closing = Closing {
+        *done = Done {
             attachments,
             ..other
         };
     }
 
-    pub(super) fn closing(&self) -> Closing {
-        self.closing.lock().clone()
+    pub(super) fn done(&self) -> Done {
+        self.done.lock().clone()
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 use super::{
     Agent, Message,
     failure::Failure,
-    output::{End, LARGEST, Output, Said, outlet},
+    output::{End, LARGEST, Output, Said, json_len, outlet},
     reply::{Abilities, Reply},
 };
 
@@ -52,12 +52,12 @@ impl Agent {
 }
 
 fn done(reply: &Reply) -> End {
-    let closing = reply.closing();
-    if closing.weight() > LARGEST {
+    let done = reply.done();
+    if json_len(&done) > LARGEST {
         let text = "the agent's result is larger than the hub takes at once";
         return End::Failed(Failure::new("internal_error", text));
     }
-    End::Done(closing)
+    End::Done(done)
 }
 
 impl Work {

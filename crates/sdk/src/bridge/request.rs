@@ -6,13 +6,14 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use jackfield_model::Answer;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::translate::{self, About};
 use crate::{
     Failure,
-    agent::{Calling, End, Heard, Looking, Output, Said, Work},
+    agent::{Calling, End, Looking, Output, Said, Work},
 };
 
 /// The largest frame that the hub takes. It would close the connection at a larger one, and again at each attempt to
@@ -50,7 +51,7 @@ struct Kept {
 struct Asked {
     seq: u64,
     frame: Utf8Bytes,
-    answer: oneshot::Sender<Heard>,
+    answer: oneshot::Sender<Answer>,
 }
 
 /// What a request has to say next.
@@ -125,9 +126,9 @@ impl Request {
         }
         match output {
             Output::End(_) => self.work = None,
-            Output::Ask(ask) => {
-                let (frame, answer) = (frame.clone(), ask.answer);
-                self.asks.insert(ask.id, Asked { seq, frame, answer });
+            Output::Ask(open) => {
+                let (frame, answer) = (frame.clone(), open.answer);
+                self.asks.insert(open.ask.id, Asked { seq, frame, answer });
             }
             Output::Chunk(_) | Output::Artifact(_) | Output::Call(_) | Output::Discover(_) => {}
         }
@@ -190,10 +191,10 @@ impl Request {
     }
 
     /// Takes an answer; one that comes again finds nobody who waits.
-    pub(super) fn answer(&mut self, ask_id: &str, heard: Heard) {
+    pub(super) fn answer(&mut self, ask_id: &str, answer: Answer) {
         if let Some(asked) = self.asks.remove(ask_id) {
             // The handler may have stopped waiting.
-            asked.answer.send(heard).ok();
+            asked.answer.send(answer).ok();
         }
     }
 }

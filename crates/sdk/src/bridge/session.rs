@@ -223,7 +223,7 @@ impl<'a> Session<'a> {
             Downlink::Answer(answer) => {
                 if let Some(request) = self.requests.get_mut(&*answer.request_id) {
                     let ask_id = answer.ask_id.clone();
-                    request.answer(&ask_id, translate::heard(answer));
+                    request.answer(&ask_id, translate::answer(answer));
                 }
             }
             Downlink::CallAgentChunk(chunk) => self.calls.chunk(chunk),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use jackfield_model as model;
 use jackfield_wire::{
     bridge::{
         Attachment,
@@ -12,14 +13,14 @@ use jackfield_wire::{
     json::Text,
 };
 use serde_json::{
-    Map, Value,
+    Value,
     value::{RawValue, to_raw_value},
 };
 
 use crate::{
-    Agent, Artifact, Chunk, Done, Failure, File, FileSource, Message, Part, Peer, Signal,
-    agent::{self, Ask, AskKind, Calling, ChunkKind, Closing, End, Heard, Output, State},
-    hub::OFFER,
+    Agent, Artifact, Ask, Chunk, ChunkKind, Done, DoneState, Failure, File, FileSource, Json,
+    Message, Part, Peer, Signal,
+    agent::{Calling, End, Output},
 };
 
 /// How much of an error's text is told.
@@ -62,15 +63,15 @@ pub(super) fn frame(about: About<'_>, output: &Output) -> String {
     match output {
         Output::Chunk(said) => chunk(about, said),
         Output::Artifact(made) => artifact(about, made),
-        Output::Ask(asked) => ask(about, asked),
-        Output::End(End::Done(closing)) => done(about, closing),
+        Output::Ask(open) => ask(about, &open.ask),
+        Output::End(End::Done(ended)) => done(about, ended),
         Output::End(End::Failed(failure)) => error(about, failure),
         // Not about the request; see [`call`] and [`discover`].
         Output::Call(_) | Output::Discover(_) => String::new(),
     }
 }
 
-fn chunk(about: About<'_>, chunk: &agent::Chunk) -> String {
+fn chunk(about: About<'_>, chunk: &Chunk) -> String {
     uplink::chunk(&uplink::Chunk {
         session_id: Some(about.session.into()),
         request_id: about.request.into(),
@@ -97,41 +98,41 @@ fn artifact(about: About<'_>, artifact: &Artifact) -> String {
 }
 
 fn ask(about: About<'_>, ask: &Ask) -> String {
-    let raw = |value: &Option<Value>| value.as_ref().and_then(|value| to_raw_value(value).ok());
-    let (arguments, schema) = (raw(&ask.arguments), raw(&ask.schema));
     uplink::ask(&uplink::Ask {
         request_id: about.request.into(),
         ask_id: ask.id.as_str().into(),
-        kind: match ask.kind {
-            AskKind::Input => "input".into(),
-            AskKind::Approval => "approval".into(),
-        },
+        kind: ask.kind.name().into(),
         text: ask.text.as_str().into(),
         tool_name: ask.tool_name.as_deref().map(Into::into),
-        arguments: arguments.as_deref(),
-        schema: schema.as_deref(),
+        arguments: ask.arguments.as_ref().map(Json::raw),
+        schema: ask.schema.as_ref().map(Json::raw),
         seq: about.seq,
         ..uplink::Ask::default()
     })
 }
 
-fn done(about: About<'_>, closing: &Closing) -> String {
-    let usage = closing.usage.as_ref();
-    let usage = usage.and_then(|usage| to_raw_value(usage).ok());
-    let offer = closing.offer.as_ref();
-    let offer = offer.and_then(|offer| to_raw_value(offer).ok());
+fn done(about: About<'_>, done: &Done) -> String {
     uplink::done(&uplink::Done {
         session_id: Some(about.session.into()),
         request_id: about.request.into(),
-        attachments: closing.attachments.iter().filter_map(attachment).collect(),
-        result: closing.result.as_deref().map(Text::from),
-        state: (closing.state != State::Completed).then(|| closing.state.name().into()),
-        usage: usage.as_deref(),
-        file_transfer_offer: offer.as_deref(),
-        stop_reason: closing.stop_reason.as_deref().map(Into::into),
+        attachments: done.attachments.iter().filter_map(attachment).collect(),
+        result: done.result.as_deref().map(Text::from),
+        state: state(done).map(Into::into),
+        usage: done.usage.as_ref().map(Json::raw),
+        file_transfer_offer: done.file_transfer_offer.as_ref().map(Json::raw),
+        stop_reason: done.stop_reason.as_deref().map(Into::into),
         seq: about.seq,
         ..uplink::Done::default()
     })
+}
+
+/// The bridge's name of the state in which a task is left. A completed task needs none.
+fn state(done: &Done) -> Option<&'static str> {
+    match done.state {
+        DoneState::Completed => done.is_message.then_some("message"),
+        DoneState::InputRequired if done.needs_auth => Some("auth_required"),
+        state @ (DoneState::InputRequired | DoneState::Rejected) => Some(state.name()),
+    }
 }
 
 /// A file as the bridge links it.
@@ -144,12 +145,9 @@ fn attachment(file: &File) -> Option<Attachment<'_>> {
 }
 
 fn file(attachment: &Attachment<'_>) -> File {
-    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    File {
-        name: text(&attachment.name),
-        mime: text(&attachment.media_type),
-        source: FileSource::Uri(attachment.url.to_string()),
-    }
+    let text = |text: &str| Some(text.to_owned());
+    let url = attachment.url.to_string();
+    File::from_url(url, text(&attachment.name), text(&attachment.media_type))
 }
 
 fn error(about: About<'_>, failure: &Failure) -> String {
@@ -186,7 +184,7 @@ pub(super) fn message_from(frame: downlink::Message<'_>) -> Message {
     let meta = frame.meta.unwrap_or_default();
     let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
     let parts = match meta.parts {
-        Some(raw) => parts(raw),
+        Some(parts) => Part::read_list(parts),
         // A hub that says no more than the protocol has words and links.
         None => std::iter::once(Part::Text(text.clone()))
             .chain(frame.attachments.iter().map(|link| Part::File(file(link))))
@@ -212,16 +210,13 @@ fn value(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get()).ok()
 }
 
-fn parts(raw: &RawValue) -> Vec<Part> {
-    Part::read_all(serde_json::from_str(raw.get()).unwrap_or_default())
-}
-
-pub(super) fn heard(answer: downlink::Answer<'_>) -> Heard {
-    Heard {
-        text: answer.content.map(Cow::into_owned).unwrap_or_default(),
-        parts: answer.parts.map(parts).unwrap_or_default(),
+pub(super) fn answer(answer: downlink::Answer<'_>) -> model::Answer {
+    model::Answer {
+        content: answer.content.map(Cow::into_owned),
+        parts: answer.parts.map(Part::read_list).unwrap_or_default(),
         approved: answer.approved,
         reason: answer.reason.map(Cow::into_owned),
+        ..model::Answer::default()
     }
 }
 
@@ -254,31 +249,26 @@ pub(super) fn peer(entry: AgentEntry<'_>) -> Peer {
     }
 }
 
+/// A piece of another agent's answer. An unknown kind is text, as for the hub.
 pub(super) fn call_chunk(chunk: CallChunk<'_>) -> Chunk {
     let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
+    let kind = chunk.kind.as_deref().and_then(ChunkKind::from_name);
     Chunk {
-        kind: owned(chunk.kind).unwrap_or_else(|| "text".to_owned()),
+        kind: kind.unwrap_or_default(),
         text: chunk.delta.decode().into_owned(),
         tool_name: owned(chunk.tool_name),
         tool_call_id: owned(chunk.tool_call_id),
+        extra: None,
     }
 }
 
 pub(super) fn call_done(done: &CallDone<'_>) -> Done {
-    let mut rest = Map::new();
-    if !done.attachments.is_empty() {
-        let files: Vec<File> = done.attachments.iter().map(file).collect();
-        rest.insert(
-            "attachments".to_owned(),
-            serde_json::to_value(files).unwrap_or_default(),
-        );
-    }
-    if let Some(offer) = done.file_transfer_offer.and_then(value) {
-        rest.insert(OFFER.to_owned(), offer);
-    }
+    let offer = done
+        .file_transfer_offer
+        .map(|offer| offer.to_owned().into());
     Done {
-        state: "completed".to_owned(),
-        result: None,
-        rest,
+        attachments: done.attachments.iter().map(file).collect(),
+        file_transfer_offer: offer,
+        ..Done::default()
     }
 }

@@ -7,10 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     EventStream, Hub, RawEvent, encode,
-    event::{Done, Event, Started, parse},
+    event::{Event, Started, parse},
     place::Place,
 };
-use crate::{Backoff, Error};
+#[cfg(doc)]
+use crate::Done;
+use crate::{Backoff, Error, joined_text::JoinedText};
 
 /// How often in a row a kept call is looked for again after a cut: for about a minute in all.
 const TAKE_UP: u32 = 8;
@@ -271,18 +273,11 @@ impl CallStream {
 
     /// Waits for the end and joins the text on the way.
     pub async fn text(mut self) -> Result<String, Error> {
-        let mut text = String::new();
+        let mut text = JoinedText::default();
         while let Some(event) = self.next().await? {
-            match event {
-                Event::Chunk(chunk) if chunk.kind == "text" => text.push_str(&chunk.text),
-                Event::Done(Done {
-                    result: Some(result),
-                    ..
-                }) if text.is_empty() => text = result,
-                _ => {}
-            }
+            text.add(&event);
         }
-        Ok(text)
+        Ok(text.into_string())
     }
 
     /// Answers a question of the agent.

@@ -1,13 +1,10 @@
 //! What comes back from a call.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::RawEvent;
-use crate::{Error, FileOffer};
-
-/// Where an agent offers files at the end.
-pub(crate) const OFFER: &str = "file_transfer_offer";
+use crate::{Artifact, Ask, Chunk, ChunkKind, Done, Error};
 
 /// What the hub says first of a call.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -23,48 +20,6 @@ pub struct Started {
     pub task: Option<String>,
 }
 
-/// A piece of a reply.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Chunk {
-    /// `text`, `thinking`, `tool_start`, `tool_input`, `tool_result` or `status`.
-    #[serde(default = "text_kind")]
-    pub kind: String,
-    /// The words.
-    #[serde(default)]
-    pub text: String,
-    /// The tool, on tool chunks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_name: Option<String>,
-    /// The tool call, on tool chunks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<String>,
-}
-
-fn text_kind() -> String {
-    "text".to_owned()
-}
-
-/// How a call ended well.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Done {
-    /// `completed`, `input_required` or `rejected`.
-    #[serde(default)]
-    pub state: String,
-    /// The whole answer, from agents that give it at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    /// What else the agent said at the end.
-    #[serde(flatten)]
-    pub rest: Map<String, Value>,
-}
-
-impl Done {
-    /// The archive that the agent offers, if it does and it can be read; see [`Hub::transfer`](crate::Hub::transfer).
-    pub fn offer(&self) -> Option<FileOffer> {
-        FileOffer::deserialize(self.rest.get(OFFER)?).ok()
-    }
-}
-
 /// What comes back from a call.
 #[derive(Debug, Clone)]
 pub enum Event {
@@ -72,10 +27,10 @@ pub enum Event {
     Started(Started),
     /// A piece of the reply.
     Chunk(Chunk),
-    /// Something the agent made.
-    Artifact(Value),
+    /// An artifact, or a piece of one.
+    Artifact(Artifact),
     /// A question; answer it with [`CallStream::answer`](crate::CallStream::answer).
-    Ask(Value),
+    Ask(Ask),
     /// Something is no longer there: the reader was away too long.
     Gap,
     /// The agent is done.
@@ -87,9 +42,9 @@ impl RawEvent {
     pub fn read(self) -> Result<Option<Event>, Error> {
         Ok(Some(match self.name.as_str() {
             "call" => Event::Started(parse(self.data)?),
-            "chunk" => Event::Chunk(parse(self.data)?),
-            "artifact" => Event::Artifact(self.data),
-            "ask" => Event::Ask(self.data),
+            "chunk" => Event::Chunk(chunk(self.data)?),
+            "artifact" => Event::Artifact(parse(self.data)?),
+            "ask" => Event::Ask(parse(self.data)?),
             "gap" => Event::Gap,
             "done" => Event::Done(parse(self.data)?),
             "cancelled" => return Err(Error::Cancelled),
@@ -112,4 +67,65 @@ impl RawEvent {
 
 pub(super) fn parse<T: DeserializeOwned>(data: Value) -> Result<T, Error> {
     serde_json::from_value(data).map_err(|error| Error::Unreadable(error.to_string()))
+}
+
+/// Reads a chunk. One of a kind that only a newer hub knows is no part of the answer: it becomes a status line.
+fn chunk(mut data: Value) -> Result<Chunk, Error> {
+    if let Some(Value::String(kind)) = data.get_mut("kind")
+        && ChunkKind::from_name(kind).is_none()
+    {
+        ChunkKind::Status.name().clone_into(kind);
+    }
+    parse(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{AskKind, Part};
+
+    fn read(name: &str, data: Value) -> Option<Event> {
+        let raw = RawEvent {
+            name: name.to_owned(),
+            id: None,
+            data,
+        };
+        raw.read().unwrap()
+    }
+
+    #[test]
+    fn what_only_a_newer_hub_knows_is_ignored_or_shown_beside_the_answer() {
+        assert!(read("weather", json!({"sun": true})).is_none());
+        let Some(Event::Chunk(chunk)) = read("chunk", json!({"kind": "song", "text": "la"})) else {
+            panic!("no chunk");
+        };
+        assert_eq!(chunk, Chunk::status("la"));
+        let Some(Event::Chunk(chunk)) = read("chunk", json!({"text": "hi"})) else {
+            panic!("no chunk");
+        };
+        assert_eq!(chunk, Chunk::text("hi"));
+    }
+
+    #[test]
+    fn artifacts_questions_and_ends_are_read_with_their_json() {
+        let artifact = json!({"id": "a", "parts": [{"data": {"n": 1}}], "append": false, "last": true, "new": 1});
+        let Some(Event::Artifact(artifact)) = read("artifact", artifact) else {
+            panic!("no artifact");
+        };
+        assert_eq!(artifact.parts, [Part::Data(json!({"n": 1}).into())]);
+        let ask = json!({"id": "q", "kind": "approval", "text": "may I?", "arguments": [1]});
+        let Some(Event::Ask(ask)) = read("ask", ask) else {
+            panic!("no question");
+        };
+        assert_eq!(
+            (ask.kind, ask.arguments),
+            (AskKind::Approval, Some(json!([1]).into()))
+        );
+        let Some(Event::Done(done)) = read("done", json!({"usage": {"tokens": 7}})) else {
+            panic!("no end");
+        };
+        assert_eq!(done.usage, Some(json!({"tokens": 7}).into()));
+    }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Hub, encode};
-use crate::{Error, FileOffer};
+use crate::{Error, Offer};
 
 /// The header by which a program acts as an agent of its own.
 const ACTS_AS: &str = "Jackfield-Agent";
@@ -81,10 +81,10 @@ impl Hub {
     pub async fn announce(
         &self,
         agent: &str,
-        offer: &FileOffer,
+        offer: &Offer,
         client_id: Option<&str>,
     ) -> Result<Announced, Error> {
-        let mut body = Value::from(offer.clone());
+        let mut body = json!(offer);
         if let Some(client_id) = client_id {
             body["client_id"] = client_id.into();
         }

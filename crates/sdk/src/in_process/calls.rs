@@ -12,7 +12,7 @@ use jackfield_core::{
 
 use super::{DOOR, served::Desk, translate};
 use crate::{
-    Error,
+    Error, StreamedText,
     agent::{Calling, Feed, Looking},
 };
 
@@ -50,14 +50,17 @@ fn request(desk: &Desk, parent: &Call, calling: &Calling) -> Result<Request, Fai
 /// Reads until the end, or until nobody wants to know. Then the call is cancelled.
 async fn follow(asking: Asking, mut feed: Feed) {
     let mut replies = asking.replies();
-    let (mut files, mut has_words) = (Vec::new(), false);
+    let (mut files, mut text) = (Vec::new(), StreamedText::default());
     loop {
         let reply = tokio::select! {
             reply = replies.next() => reply,
             () = feed.left() => return,
         };
         let chunk = match reply {
-            Some(Reply::Event(Event::Chunk(chunk))) => chunk,
+            Some(Reply::Event(Event::Chunk(chunk))) => Chunk {
+                extra: None,
+                ..chunk
+            },
             Some(Reply::Event(Event::Artifact(made))) => {
                 files.extend(made.parts.into_iter().filter_map(file));
                 continue;
@@ -66,16 +69,16 @@ async fn follow(asking: Asking, mut feed: Feed) {
             Some(Reply::Event(Event::Ask(ask))) => {
                 Chunk::status(format!("input required: {}", ask.text))
             }
-            Some(Reply::End(End::Done(done))) => {
-                // Some agents give their answer only at the end.
-                if let Some(words) = done.result.clone().filter(|_| !has_words) {
-                    let chunk = translate::chunk_for(Chunk::text(words));
-                    let Some(fed) = feed.chunk_when_read(chunk).await else {
+            Some(Reply::End(End::Done(mut done))) => {
+                let rest = text.rest_of(done.result.as_deref().unwrap_or_default());
+                if !rest.is_empty() {
+                    let Some(fed) = feed.chunk_when_read(Chunk::text(rest)).await else {
                         return;
                     };
                     feed = fed;
                 }
-                feed.end(Ok(translate::done_for(*done, files)));
+                done.attachments.extend(files);
+                feed.end(Ok(*done));
                 return;
             }
             Some(Reply::End(End::Failed(failure))) => {
@@ -87,8 +90,10 @@ async fn follow(asking: Asking, mut feed: Feed) {
                 return;
             }
         };
-        has_words |= chunk.kind == ChunkKind::Text;
-        let Some(fed) = feed.chunk_when_read(translate::chunk_for(chunk)).await else {
+        if chunk.kind == ChunkKind::Text {
+            text.push(&chunk.text);
+        }
+        let Some(fed) = feed.chunk_when_read(chunk).await else {
             return;
         };
         feed = fed;

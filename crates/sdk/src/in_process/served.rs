@@ -11,12 +11,13 @@ use jackfield_core::{
     pipe::Pushed,
     principal::Principal,
 };
+use jackfield_model::Answer;
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{calls, translate};
 use crate::{
     Agent,
-    agent::{Abilities, Heard, Output},
+    agent::{Abilities, OpenAsk, Output},
 };
 
 /// How much input is taken at once.
@@ -54,7 +55,7 @@ async fn work(desk: &Arc<Desk>, serving: &Serving, others: &mut JoinSet<()>) -> 
     };
     let message = translate::message_of(serving.call());
     let mut work = desk.agent.work_on(message, all);
-    let mut asks: HashMap<String, oneshot::Sender<Heard>> = HashMap::new();
+    let mut asks: HashMap<String, oneshot::Sender<Answer>> = HashMap::new();
     // While the caller does not read, nothing more is taken from the handler, which waits once it has no more room.
     let mut is_full = false;
     loop {
@@ -70,7 +71,7 @@ async fn work(desk: &Arc<Desk>, serving: &Serving, others: &mut JoinSet<()>) -> 
                         && let Some(asked) = asks.remove(&id)
                     {
                         // The handler may have stopped waiting.
-                        asked.send(translate::heard(answer)).ok();
+                        asked.send(answer).ok();
                     }
                 }
                 continue;
@@ -83,13 +84,9 @@ async fn work(desk: &Arc<Desk>, serving: &Serving, others: &mut JoinSet<()>) -> 
             said = poll_fn(|cx| work.poll_said(cx)), if !is_full => said?,
         };
         let pushed = match said.output {
-            Output::Chunk(chunk) => serving.push(Event::Chunk(translate::chunk(chunk))),
-            Output::Artifact(artifact) => match translate::artifact(artifact) {
-                Ok(artifact) => serving.push(Event::Artifact(artifact)),
-                Err(failure) => return Some(End::Failed(failure)),
-            },
-            Output::Ask(ask) => {
-                let (ask, answer) = translate::ask(ask);
+            Output::Chunk(chunk) => serving.push(Event::Chunk(chunk)),
+            Output::Artifact(artifact) => serving.push(Event::Artifact(artifact)),
+            Output::Ask(OpenAsk { ask, answer }) => {
                 asks.insert(ask.id.clone(), answer);
                 serving.ask(ask)
             }

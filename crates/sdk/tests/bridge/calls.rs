@@ -13,10 +13,10 @@ fn calling() -> Agent {
             match event {
                 Event::Chunk(chunk) => {
                     reply
-                        .text(format!("{}:{} ", chunk.kind, chunk.text))
+                        .text(format!("{}:{} ", chunk.kind.name(), chunk.text))
                         .await?
                 }
-                Event::Done(done) => reply.text(json!(done.rest).to_string()).await?,
+                Event::Done(done) => reply.text(json!(done).to_string()).await?,
                 other => panic!("{other:?}"),
             }
         }
@@ -63,7 +63,11 @@ async fn a_call_names_its_parent_and_streams_back() {
     wire.send(json!({"type": "call_agent_done", "call_id": id, "attachments": [link]}))
         .await;
     let file = json!({"name": "a", "mime": "text/plain", "uri": "https://x/a"});
-    said(&mut wire, &json!({"attachments": [file]}).to_string()).await;
+    said(
+        &mut wire,
+        &json!({"state": "completed", "attachments": [file]}).to_string(),
+    )
+    .await;
     assert_eq!(wire.frame().await["type"], "done");
 }
 

@@ -127,7 +127,7 @@ async fn a_question_waits_for_its_answer_and_takes_the_first() {
         wire.send(json!({"type": "answer", "request_id": "r", "ask_id": "ask-1", "content": content, "parts": [{"data": 1}]}))
             .await;
     }
-    let text = "this/[Data(Number(1))] ";
+    let text = "this/[Data(1)] ";
     wire.expect(about(2, json!({"type": "chunk", "delta": text})))
         .await;
     let ask = json!({"type": "ask", "ask_id": "ask-2", "kind": "input", "text": "sure?"});

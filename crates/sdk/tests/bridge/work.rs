@@ -82,7 +82,7 @@ async fn a_handler_knows_all_that_the_hub_said() {
             Part::Text("look at \u{2713}".to_owned()),
             Part::File(png.clone()),
             Part::File(hi.clone()),
-            Part::Data(json!({"n": 1})),
+            Part::Data(json!({"n": 1}).into()),
         ]
     );
     assert_eq!(message.metadata, Some(json!({"lang": "de"})));

@@ -1,6 +1,6 @@
 //! The examples that attach to a hub.
 
-use jackfield_sdk::{Address, Event, Hub};
+use jackfield_sdk::{Address, ChunkKind, DoneState, Event, File, Hub, Part};
 use jackfield_testkit::{SOON, TestHub};
 use serde_json::json;
 use tokio::{process::Child, time::timeout};
@@ -38,8 +38,8 @@ async fn told(name: &str, agent: &str, text: &str) -> (String, Vec<String>) {
     let (mut words, mut besides) = (String::new(), Vec::new());
     while let Some(event) = call.next().await.unwrap() {
         if let Event::Chunk(chunk) = event {
-            match chunk.kind.as_str() {
-                "text" => words += &chunk.text,
+            match chunk.kind {
+                ChunkKind::Text => words += &chunk.text,
                 _ => besides.push(chunk.text),
             }
         }
@@ -75,9 +75,9 @@ async fn the_conformance_agent_behaves_by_the_ids_of_messages() {
     );
     let call = attached.hub.call("tck").text("hello");
     for (id, state) in [
-        ("tck-complete-task-1", "completed"),
-        ("tck-input-required-1", "input_required"),
-        ("tck-reject-task-1", "rejected"),
+        ("tck-complete-task-1", DoneState::Completed),
+        ("tck-input-required-1", DoneState::InputRequired),
+        ("tck-reject-task-1", DoneState::Rejected),
     ] {
         let mut call = call.clone().message_id(id).start().await.unwrap();
         let done = loop {
@@ -94,8 +94,9 @@ async fn the_conformance_agent_behaves_by_the_ids_of_messages() {
     let Some(Event::Artifact(made)) = call.next().await.unwrap() else {
         panic!("nothing was made")
     };
-    let file = json!({"name": "output.txt", "mime": "text/plain", "uri": "https://example.com/output.txt"});
-    assert_eq!(made["parts"], json!([{"file": file}]));
+    let file = File::at("https://example.com/output.txt");
+    let file = file.name("output.txt").mime("text/plain");
+    assert_eq!(made.parts, [Part::File(file)]);
 }
 
 #[tokio::test]

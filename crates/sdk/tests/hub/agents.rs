@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use jackfield_sdk::{Agent, Error, Event, File, Part};
+use jackfield_sdk::{Agent, ChunkKind, Error, Event, File, Part};
 use jackfield_testkit::{FaultProxy, Raw, SOON, TestHub};
 use serde_json::json;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
@@ -92,10 +92,10 @@ async fn a_handler_knows_session_and_caller_and_says_more_than_text() -> anyhow:
     let (mut kinds, mut text) = (Vec::new(), String::new());
     while let Some(event) = call.next().await? {
         if let Event::Chunk(chunk) = event {
-            if chunk.kind == "text" {
+            if chunk.kind == ChunkKind::Text {
                 text += &chunk.text;
             }
-            kinds.push(chunk.kind);
+            kinds.push(chunk.kind.name());
         }
     }
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Questions of an agent, answered by its caller and its owner.
 
-use jackfield_sdk::{Agent, Artifact, Event, File, Hub};
+use jackfield_sdk::{Agent, Artifact, ChunkKind, DoneState, Event, File, Hub};
 use jackfield_testkit::{FaultProxy, TestHub};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -39,17 +39,16 @@ async fn the_caller_answers_what_it_is_asked_also_over_a_cut() -> anyhow::Result
             match event {
                 Event::Ask(ask) => {
                     let content = if asked.is_empty() { "ann" } else { "blue" };
-                    let id = ask["id"].as_str().expect("an id").to_owned();
                     proxy.cut();
                     if asked.is_empty() {
                         // The answer is given while the agent is away, and the next one once it is back.
-                        call.answer(&id, content).await?;
+                        call.answer(&ask.id, content).await?;
                         bob.is_attached().await;
                     } else {
                         bob.is_attached().await;
-                        call.answer(&id, content).await?;
+                        call.answer(&ask.id, content).await?;
                     }
-                    asked.push(ask["text"].clone());
+                    asked.push(ask.text);
                 }
                 Event::Chunk(chunk) => text += &chunk.text,
                 Event::Done(_) => {}
@@ -77,7 +76,7 @@ async fn the_owner_approves_what_a_handler_wants_to_do() -> anyhow::Result<()> {
         let Some(Event::Chunk(waits)) = call.next().await? else {
             panic!("the caller hears why it waits")
         };
-        assert_eq!(waits.kind, "status");
+        assert_eq!(waits.kind, ChunkKind::Status);
         // On loopback the caller is the owner.
         let id = call.started().id.clone();
         let view: Value = hub.get(&format!("/v1/calls/{id}")).await?;
@@ -120,10 +119,10 @@ async fn a_caller_gets_what_was_made_and_how_it_ended() -> anyhow::Result<()> {
     let _bob = Beside::start(agent, served.addr()).await;
     let hub = client(served.addr());
     for (text, state) in [
-        ("go", "completed"),
-        ("wait", "input_required"),
-        ("pass", "completed"),
-        ("reject", "rejected"),
+        ("go", DoneState::Completed),
+        ("wait", DoneState::InputRequired),
+        ("pass", DoneState::Completed),
+        ("reject", DoneState::Rejected),
     ] {
         let mut call = hub.call("bob").text(text).start().await?;
         let mut artifacts = Vec::new();
@@ -137,15 +136,16 @@ async fn a_caller_gets_what_was_made_and_how_it_ended() -> anyhow::Result<()> {
         assert_eq!(
             artifacts,
             [
-                json!({"type": "artifact", "id": "log", "name": "a log", "parts": [{"text": "one"}], "append": false, "last": false}),
-                json!({"type": "artifact", "id": "log", "parts": [{"data": {"two": 2}}], "append": true, "last": true}),
+                Artifact::new("log").name("a log").text("one").open(),
+                Artifact::new("log").data(json!({"two": 2})).append(),
             ]
         );
         assert_eq!(done.state, state);
         assert_eq!(done.result.as_deref(), Some("the whole answer"));
-        assert_eq!(done.rest["usage"], json!({"tokens": 7}));
-        assert_eq!(done.rest["stop_reason"], "end_turn");
-        assert_eq!(done.rest["attachments"][0]["uri"], "https://x/a.png");
+        assert_eq!(done.usage, Some(json!({"tokens": 7}).into()));
+        assert_eq!(done.stop_reason.as_deref(), Some("end_turn"));
+        let file = File::at("https://x/a.png").name("a.png");
+        assert_eq!(done.attachments, [file]);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Calling agents: the client of the hub's own API.
 
 use jackfield_core::event::{End, Event as CoreEvent};
-use jackfield_sdk::{Error, Event};
+use jackfield_sdk::{DoneState, Error, Event};
 use jackfield_testkit::{FakeAgent, FaultProxy, TestHub};
 use serde_json::json;
 
@@ -59,7 +59,7 @@ async fn a_kept_call_survives_cuts_without_loss_or_repetition() -> anyhow::Resul
         match call.next().await? {
             Some(Event::Chunk(chunk)) => text += &chunk.text,
             Some(Event::Done(done)) => {
-                assert_eq!(done.state, "completed");
+                assert_eq!(done.state, DoneState::Completed);
                 break;
             }
             other => panic!("{other:?}"),

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use jackfield_sdk::{Agent, Artifact, Event, Hub, Message, Reply};
+use jackfield_sdk::{Agent, Artifact, Event, Hub, Message, Part, Reply};
 use jackfield_testkit::{FaultProxy, TestHub};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Value, json};
@@ -149,22 +149,19 @@ async fn call(hub: Hub, seed: u64, keeps: bool, came: watch::Sender<usize>) -> S
         };
         match event {
             Event::Chunk(chunk) => {
-                seen.add(&chunk.kind, &chunk.text);
+                seen.add(chunk.kind.name(), &chunk.text);
                 came.send_modify(|bytes| *bytes += chunk.text.len());
             }
             Event::Artifact(artifact) => {
-                seen.add(
-                    "artifact",
-                    artifact["parts"][0]["text"].as_str().expect("words"),
-                );
+                let [Part::Text(text)] = &artifact.parts[..] else {
+                    panic!("{artifact:?}");
+                };
+                seen.add("artifact", text);
             }
             Event::Ask(ask) => {
-                let (id, text) = (
-                    ask["id"].as_str().expect("an id"),
-                    ask["text"].as_str().expect("words"),
-                );
-                seen.add("ask", text);
-                call.answer(id, &answer_to(text)).await.expect("it is open");
+                seen.add("ask", &ask.text);
+                let answered = call.answer(&ask.id, &answer_to(&ask.text)).await;
+                answered.expect("it is open");
             }
             Event::Done(done) => seen.add("done", &done.result.expect("a result")),
             other => panic!("{other:?}"),

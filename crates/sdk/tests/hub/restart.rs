@@ -57,8 +57,7 @@ async fn a_kept_call_goes_on_when_the_hub_was_restarted() -> anyhow::Result<()> 
     };
     served = restart(served).await;
     bob.is_attached().await;
-    let id = ask["id"].as_str().expect("an id");
-    call.answer(id, "ann").await?;
+    call.answer(&ask.id, "ann").await?;
     let expected: String = (0..30).map(|number| format!("{number} ")).collect();
     assert_eq!(text + &call.text().await?, expected + "ann");
     assert_eq!(worked.load(Ordering::Relaxed), 1);

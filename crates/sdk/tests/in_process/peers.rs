@@ -70,6 +70,13 @@ async fn the_answer_of_another_agent_comes_as_it_is_said_with_its_end() {
     });
     let _silent = silent.attach_to(&hub).unwrap();
     assert_eq!(words(&hub, "ann", "silent").await, "only at the end of s");
+    let more = Agent::new("more").on_message(|_, reply| async move {
+        reply.text("begun").await?;
+        reply.result("begun and ended");
+        Ok(())
+    });
+    let _more = more.attach_to(&hub).unwrap();
+    assert_eq!(words(&hub, "ann", "more").await, "begun and ended");
     for (target, said) in [
         (
             "nobody",

@@ -85,7 +85,7 @@ async fn a_coordinator_asks_members_by_name_and_hears_them_as_they_speak() {
             while let Some(event) = spoken.next().await? {
                 match event {
                     Event::Chunk(chunk) => reply.text(format!("[{}]", chunk.text)).await?,
-                    Event::Done(done) => reply.status(done.state).await?,
+                    Event::Done(done) => reply.status(done.state.name()).await?,
                     other => panic!("{other:?}"),
                 }
             }
@@ -208,7 +208,7 @@ async fn a_word_in_passing_of_a_member_is_a_completed_answer() {
             let mut asked = team.ask("member", message.text)?;
             while let Some(event) = asked.next().await? {
                 if let Event::Done(done) = event {
-                    reply.text(done.state).await?;
+                    reply.text(done.state.name()).await?;
                 }
             }
             Ok(())

@@ -2,13 +2,10 @@
 
 use jackfield_core::{
     agent::Profile,
-    event::{self, AskKind, ChunkKind, Done, DoneState, End},
+    event::{self, AskKind, ChunkKind, Done, DoneState, End, Json},
     failure::{self, Reason},
 };
-use jackfield_sdk::{
-    Answer, Artifact, Failure, File, Message, Part, Question, Reply, ReplyError, Skill,
-};
-use serde::{Serialize, de::DeserializeOwned};
+use jackfield_sdk::{Answer, Artifact, Failure, Message, Part, Question, Reply, ReplyError, Skill};
 use serde_json::Value;
 
 use crate::{Decision, Introduction, Said, process::CRASHED};
@@ -34,20 +31,17 @@ pub(super) fn introduction(profile: &Profile) -> Introduction {
 }
 
 /// What the caller says, for the server.
-pub(super) fn message(message: &Message) -> Result<event::Message, Failure> {
-    let parts: Vec<event::Part> = match message.parts.is_empty() {
-        true => vec![event::Part::Text(message.text.clone())],
-        false => rewritten(&message.parts)?,
+pub(super) fn message(message: &Message) -> event::Message {
+    let parts = match message.parts.is_empty() {
+        true => vec![Part::Text(message.text.clone())],
+        false => message.parts.clone(),
     };
-    Ok(event::Message {
+    event::Message {
         id: message.message_id.clone(),
         parts,
-        metadata: message
-            .metadata
-            .as_ref()
-            .and_then(|it| event::Json::of(it).ok()),
+        metadata: message.metadata.clone().map(Json::from),
         extra: None,
-    })
+    }
 }
 
 /// A piece of the answer.
@@ -73,31 +67,12 @@ pub(super) fn said(chunk: event::Chunk) -> Said {
     }
 }
 
-/// Something that the server made.
-pub(super) fn artifact(artifact: event::Artifact) -> Artifact {
-    let mut made = Artifact::new(artifact.id);
-    if let Some(name) = artifact.name {
-        made = made.name(name);
+/// An artifact of the server, without the fields that only A2A has.
+pub(super) fn artifact(artifact: Artifact) -> Artifact {
+    Artifact {
+        extra: None,
+        ..artifact
     }
-    for part in artifact.parts {
-        made = made.part(self::part(&part));
-    }
-    if artifact.append {
-        made = made.append();
-    }
-    if artifact.last { made } else { made.open() }
-}
-
-/// Both sides write parts as the same JSON; what cannot be read so is data.
-fn part(part: &event::Part) -> Part {
-    rewritten(part).unwrap_or_else(|_| Part::Data(serde_json::to_value(part).unwrap_or_default()))
-}
-
-/// A value of one side as the other has it. By its text, since raw JSON is read from nothing else.
-fn rewritten<T: DeserializeOwned>(value: &(impl Serialize + ?Sized)) -> Result<T, Failure> {
-    serde_json::to_string(value)
-        .and_then(|text| serde_json::from_str(&text))
-        .map_err(|error| Failure::new("invalid_message", error.to_string()))
 }
 
 /// Who is asked.
@@ -111,32 +86,31 @@ pub(super) enum Asked {
 
 /// A question of the server's.
 pub(super) fn question(ask: event::Ask) -> Asked {
-    let value = |json: Option<event::Json>| {
-        let json = json?;
-        serde_json::from_str::<Value>(json.get()).ok()
-    };
     match ask.kind {
         AskKind::Input => {
             let question = Question::new(ask.text);
-            Asked::Caller(match value(ask.schema) {
+            Asked::Caller(match ask.schema {
                 Some(schema) => question.schema(schema),
                 None => question,
             })
         }
         AskKind::Approval => Asked::Owner {
             tool: ask.tool_name.unwrap_or(ask.text),
-            arguments: value(ask.arguments).unwrap_or_default(),
+            arguments: ask
+                .arguments
+                .map(|json| json.to_value())
+                .unwrap_or_default(),
         },
     }
 }
 
 /// What the caller answered.
-pub(super) fn answer(answer: Answer) -> Result<event::Answer, Failure> {
-    Ok(event::Answer {
+pub(super) fn answer(answer: Answer) -> event::Answer {
+    event::Answer {
         content: Some(answer.text).filter(|text| !text.is_empty()),
-        parts: rewritten(&answer.parts)?,
+        parts: answer.parts,
         ..event::Answer::default()
-    })
+    }
 }
 
 /// What the owner decided.
@@ -166,8 +140,7 @@ pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(
         stop_reason,
         ..
     } = done;
-    for file in &attachments {
-        let file: File = rewritten(file)?;
+    for file in attachments {
         reply.attach(file).await.map_err(|error| unsaid(&error))?;
     }
     // Some agents give their answer only at the end, and not every caller looks there.
@@ -176,7 +149,7 @@ pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(
         Some(words) => reply.result(words),
         None => {}
     }
-    if let Some(usage) = usage.and_then(|usage| serde_json::from_str::<Value>(usage.get()).ok()) {
+    if let Some(usage) = usage {
         reply.usage(usage);
     }
     if let Some(reason) = stop_reason {
@@ -219,6 +192,8 @@ pub(super) fn unsaid(error: &ReplyError) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use jackfield_sdk::File;
+    use serde::de::DeserializeOwned;
     use serde_json::json;
 
     use super::*;
@@ -236,13 +211,13 @@ mod tests {
         said.parts = vec![
             Part::Text("look".to_owned()),
             Part::File(File::bytes(*b"hi!?").name("a.txt")),
-            Part::Data(json!({"n": 1})),
+            Part::Data(json!({"n": 1}).into()),
         ];
-        let message = message(&said).unwrap();
+        let message = message(&said);
         assert_eq!(
             serde_json::to_value(&message).unwrap(),
             json!({
-                "id": "m",
+                "message_id": "m",
                 "parts": [{"text": "look"}, {"file": {"name": "a.txt", "bytes": "aGkhPw=="}}, {"data": {"n": 1}}],
                 "metadata": {"skill": "see"},
             })
@@ -271,7 +246,7 @@ mod tests {
 
     #[test]
     fn an_artifact_keeps_its_pieces_together() {
-        let piece = json!({"id": "a", "name": "n", "parts": [{"text": "x"}, {"file": {"uri": "https://x/y"}}], "append": true, "last": false});
+        let piece = json!({"id": "a", "name": "n", "parts": [{"text": "x"}, {"file": {"uri": "https://x/y"}}], "append": true, "last": false, "extra": {"extensions": []}});
         let expected = Artifact::new("a")
             .name("n")
             .text("x")

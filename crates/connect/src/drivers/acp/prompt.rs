@@ -44,7 +44,7 @@ pub(super) async fn blocks(turn: &Turn, abilities: Abilities) -> Vec<Value> {
     }
     for part in &turn.message.parts {
         if let Part::Data(data) = part {
-            blocks.push(json!({"type": "text", "text": data.to_string()}));
+            blocks.push(json!({"type": "text", "text": data.get()}));
         }
     }
     for file in &turn.files {
@@ -135,7 +135,7 @@ mod tests {
 
     #[tokio::test]
     async fn words_data_and_files_are_blocks_that_every_agent_takes() {
-        let data = Part::Data(json!({"n": 1}));
+        let data = Part::Data(json!({"n": 1}).into());
         let parts = vec![Part::Text("look".to_owned()), data];
         let turn = turn("look", parts, vec![PathBuf::from("/w/a file.png")]);
         assert_eq!(

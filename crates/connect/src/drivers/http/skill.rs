@@ -95,7 +95,7 @@ fn places(template: &str) -> impl Iterator<Item = &str> {
 
 fn body(skill: &Skill, message: &Message, is_said_in_path: bool) -> Option<Value> {
     let data = message.parts.iter().find_map(|part| match part {
-        Part::Data(data) => Some(data.clone()),
+        Part::Data(data) => Some(data.to_value()),
         Part::Text(_) | Part::File(_) => None,
     });
     if data.is_some() || is_said_in_path {

@@ -19,7 +19,7 @@ pub(super) fn words(turn: &Turn) -> String {
     let mut words = vec![turn.message.text.clone()];
     for part in &turn.message.parts {
         if let Part::Data(data) = part {
-            words.push(data.to_string());
+            words.push(data.get().to_owned());
         }
     }
     words.retain(|words| !words.is_empty());
@@ -113,7 +113,10 @@ mod tests {
         };
         let mut message = Message::default();
         message.text = "look".to_owned();
-        message.parts = vec![Part::Text("look".to_owned()), Part::Data(json!({"n": 1}))];
+        message.parts = vec![
+            Part::Text("look".to_owned()),
+            Part::Data(json!({"n": 1}).into()),
+        ];
         let mut turn = Turn {
             message,
             files: vec![write("a.rs", b"fn"), write("b.bin", b"\xff\x00")],

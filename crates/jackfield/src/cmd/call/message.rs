@@ -6,8 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde_json::{Value, json};
+use jackfield_sdk::Part;
 
 use crate::exit::{Code, Stop};
 
@@ -20,7 +19,7 @@ const FILES_MAX: usize = MESSAGE_MAX / 4 * 3 - (64 << 10);
 #[derive(Debug)]
 pub(in crate::cmd) struct Message {
     pub(in crate::cmd) text: Option<String>,
-    pub(in crate::cmd) parts: Vec<Value>,
+    pub(in crate::cmd) parts: Vec<Part>,
 }
 
 /// Reads what is to be said. Blocks while somebody pipes it in.
@@ -63,7 +62,7 @@ pub(in crate::cmd) fn read_stdin() -> Result<String, Stop> {
     })
 }
 
-fn part(path: &Path, room: &mut usize) -> Result<Value, Stop> {
+fn part(path: &Path, room: &mut usize) -> Result<Part, Stop> {
     let unreadable = |error: io::Error| {
         Stop::usage(format!(
             "cannot read {}: {error}; name a file that can be read",
@@ -88,14 +87,11 @@ fn part(path: &Path, room: &mut usize) -> Result<Value, Stop> {
             "send less, or put a link to the file into the text",
         )
     })?;
-    let mut file = json!({ "bytes": STANDARD.encode(bytes) });
-    if let Some(name) = path.file_name() {
-        file["name"] = json!(name.to_string_lossy());
-    }
-    if let Some(mime) = mime(path) {
-        file["mime"] = json!(mime);
-    }
-    Ok(json!({ "file": file }))
+    let mut file = jackfield_sdk::File::bytes(bytes);
+    let name = path.file_name();
+    file.name = name.map(|name| name.to_string_lossy().into_owned());
+    file.mime = mime(path).map(str::to_owned);
+    Ok(Part::File(file))
 }
 
 /// The media types of what people send to agents.
@@ -123,6 +119,8 @@ fn mime(path: &Path) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -132,7 +130,7 @@ mod tests {
         std::fs::write(&path, "hi").unwrap();
         let mut room = 3;
         assert_eq!(
-            part(&path, &mut room).unwrap(),
+            serde_json::to_value(part(&path, &mut room).unwrap()).unwrap(),
             json!({"file": {"name": "a.MD", "mime": "text/markdown", "bytes": "aGk="}})
         );
         let refused = part(&path, &mut room).unwrap_err();

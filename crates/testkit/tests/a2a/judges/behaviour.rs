@@ -22,7 +22,7 @@ pub(super) trait Mouth {
     async fn ask(&mut self, question: &str) -> Option<String>;
 
     /// The bytes of the file in the message, where its protocol brings them.
-    fn file(&self) -> Option<&[u8]> {
+    fn file(&self) -> Option<Vec<u8>> {
         None
     }
 
@@ -58,7 +58,7 @@ pub(super) async fn answer(text: &str, mouth: &mut impl Mouth, releases: &Semaph
             }
         }
         "file" => {
-            let mut bytes = mouth.file().unwrap_or_default().to_vec();
+            let mut bytes = mouth.file().unwrap_or_default();
             let shown: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             mouth.say(&shown).await;
             bytes.reverse();

@@ -37,9 +37,9 @@ impl Mouth for Work {
         }
     }
 
-    fn file(&self) -> Option<&[u8]> {
+    fn file(&self) -> Option<Vec<u8>> {
         match &self.message.attachments().next()?.source {
-            FileSource::Bytes(bytes) => Some(bytes),
+            FileSource::Bytes(base64) => base64.decode().ok(),
             FileSource::Uri(_) => None,
         }
     }
