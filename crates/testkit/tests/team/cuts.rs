@@ -74,7 +74,9 @@ async fn a_client_that_was_away_while_everything_happened_is_told_all_of_it() {
     let proxy = FaultProxy::start(hub.addr()).await;
     let mut user = WebClient::open(hub.addr(), "shop", &MEMBERS).await;
     let mut sleeper = WebClient::open(proxy.addr(), "shop", &MEMBERS).await;
-    user.say("wake up", None).await;
+    // Who says something is not shown it, so that somebody else does.
+    let mut speaker = WebClient::open(hub.addr(), "shop", &MEMBERS).await;
+    speaker.say("wake up", None).await;
     let request = shop.lead.hears("wake up").await;
     shop.lead.says(&request, "Good ").await;
     sleeper
