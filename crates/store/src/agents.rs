@@ -14,9 +14,11 @@ use crate::{
 /// Writes an agent, new or changed.
 pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
-        "INSERT OR REPLACE INTO agents
-            (id, owner, door, profile, share, settings, registered_at, resume)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO agents (id, owner, door, profile, share, settings, registered_at, resume)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET
+            owner = excluded.owner, door = excluded.door, profile = excluded.profile, share = excluded.share,
+            settings = excluded.settings, registered_at = excluded.registered_at, resume = excluded.resume",
     )?;
     statement.execute((
         agent.id.as_str(),

@@ -8,8 +8,8 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
-    open::{connect_reader, database_path},
-    schema,
+    open::{OpenError, connect_reader, database_path},
+    schema::{self, SCHEMA, Version},
 };
 
 /// Why a database cannot be looked into.
@@ -35,14 +35,27 @@ pub struct Report {
     pub path: PathBuf,
     /// Its schema version.
     pub schema: u32,
-    /// The newest schema version that this program knows; an older one is migrated by the next start, a newer one refused.
+    /// The newest schema version that this program knows; an older one is migrated by the next start.
     pub known_schema: u32,
+    /// Why a hub of this program would not start on it, if so.
+    pub refused: Option<Refused>,
     /// Its size on disk in bytes, with its write-ahead log.
     pub size: u64,
     /// What SQLite's `quick_check` complains of; nothing in a sound database.
     pub problems: Vec<String>,
     /// How much is in it; only for a schema that this program knows.
     pub counts: Option<Counts>,
+}
+
+/// Why this program does not use a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// A program from before the first release wrote it. The oldest version that is read is named.
+    TooOld(u32),
+    /// It needs a program that knows at least this version.
+    TooNew(u32),
+    /// Another program's database.
+    Foreign,
 }
 
 /// How much is in a database.
@@ -77,8 +90,15 @@ pub fn check(data_dir: &Path) -> Result<Report, CheckError> {
 
 fn look(path: &Path) -> rusqlite::Result<Report> {
     let conn = connect_reader(path)?;
-    let schema = schema::version(&conn)?;
-    let known_schema = schema::newest(schema::MIGRATIONS);
+    let schema = Version::of(&conn)?.found;
+    let known_schema = SCHEMA.newest();
+    let refused = match schema::accept(&conn, path, &SCHEMA) {
+        Ok(_) => None,
+        Err(OpenError::Sqlite { source, .. }) => return Err(source),
+        Err(OpenError::TooOld { first, .. }) => Some(Refused::TooOld(first)),
+        Err(OpenError::TooNew { needed, .. }) => Some(Refused::TooNew(needed)),
+        Err(_) => Some(Refused::Foreign),
+    };
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
     let size = [path, Path::new(&wal)]
@@ -87,15 +107,13 @@ fn look(path: &Path) -> rusqlite::Result<Report> {
         .map(|file| file.len())
         .sum();
     let problems = problems(&conn)?;
-    let counts = if schema == known_schema {
-        Some(count(&conn)?)
-    } else {
-        None
-    };
+    let is_known = schema >= known_schema && refused.is_none();
+    let counts = is_known.then(|| count(&conn)).transpose()?;
     Ok(Report {
         path: path.to_owned(),
         schema,
         known_schema,
+        refused,
         size,
         problems,
         counts,

@@ -50,7 +50,7 @@ use parking_lot::Mutex;
 
 pub use crate::{
     backup::{BackupError, backup_file},
-    check::{CheckError, Counts, Report, check},
+    check::{CheckError, Counts, Refused, Report, check},
     open::OpenError,
 };
 use crate::{

@@ -47,9 +47,9 @@ pub enum OpenError {
         /// Its process, where it is known.
         holder: String,
     },
-    /// A newer Jackfield wrote the database.
+    /// A newer Jackfield wrote the database, and this one cannot use it.
     #[error(
-        "{path} has schema version {found}, and this Jackfield knows versions up to {known}; \
+        "{path} has schema version {found} and needs a Jackfield that knows version {needed}; this one knows versions up to {known}; \
          run the newer Jackfield that wrote it, or put a copy of version {known} or older in its place \
          (a migration leaves one beside it, named {DATABASE}.bak-vN)"
     )]
@@ -58,8 +58,24 @@ pub enum OpenError {
         path: PathBuf,
         /// Its version.
         found: u32,
+        /// The version that a program must know to use it.
+        needed: u32,
         /// The newest version that we know.
         known: u32,
+    },
+    /// A Jackfield from before the first release wrote the database.
+    #[error(
+        "{path} has schema version {found}, of a Jackfield from before the first release; this one reads version {first} and later; \
+         move {DATABASE}, {DATABASE}-wal and {DATABASE}-shm away to start anew (agents register again, tokens have to be made again), \
+         choose another directory with --data-dir, or run the Jackfield that wrote it"
+    )]
+    TooOld {
+        /// The database.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The oldest version that is read.
+        first: u32,
     },
     /// Some other program's database.
     #[error(
@@ -252,7 +268,7 @@ fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags).map_err(sqlite)?;
     configure(&conn).map_err(sqlite)?;
-    schema::accept(&conn, path, schema::MIGRATIONS)?;
+    schema::accept(&conn, path, &schema::SCHEMA)?;
     make_private(path).map_err(|source| OpenError::Unusable {
         path: path.to_owned(),
         source,
@@ -269,7 +285,7 @@ fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
     }
     conn.pragma_update(None, "journal_size_limit", WAL_KEPT)
         .map_err(sqlite)?;
-    schema::migrate(&mut conn, path, schema::MIGRATIONS)?;
+    schema::migrate(&mut conn, path, &schema::SCHEMA)?;
     Ok(conn)
 }
 

@@ -11,7 +11,10 @@ use crate::{
 /// Writes a peer, new or changed.
 pub(crate) fn save(conn: &Connection, peer: &PeerRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
-        "INSERT OR REPLACE INTO peers (id, address, is_blocked, seen_at) VALUES (?, ?, ?, ?)",
+        "INSERT INTO peers (id, address, is_blocked, seen_at)
+         VALUES (?, ?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET
+            address = excluded.address, is_blocked = excluded.is_blocked, seen_at = excluded.seen_at",
     )?;
     statement.execute((
         &peer.id,

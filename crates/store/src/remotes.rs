@@ -14,7 +14,10 @@ use crate::{
 /// Writes a remote, new or changed.
 pub(crate) fn save(conn: &Connection, remote: &RemoteRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
-        "INSERT OR REPLACE INTO remotes (id, owner, door, spec, added_at) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO remotes (id, owner, door, spec, added_at)
+         VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET
+            owner = excluded.owner, door = excluded.door, spec = excluded.spec, added_at = excluded.added_at",
     )?;
     statement.execute((
         remote.id.as_str(),

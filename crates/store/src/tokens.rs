@@ -14,8 +14,12 @@ use crate::{
 /// Writes a token, new or changed.
 pub(crate) fn save(conn: &Connection, token: &TokenRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
-        "INSERT OR REPLACE INTO tokens (id, name, owner, agent, hash, scopes, created_at, expires_at, revoked_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO tokens (id, name, owner, agent, hash, scopes, created_at, expires_at, revoked_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET
+            name = excluded.name, owner = excluded.owner, agent = excluded.agent, hash = excluded.hash,
+            scopes = excluded.scopes, created_at = excluded.created_at, expires_at = excluded.expires_at,
+            revoked_at = excluded.revoked_at",
     )?;
     statement.execute((
         token.id.to_string(),

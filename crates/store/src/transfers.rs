@@ -19,8 +19,11 @@ pub(crate) fn save(conn: &Connection, transfer: &TransferRecord) -> Result<(), F
         .execute([time_text(Timestamp::now())])?;
     let offer = &transfer.offer;
     let mut statement = conn.prepare_cached(
-        "INSERT OR REPLACE INTO transfers
-         (name, id, agent, peer, caller, to_agent, size, hash, files, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO transfers (name, id, agent, peer, caller, to_agent, size, hash, files, until)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (name, id) DO UPDATE SET
+            agent = excluded.agent, peer = excluded.peer, caller = excluded.caller, to_agent = excluded.to_agent,
+            size = excluded.size, hash = excluded.hash, files = excluded.files, until = excluded.until",
     )?;
     statement.execute((
         transfer.name.as_str(),

@@ -4,10 +4,12 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use jackfield_core::store::Store;
 use jackfield_store::{
-    BackupError, CheckError, OpenError, SqliteStore, backup_file, check, secrets,
+    BackupError, CheckError, OpenError, Refused, SqliteStore, backup_file, check, secrets,
 };
 
-use crate::records::{agent, find, look_inside, message, save, sqlite, task, token};
+use crate::records::{
+    agent, find, look_inside, message, save, sqlite, task, text, token, whole_log,
+};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -53,22 +55,89 @@ fn two_hubs_never_share_a_directory() {
 }
 
 #[test]
+fn a_file_with_more_columns_and_tables_is_used_and_keeps_them() {
+    let (dir, store) = sqlite();
+    let (agent, token, record) = (agent("lab-1"), token("laptop"), task());
+    store.save_agent(agent.clone()).wait().unwrap();
+    store.save_token(token.clone()).wait().unwrap();
+    save(&store, &record, vec![message(0, "hi")]);
+    drop(store);
+    let newer = "
+        ALTER TABLE agents ADD COLUMN colour TEXT; UPDATE agents SET colour = 'red';
+        ALTER TABLE tokens ADD COLUMN colour TEXT; UPDATE tokens SET colour = 'red';
+        ALTER TABLE tasks ADD COLUMN colour TEXT; UPDATE tasks SET colour = 'red';
+        ALTER TABLE log ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';
+        CREATE TABLE colours (name TEXT);";
+    let inside = look_inside(dir.path());
+    inside.execute_batch(newer).unwrap();
+    inside.pragma_update(None, "user_version", 99).unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    store.save_agent(agent.clone()).wait().unwrap();
+    store.save_token(token.clone()).wait().unwrap();
+    save(&store, &record, vec![text(1, "there")]);
+    assert_eq!(store.load_agents().wait().unwrap(), [agent]);
+    assert_eq!(store.load_tokens().wait().unwrap(), [token]);
+    assert_eq!(whole_log(&store, record.id, 0, 1 << 20).len(), 2);
+    drop(store);
+    let report = check(dir.path()).unwrap();
+    assert_eq!((report.schema, report.refused), (99, None));
+    assert_eq!(report.counts.map(|counts| counts.tasks), Some(1));
+    for table in ["agents", "tokens", "tasks", "log"] {
+        let sql = format!("SELECT count(*) FROM {table} WHERE colour IS NOT 'red'");
+        let lost: i64 = inside.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(lost, 0, "{table}");
+    }
+}
+
+#[test]
+fn a_file_from_before_the_first_release_is_refused_and_left_alone() {
+    let (dir, store) = sqlite();
+    drop(store);
+    let inside = look_inside(dir.path());
+    inside.execute_batch("DROP TABLE schema").unwrap();
+    inside.pragma_update(None, "user_version", 13).unwrap();
+    drop(inside);
+    let error = SqliteStore::open(dir.path()).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(error, OpenError::TooOld { found: 13, .. }),
+        "{text}"
+    );
+    assert!(
+        text.contains("before the first release") && text.contains("--data-dir"),
+        "{text}"
+    );
+    let report = check(dir.path()).unwrap();
+    assert!(matches!(report.refused, Some(Refused::TooOld(_))));
+    assert_eq!((report.schema, report.counts), (13, None));
+}
+
+#[test]
 fn a_newer_schema_is_refused_with_both_versions_and_the_remedy() {
     let (dir, store) = sqlite();
     drop(store);
-    look_inside(dir.path())
-        .pragma_update(None, "user_version", 99)
+    let inside = look_inside(dir.path());
+    inside.pragma_update(None, "user_version", 99).unwrap();
+    inside
+        .execute("UPDATE schema SET min_reader = 98", [])
         .unwrap();
+    drop(inside);
     let error = SqliteStore::open(dir.path()).unwrap_err();
     let text = error.to_string();
     let OpenError::TooNew {
-        found: 99, known, ..
+        found: 99,
+        needed: 98,
+        known,
+        ..
     } = error
     else {
         panic!("{text}")
     };
     assert!(
-        text.contains("99") && text.contains(&format!("up to {known}")) && text.contains("bak-v"),
+        text.contains("99")
+            && text.contains("version 98")
+            && text.contains(&format!("up to {known}"))
+            && text.contains("bak-v"),
         "{text}"
     );
     let report = check(dir.path()).unwrap();
@@ -76,6 +145,7 @@ fn a_newer_schema_is_refused_with_both_versions_and_the_remedy() {
         (report.schema, report.known_schema, report.counts),
         (99, known, None)
     );
+    assert_eq!(report.refused, Some(Refused::TooNew(98)));
 }
 
 #[test]

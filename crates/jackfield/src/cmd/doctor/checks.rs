@@ -10,7 +10,7 @@ use std::{
 
 use http::Method;
 use jackfield_sdk::{Error, Hub};
-use jackfield_store::CheckError;
+use jackfield_store::{CheckError, Refused};
 use rustix::fs::{Access, access};
 
 use super::Finding;
@@ -123,16 +123,33 @@ pub(super) fn database(data_dir: &Path) -> Finding {
         let remedy = "stop the hub and put a copy made by jackfield backup in its place";
         return Finding::fail(check, found, remedy);
     }
-    if report.schema > report.known_schema {
-        let found = format!(
-            "it has schema version {}, and this program knows {}",
-            report.schema, report.known_schema
-        );
-        return Finding::fail(check, found, "run the newer Jackfield that wrote it");
+    if let Some(refused) = report.refused {
+        let (found, known) = (report.schema, report.known_schema);
+        let (why, remedy) = match refused {
+            Refused::TooOld(first) => (
+                format!(
+                    "it has schema version {found}, from before the first release; this program reads {first} and later"
+                ),
+                "move jackfield.db, jackfield.db-wal and jackfield.db-shm away to start anew, or run the Jackfield that wrote it",
+            ),
+            Refused::TooNew(needed) => (
+                format!(
+                    "it has schema version {found} and needs a program that knows {needed}; this one knows {known}"
+                ),
+                "run the newer Jackfield that wrote it",
+            ),
+            Refused::Foreign => (
+                format!("{} is not a Jackfield database", report.path.display()),
+                "move it away, or choose another directory with --data-dir",
+            ),
+        };
+        return Finding::fail(check, why, remedy);
     }
     let mut found = format!("sound, {}, schema {}", size(report.size), report.schema);
     if report.schema < report.known_schema {
         found += "; the next start brings it up to date, after a copy";
+    } else if report.schema > report.known_schema {
+        found += ", of a newer Jackfield, which this one can use";
     }
     if let Some(counts) = report.counts {
         found += &format!(
