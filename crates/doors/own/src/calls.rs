@@ -23,6 +23,7 @@ use jackfield_kit::{
     similar::with_meant,
     trace,
 };
+use jackfield_model::Transcript;
 use std::sync::Arc;
 
 use crate::{
@@ -33,7 +34,6 @@ use crate::{
     translate::{
         body::CallBody,
         event::{CallEvent, OpenedView},
-        gather::Gathered,
         task::{CallResult, Detached},
     },
 };
@@ -183,13 +183,13 @@ async fn wait(state: &OwnState, asking: Asking) -> Result<CallResult, Failure> {
     let limits = state.hub.limits();
     let mut replies = asking.replies();
     let gathering = async move {
-        let mut gathered = Gathered::new(limits.message.0);
+        let mut transcript = Transcript::new(limits.message.0);
         while let Some(reply) = replies.next().await {
-            match reply {
-                Reply::Event(event) => gathered.event(event),
-                Reply::End(end) => return result_from(gathered, end, opened),
-            }
-            if gathered.is_truncated() {
+            let event = match reply {
+                Reply::Event(event) => event,
+                Reply::End(end) => return result_from(transcript, end, opened),
+            };
+            if transcript.add(event).is_err() {
                 return Err(too_large(limits, "ask for it with \"stream\": true"));
             }
         }
@@ -206,22 +206,24 @@ async fn wait_for_task(
     mut subscription: Subscription,
     limits: &Limits,
 ) -> Result<CallResult, Failure> {
-    let mut gathered = Gathered::new(limits.message.0);
+    let mut transcript = Transcript::new(limits.message.0);
     loop {
         match subscription.next().await {
-            Ok(Some(TaskItem::Row {
-                item: LogItem::End(end),
-                ..
-            })) => {
-                let remedy = format!("read it from /v1/calls/{}/events", record.id);
-                return if gathered.is_truncated() {
-                    Err(too_large(limits, &remedy))
-                } else {
-                    result_from(gathered, end, record.into())
-                };
-            }
-            Ok(Some(TaskItem::Row { item, .. })) => gathered.add(item),
-            Ok(Some(TaskItem::Gap { .. })) => gathered.gap(),
+            Ok(Some(TaskItem::Row { item, .. })) => match item {
+                LogItem::Message(_) => transcript.begin_turn(),
+                // What does not fit is told by the end.
+                LogItem::Event(event) => drop(transcript.add(event)),
+                LogItem::Answer(..) => {}
+                LogItem::End(end) => {
+                    let remedy = format!("read it from /v1/calls/{}/events", record.id);
+                    return if transcript.is_truncated() {
+                        Err(too_large(limits, &remedy))
+                    } else {
+                        result_from(transcript, end, record.into())
+                    };
+                }
+            },
+            Ok(Some(TaskItem::Gap { .. })) => transcript.mark_truncated(),
             Ok(None) => return Err(Failure::agent_left()),
             Err(error) => return Err(store_failure(&error)),
         }
@@ -229,16 +231,16 @@ async fn wait_for_task(
 }
 
 fn result_from(
-    mut gathered: Gathered,
+    mut transcript: Transcript,
     end: End,
     opened: OpenedView,
 ) -> Result<CallResult, Failure> {
     match end {
         End::Done(done) => {
-            gathered.end(*done);
-            Ok(gathered.into_result(opened, false))
+            transcript.finish(*done);
+            Ok(CallResult::new(transcript, opened, false))
         }
-        End::Cancelled => Ok(gathered.into_result(opened, true)),
+        End::Cancelled => Ok(CallResult::new(transcript, opened, true)),
         End::Failed(failure) => Err(failure),
     }
 }

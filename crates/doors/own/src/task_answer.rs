@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use http::{HeaderValue, header};
 use jackfield_core::{
-    event::{Artifact, Ask, Chunk, ChunkKind, Done, End, Event},
+    event::{Artifact, Ask, Chunk, ChunkKind, Done, End, Event, Part},
     failure::{Failure, Reason},
     principal::Principal,
     store::LogItem,
@@ -22,10 +22,11 @@ use jackfield_kit::{
     api::{Problem, leash::Leash, store_failure},
     server::Room,
 };
+use jackfield_model::StreamedText;
 use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use crate::translate::task::{HistoryItem, Role, TaskSummary, asks_view};
+use crate::translate::task::{HistoryItem, Role, TaskSummary};
 
 /// How much JSON is handed on at once.
 const PIECE: usize = 32 << 10;
@@ -169,9 +170,9 @@ struct Overview {
     artifacts: Vec<Made>,
     /// What `artifacts` weighs.
     index: usize,
-    /// Where the last turn begins, whether its agent said something before its end, and where the end is.
+    /// Where the last turn begins, what its agent said before its end, and where the end is.
     turn: u64,
-    has_text: bool,
+    streamed: StreamedText,
     done: Option<u64>,
 }
 
@@ -201,10 +202,10 @@ impl Overview {
         match item {
             LogItem::Message(_) => {
                 self.turn = pos;
-                self.has_text = false;
+                self.streamed = StreamedText::default();
                 self.done = None;
             }
-            LogItem::Event(Event::Chunk(chunk)) => self.has_text |= !answer_of(&chunk).is_empty(),
+            LogItem::Event(Event::Chunk(chunk)) => self.streamed.push(answer_of(&chunk)),
             LogItem::Event(Event::Artifact(artifact)) => self.artifact(pos, artifact),
             LogItem::End(End::Done(_)) => self.done = Some(pos),
             LogItem::Event(Event::Ask(_))
@@ -367,7 +368,7 @@ impl Answer {
         self.write_done(&mut out).await?;
         self.write_history(&mut out).await?;
         out.member("asks");
-        out.value(&asks_view(std::mem::take(&mut self.asks)))?;
+        out.value(&std::mem::take(&mut self.asks))?;
         out.member("truncated");
         out.value(&self.overview.truncated)?;
         out.member("cursor");
@@ -392,7 +393,7 @@ impl Answer {
     async fn write_text(&mut self, out: &mut Pieces) -> Result<(), Failure> {
         out.member("text");
         out.raw("\"");
-        if self.overview.has_text {
+        if !self.overview.streamed.is_empty() {
             let mut log = self.log(self.overview.turn);
             while let Some((_, item)) = log.next().await? {
                 if let LogItem::Event(Event::Chunk(chunk)) = &item {
@@ -400,12 +401,10 @@ impl Answer {
                     out.pass().await;
                 }
             }
-        } else {
-            // Agents that stream may repeat the whole at the end; others give it only there.
-            let result = self.done().await?.result;
-            out.text(&result.unwrap_or_default())?;
-            out.pass().await;
         }
+        let result = self.done().await?.result.unwrap_or_default();
+        out.text(self.overview.streamed.rest_of(&result))?;
+        out.pass().await;
         out.raw("\"");
         Ok(())
     }
@@ -422,19 +421,36 @@ impl Answer {
             }
             out.member("parts");
             out.open_list();
-            for pos in &made.rows {
+            let mut is_in_text = false;
+            for (row, pos) in made.rows.iter().enumerate() {
                 let Some(LogItem::Event(Event::Artifact(artifact))) = self.row(*pos).await? else {
                     self.overview.truncated = true;
                     continue;
                 };
                 for part in &artifact.parts {
-                    out.element();
-                    out.value(part)?;
+                    // The text of a piece continues the text before it, as in `Artifact::join`.
+                    if is_in_text && (row == 0 || !matches!(part, Part::Text(_))) {
+                        is_in_text = false;
+                        out.raw("\"}");
+                    }
+                    match part {
+                        Part::Text(text) => {
+                            if !std::mem::replace(&mut is_in_text, true) {
+                                out.element();
+                                out.raw("{\"text\":\"");
+                            }
+                            out.text(text)?;
+                        }
+                        Part::File(_) | Part::Data(_) => {
+                            out.element();
+                            out.value(part)?;
+                        }
+                    }
                 }
                 drop(artifact);
                 out.pass().await;
             }
-            out.raw("]");
+            out.raw(if is_in_text { "\"}]" } else { "]" });
             out.member("append");
             out.value(&made.append)?;
             out.member("last");
@@ -469,7 +485,7 @@ impl Answer {
         let mut log = self.log(0);
         let mut history = History {
             out,
-            has_text: false,
+            streamed: StreamedText::default(),
             is_open: false,
         };
         while let Some((_, item)) = log.next().await? {
@@ -486,8 +502,8 @@ impl Answer {
 /// What was said, in order. Text of the agent that nothing else comes between is one item.
 struct History<'a> {
     out: &'a mut Pieces,
-    /// Whether the agent has said something in this turn.
-    has_text: bool,
+    /// What the agent has said in this turn.
+    streamed: StreamedText,
     /// Whether the item of its text is open.
     is_open: bool,
 }
@@ -496,21 +512,23 @@ impl History<'_> {
     fn add(&mut self, item: LogItem) -> Result<(), Failure> {
         if let LogItem::Event(event) = item {
             return match event {
-                Event::Chunk(chunk) => self.say(answer_of(&chunk)),
+                Event::Chunk(chunk) => {
+                    self.streamed.push(answer_of(&chunk));
+                    self.say(answer_of(&chunk))
+                }
                 Event::Artifact(_) => Ok(()),
                 Event::Ask(ask) => self.item(&HistoryItem::asked(ask)),
             };
         }
         match item {
             LogItem::Message(message) => {
-                self.has_text = false;
+                self.streamed = StreamedText::default();
                 self.item(&HistoryItem::message(message))
             }
             LogItem::Answer(ask, answer) => self.item(&HistoryItem::answer(ask, answer)),
             LogItem::End(End::Done(done)) => {
-                if !self.has_text {
-                    self.say(&done.result.unwrap_or_default())?;
-                }
+                let result = done.result.unwrap_or_default();
+                self.say(self.streamed.clone().rest_of(&result))?;
                 self.close();
                 Ok(())
             }
@@ -531,7 +549,6 @@ impl History<'_> {
         if text.is_empty() {
             return Ok(());
         }
-        self.has_text = true;
         if !std::mem::replace(&mut self.is_open, true) {
             self.out.element();
             self.out.raw("{\"role\":");

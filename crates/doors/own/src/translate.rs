@@ -1,14 +1,13 @@
 //! Pure functions between the core's types and the JSON of the API, and the types that describe that JSON. Objects
 //! have an `id`; what refers to one from elsewhere is `agent`, `call`, `task` or ends in `_id`.
 //!
-//! Here: agents, tokens, who one is. Events are in [`event`] and [`watch`], calls and tasks in [`task`] and [`gather`],
+//! Here: agents, tokens, who one is. Events are in [`event`] and [`watch`], calls and tasks in [`task`],
 //! callbacks in [`callback`], invites in [`invite`], other requests in [`body`].
 
 pub mod body;
 pub mod callback;
 pub mod event;
 pub mod frame;
-pub mod gather;
 pub mod invite;
 pub mod span;
 pub mod task;

@@ -19,10 +19,7 @@ use jackfield_core::{
 use jackfield_kit::{api::invalid, json::Object};
 use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
 use serde::{Deserialize, Deserializer};
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{RefOr, Schema},
-};
+use utoipa::ToSchema;
 
 use super::{KeepView, span::SpanBody};
 
@@ -32,22 +29,19 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// A part of a message, an answer or an artifact.
-#[derive(Debug, Deserialize, ToSchema)]
+/// A [`Part`] as callers write it, read strictly.
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Part)]
 pub enum PartBody {
-    /// Words.
+    /// Text.
     Text(String),
     /// A file.
-    #[schema(value_type = FileBody)]
     File(Object<FileBody>),
     /// Structured data.
-    #[schema(value_type = serde_json::Value)]
     Data(Json),
 }
 
-/// A file: where its bytes are, and what they are.
+/// A [`File`] as callers write it: with either `uri` or `bytes`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileBody {
@@ -55,50 +49,6 @@ pub struct FileBody {
     mime: Option<String>,
     uri: Option<String>,
     bytes: Option<String>,
-}
-
-/// A file, either by its address or with its bytes.
-#[derive(ToSchema)]
-#[serde(untagged, deny_unknown_fields)]
-#[allow(
-    dead_code,
-    reason = "describes FileBody, whose one-of rule serde cannot tell clearly"
-)]
-enum FileSchema {
-    /// At an address.
-    #[schema(title = "FileByUri")]
-    Uri {
-        /// Its name.
-        name: Option<String>,
-        /// Its media type.
-        mime: Option<String>,
-        /// Where it is.
-        #[schema(min_length = 1)]
-        uri: String,
-    },
-    /// Here.
-    #[schema(title = "FileByBytes")]
-    Bytes {
-        /// Its name.
-        name: Option<String>,
-        /// Its media type.
-        mime: Option<String>,
-        /// Its bytes in base64.
-        #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")]
-        bytes: String,
-    },
-}
-
-impl PartialSchema for FileBody {
-    fn schema() -> RefOr<Schema> {
-        FileSchema::schema()
-    }
-}
-
-impl ToSchema for FileBody {
-    fn name() -> std::borrow::Cow<'static, str> {
-        "File".into()
-    }
 }
 
 /// What the caller says, and how long they wait for the answer.
@@ -109,7 +59,7 @@ pub struct CallBody {
     /// Words; `text`, `parts` or both.
     pub text: Option<String>,
     /// Words, files and data; they come after `text`.
-    #[schema(min_items = 1)]
+    #[schema(value_type = Option<Vec<Part>>, min_items = 1)]
     pub parts: Option<Vec<PartBody>>,
     /// The conversation to go on with: 1 to 256 bytes. A new one if absent.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
@@ -272,6 +222,7 @@ pub struct AnswerBody {
     #[serde(alias = "text")]
     pub content: Option<String>,
     /// Files and data.
+    #[schema(value_type = Option<Vec<Part>>)]
     pub parts: Option<Vec<PartBody>>,
     /// Yes or no, to an approval.
     pub approved: Option<bool>,

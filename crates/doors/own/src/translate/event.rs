@@ -1,14 +1,12 @@
-//! What the stream of a call says, as JSON. How the core's events become it, and it becomes frames, is in `frame`.
+//! What the stream of a call says, as JSON: the model's events, without what only the agent's protocol can read. How they
+//! become frames is in `frame`.
 
-use jackfield_core::{
-    event::{AskKind, ChunkKind, DoneState, File, Json, Part},
-    id::{CallId, RequestId, SessionId, TaskId},
-};
 use jackfield_kit::api::ErrorView;
+use jackfield_model::{
+    Artifact, Ask, CallId, Chunk, Done, Message, Part, RequestId, SessionId, TaskId,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use super::body::{FileBody, PartBody};
 
 /// The names of a call, told first.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -29,120 +27,6 @@ pub struct OpenedView {
     pub task: Option<TaskId>,
 }
 
-/// What the caller said.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Message)]
-pub struct MessageView {
-    /// The caller's own id of the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub(super) message_id: Option<String>,
-    /// What it says.
-    #[schema(value_type = Vec<PartBody>)]
-    pub(super) parts: Vec<Part>,
-    /// What the caller's protocol says besides.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub(super) metadata: Option<Json>,
-}
-
-/// What a chunk is.
-#[derive(Debug, ToSchema)]
-#[schema(as = ChunkKind, rename_all = "snake_case")]
-#[allow(dead_code, reason = "describes the core's type")]
-pub enum ChunkKindView {
-    /// The answer itself.
-    Text,
-    /// The agent's reasoning.
-    Thinking,
-    /// A tool call begins.
-    ToolStart,
-    /// Input of a tool call.
-    ToolInput,
-    /// Result of a tool call.
-    ToolResult,
-    /// What the agent is doing.
-    Status,
-}
-
-/// A piece of a reply.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Chunk)]
-pub struct ChunkView {
-    /// What it is.
-    #[schema(value_type = ChunkKindView)]
-    pub(super) kind: ChunkKind,
-    /// The words.
-    pub(super) text: String,
-    /// The tool's name, on tool chunks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub(super) tool_name: Option<String>,
-    /// Which tool call it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub(super) tool_call_id: Option<String>,
-}
-
-/// Something an agent made.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = Artifact)]
-pub struct ArtifactView {
-    /// Its id within the task.
-    pub(super) id: String,
-    /// Its name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub(super) name: Option<String>,
-    /// Its contents.
-    #[schema(value_type = Vec<PartBody>)]
-    pub(super) parts: Vec<Part>,
-    /// Whether the parts continue what came before under this id.
-    pub(super) append: bool,
-    /// Whether nothing more comes under this id.
-    pub(super) last: bool,
-}
-
-/// What an agent wants to know.
-#[derive(Debug, ToSchema)]
-#[schema(as = AskKind, rename_all = "snake_case")]
-#[allow(dead_code, reason = "describes the core's type")]
-pub enum AskKindView {
-    /// More input, from the caller.
-    Input,
-    /// Leave to do something, from the owner of the asking agent.
-    Approval,
-}
-
-/// A question; the call waits for its answer.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Ask)]
-pub struct AskView {
-    /// Its id within the call: the `ask_id` of the answer.
-    pub(super) id: String,
-    /// What it wants.
-    #[schema(value_type = AskKindView)]
-    pub(super) kind: AskKind,
-    /// The question.
-    pub(super) text: String,
-    /// The tool that needs approval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub(super) tool_name: Option<String>,
-    /// Which tool call needs approval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub(super) tool_call_id: Option<String>,
-    /// What the tool would be called with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub(super) arguments: Option<Json>,
-    /// The JSON schema of the wanted answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub(super) schema: Option<Json>,
-}
-
 /// The answer that a question got.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AnswerGiven)]
@@ -155,7 +39,7 @@ pub struct AnswerView {
     pub(super) content: Option<String>,
     /// Files and data.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<PartBody>, required = false)]
+    #[schema(required = false)]
     pub(super) parts: Vec<Part>,
     /// Yes or no.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,52 +59,6 @@ pub struct GapView {
     pub(super) next: String,
 }
 
-/// How a finished turn leaves its task.
-#[derive(Debug, ToSchema)]
-#[schema(as = DoneState, rename_all = "snake_case")]
-#[allow(dead_code, reason = "describes the core's type")]
-pub enum DoneStateView {
-    /// The work is done.
-    Completed,
-    /// The agent waits for another message of the same task.
-    InputRequired,
-    /// The agent will not do it.
-    Rejected,
-}
-
-/// The agent is done.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Done)]
-pub struct DoneView {
-    /// How the turn leaves its task.
-    #[schema(value_type = DoneStateView)]
-    pub(super) state: DoneState,
-    /// Whether what the agent waits for are credentials, where the state is `input_required`.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
-    pub(super) needs_auth: bool,
-    /// The whole answer, from agents that repeat it at the end or give it only there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub(super) result: Option<String>,
-    /// Files it made.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<FileBody>, required = false)]
-    pub(super) attachments: Vec<File>,
-    /// What the answer cost, in the agent's own terms.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub(super) usage: Option<Json>,
-    /// Why the model stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub(super) stop_reason: Option<String>,
-    /// Files that the agent offers besides, as it wrote it: see `/v1/agents/{id}/transfers`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub(super) file_transfer_offer: Option<Json>,
-}
-
 /// One event of a call's stream.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -228,19 +66,19 @@ pub enum CallEvent {
     /// The call is on its way: its names.
     Call(OpenedView),
     /// The caller's message that opens a turn of a task.
-    Message(MessageView),
+    Message(Message),
     /// A piece of the reply.
-    Chunk(ChunkView),
+    Chunk(Chunk),
     /// Something the agent made.
-    Artifact(ArtifactView),
+    Artifact(Artifact),
     /// A question.
-    Ask(AskView),
+    Ask(Ask),
     /// The answer to a question.
     Answer(AnswerView),
     /// Something is no longer there.
     Gap(GapView),
     /// The end: the agent is done.
-    Done(DoneView),
+    Done(Done),
     /// The end: something went wrong. Without an `id:`, only the stream has ended, not what is kept.
     Failed(ErrorView),
     /// The end: somebody cancelled.

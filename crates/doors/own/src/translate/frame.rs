@@ -2,7 +2,7 @@
 //! its data; only what is kept has an `id:`, from which a reader goes on.
 
 use jackfield_core::{
-    event::{Answer, Artifact, Ask, Chunk, Done, End, Event, Message},
+    event::{Answer, Done, End, Event, Message},
     failure::Failure,
     store::LogItem,
     task::{Cursor, TaskItem},
@@ -10,9 +10,7 @@ use jackfield_core::{
 use jackfield_kit::sse::SseFrame;
 use serde::Serialize;
 
-use super::event::{
-    AnswerView, ArtifactView, AskView, CallEvent, ChunkView, DoneView, GapView, MessageView,
-};
+use super::event::{AnswerView, CallEvent, GapView};
 
 /// A frame whose data is JSON.
 pub(super) fn frame(name: &'static str, data: &impl Serialize) -> SseFrame {
@@ -63,7 +61,10 @@ pub fn frame_from_item(item: TaskItem) -> SseFrame {
 impl From<LogItem> for CallEvent {
     fn from(item: LogItem) -> Self {
         match item {
-            LogItem::Message(message) => Self::Message(message.into()),
+            LogItem::Message(message) => Self::Message(Message {
+                extra: None,
+                ..message
+            }),
             LogItem::Event(event) => event.into(),
             LogItem::Answer(ask_id, answer) => Self::Answer(answer_view(ask_id, answer)),
             LogItem::End(end) => end.into(),
@@ -73,10 +74,10 @@ impl From<LogItem> for CallEvent {
 
 impl From<Event> for CallEvent {
     fn from(event: Event) -> Self {
-        match event {
-            Event::Chunk(chunk) => Self::Chunk(chunk.into()),
-            Event::Artifact(artifact) => Self::Artifact(artifact.into()),
-            Event::Ask(ask) => Self::Ask(ask.into()),
+        match event.without_extra() {
+            Event::Chunk(chunk) => Self::Chunk(chunk),
+            Event::Artifact(artifact) => Self::Artifact(artifact),
+            Event::Ask(ask) => Self::Ask(ask),
         }
     }
 }
@@ -84,56 +85,12 @@ impl From<Event> for CallEvent {
 impl From<End> for CallEvent {
     fn from(end: End) -> Self {
         match end {
-            End::Done(done) => Self::Done((*done).into()),
+            End::Done(done) => Self::Done(Done {
+                is_message: false,
+                ..*done
+            }),
             End::Failed(failure) => Self::failed(&failure),
             End::Cancelled => Self::Cancelled,
-        }
-    }
-}
-
-impl From<Message> for MessageView {
-    fn from(message: Message) -> Self {
-        Self {
-            message_id: message.id,
-            parts: message.parts,
-            metadata: message.metadata,
-        }
-    }
-}
-
-impl From<Chunk> for ChunkView {
-    fn from(chunk: Chunk) -> Self {
-        Self {
-            kind: chunk.kind,
-            text: chunk.text,
-            tool_name: chunk.tool_name,
-            tool_call_id: chunk.tool_call_id,
-        }
-    }
-}
-
-impl From<Artifact> for ArtifactView {
-    fn from(artifact: Artifact) -> Self {
-        Self {
-            id: artifact.id,
-            name: artifact.name,
-            parts: artifact.parts,
-            append: artifact.append,
-            last: artifact.last,
-        }
-    }
-}
-
-impl From<Ask> for AskView {
-    fn from(ask: Ask) -> Self {
-        Self {
-            id: ask.id,
-            kind: ask.kind,
-            text: ask.text,
-            tool_name: ask.tool_name,
-            tool_call_id: ask.tool_call_id,
-            arguments: ask.arguments,
-            schema: ask.schema,
         }
     }
 }
@@ -148,24 +105,10 @@ fn answer_view(ask_id: String, answer: Answer) -> AnswerView {
     }
 }
 
-impl From<Done> for DoneView {
-    fn from(done: Done) -> Self {
-        Self {
-            state: done.state,
-            needs_auth: done.needs_auth,
-            result: done.result,
-            attachments: done.attachments,
-            usage: done.usage,
-            stop_reason: done.stop_reason,
-            file_transfer_offer: done.file_transfer_offer,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use jackfield_core::{
-        event::{AskKind, DoneState, File, FileSource, Json, Part},
+        event::{Artifact, Ask, AskKind, DoneState, File, FileSource, Json, Part},
         failure::Reason,
     };
 

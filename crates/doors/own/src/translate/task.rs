@@ -8,14 +8,12 @@ use jackfield_core::{
     store::{TaskRecord, TaskState},
 };
 use jackfield_kit::api::ErrorView;
+use jackfield_model::{Artifact, DoneState, Transcript};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{
-    body::{FileBody, PartBody},
-    event::{ArtifactView, AskView, OpenedView},
-};
+use super::event::OpenedView;
 
 /// Where a call or a task stands.
 #[derive(Debug, ToSchema)]
@@ -130,7 +128,7 @@ pub struct WaitingView {
     /// The protocol that the caller came by.
     door: &'static str,
     /// The approvals that are yours to give.
-    asks: Vec<AskView>,
+    asks: Vec<Ask>,
 }
 
 /// Where an open call stands.
@@ -227,7 +225,6 @@ pub struct HistoryItem {
     /// Who said it.
     pub(super) role: Role,
     /// What.
-    #[schema(value_type = Vec<PartBody>)]
     pub(super) parts: Vec<Part>,
     /// The caller's own id of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -293,9 +290,8 @@ pub struct TaskView {
     /// The answer of the current or last turn, so far.
     pub(super) text: String,
     /// What the agent made.
-    pub(super) artifacts: Vec<ArtifactView>,
+    pub(super) artifacts: Vec<Artifact>,
     /// Files that came with the end of the last turn.
-    #[schema(value_type = Vec<FileBody>)]
     pub(super) attachments: Vec<File>,
     /// Whether what the agent waits for are credentials.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -308,7 +304,7 @@ pub struct TaskView {
     /// What was said, in order.
     pub(super) history: Vec<HistoryItem>,
     /// Questions that the one who asks may answer now.
-    pub(super) asks: Vec<AskView>,
+    pub(super) asks: Vec<Ask>,
     /// Whether some of the text, the artifacts or the history is left out: too large, or no longer kept.
     pub(super) truncated: bool,
     /// The event id from which to read on, as `after`.
@@ -343,7 +339,7 @@ pub struct LiveView {
     #[schema(value_type = String, format = "uuid", required = false)]
     parent: Option<TaskId>,
     /// Questions that the one who asks may answer now.
-    asks: Vec<AskView>,
+    asks: Vec<Ask>,
     /// The approvals that it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
@@ -394,9 +390,8 @@ pub struct CallResult {
     #[schema(required = false)]
     pub(super) needs_auth: bool,
     /// What the agent made.
-    pub(super) artifacts: Vec<ArtifactView>,
+    pub(super) artifacts: Vec<Artifact>,
     /// Files that came with the end.
-    #[schema(value_type = Vec<FileBody>)]
     pub(super) attachments: Vec<File>,
     /// What the answer cost, in the agent's own terms.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -410,6 +405,34 @@ pub struct CallResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub(super) file_transfer_offer: Option<Json>,
+}
+
+impl CallResult {
+    /// The whole answer of a call that ended; `is_cancelled` if the agent did not finish it.
+    pub fn new(transcript: Transcript, opened: OpenedView, is_cancelled: bool) -> Self {
+        let (text, artifacts, done) = transcript.into_inner();
+        let state = match done.state {
+            _ if is_cancelled => TaskState::Cancelled,
+            DoneState::Completed => TaskState::Completed,
+            DoneState::InputRequired => TaskState::InputRequired,
+            DoneState::Rejected => TaskState::Rejected,
+        };
+        let without_extra = |artifact| Artifact {
+            extra: None,
+            ..artifact
+        };
+        Self {
+            opened,
+            state,
+            text,
+            needs_auth: done.needs_auth,
+            artifacts: artifacts.into_iter().map(without_extra).collect(),
+            attachments: done.attachments,
+            usage: done.usage,
+            stop_reason: done.stop_reason,
+            file_transfer_offer: done.file_transfer_offer,
+        }
+    }
 }
 
 impl From<TaskRecord> for TaskSummary {
@@ -467,7 +490,7 @@ impl From<&Call> for OpenedView {
 
 /// An open live call, with the questions that the principal may answer.
 pub fn live_view(call: &Call, principal: &Principal) -> LiveView {
-    let asks = asks_view(call.open_asks(principal));
+    let asks = call.open_asks(principal);
     LiveView {
         id: call.id,
         state: if asks.is_empty() {
@@ -494,14 +517,10 @@ pub fn waiting_view(call: &Call, principal: &Principal) -> WaitingView {
         agent: call.target.clone(),
         caller: call.principal.label().to_owned(),
         door: call.door,
-        asks: asks_view(call.decisions(principal)),
+        asks: call.decisions(principal),
     }
 }
 
 fn approvals_view(call: &Call) -> Vec<ApprovalView> {
     call.approvals().into_iter().map(Into::into).collect()
-}
-
-pub(crate) fn asks_view(asks: Vec<Ask>) -> Vec<AskView> {
-    asks.into_iter().map(AskView::from).collect()
 }

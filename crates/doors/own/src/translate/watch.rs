@@ -1,7 +1,7 @@
 //! What an observer sees of all agents it may watch, as JSON and as SSE frames.
 
 use jackfield_core::{
-    event::Event,
+    event::{Artifact, Ask, Chunk, Event, Message},
     failure::Failure,
     id::{AgentId, CallId},
     tap::{Direction, Seen, Sight},
@@ -11,10 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{
-    event::{ArtifactView, AskView, CallEvent, ChunkView, MessageView},
-    frame::frame,
-};
+use super::{event::CallEvent, frame::frame};
 
 /// What an observer sees, and when and where.
 #[derive(Debug, Serialize, ToSchema)]
@@ -54,14 +51,14 @@ pub enum SightView {
         /// By which protocol.
         door: &'static str,
         /// What they say.
-        message: MessageView,
+        message: Message,
     },
     /// The agent says something.
-    Chunk(ChunkView),
+    Chunk(Chunk),
     /// The agent made something.
-    Artifact(ArtifactView),
+    Artifact(Artifact),
     /// The agent asks.
-    Ask(AskView),
+    Ask(Ask),
     /// The call is over.
     Ended {
         /// How: `done`, `failed` or `cancelled`.
@@ -144,11 +141,16 @@ impl From<Seen> for WatchEvent {
             } => SightView::Started {
                 caller,
                 door,
-                message: message.into(),
+                message: Message {
+                    extra: None,
+                    ..message
+                },
             },
-            Sight::Event(Event::Chunk(chunk)) => SightView::Chunk(chunk.into()),
-            Sight::Event(Event::Artifact(artifact)) => SightView::Artifact(artifact.into()),
-            Sight::Event(Event::Ask(ask)) => SightView::Ask(ask.into()),
+            Sight::Event(event) => match event.without_extra() {
+                Event::Chunk(chunk) => SightView::Chunk(chunk),
+                Event::Artifact(artifact) => SightView::Artifact(artifact),
+                Event::Ask(ask) => SightView::Ask(ask),
+            },
             Sight::Ended(end) => SightView::Ended { end: end.into() },
             Sight::Relayed { to, kind, text } => SightView::Relayed { to, kind, text },
             Sight::Frame(direction, text) => SightView::Frame {
@@ -170,7 +172,7 @@ impl From<Seen> for WatchEvent {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_core::event::{Artifact, Json, Part};
+    use jackfield_core::event::{Json, Part};
 
     use super::*;
 

@@ -203,10 +203,7 @@ async fn the_whole_answer_comes_as_one_object() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(answer["text"], "one two");
     assert_eq!(answer["state"], "completed");
-    assert_eq!(
-        answer["artifacts"][0]["parts"],
-        json!([{"text": "x"}, {"text": "y"}])
-    );
+    assert_eq!(answer["artifacts"][0]["parts"], json!([{"text": "xy"}]));
     assert_eq!(
         answer["attachments"],
         json!([{"name": "f", "bytes": "AA=="}])

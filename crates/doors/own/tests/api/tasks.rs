@@ -168,7 +168,7 @@ async fn a_task_of_many_turns_is_answered_with_all_that_was_said() {
     assert_eq!(view["text"], long);
     let artifacts = json!([
         {"id": "plan", "name": "the plan", "parts": [{"text": long}], "append": false, "last": false},
-        {"id": "list", "name": "the list", "parts": [{"text": "1"}, {"text": "2"}], "append": false, "last": true},
+        {"id": "list", "name": "the list", "parts": [{"text": "12"}], "append": false, "last": true},
     ]);
     assert_eq!(view["artifacts"], artifacts);
     let history = json!([
