@@ -3,7 +3,7 @@
 use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -121,7 +121,7 @@ async fn bytes_that_are_not_base64_are_a_problem_and_leave_no_file() {
     let mut file = File::bytes([]).name("a.txt");
     file.source = FileSource::Bytes("?".into());
     let taken = take([file], dir.path()).await;
-    assert_eq!(taken.files, [PathBuf::new(); 0]);
+    assert!(taken.files.is_empty(), "{taken:?}");
     let problem = "the file a.txt could not be fetched: its bytes are not valid base64";
     assert_eq!(taken.problems, [problem]);
     let left = fs::read_dir(dir.path().join(".attachments/1")).unwrap();

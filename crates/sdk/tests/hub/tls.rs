@@ -2,8 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use jackfield_sdk::{Address, Error, Fingerprint, Hub, TlsError, Trust, try_socket};
+use jackfield_sdk::{Address, Base64, Error, Fingerprint, Hub, TlsError, Trust, try_socket};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::{
     ServerConfig,
@@ -88,7 +87,7 @@ async fn serve(certified: &Certified, tasks: &mut JoinSet<()>) -> SocketAddr {
 /// A PEM file with a certificate.
 fn file(folder: &TempDir, certificate: &CertificateDer<'_>) -> PathBuf {
     let path = folder.path().join("ca.pem");
-    let text = STANDARD.encode(certificate);
+    let text = Base64::encode(certificate);
     let text = format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n");
     std::fs::write(&path, text).unwrap();
     path

@@ -144,20 +144,16 @@ async fn an_agent_that_calls_another_for_files_is_the_party_of_what_is_offered()
         let mut call = reply.call_agent("packer", "pack").with_files().await?;
         while let Some(event) = call.next().await? {
             if let Event::Done(done) = event {
-                let offer = done.file_transfer_offer.as_ref();
-                let size = offer.map(|offer| offer.to_value()["zip_size"].clone());
-                reply.text(format!("{size:?} {:?}", done.offer())).await?;
+                let offer = done.offer().map(|offer| offer.zip_size);
+                reply.text(format!("{offer:?}")).await?;
             }
         }
         Ok(())
     });
     let _asker = Beside::start(asker, served.addr()).await;
     let hub = client(served.addr());
-    // The call has no client, so that the id is empty and cannot be meant: it is passed on and belongs to nobody.
-    assert_eq!(
-        hub.ask("asker", "go").await.unwrap(),
-        "Some(Number(15)) None"
-    );
+    // The call names no client, so that the calling agent is the client: the packer gets `agent.asker`, and offers that id.
+    assert_eq!(hub.ask("asker", "go").await.unwrap(), "Some(15)");
     let _ = offered(&hub, "t1").await;
     let transfer = hub.transfer("packer", "t1");
     assert!(transfer.signal("poll", None, Duration::ZERO).await.is_ok());

@@ -154,7 +154,9 @@ mod tests {
         let mut message = Message::default();
         message.text = text.to_owned();
         message.parts = vec![Part::Text(text.to_owned())];
-        message.parts.extend(data.map(Part::Data));
+        message
+            .parts
+            .extend(data.map(|data| Part::Data(data.into())));
         message.metadata = Some(metadata);
         message
     }
