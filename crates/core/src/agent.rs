@@ -2,12 +2,11 @@
 
 use std::{any::Any, sync::Arc};
 
+use jackfield_model::{Json, Owner};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{Call, Serving},
-    event::Json,
-    id::Owner,
     units::Span,
 };
 

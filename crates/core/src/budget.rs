@@ -7,14 +7,11 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use jackfield_model::{Failure, Owner, Reason};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::{
-    failure::{Failure, Reason},
-    id::Owner,
-    shares::is_fair,
-};
+use crate::shares::is_fair;
 
 /// A small pipe leases this much at first; a growing one doubles up to [`STEP_MAX`].
 const STEP_MIN: usize = 4 << 10;

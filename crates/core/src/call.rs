@@ -22,23 +22,24 @@ pub use self::{
     asks::{Approval, WAITS_FOR_OWNER},
     serving::Serving,
 };
+use jackfield_model::{
+    AgentId, Answer, Ask, CallId, End, Event, Failure, Input, Json, Message, Offer, Reason,
+    RequestId, SessionId, TaskId,
+};
+
 use crate::{
     agent::Share,
     budget::Held,
     chain::Chain,
     clock::{Clock, Progress},
     entry::Entry,
-    event::{Answer, Ask, End, Event, Input, Json, Message},
-    failure::{Failure, Reason},
     files::Files,
     hub::Right,
-    id::{AgentId, CallId, RequestId, SessionId, TaskId},
     pipe::{Levels, Pipe, Pushed},
     principal::Principal,
     shared::Shared,
     tap::Sight,
     team::seat::{Belonging, Seats},
-    transfers::Offer,
 };
 
 /// An end up to this size always reaches its reader, however much else is unread: as much as a pipe leases at once.

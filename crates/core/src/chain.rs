@@ -1,10 +1,8 @@
 //! Through which agents a call came, so that loops are cut (docs/promises.md, Loops).
 
-use crate::{
-    failure::{Failure, Reason},
-    id::AgentId,
-    limits::Limits,
-};
+use jackfield_model::{AgentId, Failure, Reason};
+
+use crate::limits::Limits;
 
 /// The agents of a call and those before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

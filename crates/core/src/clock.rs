@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
+use jackfield_model::{Failure, Reason};
 use tokio::time::Instant;
-
-use crate::failure::{Failure, Reason};
 
 /// Where a call stands on its way to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

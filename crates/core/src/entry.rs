@@ -27,13 +27,12 @@ use self::{
     quota::Quota,
     state::{State, Undelivered},
 };
+use jackfield_model::{AgentId, End, Failure, Owner, Reason};
+
 use crate::{
     agent::{Link, Profile, Settings, Share},
     call::{Call, Draft},
     clock::Progress,
-    event::End,
-    failure::{Failure, Reason},
-    id::{AgentId, Owner},
     principal::Who,
     shared::Shared,
     store::{AgentRecord, Receipt, Store},

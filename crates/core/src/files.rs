@@ -25,11 +25,9 @@ pub use self::{
     held::{Held, Pieces},
     key::FileKey,
 };
-use crate::{
-    event::{File, FileSource},
-    id::Owner,
-    limits::Limits,
-};
+use jackfield_model::{File, FileSource, Owner};
+
+use crate::limits::Limits;
 
 /// Where the door of the hub serves them, below its address.
 const PATH: &str = "/v1/files";

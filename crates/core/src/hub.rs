@@ -28,16 +28,15 @@ pub(crate) use self::{
     request::{LONGEST, Start},
     right::Right,
 };
+use jackfield_model::{AgentId, Answer, CallId, End, Failure, Message, Reason, TaskId};
+
 use crate::{
     agent::{Closing, Settings, Share},
     call::{Asking, Call, Life},
     chain::Chain,
     clock::Progress,
     entry::{AgentView, Entry},
-    event::{Answer, End, Message},
-    failure::{Failure, Reason},
     files::Files,
-    id::{AgentId, CallId, TaskId},
     limits::Limits,
     metrics::Metrics,
     outbox::Callbacks,

@@ -29,13 +29,3 @@ pub mod team;
 pub mod token;
 pub mod transfers;
 pub mod units;
-
-pub use jackfield_model::{failure, id};
-
-/// The nouns that travel in a call's pipes.
-pub mod event {
-    pub use jackfield_model::{
-        Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, File,
-        FileSource, ITEM_OVERHEAD, Input, Json, Message, Part,
-    };
-}

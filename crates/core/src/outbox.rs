@@ -13,10 +13,9 @@ use tokio::sync::Notify;
 
 pub use self::follower::Follower;
 pub(crate) use self::follower::add;
+use jackfield_model::{CallbackId, Failure, Json, Reason, TaskId, TokenId};
+
 use crate::{
-    event::Json,
-    failure::{Failure, Reason},
-    id::{CallbackId, TaskId, TokenId},
     principal::Principal,
     store::{CallbackFilter, LogItem, Receipt, Store, StoreError, TaskRecord},
     task::{no_such_task, store_failure},

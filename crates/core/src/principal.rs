@@ -2,11 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
+use jackfield_model::{AgentId, Owner, TokenId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
-
-use crate::id::{AgentId, Owner, TokenId};
 
 /// A pattern over agent ids: `*` stands for any run of characters.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,10 +7,9 @@
 
 use std::fmt;
 
+use jackfield_model::{Failure, Reason};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-
-use crate::failure::{Failure, Reason};
 
 /// What is kept of a token.
 pub(crate) type Hash = [u8; 32];

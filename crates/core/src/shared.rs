@@ -2,14 +2,15 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use jackfield_model::CallId;
 use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    budget::Budget, call::Call, files::Files, id::CallId, limits::Limits, metrics::Metrics,
-    tap::Taps, transfers::Transfers,
+    budget::Budget, call::Call, files::Files, limits::Limits, metrics::Metrics, tap::Taps,
+    transfers::Transfers,
 };
 
 /// Shared by the hub and its calls. Call ids are ours, so that a fast hash is safe for them.

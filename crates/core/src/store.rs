@@ -16,14 +16,14 @@ pub use self::{
     receipt::{Receipt, StoreError},
     task::{Reopened, TaskFilter, TaskOrder, TaskRecord, TaskState},
 };
+use jackfield_model::{AgentId, CallbackId, Json, Offer, Owner, TaskId, TokenId};
+
 use crate::{
     agent::{Profile, Settings, Share},
-    event::Json,
-    id::{AgentId, CallbackId, Owner, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, Settled},
     principal::Whose,
     team::{TeamRecord, board::BoardTask},
-    transfers::{Offer, Toward},
+    transfers::Toward,
 };
 
 /// What is kept of an agent while it is away.

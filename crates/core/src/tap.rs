@@ -6,6 +6,7 @@ use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
+use jackfield_model::{AgentId, CallId, End, Event, Message, Owner};
 use jiff::Timestamp;
 use parking_lot::RwLock;
 
@@ -13,8 +14,6 @@ use crate::{
     bell::Bell,
     budget::Budget,
     entry::Entry,
-    event::{End, Event, Message},
-    id::{AgentId, CallId, Owner},
     limits::Limits,
     metrics::Metrics,
     pipe::{Item, Levels, Pipe, Pushed},

@@ -35,12 +35,11 @@ pub use self::{
     subscription::{Subscription, TaskItem},
 };
 use self::{readers::Readers, ring::Ring, said::Said};
+use jackfield_model::{Answer, DoneState, End, Event, Failure, Json, Reason, TaskId};
+
 use crate::{
     agent::Keep,
     call::Call,
-    event::{Answer, DoneState, End, Event, Json},
-    failure::{Failure, Reason},
-    id::TaskId,
     outbox::{Callbacks, NewCallback, OutboxRow},
     store::{LogItem, LogRow, Receipt, Store, StoreError, TaskRecord, TaskState},
 };

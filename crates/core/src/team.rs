@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use self::kept::KeptSeat;
-use crate::id::{AgentId, Owner};
+use jackfield_model::{AgentId, Owner};
 
 /// What a member is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

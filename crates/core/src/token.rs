@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use jackfield_model::{AgentId, Owner, TokenId};
 use jiff::Timestamp;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -9,7 +10,6 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::{
-    id::{AgentId, Owner, TokenId},
     principal::{Grant, Pattern, Principal, Scopes, Who},
     store::{Store, StoreError, TokenRecord},
 };

@@ -10,17 +10,16 @@ use std::{
     time::Duration,
 };
 
+use jackfield_model::{AgentId, Failure, Reason};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
-    failure::{Failure, Reason},
-    id::AgentId,
     principal::{Principal, Who},
     store::{Store, TransferRecord},
 };
-pub use jackfield_model::{BadOffer, Offer};
+use jackfield_model::Offer;
 
 /// How long a transfer is known: as long as the published client keeps its archive.
 pub const KNOWN_FOR: Duration = Duration::from_secs(3600);

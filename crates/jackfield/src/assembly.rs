@@ -7,7 +7,7 @@ use axum::{Extension, Router};
 use jackfield_a2a::{A2a, Remotes};
 use jackfield_agora::Agora;
 use jackfield_bridge::Bridge;
-use jackfield_core::{hub::Hub, id::Owner, principal::Scopes, token::Lookup};
+use jackfield_core::{hub::Hub, principal::Scopes, token::Lookup};
 use jackfield_kit::{
     auth::Gatekeeper,
     guard::{Guard, HostRules},
@@ -18,6 +18,7 @@ use jackfield_kit::{
 };
 #[cfg(feature = "mcp")]
 use jackfield_mcp::Mcp;
+use jackfield_model::Owner;
 use jackfield_own::{
     OwnState,
     proof::{ProofKey, Prover},

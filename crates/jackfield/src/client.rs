@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use clap::Args;
 use http::Method;
-use jackfield_core::id::AgentId;
+use jackfield_model::AgentId;
 use jackfield_sdk::{Address, Error, Hub, Trust};
 use serde_json::Value;
 

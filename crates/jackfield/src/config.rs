@@ -14,8 +14,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use jackfield_bridge::Secret;
-use jackfield_core::{id::AgentId, limits::Limits};
+use jackfield_core::limits::Limits;
 use jackfield_kit::{auth::Trust, guard::is_loopback};
+use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
 
 pub use self::{

@@ -23,11 +23,11 @@ use anyhow::{Result, anyhow, bail};
 use jackfield_core::{
     agent::Settings,
     hub::{Hub, Wanted},
-    id::AgentId,
     principal::Principal,
     tap::TapFilter,
 };
 use jackfield_kit::tasks::Tasks;
+use jackfield_model::AgentId;
 #[cfg(feature = "p2p")]
 use jackfield_p2p::sidecar::Sidecar;
 use jackfield_sdk::Address;

@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, fmt, io, process::ExitCode};
 
-use jackfield_core::failure::Reason;
+use jackfield_model::Reason;
 use jackfield_sdk::Error;
 
 use crate::shell;

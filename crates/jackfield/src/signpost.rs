@@ -1,8 +1,8 @@
 //! What is said at paths that lead nowhere: what is where.
 
 use http::Uri;
-use jackfield_core::failure::{Failure, Reason};
 use jackfield_kit::api::Problem;
+use jackfield_model::{Failure, Reason};
 
 /// Answers a request for which there is no route.
 pub(crate) async fn nowhere(uri: Uri) -> Problem {

@@ -13,13 +13,9 @@ use axum::{
 };
 use futures_util::FutureExt as _;
 use jackfield_a2a::{A2a, Cards};
-use jackfield_core::{
-    hub::Hub,
-    id::{AgentId, BadName},
-    limits::Limits,
-    store::memory::MemoryStore,
-};
+use jackfield_core::{hub::Hub, limits::Limits, store::memory::MemoryStore};
 use jackfield_kit::auth::{Gatekeeper, Trust};
+use jackfield_model::{AgentId, id::BadName};
 use tokio::task::JoinSet;
 
 use crate::{Agent, InProcess};

@@ -10,12 +10,11 @@ use std::sync::Arc;
 use jackfield_core::{
     agent::Closing,
     call::Serving,
-    failure::Failure,
     hub::{Attached, Hub},
-    id::AgentId,
     inbox::Inbox,
     principal::Principal,
 };
+use jackfield_model::{AgentId, Failure};
 use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{Agent, Error};

@@ -1,9 +1,7 @@
 //! Agents: their SQL.
 
-use jackfield_core::{
-    id::{AgentId, Owner},
-    store::AgentRecord,
-};
+use jackfield_core::store::AgentRecord;
+use jackfield_model::{AgentId, Owner};
 use rusqlite::{Connection, Row};
 
 use crate::{

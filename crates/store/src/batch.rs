@@ -4,7 +4,6 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use jackfield_core::{
-    id::{AgentId, CallbackId, TaskId, TokenId},
     outbox::{NewCallback, Settled},
     store::{
         AgentRecord, LogItem, LogRow, PeerRecord, RemoteRecord, TaskRecord, TokenRecord,
@@ -12,6 +11,7 @@ use jackfield_core::{
     },
     team::{TeamRecord, board::BoardTask},
 };
+use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 use jiff::Timestamp;
 use rusqlite::Connection;
 

@@ -1,7 +1,8 @@
 //! Why work on the database failed, inside this crate: whether one operation is to blame or all are in trouble.
 //! What leaves the crate is a `StoreError`.
 
-use jackfield_core::{id::TaskId, store::StoreError};
+use jackfield_core::store::StoreError;
+use jackfield_model::TaskId;
 use rusqlite::ErrorCode;
 
 /// Why an operation failed.

@@ -37,7 +37,6 @@ use std::{
 };
 
 use jackfield_core::{
-    id::{AgentId, CallbackId, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
         AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord, Reopened,
@@ -45,6 +44,7 @@ use jackfield_core::{
     },
     team::{TeamRecord, board::BoardTask},
 };
+use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 

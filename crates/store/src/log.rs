@@ -1,11 +1,8 @@
 //! The log of events: its SQL. A row is a message, an event, an answer or an end; a row of text may hold many chunks,
 //! joined by `tail.rs`: `pos` and `at` are then the first one's and `seq` the last one's.
 
-use jackfield_core::{
-    event::Chunk,
-    id::TaskId,
-    store::{LogItem, LogRow},
-};
+use jackfield_core::store::{LogItem, LogRow};
+use jackfield_model::{Chunk, TaskId};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 

@@ -1,10 +1,10 @@
 //! Callbacks that were not delivered yet: their SQL.
 
 use jackfield_core::{
-    id::{CallbackId, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
     store::{CallbackFilter, LogItem},
 };
+use jackfield_model::{CallbackId, TaskId, TokenId};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 

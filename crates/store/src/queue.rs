@@ -7,10 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jackfield_core::{
-    id::TaskId,
-    store::{StoreError, TaskRecord},
-};
+use jackfield_core::store::{StoreError, TaskRecord};
+use jackfield_model::TaskId;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 

@@ -14,7 +14,6 @@ use std::{
 };
 
 use jackfield_core::{
-    id::{CallbackId, TaskId},
     outbox::OutboxRow,
     store::{
         AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, Reopened,
@@ -22,6 +21,7 @@ use jackfield_core::{
     },
     team::TeamRecord,
 };
+use jackfield_model::{CallbackId, TaskId};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use rusqlite::Connection;

@@ -1,9 +1,7 @@
 //! Agents that the hub dials: their SQL.
 
-use jackfield_core::{
-    id::{AgentId, Owner},
-    store::RemoteRecord,
-};
+use jackfield_core::store::RemoteRecord;
+use jackfield_model::{AgentId, Owner};
 use rusqlite::{Connection, Row};
 
 use crate::{

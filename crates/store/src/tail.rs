@@ -3,11 +3,8 @@
 
 use std::collections::HashMap;
 
-use jackfield_core::{
-    event::{Chunk, Event},
-    id::TaskId,
-    store::{LogItem, LogRow},
-};
+use jackfield_core::store::{LogItem, LogRow};
+use jackfield_model::{Chunk, Event, TaskId};
 use rusqlite::Connection;
 
 use crate::{

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use jackfield_core::{
-    event::Json,
-    failure::{Failure, Reason},
-    id::{AgentId, CallId, RequestId, SessionId, TaskId, TokenId},
     outbox::{Callback, Follower},
     principal::Whose,
     store::{Reopened, TaskFilter, TaskOrder, TaskRecord, TaskState},
     task::Once,
     units::Span,
+};
+use jackfield_model::{
+    AgentId, CallId, Failure, Json, Reason, RequestId, SessionId, TaskId, TokenId,
 };
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 

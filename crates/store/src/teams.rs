@@ -1,12 +1,10 @@
 //! Teams and the tasks of their boards: their SQL.
 
-use jackfield_core::{
-    id::{AgentId, Owner},
-    team::{
-        TeamRecord,
-        board::{BoardStatus, BoardTask},
-    },
+use jackfield_core::team::{
+    TeamRecord,
+    board::{BoardStatus, BoardTask},
 };
+use jackfield_model::{AgentId, Owner};
 use rusqlite::{Connection, Row};
 
 use crate::{

@@ -1,9 +1,7 @@
 //! Tokens: their SQL. The token itself never comes here, only its hash.
 
-use jackfield_core::{
-    id::{AgentId, Owner, TokenId},
-    store::TokenRecord,
-};
+use jackfield_core::store::TokenRecord;
+use jackfield_model::{AgentId, Owner, TokenId};
 use rusqlite::{Connection, Row};
 
 use crate::{

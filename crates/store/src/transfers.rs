@@ -1,10 +1,7 @@
 //! The book of transfers: its SQL.
 
-use jackfield_core::{
-    id::AgentId,
-    store::TransferRecord,
-    transfers::{Offer, Toward},
-};
+use jackfield_core::{store::TransferRecord, transfers::Toward};
+use jackfield_model::{AgentId, Offer};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 

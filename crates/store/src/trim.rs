@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use jackfield_core::{id::TaskId, store::StoreError};
+use jackfield_core::store::StoreError;
+use jackfield_model::TaskId;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row};
 

@@ -11,11 +11,10 @@ use std::{
 use jackfield_core::{
     agent::{Closing, Link, Profile},
     call::{Call, Serving},
-    event::Message,
     hub::{Attached, Hub, Request},
-    id::{AgentId, CallId},
     principal::Principal,
 };
+use jackfield_model::{AgentId, CallId, Message};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 

@@ -10,7 +10,8 @@ use jackfield::{
     assembly::{self, Running},
     config::{Config, P2pConfig},
 };
-use jackfield_core::{hub::Hub, id::Owner, principal::Scopes};
+use jackfield_core::{hub::Hub, principal::Scopes};
+use jackfield_model::Owner;
 use serde_json::json;
 use tempfile::TempDir;
 

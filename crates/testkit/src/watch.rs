@@ -1,10 +1,10 @@
 //! Waiting for what the hub notices, instead of for time to pass.
 
 use jackfield_core::{
-    id::AgentId,
     principal::Principal,
     tap::{Sight, TapFilter, Watching},
 };
+use jackfield_model::AgentId;
 
 use crate::{SOON, TestHub};
 

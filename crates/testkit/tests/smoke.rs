@@ -1,6 +1,6 @@
 //! The kit itself works: two agents meet through a real hub.
 
-use jackfield_core::event::{End, Event};
+use jackfield_model::{End, Event};
 use jackfield_testkit::{FakeAgent, TestHub, fake_request};
 use serde_json::json;
 

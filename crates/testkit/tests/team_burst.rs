@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use jackfield_core::{
     call::Serving,
-    event::{End, Event},
     hub::Request,
     limits::Limits,
     principal::Principal,
     units::{Size, Span},
 };
+use jackfield_model::{End, Event};
 use jackfield_testkit::{FakeAgent, Raw, SOON, TestHub, answer, fake_request};
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -11,9 +11,7 @@ use std::sync::Arc;
 use jackfield_a2a::{Auth, RemoteSpec, Remotes, Source};
 use jackfield_core::{
     call::Reply,
-    event::{Ask, Event},
     hub::{Hub, Request},
-    id::{AgentId, SessionId},
     limits::Limits,
     principal::Principal,
     store::{Store, memory::MemoryStore},
@@ -22,6 +20,7 @@ use jackfield_kit::{
     outbound::{Outbound, OutboundRules},
     tasks::Tasks,
 };
+use jackfield_model::{AgentId, Ask, Event, SessionId};
 use jackfield_sdk::Failure;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
@@ -170,7 +169,7 @@ impl A2a {
                 }
                 Some(Reply::Event(Event::Ask(ask))) => asked.push(put(ask, voice)),
                 Some(Reply::End(end)) => break end,
-                None => break jackfield_core::event::End::Cancelled,
+                None => break jackfield_model::End::Cancelled,
             }
         };
         if let Some(session) = &session
@@ -183,7 +182,7 @@ impl A2a {
 }
 
 /// Puts a question of the server's to whom it is for.
-async fn put(ask: Ask, voice: &Voice) -> Result<(String, jackfield_core::event::Answer), Failure> {
+async fn put(ask: Ask, voice: &Voice) -> Result<(String, jackfield_model::Answer), Failure> {
     let id = ask.id.clone();
     let answer = match translate::question(ask) {
         translate::Asked::Caller(question) => {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::Call;
+use jackfield_model::{ChunkKind, End, Event, Input};
+
 use crate::{
     bell::{Bell, Rope},
-    event::{ChunkKind, End, Event, Input},
     gate::Gate,
     pipe::Pushed,
 };

@@ -9,14 +9,12 @@ use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
 use super::Call;
-use crate::{
-    event::{Answer, Ask, AskKind, Chunk, Event, Input},
-    failure::{Failure, Reason},
-    id::{BadPeerId, Owner, check_peer_id},
-    limits::Limits,
-    pipe::Pushed,
-    principal::Principal,
+use jackfield_model::{
+    Answer, Ask, AskKind, Chunk, Event, Failure, Input, Owner, Reason,
+    id::{BadPeerId, check_peer_id},
 };
+
+use crate::{limits::Limits, pipe::Pushed, principal::Principal};
 
 /// How a call says to its caller that it waits for an approval that is somebody else's to give.
 pub const WAITS_FOR_OWNER: &str = "waiting for the owner of ";

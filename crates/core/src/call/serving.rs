@@ -3,9 +3,9 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use super::{Call, Life, asks::Opened};
+use jackfield_model::{Answer, Ask, End, Event, Failure, Input, Json};
+
 use crate::{
-    event::{Answer, Ask, End, Event, Input, Json},
-    failure::Failure,
     gate::Gate,
     pipe::{Pipe, Pushed},
     tap::Sight,

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::{Entry, state::Undelivered};
+use jackfield_model::{End, Failure, Reason};
+
 use crate::{
     agent::{Closing, Keep, Link, Profile},
     call::Serving,
-    event::End,
-    failure::{Failure, Reason},
     resume::Coming,
     tap::Sight,
 };

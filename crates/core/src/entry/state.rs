@@ -11,13 +11,12 @@ use jiff::Timestamp;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{Entry, quota::Quota};
+use jackfield_model::{AgentId, CallId, End, Failure, Reason, RequestId, SessionId};
+
 use crate::{
     agent::{Link, Profile, Settings, Share},
     call::{Call, Life, Serving},
     clock::Progress,
-    event::End,
-    failure::{Failure, Reason},
-    id::{AgentId, CallId, RequestId, SessionId},
     resume::Hash,
 };
 

@@ -3,14 +3,10 @@
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use jackfield_model::Base64;
+use jackfield_model::{Base64, File, FileSource, Owner};
 use sha2::{Digest as _, Sha256};
 
 use super::name;
-use crate::{
-    event::{File, FileSource},
-    id::Owner,
-};
 
 /// How much base64 is decoded at once: 48 KiB of bytes. Divisible by 4, so that every piece stands alone.
 const PIECE: usize = 64 << 10;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::Held;
-use crate::id::Owner;
+use jackfield_model::Owner;
 
 /// The files that are kept, by their ids.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Hub, stopping};
+use jackfield_model::{AgentId, Failure, Owner, Reason};
+
 use crate::{
     agent::{Link, Profile, Settings, Share},
     call::Serving,
     entry::Entry,
-    failure::{Failure, Reason},
-    id::{AgentId, Owner},
     principal::Principal,
     resume::{Coming, ResumeToken, hash},
     store::{AgentRecord, Receipt},

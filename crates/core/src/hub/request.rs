@@ -9,15 +9,16 @@ use super::{
     Hub, Right,
     teams::{Placed, Through},
 };
+use jackfield_model::{
+    AgentId, CallId, Failure, Json, Message, Owner, RequestId, SessionId, TaskId,
+};
+
 use crate::{
     budget::Held,
     call::{Call, Draft, Life, Patience, TakenUp},
     chain::Chain,
     clock::{Clock, Progress},
     entry::Entry,
-    event::{Json, Message},
-    failure::Failure,
-    id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId},
     limits::Limits,
     outbox::{Callback, Follower},
     principal::{Principal, Who},

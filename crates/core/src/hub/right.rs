@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use super::{Hub, Request, may_call_if_shared, teams::team_may_call_if_shared};
+use jackfield_model::{Failure, Reason};
+
 use crate::{
     agent::Share,
     entry::Entry,
-    failure::{Failure, Reason},
     principal::Principal,
     store::TaskRecord,
     team::{KeptSeat, teams::Team},

@@ -9,10 +9,11 @@ use jiff::Timestamp;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Hub;
+use jackfield_model::End;
+
 use crate::{
     call::Call,
     clock::{Progress, Signs},
-    event::End,
 };
 
 /// How often the sweeper looks.

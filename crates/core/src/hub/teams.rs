@@ -23,11 +23,11 @@ pub use self::{
     view::{TeamAgent, TeamView},
 };
 use super::{Hub, may_call, may_see};
+use jackfield_model::{AgentId, Failure, Reason};
+
 use crate::{
     agent::Share,
     entry::Entry,
-    failure::{Failure, Reason},
-    id::AgentId,
     principal::{Principal, Who},
     store::{Receipt, StoreError},
     team::{

@@ -45,11 +45,11 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::*;
+use jackfield_model::{Event, Message, Owner, RequestId, SessionId};
+
 use crate::{
     agent::{Link, Profile},
     call::Serving,
-    event::{Event, Message},
-    id::{Owner, RequestId, SessionId},
     pipe::Pushed,
     principal::{Grant, Scopes},
     store::{TaskState, memory::MemoryStore},

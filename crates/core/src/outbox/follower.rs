@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Callback;
-use crate::{
-    failure::{Failure, Reason},
-    id::{MAX_PEER_ID, TaskId, TokenId},
-};
+use jackfield_model::{Failure, Reason, TaskId, TokenId, id::MAX_PEER_ID};
 
 /// Somebody who follows a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ fn row(attempts: u32) -> OutboxRow {
         data: None,
         token: None,
     };
-    let task = crate::id::CallId::new().into();
+    let task = jackfield_model::CallId::new().into();
     OutboxRow {
         attempts,
         ..OutboxRow::new(task, callback, Timestamp::UNIX_EPOCH)

@@ -4,11 +4,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    bell::Bell,
-    event::{Chunk, End, Event},
-    gate::Reading,
-};
+use jackfield_model::{Chunk, End, Event};
+
+use crate::{bell::Bell, gate::Reading};
 
 const LEVELS: Levels = Levels {
     full: 1000,

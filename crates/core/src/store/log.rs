@@ -1,12 +1,8 @@
 //! The rows of a task's log, and how they are written down.
 
+use jackfield_model::{Answer, Done, End, Event, Failure, ITEM_OVERHEAD, Message, Reason};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-
-use crate::{
-    event::{Answer, Done, End, Event, ITEM_OVERHEAD, Message},
-    failure::{Failure, Reason},
-};
 
 /// What one row of a task's log says.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,7 +148,9 @@ mod tests {
             ),
             LogItem::End(End::done()),
             LogItem::End(End::Done(Box::new(Done {
-                file_transfer_offer: Some(crate::event::Json::parse(r#"{"zip_size": 7}"#).unwrap()),
+                file_transfer_offer: Some(
+                    jackfield_model::Json::parse(r#"{"zip_size": 7}"#).unwrap(),
+                ),
                 ..Done::default()
             }))),
             LogItem::End(End::Cancelled),

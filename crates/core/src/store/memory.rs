@@ -14,8 +14,9 @@ use super::{
     AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord, Reopened,
     Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord, TransferRecord,
 };
+use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
+
 use crate::{
-    id::{AgentId, CallbackId, TaskId, TokenId},
     outbox::{Callback, NewCallback, OutboxRow, Settled},
     team::{TeamRecord, board::BoardTask},
 };

@@ -4,10 +4,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::log::{LogItem, LogRow};
+use jackfield_model::{
+    AgentId, Answer, Ask, CallId, Event, Failure, Json, Message, Reason, RequestId, SessionId,
+    TaskId, TokenId,
+};
+
 use crate::{
-    event::{Answer, Ask, Event, Json, Message},
-    failure::{Failure, Reason},
-    id::{AgentId, CallId, RequestId, SessionId, TaskId, TokenId},
     outbox::{Callback, Follower},
     principal::Whose,
     task::Once,

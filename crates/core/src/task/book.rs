@@ -14,12 +14,11 @@ use super::{
     Task, claims::Claims, no_such_task, once::ScopedKey, recorder::Recorder, store_failure,
     turns::Turns,
 };
+use jackfield_model::{Answer, End, Failure, Reason, TaskId};
+
 use crate::{
     agent::Keep,
     call::{Asking, Call},
-    event::{Answer, End},
-    failure::{Failure, Reason},
-    id::TaskId,
     outbox::Callbacks,
     principal::Principal,
     shared::Shared,

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use jiff::Timestamp;
 
 use super::{Task, TaskBook, no_such_task, said::Said, store_failure};
+use jackfield_model::{Failure, TaskId};
+
 use crate::{
     agent::Keep,
-    failure::Failure,
-    id::TaskId,
     outbox::{Follower, NewCallback, OutboxRow, add},
     principal::Principal,
     store::{LogItem, Receipt, TaskRecord},

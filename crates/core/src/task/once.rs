@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::{Task, claims::Claim, store_failure};
+use jackfield_model::{AgentId, Failure, Reason};
+
 use crate::{
     agent::Keep,
-    failure::{Failure, Reason},
     hub::{Hub, Request},
-    id::AgentId,
     principal::Whose,
     store::{TaskFilter, TaskRecord},
 };

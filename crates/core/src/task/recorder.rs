@@ -12,14 +12,13 @@ use tokio::{sync::oneshot, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{Ending, Task, not_written};
+use jackfield_model::{End, Event, Failure, Reason, TaskId};
+
 use crate::{
     agent::Keep,
     bell::Bell,
     call::Asking,
     clock::Progress,
-    event::{End, Event},
-    failure::{Failure, Reason},
-    id::TaskId,
     limits::Limits,
     store::{Receipt, StoreError},
     units::Size,

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Task, end_record, followers::kept, store_failure};
+use jackfield_model::{CallId, End, Failure, Reason};
+
 use crate::{
-    event::End,
-    failure::{Failure, Reason},
     hub::{Hub, Request},
-    id::CallId,
     outbox::{Callback, Follower, add},
     store::{LogItem, TaskRecord, TaskState},
     units::Span,

@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 
 use super::{Task, no_such_task};
+use jackfield_model::{End, Failure, Message};
+
 use crate::{
     agent::Keep,
     call::{Call, Life, TakenUp},
-    event::{End, Message},
-    failure::Failure,
     hub::{Hub, Request, Start, known_door},
     store::{Receipt, Reopened, StoreError, TaskRecord},
 };

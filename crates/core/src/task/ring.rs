@@ -3,12 +3,10 @@
 
 use std::collections::VecDeque;
 
+use jackfield_model::Event;
 use jiff::Timestamp;
 
-use crate::{
-    event::Event,
-    store::{LogItem, LogRow},
-};
+use crate::store::{LogItem, LogRow};
 
 /// Text is merged in the ring up to this size, so that cutting a row copies little.
 const MERGED_MAX: usize = 4 << 10;
@@ -129,7 +127,7 @@ pub(super) fn cut(mut row: LogRow, from: u64) -> LogRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Chunk;
+    use jackfield_model::Chunk;
     use proptest::prelude::*;
 
     fn text(text: &str) -> (LogItem, Option<u64>) {

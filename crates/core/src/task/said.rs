@@ -1,9 +1,8 @@
 //! What an agent says in a turn, for the callback of a task whose log is not kept: nobody else will tell it.
 
-use crate::{
-    event::{ChunkKind, End, Event},
-    store::LogItem,
-};
+use jackfield_model::{ChunkKind, End, Event};
+
+use crate::store::LogItem;
 
 /// The words and artifacts of a turn, as far as they fit. What else an agent says is no part of its answer.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Artifact, Chunk, Part};
+    use jackfield_model::{Artifact, Chunk, Part};
 
     #[test]
     fn words_and_artifacts_are_kept_in_order_as_far_as_they_fit() {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Task, followers::kept, store_failure};
+use jackfield_model::{CallId, End, Failure, Reason, TaskId};
+
 use crate::{
     agent::Keep,
     call::Life,
     clock::Progress,
-    event::End,
-    failure::{Failure, Reason},
     hub::{Hub, LONGEST, Request, Start},
-    id::{CallId, TaskId},
     outbox::{Callback, Follower, add},
     principal::Principal,
     store::{LogItem, TaskRecord, TaskState},

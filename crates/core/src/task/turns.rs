@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{Cursor, Task, TaskBook};
-use crate::{failure::Failure, hub::stopping, id::TaskId, principal::Principal};
+use jackfield_model::{Failure, TaskId};
+
+use crate::{hub::stopping, principal::Principal};
 
 /// Those who wait, by the task they wait for.
 #[derive(Debug, Default)]

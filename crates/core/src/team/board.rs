@@ -10,10 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::waits::{Places, ring};
-use crate::{
-    failure::{Failure, Reason},
-    id::MAX_NAME,
-};
+use jackfield_model::{Failure, Reason, id::MAX_NAME};
 
 /// The longest text of a task. A board is read by people and models; what is longer belongs into a file.
 const TEXT_MAX: usize = 64 << 10;

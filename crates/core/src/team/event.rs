@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use super::{board::BoardChange, stage::ViewerId};
-use crate::{event::Json, id::AgentId, principal::Principal};
+use jackfield_model::{AgentId, Json};
+
+use crate::principal::Principal;
 
 /// How a team is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! The runs of teams that a kept call belongs to, as they are written down with its task: after a restart of the hub, or
 //! when the task goes on, what is done is shown where it was before.
 
+use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
 
-use crate::{call::Call, id::AgentId};
+use crate::call::Call;
 
 /// A team that a kept call was made for, and the place in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

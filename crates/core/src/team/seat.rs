@@ -10,13 +10,9 @@ use super::{
     stage::{Asked, Spot, Stage, ViewerId},
     story::{Story, Telling},
 };
-use crate::{
-    call::Call,
-    event::{Answer, Ask, AskKind, End, Event},
-    id::AgentId,
-    pipe::Pushed,
-    principal::Who,
-};
+use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Event};
+
+use crate::{call::Call, pipe::Pushed, principal::Who};
 
 /// A run that a call belongs to, and the place in its tree from which the call's agent sees it.
 #[derive(Debug, Clone)]

@@ -26,14 +26,9 @@ pub use self::{
 };
 use self::{ring::Ring, standing::Standing};
 use super::event::{Body, Caller, Invocation, MemberEvent, MemberStatus, Node, TeamStatus};
-use crate::{
-    call::Call,
-    event::Ask,
-    id::{AgentId, CallId},
-    limits::Limits,
-    principal::Principal,
-    task::Once,
-};
+use jackfield_model::{AgentId, Ask, CallId};
+
+use crate::{call::Call, limits::Limits, principal::Principal, task::Once};
 
 /// How many answers of viewers are remembered, in case that they are sent again.
 const ANSWERS: usize = 64;

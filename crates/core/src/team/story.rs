@@ -24,11 +24,12 @@ use super::{
     event::{Invocation, MemberEvent, MemberStatus, SegmentKind},
     stage::ViewerId,
 };
-use crate::{
-    event::{Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, End, Event, Json, Message},
-    files::Files,
-    id::{AgentId, CallId, MAX_NAME},
+use jackfield_model::{
+    AgentId, Answer, Artifact, Ask, AskKind, CallId, Chunk, ChunkKind, Done, End, Event, Json,
+    Message, id::MAX_NAME,
 };
+
+use crate::files::Files;
 
 /// The longest reason of an answer that is shown, in bytes.
 const MAX_REASON: usize = 1024;

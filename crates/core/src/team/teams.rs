@@ -13,12 +13,9 @@ use super::{
     stage::{Stage, Theatre},
     tree::{MAX_DEPTH, Tree},
 };
-use crate::{
-    agent::Profile,
-    failure::{Failure, Reason},
-    id::AgentId,
-    limits::Limits,
-};
+use jackfield_model::{AgentId, Failure, Reason};
+
+use crate::{agent::Profile, limits::Limits};
 
 /// A name of a member may have so many characters.
 const MAX_NAME: usize = 128;

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{Member, MemberOf, TeamSpec, event::Node};
-use crate::id::AgentId;
+use jackfield_model::AgentId;
 
 /// Teams within teams go no deeper than this, as in the protocol.
 pub const MAX_DEPTH: usize = 16;

@@ -1,7 +1,7 @@
 //! Whose a transfer is, and how many the book remembers.
 
 use super::*;
-use crate::id::Owner;
+use jackfield_model::Owner;
 
 fn agent(id: &str) -> AgentId {
     AgentId::parse(id).unwrap()

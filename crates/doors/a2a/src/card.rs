@@ -13,14 +13,9 @@ mod shelf;
 use std::sync::Arc;
 
 use http::Uri;
-use jackfield_core::{
-    agent::Share,
-    failure::{Failure, Reason},
-    hub::Wanted,
-    id::AgentId,
-    principal::Principal,
-};
+use jackfield_core::{agent::Share, hub::Wanted, principal::Principal};
 use jackfield_kit::auth::Came;
+use jackfield_model::{AgentId, Failure, Reason};
 
 pub use self::key::{BadCardKey, CardKey};
 use self::shelf::{Issued, Shelf, Subject};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use axum::{Router, extract::State, middleware, response::Response};
 use http::{Method, StatusCode, Uri};
-use jackfield_core::{hub::Hub, id::AgentId};
+use jackfield_core::hub::Hub;
 use jackfield_kit::{auth::Gatekeeper, outbound::Outbound};
+use jackfield_model::AgentId;
 
 use crate::{
     DOOR,

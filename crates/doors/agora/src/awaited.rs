@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    event::End,
-    failure::{Failure, Reason},
     hub::Hub,
     store::StoreError,
     task::{LastTurn, Task},
 };
+use jackfield_model::{End, Failure, Reason};
 use tokio::{
     sync::{Semaphore, oneshot},
     task::JoinSet,

@@ -11,11 +11,11 @@ use std::{
 
 use jackfield_core::{
     entry::Entry,
-    failure::Reason,
     gate::Gate,
     pipe::{Item, Levels, Pipe, Pushed},
     shared::Shared,
 };
+use jackfield_model::Reason;
 use jackfield_wire::agora::{ErrorFrame, Relay, RelayKind, downlink};
 use parking_lot::Mutex;
 

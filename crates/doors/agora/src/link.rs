@@ -9,9 +9,9 @@ use jackfield_core::{
     agent::{Closing, Link},
     bell::Rope,
     call::{Call, Serving},
-    id::AgentId,
 };
 use jackfield_kit::{line::Signs, mailbox::Mailbox};
+use jackfield_model::AgentId;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{DOOR, lane::Lane};

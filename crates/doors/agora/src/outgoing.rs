@@ -1,15 +1,10 @@
 //! Calls of this connection to agents of other doors: a `send` becomes a call, its reply becomes `reply*` frames.
 //! A message that comes in pieces is joined first where the agent takes only whole ones.
 
-use jackfield_core::{
-    call::Asking,
-    event::{Chunk, ChunkKind, End, Event, Input, Part},
-    failure::{Failure, Reason},
-    hub::Request,
-    pipe::Pushed,
-    principal::Principal,
+use jackfield_core::{call::Asking, hub::Request, pipe::Pushed, principal::Principal};
+use jackfield_model::{
+    Chunk, ChunkKind, End, Event, Failure, Input, Part, Reason, StreamedText, Transcript,
 };
-use jackfield_model::{StreamedText, Transcript};
 
 use crate::translate::Thread;
 

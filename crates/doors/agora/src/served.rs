@@ -3,11 +3,8 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    call::{Call, Serving},
-    event::{ChunkKind, End, Event, Input},
-    failure::{Failure, Reason},
-};
+use jackfield_core::call::{Call, Serving};
+use jackfield_model::{ChunkKind, End, Event, Failure, Input, Reason};
 use jackfield_wire::agora::{Relay, RelayKind, answer_of, downlink};
 
 use crate::translate::{

@@ -10,14 +10,14 @@ mod tests;
 use std::{collections::HashMap, sync::Arc};
 
 use jackfield_core::{
-    budget::Budget, entry::Entry, event::End, hub::Attached, id::AgentId, principal::Principal,
-    tap::Direction,
+    budget::Budget, entry::Entry, hub::Attached, principal::Principal, tap::Direction,
 };
 use jackfield_kit::{
     line::{Leave, Line, Step},
     mailbox::MAILBOX,
     ws::WsError,
 };
+use jackfield_model::{AgentId, End};
 use jackfield_wire::observers::without_tokens;
 use rustc_hash::FxHashMap;
 

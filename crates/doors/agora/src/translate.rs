@@ -4,13 +4,9 @@ mod files;
 mod said;
 mod thread;
 
-use jackfield_core::{
-    call::Call,
-    event::{Answer, Chunk, ChunkKind, Json, Message, Part},
-    failure::{Failure, Reason},
-    id::CallId,
-};
+use jackfield_core::call::Call;
 use jackfield_kit::line::Goodbye;
+use jackfield_model::{Answer, CallId, Chunk, ChunkKind, Failure, Json, Message, Part, Reason};
 use jackfield_wire::{
     agora::{
         self, CALL_PREFIX, ErrorFrame, Malformed, Opening, Payload, Query, QueryPayload, Relay,

@@ -1,6 +1,7 @@
 //! Files as the bridge names them, which knows only links: both ways.
 
-use jackfield_core::{event::File, files::Files};
+use jackfield_core::files::Files;
+use jackfield_model::File;
 use jackfield_wire::bridge::Attachment;
 
 /// A link to a file. One that came as bytes gets a link of the hub's own.

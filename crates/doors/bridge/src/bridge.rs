@@ -5,8 +5,9 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use jackfield_core::{entry::Entry, hub::Hub, id::AgentId, principal::Principal};
+use jackfield_core::{entry::Entry, hub::Hub, principal::Principal};
 use jackfield_kit::{auth::Gatekeeper, outbound::OutboundError, tasks::Tasks};
+use jackfield_model::AgentId;
 use jackfield_wire::bridge::Limits;
 use jiff::Timestamp;
 use parking_lot::Mutex;

@@ -5,8 +5,9 @@
 
 use std::{collections::HashSet, fmt};
 
-use jackfield_core::{event::Json, outbox::Callback};
+use jackfield_core::outbox::Callback;
 use jackfield_kit::outbound::{Outbound, OutboundError, Url, origin_of};
+use jackfield_model::Json;
 
 pub(crate) use self::body::Repeated;
 use crate::api::problem::Problem;

@@ -3,14 +3,10 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    bell::Rope,
-    call::Asking,
-    event::{Chunk, ChunkKind, Done, DoneState, End, Event, File, Json},
-    failure::{Failure, Reason},
-    gate::Gate,
+use jackfield_core::{bell::Rope, call::Asking, gate::Gate};
+use jackfield_model::{
+    Chunk, ChunkKind, Done, DoneState, End, Event, Failure, File, Json, Reason, StreamedText,
 };
-use jackfield_model::StreamedText;
 use jackfield_wire::{
     bridge::downlink::{self, CallChunk, CallDone, CallError},
     json::Text,

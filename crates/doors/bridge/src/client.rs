@@ -1,10 +1,8 @@
 //! The client that an agent is to those that it calls: they keep a folder for each client, whose files they offer to it and
 //! where they put what it sends. The protocol lets no agent say who it is there, so that the hub does.
 
-use jackfield_core::{
-    id::AgentId,
-    principal::{Principal, Who},
-};
+use jackfield_core::principal::{Principal, Who};
+use jackfield_model::AgentId;
 use jackfield_wire::bridge::CLIENT_OF_AGENT;
 use sha2::{Digest as _, Sha256};
 

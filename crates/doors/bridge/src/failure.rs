@@ -1,7 +1,7 @@
 //! The core's failures in the bridge's codes and HTTP statuses (docs/promises.md, Failures): one exhaustive match each.
 
 use http::StatusCode;
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 use jackfield_wire::bridge::ErrorCode;
 
 /// The code that agents and platforms of the bridge are told: one of the protocol's, or the agent's own.

@@ -15,9 +15,7 @@ use std::sync::Arc;
 use axum::{Router, middleware};
 use http::StatusCode;
 use jackfield_core::{
-    failure::Failure,
     hub::Hub,
-    id::AgentId,
     principal::Principal,
     transfers::{Transfer, not_yours},
 };
@@ -25,6 +23,7 @@ use jackfield_kit::{
     api::{Api, ErrorView, Problem, count_refused, wrong_method},
     auth::Gatekeeper,
 };
+use jackfield_model::{AgentId, Failure};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;

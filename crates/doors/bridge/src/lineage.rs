@@ -17,11 +17,10 @@ use std::{
 use jackfield_core::{
     bell::Rope,
     call::{Asking, Call},
-    failure::{Failure, Reason},
     gate::Gate,
     hub::Attached,
-    id::AgentId,
 };
+use jackfield_model::{AgentId, Failure, Reason};
 use jackfield_wire::bridge::uplink::Got;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};

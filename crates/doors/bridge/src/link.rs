@@ -12,10 +12,9 @@ use jackfield_core::{
     agent::{Closing, Link},
     bell::Rope,
     call::{Call, Serving},
-    failure::{Failure, Reason},
-    id::AgentId,
 };
 use jackfield_kit::{line::Signs, mailbox::Mailbox};
+use jackfield_model::{AgentId, Failure, Reason};
 
 use crate::DOOR;
 

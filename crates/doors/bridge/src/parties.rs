@@ -2,12 +2,8 @@
 //! time is over, or an agent offered what cannot be meant) only the platform may signal about, as it always could; the agent
 //! judges it.
 
-use jackfield_core::{
-    failure::{Failure, Reason},
-    id::AgentId,
-    principal::Principal,
-    transfers::not_yours,
-};
+use jackfield_core::{principal::Principal, transfers::not_yours};
+use jackfield_model::{AgentId, Failure, Reason};
 use jackfield_wire::bridge::{
     downlink::{self, HTTP_CALLER, RtcRelay},
     uplink::RtcSignal,

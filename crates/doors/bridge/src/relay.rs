@@ -13,8 +13,9 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderMap, StatusCode};
-use jackfield_core::{call::Life, failure::Failure, id::RequestId, task::Cursor};
+use jackfield_core::{call::Life, task::Cursor};
 use jackfield_kit::trace;
+use jackfield_model::{Failure, RequestId};
 use jackfield_wire::bridge::relay::{
     RelayRequest,
     response::{Accepted, ErrorBody},

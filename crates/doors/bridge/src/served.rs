@@ -6,11 +6,9 @@ use std::{fmt, sync::Arc};
 
 use jackfield_core::{
     call::{Call, Life, Serving},
-    event::{Chunk, ChunkKind, End, Event, Input},
-    failure::Failure,
-    id::RequestId,
     pipe::Pushed,
 };
+use jackfield_model::{Chunk, ChunkKind, End, Event, Failure, Input, RequestId};
 use jackfield_wire::bridge::{downlink, uplink};
 
 use crate::{
@@ -233,7 +231,7 @@ impl Served {
         frames.collect()
     }
 
-    fn new_answers(&self, max: usize) -> Vec<(String, jackfield_core::event::Answer)> {
+    fn new_answers(&self, max: usize) -> Vec<(String, jackfield_model::Answer)> {
         let mut inputs = Vec::new();
         self.serving.input().take(&mut inputs, max);
         let answers = inputs.into_iter().filter_map(|input| match input {

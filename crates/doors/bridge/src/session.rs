@@ -14,18 +14,14 @@ use std::{
 };
 
 use jackfield_core::{
-    call::Serving,
-    entry::Entry,
-    failure::{Failure, Reason},
-    hub::Attached,
-    principal::Principal,
-    tap::Direction,
+    call::Serving, entry::Entry, hub::Attached, principal::Principal, tap::Direction,
 };
 use jackfield_kit::{
     line::{Leave, Line, Step},
     mailbox::MAILBOX,
     ws::WsError,
 };
+use jackfield_model::{Failure, Reason};
 use jackfield_wire::bridge::{
     ErrorCode, Malformed,
     downlink::{self, HubError},

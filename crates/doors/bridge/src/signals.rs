@@ -10,11 +10,8 @@ use std::{
     time::Duration,
 };
 
-use jackfield_core::{
-    failure::Failure,
-    id::AgentId,
-    transfers::{Offer, Transfer as Known},
-};
+use jackfield_core::transfers::Transfer as Known;
+use jackfield_model::{AgentId, Failure, Offer};
 use jackfield_wire::{
     bridge::{
         downlink::{self, HTTP_CALLER, RtcRelay},

@@ -1,11 +1,8 @@
 //! Pure functions between the bridge's frames and the core's types. No sockets, no hub.
 
-use jackfield_core::{
-    call::Call,
-    entry::AgentView,
-    event::{
-        Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part,
-    },
+use jackfield_core::{call::Call, entry::AgentView};
+use jackfield_model::{
+    Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part,
 };
 use jackfield_wire::{
     bridge::{

@@ -10,10 +10,8 @@ mod refused;
 
 use axum::{extract::State, response::Response};
 use http::{Method, StatusCode, Uri};
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::Hub,
-};
+use jackfield_core::hub::Hub;
+use jackfield_model::{Failure, Reason};
 
 pub use self::{
     actor::{ACTS_AS, Actor, ActsAs},

@@ -9,13 +9,8 @@ use http::{
     header::{AUTHORIZATION, HOST},
     request::Parts,
 };
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::Hub,
-    id::Owner,
-    principal::Principal,
-    token::Lookup,
-};
+use jackfield_core::{hub::Hub, principal::Principal, token::Lookup};
+use jackfield_model::{Failure, Owner, Reason};
 
 use crate::{guard::is_loopback, peer_user::PeerUser, server::Peer};
 

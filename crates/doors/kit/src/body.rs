@@ -5,10 +5,8 @@ use std::{error::Error as _, iter, time::Duration};
 use axum::body::{Body, HttpBody as _};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    units::{Size, Span},
-};
+use jackfield_core::units::{Size, Span};
+use jackfield_model::{Failure, Reason};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{api::invalid, server::NoRoom};

@@ -4,7 +4,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},

@@ -21,12 +21,11 @@ use axum::response::Response;
 use jackfield_core::{
     agent::Closing,
     bell::{Bell, Rope},
-    failure::Failure,
     gate::{Gate, Reading},
     hub::Hub,
-    id::Owner,
     limits::Limits,
 };
+use jackfield_model::{Failure, Owner};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 

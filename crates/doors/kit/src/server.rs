@@ -31,10 +31,8 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
-use jackfield_core::{
-    failure::{Failure, Reason},
-    limits::Limits,
-};
+use jackfield_core::limits::Limits;
+use jackfield_model::{Failure, Reason};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Notify,

@@ -3,12 +3,8 @@
 //! A miss costs little, however many agents there are and however long the asked id is: ids are sorted out by length and
 //! letters, at most `COMPARED` are compared, and nothing is compared that is longer than an id can be.
 
-use jackfield_core::{
-    failure::Failure,
-    hub::Hub,
-    id::{AgentId, MAX_NAME},
-    principal::Principal,
-};
+use jackfield_core::{hub::Hub, principal::Principal};
+use jackfield_model::{AgentId, Failure, id::MAX_NAME};
 
 /// How many are named.
 const NAMED: usize = 3;

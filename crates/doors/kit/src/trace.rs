@@ -1,11 +1,8 @@
 //! Where a request comes from, by its headers: the call that it is made for, and the caller's trace.
 
 use http::{HeaderMap, HeaderValue};
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::{Parent, Request},
-    id::CallId,
-};
+use jackfield_core::hub::{Parent, Request};
+use jackfield_model::{CallId, Failure, Reason};
 
 /// The header that names a call: on a request the one it is made for, on a response the one it opened.
 pub const CALL_HEADER: &str = "jackfield-call";

@@ -3,10 +3,7 @@
 use std::sync::OnceLock;
 
 use jackfield_core::{
-    event::Message,
-    failure::{Failure, Reason},
     hub::{Hub, Request},
-    id::{AgentId, TaskId},
     principal::Principal,
 };
 use jackfield_kit::{
@@ -14,6 +11,7 @@ use jackfield_kit::{
     json::{self, Misread},
     trace,
 };
+use jackfield_model::{AgentId, Failure, Message, Reason, TaskId};
 use rmcp::{RoleServer, model::JsonObject, service::RequestContext};
 use serde::de::DeserializeOwned;
 

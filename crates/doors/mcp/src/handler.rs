@@ -1,6 +1,6 @@
 //! What the protocol's own crate asks of this door: who we are, which tools there are, and doing what one is asked for.
 
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{

@@ -2,11 +2,10 @@
 //! last line that says where the task stands and what to do next.
 
 use jackfield_core::{
-    event::{Artifact, Ask, AskKind, File, FileSource, Json, Part},
-    failure::Failure,
     files::Files,
     store::{TaskRecord, TaskState},
 };
+use jackfield_model::{Artifact, Ask, AskKind, Failure, File, FileSource, Json, Part};
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde::Serialize;
 

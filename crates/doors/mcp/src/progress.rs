@@ -3,10 +3,7 @@
 
 use std::fmt;
 
-use jackfield_core::{
-    event::{Chunk, ChunkKind},
-    id::TaskId,
-};
+use jackfield_model::{Chunk, ChunkKind, TaskId};
 use rmcp::{
     Peer, RoleServer,
     model::{NotificationMetaObject, ProgressNotificationParam, ProgressToken},

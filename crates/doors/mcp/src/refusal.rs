@@ -1,7 +1,7 @@
 //! How a model is told that something does not work: a result that is an error, in words that end with what to do next.
 //! The door's one exhaustive match over reasons is [`next_step`].
 
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 use rmcp::model::{CallToolResult, ContentBlock};
 
 /// What to do about a failure; nothing where its own text says it.

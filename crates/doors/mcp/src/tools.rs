@@ -7,7 +7,7 @@ mod task;
 
 use std::{sync::LazyLock, time::Duration};
 
-use jackfield_core::failure::Failure;
+use jackfield_model::Failure;
 use rmcp::model::{CallToolResult, JsonObject, Tool};
 
 use crate::{asked::Asked, limits::WAIT};

@@ -4,13 +4,14 @@
 use std::{sync::Arc, time::Duration};
 
 use jackfield_core::{
-    event::{Ask, AskKind, Chunk, ChunkKind, Done, End, Event, File},
-    failure::{Failure, Reason},
     store::LogItem,
     task::{Cursor, Task, TaskItem},
 };
 use jackfield_kit::api::store_failure;
-use jackfield_model::{StreamedText, Transcript};
+use jackfield_model::{
+    Ask, AskKind, Chunk, ChunkKind, Done, End, Event, Failure, File, Reason, StreamedText,
+    Transcript,
+};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{

@@ -4,15 +4,14 @@ use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::{
     entry,
-    failure::Failure,
     hub::{Hub, Wanted},
-    id::AgentId,
     principal::Principal,
 };
 use jackfield_kit::{
     api::{CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, Unread},
     similar::with_meant,
 };
+use jackfield_model::{AgentId, Failure};
 
 use crate::{
     OwnState,

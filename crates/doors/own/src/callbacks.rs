@@ -2,11 +2,8 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    id::TaskId,
-};
 use jackfield_kit::api::{Caller, ErrorView, Id, Params, Problem, Refused};
+use jackfield_model::{Failure, Reason, TaskId};
 
 use crate::{OwnState, translate::callback::CallbackList};
 

@@ -9,10 +9,7 @@ use axum::{
 use http::{HeaderMap, StatusCode};
 use jackfield_core::{
     call::{Asking, Reply},
-    event::End,
-    failure::{Failure, Reason},
     hub::{Hub, Request},
-    id::{AgentId, CallId},
     limits::Limits,
     principal::Principal,
     store::{LogItem, TaskRecord},
@@ -23,7 +20,7 @@ use jackfield_kit::{
     similar::with_meant,
     trace,
 };
-use jackfield_model::Transcript;
+use jackfield_model::{AgentId, CallId, End, Failure, Reason, Transcript};
 use std::sync::Arc;
 
 use crate::{

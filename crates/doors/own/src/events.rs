@@ -2,10 +2,9 @@
 //! is told so; it never blocks anybody.
 
 use axum::{extract::State, response::Response};
-use jackfield_core::{
-    failure::Failure, hub::Hub, id::AgentId, principal::Principal, tap::TapFilter,
-};
+use jackfield_core::{hub::Hub, principal::Principal, tap::TapFilter};
 use jackfield_kit::api::{Caller, ErrorView, Params, Problem, Refused};
+use jackfield_model::{AgentId, Failure};
 
 use crate::{OwnState, describe::WatchFrame, stream};
 

@@ -6,11 +6,9 @@ use std::convert::Infallible;
 use axum::{body::Body, extract::State, response::Response};
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
-use jackfield_core::{
-    failure::{Failure, Reason},
-    files::{BadLink, Held, Link},
-};
+use jackfield_core::files::{BadLink, Held, Link};
 use jackfield_kit::api::{ErrorView, Ids, Params, Problem};
+use jackfield_model::{Failure, Reason};
 
 use crate::OwnState;
 

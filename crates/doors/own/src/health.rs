@@ -10,15 +10,12 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
-use jackfield_core::{
-    failure::{Failure, Reason},
-    principal::Principal,
-    store::TaskFilter,
-};
+use jackfield_core::{principal::Principal, store::TaskFilter};
 use jackfield_kit::{
     api::{Caller, ErrorView, Problem, Refused, wrong_method},
     auth::{Came, Gatekeeper, bearer},
 };
+use jackfield_model::{Failure, Reason};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::OpenApi};
 

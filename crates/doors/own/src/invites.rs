@@ -9,15 +9,12 @@ mod tickets;
 
 use axum::{Extension, Json, extract::State};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use jackfield_core::{
-    failure::{Failure, Reason},
-    id::AgentId,
-    principal::{Principal, Who},
-};
+use jackfield_core::principal::{Principal, Who};
 use jackfield_kit::{
     api::{CallRefused, Caller, ErrorView, Id, Problem, Unread, invalid},
     tls::Tls,
 };
+use jackfield_model::{AgentId, Failure, Reason};
 
 pub(crate) use self::tickets::Tickets;
 use self::tickets::{LIFETIME, Ticket};

@@ -22,15 +22,13 @@ pub mod translate;
 
 use axum::{Extension, Router, middleware, routing::any};
 use http::Uri;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::Hub,
-};
+use jackfield_core::hub::Hub;
 pub use jackfield_kit::api::{ErrorView, status};
 use jackfield_kit::{
     api::{Api, Problem, count_refused, wrong_method},
     auth::Gatekeeper,
 };
+use jackfield_model::{Failure, Reason};
 use tokio_util::sync::CancellationToken;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};

@@ -10,14 +10,12 @@ use std::{fmt, net::SocketAddr, sync::Arc};
 use axum::{Extension, Json, Router, extract::State};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::Uri;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::Hub,
-};
+use jackfield_core::hub::Hub;
 use jackfield_kit::{
     api::{Problem, Refused, count_refused, invalid, wrong_method},
     server::Peer,
 };
+use jackfield_model::{Failure, Reason};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use utoipa::{ToSchema, openapi::OpenApi};

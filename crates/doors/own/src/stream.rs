@@ -6,7 +6,6 @@ use axum::response::Response;
 use futures_util::{Stream, StreamExt as _, stream};
 use jackfield_core::{
     call::{Asking, Reply},
-    failure::Failure,
     principal::Principal,
     store::LogItem,
     tap::Watching,
@@ -19,6 +18,7 @@ use jackfield_kit::{
     },
     sse::SseFrame,
 };
+use jackfield_model::Failure;
 
 use crate::{
     DOOR, OwnState,

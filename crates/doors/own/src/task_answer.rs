@@ -12,8 +12,6 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use http::{HeaderValue, header};
 use jackfield_core::{
-    event::{Artifact, Ask, Chunk, ChunkKind, Done, End, Event, Part},
-    failure::{Failure, Reason},
     principal::Principal,
     store::LogItem,
     task::{Cursor, Subscription, Task, TaskItem},
@@ -22,7 +20,9 @@ use jackfield_kit::{
     api::{Problem, leash::Leash, store_failure},
     server::Room,
 };
-use jackfield_model::StreamedText;
+use jackfield_model::{
+    Artifact, Ask, Chunk, ChunkKind, Done, End, Event, Failure, Part, Reason, StreamedText,
+};
 use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 

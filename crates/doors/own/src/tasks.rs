@@ -11,8 +11,6 @@ use axum::{
 use http::{HeaderMap, StatusCode};
 use jackfield_core::{
     call::Call,
-    failure::{Failure, Reason},
-    id::{AgentId, CallId, SessionId, TaskId},
     principal::Principal,
     store::{TaskFilter, TaskRecord, TaskState},
     task::{Cursor, Task},
@@ -21,6 +19,7 @@ use jackfield_kit::{
     api::{CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, Unread, header},
     server::Peer,
 };
+use jackfield_model::{AgentId, CallId, Failure, Reason, SessionId, TaskId};
 
 use crate::{
     OwnState,

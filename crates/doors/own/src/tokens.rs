@@ -2,12 +2,9 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    id::TokenId,
-    principal::{Principal, Scopes},
-};
+use jackfield_core::principal::{Principal, Scopes};
 use jackfield_kit::api::{CallRefused, Caller, ErrorView, Id, Problem, Refused, Unread, invalid};
+use jackfield_model::{Failure, Reason, TokenId};
 
 use crate::{
     OwnState,

@@ -16,11 +16,11 @@ pub mod watch;
 use jackfield_core::{
     agent::{Settings, Share, Skill},
     entry,
-    id::{AgentId, Owner, TokenId},
     principal::{Principal, Who},
     store::TokenRecord,
     token::NewToken,
 };
+use jackfield_model::{AgentId, Owner, TokenId};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -15,14 +15,12 @@ use std::{
     sync::Arc,
 };
 
-use jackfield_core::{
-    failure::{Failure, Reason},
-    store::{PeerRecord, Receipt, Store, StoreError},
-};
+use jackfield_core::store::{PeerRecord, Receipt, Store, StoreError};
 use jackfield_kit::{
     api::{invalid, store_failure},
     tasks::Tasks,
 };
+use jackfield_model::{Failure, Reason};
 use jiff::{SignedDuration, Timestamp};
 use libp2p::{Multiaddr, PeerId};
 use parking_lot::Mutex;

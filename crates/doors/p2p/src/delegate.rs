@@ -9,8 +9,7 @@ mod skill;
 
 use std::{collections::VecDeque, future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
-use jackfield_core::failure::{Failure, Reason};
-use jackfield_model::StreamedText;
+use jackfield_model::{Failure, Reason, StreamedText};
 use libp2p::{
     Multiaddr, PeerId,
     futures::{AsyncRead, AsyncWrite},

@@ -5,10 +5,10 @@ use std::{collections::HashSet, hash::Hash, sync::Arc};
 use axum::Router;
 use jackfield_core::{
     hub::Hub,
-    id::AgentId,
     store::{Store, StoreError},
 };
 use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
+use jackfield_model::AgentId;
 use libp2p::{Multiaddr, StreamProtocol, identity::Keypair};
 use utoipa::openapi::OpenApi;
 

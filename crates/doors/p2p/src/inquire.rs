@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 use libp2p::{Multiaddr, PeerId, StreamProtocol};
 
 use crate::wire::{Answer, Card, HandOff, MAX_CARD, Method, NoCard, read_answer, read_card};

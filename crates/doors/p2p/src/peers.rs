@@ -14,9 +14,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use jackfield_core::{
     agent::{Profile, Skill},
     hub::Hub,
-    id::AgentId,
 };
 use jackfield_kit::tasks::Tasks;
+use jackfield_model::AgentId;
 use jiff::Timestamp;
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 use parking_lot::Mutex;

@@ -26,12 +26,11 @@ use std::{
 };
 
 use jackfield_core::{
-    failure::{Failure, Reason},
-    id::Owner,
     principal::Principal,
     shares::{Share, Shares},
 };
 use jackfield_kit::api::invalid;
+use jackfield_model::{Failure, Owner, Reason};
 use jiff::Timestamp;
 use libp2p::{Multiaddr, PeerId};
 use parking_lot::Mutex;

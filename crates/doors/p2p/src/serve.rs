@@ -26,13 +26,11 @@ use std::{
 use http::{HeaderMap, HeaderValue};
 use jackfield_core::{
     entry::AgentView,
-    event::Message,
-    failure::{Failure, Reason},
     hub::{Hub, Request, Wanted},
-    id::{AgentId, Owner},
     principal::{Grant, Principal, Who},
 };
 use jackfield_kit::trace;
+use jackfield_model::{AgentId, Failure, Message, Owner, Reason};
 use libp2p::PeerId;
 
 use self::listen::Listening;

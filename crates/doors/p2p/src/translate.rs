@@ -1,9 +1,7 @@
 //! Pure functions between the wire's types and the core's. No sockets, no hub.
 
-use jackfield_core::{
-    event::{File, Json, Message, Part},
-    files::Files,
-};
+use jackfield_core::files::Files;
+use jackfield_model::{File, Json, Message, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -161,7 +159,8 @@ pub(crate) fn several_from_data(raw: &RawValue) -> Option<Several> {
 #[cfg(test)]
 mod tests {
     use crate::wire;
-    use jackfield_core::{event::FileSource, limits::Limits};
+    use jackfield_core::limits::Limits;
+    use jackfield_model::FileSource;
 
     use super::*;
 

@@ -8,10 +8,7 @@ use axum::{
 };
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, header::UPGRADE};
-use jackfield_core::{
-    failure::{Failure, Reason},
-    team::stage::{Missed, Pending, Seen, Since, Told, Viewing},
-};
+use jackfield_core::team::stage::{Missed, Pending, Seen, Since, Told, Viewing};
 use jackfield_kit::{
     api::{
         Actor, ActsAs, CallRefused, ErrorView, Id, Params, Problem, header, invalid,
@@ -21,6 +18,7 @@ use jackfield_kit::{
     sse::SseFrame,
     upgrade::Upgrade,
 };
+use jackfield_model::{Failure, Reason};
 use serde::Serialize;
 use serde_json::value::RawValue;
 

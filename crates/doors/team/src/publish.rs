@@ -8,13 +8,10 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_core::{
-    event,
-    failure::{Failure, Reason},
-    hub::teams::Publication,
-    principal::Principal,
-};
+use jackfield_core::{hub::teams::Publication, principal::Principal};
 use jackfield_kit::api::{Actor, ActsAs, CallRefused, Id, Problem, Unread, invalid};
+use jackfield_model as event;
+use jackfield_model::{Failure, Reason};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -2,10 +2,7 @@
 //! what that request would be answered, in order.
 
 use axum::{Extension, response::Response};
-use jackfield_core::{
-    failure::{Failure, Reason},
-    principal::Principal,
-};
+use jackfield_core::principal::Principal;
 use jackfield_kit::{
     api::{ErrorView, Problem},
     line::{Leave, Line, Step},
@@ -13,6 +10,7 @@ use jackfield_kit::{
     upgrade::Upgrade,
     ws::WsError,
 };
+use jackfield_model::{Failure, Reason};
 use serde::Serialize;
 
 use crate::{DOOR, TeamDoor, publish::publish_text, viewer::line_parts};

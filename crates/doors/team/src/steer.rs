@@ -2,12 +2,9 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::teams::{Decision, Undecided},
-    id::{CallId, TaskId},
-};
+use jackfield_core::hub::teams::{Decision, Undecided};
 use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, Id, Problem, Unread, invalid};
+use jackfield_model::{CallId, Failure, Reason, TaskId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

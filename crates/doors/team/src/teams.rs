@@ -5,9 +5,7 @@ use std::sync::Arc;
 use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::{
-    failure::Failure,
     hub::Hub,
-    id::AgentId,
     principal::Principal,
     team::{Member, MemberOf, TeamSpec},
 };
@@ -17,6 +15,7 @@ use jackfield_kit::{
     },
     json::Object,
 };
+use jackfield_model::{AgentId, Failure};
 use serde::Deserialize;
 use utoipa::ToSchema;
 

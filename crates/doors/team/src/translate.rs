@@ -2,17 +2,15 @@
 
 mod tasks;
 
-use jackfield_core::{
-    event::{File, Message, Part},
-    team::{
-        board::{BoardChange, BoardStatus, BoardTask},
-        event::{
-            Body, Invocation, MadeArtifact, MemberEvent, MemberStatus, Node, SegmentKind,
-            StatusChange, TeamStatus,
-        },
-        stage::Told,
+use jackfield_core::team::{
+    board::{BoardChange, BoardStatus, BoardTask},
+    event::{
+        Body, Invocation, MadeArtifact, MemberEvent, MemberStatus, Node, SegmentKind, StatusChange,
+        TeamStatus,
     },
+    stage::Told,
 };
+use jackfield_model::{File, Message, Part};
 use jiff::Timestamp;
 
 use self::tasks::Plan;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    failure::Failure,
     hub::teams::TeamView,
-    id::{AgentId, Owner},
     team::{Member, MemberOf, board::BoardTask},
 };
 use jackfield_kit::api::invalid;
+use jackfield_model::{AgentId, Failure, Owner};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -6,7 +6,7 @@ mod session;
 mod snapshot;
 
 use axum::{Extension, Router, extract::State, response::Response, routing::get};
-use jackfield_core::{failure::Failure, principal::Principal, team::stage::Since};
+use jackfield_core::{principal::Principal, team::stage::Since};
 use jackfield_kit::{
     api::{Caller, Id, Params, Problem, invalid},
     auth::Came,
@@ -14,6 +14,7 @@ use jackfield_kit::{
     server::Peer,
     upgrade::Upgrade,
 };
+use jackfield_model::Failure;
 
 use self::session::Session;
 use crate::{DOOR, TeamDoor, translate::BoardForm};

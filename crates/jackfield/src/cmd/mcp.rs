@@ -9,7 +9,7 @@ use std::{path::PathBuf, process::ExitCode};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use http::{HeaderMap, HeaderValue};
-use jackfield_core::id::{AgentId, CallId};
+use jackfield_model::{AgentId, CallId};
 
 use self::pump::Pump;
 use crate::{

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use http::Method;
-use jackfield_core::id::TaskId;
+use jackfield_model::TaskId;
 use jackfield_sdk::{Hub, encode};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use std::{process::ExitCode, time::Instant};
 use anyhow::Result;
 use clap::Args;
 use http::Method;
-use jackfield_core::id::TaskId;
+use jackfield_model::TaskId;
 use jackfield_sdk::{Backoff, Error, EventStream, Hub, RawEvent, encode};
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use anyhow::{Result, bail};
-use jackfield_core::{id::AgentId, units::Span};
+use jackfield_core::units::Span;
+use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
 
 /// The hub as a peer among peers.

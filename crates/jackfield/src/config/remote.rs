@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::{Result, bail};
 use jackfield_a2a::{Auth, OAuth, RemoteSpec, Source};
-use jackfield_core::{agent::Share, id::AgentId, units::Span};
+use jackfield_core::{agent::Share, units::Span};
+use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
 
 /// A server that the hub dials. Secrets are named here, never held.

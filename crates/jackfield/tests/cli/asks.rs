@@ -1,11 +1,7 @@
 //! Questions of agents where nobody is at a terminal, and answers from elsewhere.
 
-use jackfield_core::{
-    agent::Share,
-    event::{Ask, AskKind, End, Event, Input},
-    id::{AgentId, Owner},
-    principal::Principal,
-};
+use jackfield_core::{agent::Share, principal::Principal};
+use jackfield_model::{AgentId, Ask, AskKind, End, Event, Input, Owner};
 use jackfield_testkit::{FakeAgent, Raw, TestHub};
 use serde_json::{Value, json};
 

@@ -6,13 +6,8 @@ use std::sync::{
 };
 
 use axum::{Router, extract::State, http::StatusCode, routing::post};
-use jackfield_core::{
-    event::{End, Message},
-    hub::Request,
-    id::AgentId,
-    outbox::Callback,
-    principal::Principal,
-};
+use jackfield_core::{hub::Request, outbox::Callback, principal::Principal};
+use jackfield_model::{AgentId, End, Message};
 use jackfield_testkit::{FakeAgent, SOON, TestHub};
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet, time::timeout};
 

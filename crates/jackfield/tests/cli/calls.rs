@@ -1,9 +1,7 @@
 //! `call`: the text as it comes, what goes on besides, files, conversations, detaching.
 
-use jackfield_core::{
-    call::Serving,
-    event::{Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part},
-};
+use jackfield_core::call::Serving;
+use jackfield_model::{Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part};
 use jackfield_testkit::{FakeAgent, TestHub};
 use rustix::process::Signal;
 use serde_json::json;

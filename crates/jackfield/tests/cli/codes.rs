@@ -1,9 +1,6 @@
 //! Each exit code, and what to do next.
 
-use jackfield_core::{
-    event::{Done, DoneState, End},
-    failure::{Failure, Reason},
-};
+use jackfield_model::{Done, DoneState, End, Failure, Reason};
 use jackfield_testkit::{FakeAgent, TestHub};
 
 use crate::run::{Cli, Run};

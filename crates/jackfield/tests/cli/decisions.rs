@@ -1,11 +1,7 @@
 //! Approvals between two people: bob calls ann's agent, ann finds what waits for her, and decides.
 
-use jackfield_core::{
-    agent::Share,
-    event::{Ask, AskKind, End, Event, Json},
-    id::{AgentId, Owner},
-    principal::Principal,
-};
+use jackfield_core::{agent::Share, principal::Principal};
+use jackfield_model::{AgentId, Ask, AskKind, End, Event, Json, Owner};
 use jackfield_testkit::{FakeAgent, TestHub};
 
 use crate::run::{Cli, Run, Running};

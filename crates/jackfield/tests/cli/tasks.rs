@@ -1,9 +1,6 @@
 //! `task ls`, `show`, `wait`, `cancel`.
 
-use jackfield_core::{
-    event::{End, Event},
-    failure::{Failure, Reason},
-};
+use jackfield_model::{End, Event, Failure, Reason};
 use jackfield_testkit::{FakeAgent, FaultProxy, TestHub};
 use rustix::process::Signal;
 

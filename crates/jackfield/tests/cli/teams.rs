@@ -1,6 +1,6 @@
 //! `team`: what the hub is asked, and what people are told.
 
-use jackfield_core::event::{AskKind, Event};
+use jackfield_model::{AskKind, Event};
 use jackfield_testkit::{FakeAgent, TestHub};
 use serde_json::{Value, json};
 

@@ -6,11 +6,8 @@ use std::{
     process::Stdio,
 };
 
-use jackfield_core::{
-    event::{Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json},
-    id::Owner,
-    principal::Principal,
-};
+use jackfield_core::principal::Principal;
+use jackfield_model::{Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json, Owner};
 use jackfield_testkit::{FakeAgent, SOON, TestHub};
 use rustix::{
     process::Pid,

@@ -1,6 +1,6 @@
 //! What is typed before the verb, how a hub is named, and names with a slip.
 
-use jackfield_core::event::{Done, DoneState, End};
+use jackfield_model::{Done, DoneState, End};
 use jackfield_testkit::{FakeAgent, TestHub};
 
 use crate::run::Cli;

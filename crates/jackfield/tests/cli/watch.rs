@@ -1,6 +1,6 @@
 //! `watch`.
 
-use jackfield_core::event::{End, Event};
+use jackfield_model::{End, Event};
 use jackfield_testkit::{FakeAgent, FaultProxy, TestHub};
 use rustix::process::Signal;
 use serde_json::json;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use jackfield_core::{
     call::{Asking, Call, Reply},
-    event::{Chunk, ChunkKind, End, Event, File, Json, Message, Part},
-    failure::{Failure, Reason},
     hub::{Parent, Request, Wanted},
-    id::{AgentId, SessionId},
+};
+use jackfield_model::{
+    AgentId, Chunk, ChunkKind, End, Event, Failure, File, Json, Message, Part, Reason, SessionId,
 };
 
 use super::{DOOR, served::Desk, translate};

@@ -3,15 +3,9 @@
 use std::{collections::HashMap, future::poll_fn, sync::Arc};
 
 use jackfield_core::{
-    bell::Bell,
-    call::Serving,
-    event::{End, Event, Input},
-    gate::Gate,
-    hub::Hub,
-    pipe::Pushed,
-    principal::Principal,
+    bell::Bell, call::Serving, gate::Gate, hub::Hub, pipe::Pushed, principal::Principal,
 };
-use jackfield_model::Answer;
+use jackfield_model::{Answer, End, Event, Input};
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{calls, translate};

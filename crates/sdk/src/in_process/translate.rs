@@ -1,12 +1,8 @@
 //! Pure functions between what an agent says and hears and the core's types. No state.
 
-use jackfield_core::{
-    agent::Profile,
-    call::Call,
-    entry::AgentView,
-    event,
-    failure::{self, Reason},
-};
+use jackfield_core::{agent::Profile, call::Call, entry::AgentView};
+use jackfield_model as event;
+use jackfield_model::{Reason, failure};
 
 use crate::{Agent, Done, Failure, Json, Message, Peer, agent::End};
 

@@ -1,6 +1,6 @@
 //! Calling agents: the client of the hub's own API.
 
-use jackfield_core::event::{End, Event as CoreEvent};
+use jackfield_model::{End, Event as CoreEvent};
 use jackfield_sdk::{DoneState, Error, Event};
 use jackfield_testkit::{FakeAgent, FaultProxy, TestHub};
 use serde_json::json;

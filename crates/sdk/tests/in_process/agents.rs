@@ -10,11 +10,12 @@ use std::{
 
 use jackfield_core::{
     call::{Replies, Reply},
-    event::{Answer, Ask, AskKind, DoneState, End, Event, Json, Message, Part},
-    failure::Reason,
     hub::{Request, Wanted},
-    id::{AgentId, Owner, SessionId},
     principal::Principal,
+};
+use jackfield_model::{
+    AgentId, Answer, Ask, AskKind, DoneState, End, Event, Json, Message, Owner, Part, Reason,
+    SessionId,
 };
 use jackfield_sdk::{Agent, Artifact, Error, Extension, Failure, File, Skill};
 use jackfield_testkit::{SOON, fake_request};

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use jackfield_core::{
-    call::Reply,
-    event::{DoneState, End, Message},
-};
+use jackfield_core::call::Reply;
+use jackfield_model::{DoneState, End, Message};
 use jackfield_testkit::fake_request;
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jackfield_core::{
     call::{Replies, Reply},
-    event::{Chunk, Done, End, Event},
     hub::Hub,
     limits::Limits,
     store::memory::MemoryStore,
 };
+use jackfield_model::{Chunk, Done, End, Event};
 use jackfield_sdk::{Agent, InProcess};
 use jackfield_testkit::{SOON, fake_request};
 use tokio::{sync::mpsc, time::timeout};

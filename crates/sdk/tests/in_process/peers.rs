@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use jackfield_core::{event::End, principal::Principal};
+use jackfield_core::principal::Principal;
+use jackfield_model::End;
 use jackfield_sdk::{Agent, Error, Event};
 use jackfield_testkit::FakeAgent;
 use tokio::sync::mpsc;
@@ -146,7 +147,7 @@ async fn a_call_outlives_the_handler_that_made_it_if_somebody_reads_it() {
     let ended = outcome(call(&hub, "ann", "x")).await;
     assert!(matches!(ended.end, End::Done(_)));
     let serving = bob.call().await;
-    serving.push(jackfield_core::event::Event::text("late"));
+    serving.push(jackfield_model::Event::text("late"));
     serving.finish(End::done());
     let call = calls.recv().await.unwrap();
     assert_eq!(call.text().await.unwrap(), "late");

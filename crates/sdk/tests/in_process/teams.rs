@@ -178,7 +178,8 @@ async fn a_coordinator_may_listen_to_several_members_and_miss_nothing() {
     let mut replies = call(&hub, "team", "x");
     let (mut text, mut files) = (String::new(), 0);
     loop {
-        use jackfield_core::{call::Reply, event::Event};
+        use jackfield_core::call::Reply;
+        use jackfield_model::Event;
         match crate::hub::next(&mut replies).await {
             Reply::Event(Event::Chunk(chunk)) => text += &chunk.text,
             Reply::Event(_) => files += 1,

@@ -1,10 +1,7 @@
 //! Steps one after another, as one agent.
 
-use jackfield_core::{
-    call::Reply,
-    event::{Answer, DoneState, Event},
-    principal::Principal,
-};
+use jackfield_core::{call::Reply, principal::Principal};
+use jackfield_model::{Answer, DoneState, Event};
 use jackfield_sdk::{Agent, Artifact, Failure, File, Workflow};
 use serde_json::json;
 
@@ -166,7 +163,7 @@ async fn steps_make_and_ask_and_attach_under_their_own_names() {
     };
     assert_eq!(seen, ["one/a", "one/ask-1", "two/a", "two/ask-1"]);
     assert_eq!(text, "answer to two/ask-1");
-    let jackfield_core::event::End::Done(done) = end else {
+    let jackfield_model::End::Done(done) = end else {
         panic!("{end:?}")
     };
     assert_eq!(done.attachments.len(), 2);

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use jackfield_core::{
     agent::Profile,
-    event::{End, Message},
     hub::{Hub, Request},
-    id::AgentId,
     inbox::Inbox,
     limits::Limits,
     outbox::Callback,
     principal::Principal,
     store::{StoreError, TaskState},
 };
+use jackfield_model::{AgentId, End, Message};
 use rusqlite::Connection;
 
 use super::*;

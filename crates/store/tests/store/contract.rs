@@ -12,15 +12,15 @@ mod pages;
 mod teams;
 
 use jackfield_core::{
-    event::{Answer, ChunkKind, End, Event, Json},
-    failure::{Failure, Reason},
-    id::{AgentId, CallId, TaskId, TokenId},
     store::{
         LogItem, LogRow, PeerRecord, Store, StoreError, TaskFilter, TaskRecord, TaskState,
         TransferRecord, memory::MemoryStore,
     },
-    transfers::{Offer, Toward},
+    transfers::Toward,
     units::Span,
+};
+use jackfield_model::{
+    AgentId, Answer, CallId, ChunkKind, End, Event, Failure, Json, Offer, Reason, TaskId, TokenId,
 };
 use jiff::{SignedDuration, Timestamp};
 

@@ -11,10 +11,10 @@ use std::{
 };
 
 use jackfield_core::{
-    id::TaskId,
     outbox::{Follower, NewCallback, OutboxRow},
     store::{CallbackFilter, Store, TaskFilter, TaskRecord},
 };
+use jackfield_model::TaskId;
 use jackfield_store::{SqliteStore, backup_file, check};
 
 use crate::records::{callback, find, save, task, text, time, whole_log, words};

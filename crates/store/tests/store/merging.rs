@@ -1,16 +1,14 @@
 //! How text becomes rows in SQLite: joined as long as it is of one piece and not too long, readable with any tool.
 
-use jackfield_core::{
-    event::ChunkKind,
-    store::{LogRow, Store},
-};
+use jackfield_core::store::{LogRow, Store};
+use jackfield_model::ChunkKind;
 use jackfield_store::SqliteStore;
 
 use crate::records::{
     chunk, find, look_inside, row, save, sqlite, task, text, time, whole_log, words,
 };
 
-fn rows(store: &dyn Store, id: jackfield_core::id::TaskId) -> Vec<(u64, u64)> {
+fn rows(store: &dyn Store, id: jackfield_model::TaskId) -> Vec<(u64, u64)> {
     whole_log(store, id, 0, 1 << 30)
         .iter()
         .map(|row| (row.pos, row.item.advance()))

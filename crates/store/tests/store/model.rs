@@ -1,11 +1,8 @@
 //! Random work against a simple model: whatever is appended, however it is batched, merged and cut by restarts, reads
 //! back from every cursor as the same text at the same positions.
 
-use jackfield_core::{
-    event::{ChunkKind, End, Event},
-    id::TaskId,
-    store::{LogItem, LogRow, Store},
-};
+use jackfield_core::store::{LogItem, LogRow, Store};
+use jackfield_model::{ChunkKind, End, Event, TaskId};
 use jackfield_store::SqliteStore;
 use proptest::prelude::*;
 

@@ -2,8 +2,6 @@
 
 use jackfield_core::{
     agent::{Profile, Settings, Share, Skill},
-    event::{Chunk, ChunkKind, Event, Json, Message},
-    id::{AgentId, CallId, Owner, RequestId, SessionId, TaskId, TokenId},
     outbox::{Callback, NewCallback, OutboxRow},
     store::{
         AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, Reopened, Store, TaskRecord,
@@ -13,6 +11,10 @@ use jackfield_core::{
         Member, MemberOf, TeamRecord, TeamSpec,
         board::{BoardStatus, BoardTask, Deliverable},
     },
+};
+use jackfield_model::{
+    AgentId, CallId, Chunk, ChunkKind, Event, Json, Message, Owner, RequestId, SessionId, TaskId,
+    TokenId,
 };
 use jackfield_store::SqliteStore;
 use jiff::Timestamp;

@@ -1,14 +1,13 @@
 //! What is left after the store was closed, and what it says while it is closed or cannot write.
 
 use jackfield_core::{
-    event::{Json, Message, Part},
-    id::CallbackId,
     outbox::Settled,
     store::{
         CallbackFilter, LogItem, Reopened, Store, StoreError, TaskFilter, TaskRecord, TaskState,
     },
     team::TeamRecord,
 };
+use jackfield_model::{CallbackId, Json, Message, Part};
 use jackfield_store::SqliteStore;
 
 use crate::records::{

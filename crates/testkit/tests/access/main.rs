@@ -9,7 +9,8 @@ mod scene;
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
-use jackfield_core::{agent::Share, id::AgentId, principal::Principal};
+use jackfield_core::{agent::Share, principal::Principal};
+use jackfield_model::AgentId;
 use jackfield_testkit::{FakeAgent, TestHub};
 use reqwest::{Client, Method};
 

@@ -1,6 +1,6 @@
 //! A hub with things of ann's on it, and one caller.
 
-use jackfield_core::id::{AgentId, Owner};
+use jackfield_model::{AgentId, Owner};
 use jackfield_testkit::TestHub;
 use reqwest::Client;
 use serde_json::json;

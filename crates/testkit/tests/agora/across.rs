@@ -8,10 +8,8 @@ mod limits;
 mod refused;
 mod stop;
 
-use jackfield_core::{
-    call::{Replies, Reply},
-    event::{Chunk, ChunkKind, Done, End, Event},
-};
+use jackfield_core::call::{Replies, Reply};
+use jackfield_model::{Chunk, ChunkKind, Done, End, Event};
 use jackfield_testkit::{FakeAgent, Raw, SOON, TestHub};
 use serde_json::{Value, json};
 

@@ -285,7 +285,7 @@ async fn chunks_for_another_door_need_a_stream_that_is_open() {
         &[(chunk, unknown("send_chunk")), (end, unknown("send_end"))],
     )
     .await;
-    serving.finish(jackfield_core::event::End::done());
+    serving.finish(jackfield_model::End::done());
     assert_eq!(raw.frame().await["type"], "reply");
     refuses(&mut raw, &never).await;
     bystanders.are_undisturbed().await;

@@ -10,10 +10,10 @@ mod relay;
 mod seed;
 
 use jackfield_core::{
-    id::AgentId,
     principal::Principal,
     tap::{Sight, TapFilter, Watching},
 };
+use jackfield_model::AgentId;
 use jackfield_testkit::{SOON, TestHub};
 
 /// Watches an agent come and go.

@@ -2,12 +2,8 @@
 
 use std::{fs, path::Path};
 
-use jackfield_core::{
-    call::Reply,
-    event::{Answer, End, Event},
-    failure::{Failure, Reason},
-    principal::Principal,
-};
+use jackfield_core::{call::Reply, principal::Principal};
+use jackfield_model::{Answer, End, Event, Failure, Reason};
 use jackfield_testkit::{Raw, TestHub, fake_request};
 use serde_json::{Value, json};
 

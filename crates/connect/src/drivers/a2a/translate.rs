@@ -1,10 +1,8 @@
 //! Between the core, on whose events a dialled server is heard, and the agent's end of a call. Pure but for the end.
 
-use jackfield_core::{
-    agent::Profile,
-    event::{self, AskKind, ChunkKind, Done, DoneState, End, Json},
-    failure::{self, Reason},
-};
+use jackfield_core::agent::Profile;
+use jackfield_model as event;
+use jackfield_model::{AskKind, ChunkKind, Done, DoneState, End, Json, Reason, failure};
 use jackfield_sdk::{Answer, Artifact, Failure, Message, Part, Question, Reply, ReplyError, Skill};
 use serde_json::Value;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::view::only_own;
+use jackfield_model::{Failure, Reason};
+
 use crate::{
-    failure::{Failure, Reason},
     hub::Hub,
     principal::Principal,
     store::Receipt,

@@ -1,10 +1,10 @@
 //! Teams that stand in the hub's configuration. They are made when the hub starts, before any agent has come: their
 //! members need not be known yet, and are away until they are.
 
+use jackfield_model::{AgentId, Failure, Reason};
+
 use crate::{
-    failure::{Failure, Reason},
     hub::Hub,
-    id::AgentId,
     principal::Principal,
     team::{MemberOf, TeamSpec},
 };

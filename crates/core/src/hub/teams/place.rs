@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{Hub, team_may_call};
+use jackfield_model::{AgentId, CallId, Failure};
+
 use crate::{
     call::Call,
     entry::Entry,
-    failure::Failure,
     hub::Request,
-    id::{AgentId, CallId},
     principal::Who,
     team::{
         KeptSeat,

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::Hub;
+use jackfield_model::{AgentId, Failure, Json, Reason};
+
 use crate::{
-    event::Json,
-    failure::{Failure, Reason},
-    id::AgentId,
     principal::Principal,
     team::{
         event::{Body, MemberStatus, Node, TeamStatus},

@@ -1,8 +1,9 @@
 //! Messages that a viewer sends again under the id that it gave them: within a run each is one message.
 
+use jackfield_model::Message;
 use sha2::{Digest, Sha256};
 
-use crate::{event::Message, task::Once, team::stage::Run};
+use crate::{task::Once, team::stage::Run};
 
 /// A longer id is not remembered.
 const MAX_ID: usize = 256;

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use jackfield_model::{AgentId, End};
+
 use crate::{
-    event::End,
     hub::Hub,
-    id::AgentId,
     team::{
         event::{Body, MemberEvent, MemberStatus, StatusChange},
         teams::Team,

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use super::{Hub, Through, repeated};
+use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Failure, Message, Reason, SessionId};
+
 use crate::{
     call::Call,
-    event::{Answer, Ask, AskKind, End, Message},
-    failure::{Failure, Reason},
     hub::Request,
-    id::{AgentId, SessionId},
     principal::Principal,
     task::Task,
     team::{

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use jackfield_model::{AgentId, Failure};
+
 use crate::{
     entry::Entry,
-    failure::Failure,
     hub::{Hub, may_see},
-    id::AgentId,
     principal::Principal,
     tap::may_watch,
     team::{

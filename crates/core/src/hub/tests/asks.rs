@@ -1,10 +1,9 @@
 //! Questions: whom they go to, whose clocks they stop, who may answer, and that the first answer wins.
 
 use super::*;
-use crate::{
-    call::Approval,
-    event::{Ask, AskKind, ChunkKind, Input, Json},
-};
+use jackfield_model::{Ask, AskKind, ChunkKind, Input, Json};
+
+use crate::call::Approval;
 
 pub(super) fn question(id: &str) -> Ask {
     Ask {

@@ -2,7 +2,7 @@
 //! get what waits when they can be reached again.
 
 use super::*;
-use crate::event::{Chunk, End};
+use jackfield_model::{Chunk, End};
 
 fn patient(request: Request) -> Request {
     Request {

@@ -1,9 +1,10 @@
 //! Who wants to be told of the end of a task is in the outbox from the moment it is durable.
 
 use super::{asks::question, slow_store::on_slow_store, *};
+use jackfield_model::{Chunk, ChunkKind, Done, DoneState};
+
 use crate::{
     agent::Keep,
-    event::{Chunk, ChunkKind, Done, DoneState},
     outbox::{Callback, OutboxRow, Settled},
     store::{CallbackFilter, LogItem},
 };

@@ -5,7 +5,9 @@ use super::{
     tasks::input_required,
     *,
 };
-use crate::{id::TaskId, store::LogItem};
+use jackfield_model::TaskId;
+
+use crate::store::LogItem;
 
 #[tokio::test]
 async fn a_running_task_is_cancelled_at_its_agent() {

@@ -1,9 +1,9 @@
 //! What a slow or broken store does to tasks: paces them, then fails them, and never leaves a hole.
 
 use super::{slow_store::on_slow_store, *};
+use jackfield_model::{Chunk, TaskId};
+
 use crate::{
-    event::Chunk,
-    id::TaskId,
     outbox::Callback,
     store::{LogItem, TaskRecord},
     task::Cursor,

@@ -1,10 +1,10 @@
 //! Those who follow a task are told of every change of it, in order, and of nothing that is not in its log.
 
 use super::{asks::question, slow_store::on_slow_store, tasks::input_required, *};
+use jackfield_model::{Artifact, Part, TaskId};
+
 use crate::{
     agent::Keep,
-    event::{Artifact, Part},
-    id::TaskId,
     outbox::{Callback, Follower, OutboxRow, Settled},
     store::{CallbackFilter, LogItem, TaskRecord},
 };

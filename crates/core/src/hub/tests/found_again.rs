@@ -1,11 +1,9 @@
 //! Work that goes on elsewhere while the hub is restarted, and that the agent's door finds again by what it noted.
 
 use super::*;
-use crate::{
-    event::{Done, DoneState, End, Json},
-    id::TaskId,
-    store::TaskRecord,
-};
+use jackfield_model::{Done, DoneState, End, Json, TaskId};
+
+use crate::store::TaskRecord;
 
 fn handle() -> Json {
     Json::of(&["t", "1"]).unwrap()

@@ -1,7 +1,7 @@
 //! The ids that callers choose, and how many calls an agent may have open.
 
 use super::{asks::question, *};
-use crate::event::Artifact;
+use jackfield_model::Artifact;
 
 fn as_bob(request: Request) -> Request {
     Request {

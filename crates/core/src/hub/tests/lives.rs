@@ -1,10 +1,9 @@
 //! The two lives of a call, and the byte budget that both live on.
 
 use super::*;
-use crate::{
-    event::{Chunk, Done, Input, Part},
-    gate::{Gate, Reading},
-};
+use jackfield_model::{Chunk, Done, Input, Part};
+
+use crate::gate::{Gate, Reading};
 
 const KIB: usize = 1 << 10;
 

@@ -7,12 +7,9 @@ use super::{
     slow_store::{SlowStore, on_slow_store},
     *,
 };
-use crate::{
-    agent::Keep,
-    event::{Chunk, Done, DoneState},
-    id::TaskId,
-    store::LogItem,
-};
+use jackfield_model::{Chunk, Done, DoneState, TaskId};
+
+use crate::{agent::Keep, store::LogItem};
 
 fn done() -> End {
     End::Done(Box::new(Done {

@@ -1,7 +1,7 @@
 //! Order, ends, and what comes too late.
 
 use super::*;
-use crate::event::Chunk;
+use jackfield_model::Chunk;
 
 fn status(text: &str) -> Event {
     Event::Chunk(Chunk::status(text))

@@ -1,7 +1,9 @@
 //! Readers of a task: as many as there are, each from its own cursor, from memory, else from the log, else with a gap.
 
 use super::*;
-use crate::{agent::Keep, event::Chunk, store::LogItem, task::Cursor};
+use jackfield_model::Chunk;
+
+use crate::{agent::Keep, store::LogItem, task::Cursor};
 
 fn at(pos: u64) -> Option<Cursor> {
     Some(Cursor { epoch: 0, pos })

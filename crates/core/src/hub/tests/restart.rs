@@ -1,11 +1,9 @@
 //! What a restart does to tasks: the hub never runs a message twice.
 
 use super::*;
-use crate::{
-    event::{Done, DoneState},
-    store::LogItem,
-    task::Cursor,
-};
+use jackfield_model::{Done, DoneState};
+
+use crate::{store::LogItem, task::Cursor};
 
 fn patient(request: Request) -> Request {
     Request {

@@ -5,10 +5,10 @@ use super::{
     slow_store::{begin, on_slow_store},
     *,
 };
+use jackfield_model::{Ask, AskKind, Input, TaskId};
+
 use crate::{
     agent::Keep,
-    event::{Ask, AskKind, Input},
-    id::TaskId,
     store::{LogItem, TaskRecord},
     task::Cursor,
 };

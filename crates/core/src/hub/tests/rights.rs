@@ -1,8 +1,9 @@
 //! The right to a call is checked again when its agent gets it: docs/promises.md, Access.
 
 use super::*;
+use jackfield_model::TokenId;
+
 use crate::{
-    id::TokenId,
     outbox::{Callback, Follower},
     store::CallbackFilter,
     team::{Member, MemberOf, TeamSpec},

@@ -4,8 +4,9 @@ use parking_lot::Condvar;
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::*;
+use jackfield_model::{CallbackId, TaskId, TokenId};
+
 use crate::{
-    id::{CallbackId, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
         AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, Reopened,

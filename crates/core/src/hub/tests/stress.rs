@@ -3,7 +3,7 @@
 use std::{sync::atomic::AtomicUsize, thread};
 
 use super::*;
-use crate::event::Chunk;
+use jackfield_model::Chunk;
 
 /// A small generator, so that a run can be told from its seed.
 struct Dice(u64);
@@ -163,8 +163,8 @@ async fn kept_calls_on_many_threads_all_end_and_a_turn_can_follow_at_once() {
                 for n in 0..20 {
                     serving.push(Event::Chunk(Chunk::status(n.to_string())));
                 }
-                let done = crate::event::Done {
-                    state: crate::event::DoneState::InputRequired,
+                let done = jackfield_model::Done {
+                    state: jackfield_model::DoneState::InputRequired,
                     ..Default::default()
                 };
                 serving.finish(End::Done(Box::new(done)));

@@ -1,7 +1,9 @@
 //! Observers see what they may and want to, miss what they cannot keep up with, and never hold anybody up.
 
 use super::*;
-use crate::{event::Done, tap::Direction};
+use jackfield_model::Done;
+
+use crate::tap::Direction;
 
 async fn sights(watching: &mut Watching, count: usize) -> Vec<(String, &'static str)> {
     let mut out = Vec::new();

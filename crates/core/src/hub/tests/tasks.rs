@@ -4,11 +4,9 @@ use super::{
     slow_store::{Write, begin, on_slow_store},
     *,
 };
-use crate::{
-    agent::Keep,
-    event::{Done, DoneState},
-    store::TaskFilter,
-};
+use jackfield_model::{Done, DoneState};
+
+use crate::{agent::Keep, store::TaskFilter};
 
 fn patient(request: Request) -> Request {
     Request {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use jackfield_model::{CallbackId, TaskId, TokenId};
 use jiff::Timestamp;
 
 use crate::{
-    id::{CallbackId, TaskId, TokenId},
     outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
     store::LogItem,
 };

@@ -12,11 +12,9 @@ use super::{
     super::tree::{path_key, route_key},
     Spot, Told,
 };
-use crate::{
-    call::Call,
-    event::{AskKind, Json},
-    id::CallId,
-};
+use jackfield_model::{AskKind, CallId, Json};
+
+use crate::call::Call;
 
 /// How a team and its members are doing.
 #[derive(Debug, Default)]

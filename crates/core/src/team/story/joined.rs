@@ -1,6 +1,6 @@
 //! Pieces of text that are added up as far as they fit. What does not fit is counted, and the whole says so.
 
-use crate::event::Json;
+use jackfield_model::Json;
 
 /// Pieces of text, added up.
 #[derive(Debug, Default)]

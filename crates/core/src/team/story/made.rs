@@ -1,10 +1,8 @@
 //! What a member made, as its viewers see it.
 
-use crate::{
-    event::{Artifact, File, FileSource, Part},
-    files::Files,
-    team::event::MadeArtifact,
-};
+use jackfield_model::{Artifact, File, FileSource, Part};
+
+use crate::{files::Files, team::event::MadeArtifact};
 
 /// An artifact, or more of one.
 pub(super) fn of_artifact(artifact: &Artifact, files: &Files) -> MadeArtifact {

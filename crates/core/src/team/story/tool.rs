@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use super::{Telling, joined::Joined};
-use crate::{
-    event::Json,
-    team::event::{Invocation, MemberEvent, SegmentKind},
-};
+use jackfield_model::Json;
+
+use crate::team::event::{Invocation, MemberEvent, SegmentKind};
 
 /// How far a tool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

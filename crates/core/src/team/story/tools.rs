@@ -11,10 +11,9 @@ use super::{
     Telling,
     tool::{Closing, Origin, Phase, Tool},
 };
-use crate::{
-    id::{MAX_NAME, MAX_PEER_ID},
-    team::event::{Invocation, MemberEvent, SegmentKind},
-};
+use jackfield_model::id::{MAX_NAME, MAX_PEER_ID};
+
+use crate::team::event::{Invocation, MemberEvent, SegmentKind};
 
 /// How many tools of one call are known at once. Each is small, what they hold is counted besides.
 pub(super) const MAX_TOOLS: usize = 256;

@@ -1,8 +1,9 @@
 //! What the card of a dialled agent says that a profile has no place for. It is kept in the profile's `extra`, and stands in
 //! the hub's card for the agent again.
 
-use jackfield_core::{agent::Profile, event::Json};
+use jackfield_core::agent::Profile;
 use jackfield_kit::outbound::Url;
+use jackfield_model::Json;
 use jackfield_wire::json::{self, Members};
 use serde::{Deserialize, Serialize};
 

@@ -9,11 +9,11 @@ use axum::{
     routing::{MethodRouter, get},
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
-use jackfield_core::failure::{Failure, Reason};
 use jackfield_kit::{
     auth::{Came, bearer},
     etag::has_already,
 };
+use jackfield_model::{Failure, Reason};
 use jackfield_wire::json::ObjectWriter;
 use jiff::fmt::rfc2822::DateTimeParser;
 

@@ -6,7 +6,8 @@ use std::{collections::HashMap, sync::Arc};
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::HeaderValue;
-use jackfield_core::{id::AgentId, principal::Principal};
+use jackfield_core::principal::Principal;
+use jackfield_model::AgentId;
 use jiff::{Timestamp, fmt::rfc2822::DateTimePrinter};
 use parking_lot::Mutex;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use jackfield_core::id::SessionId;
+use jackfield_model::SessionId;
 use parking_lot::Mutex;
 
 /// How many conversations are remembered; the one that was quiet for longest is forgotten for a new one.

@@ -6,9 +6,9 @@ mod recall;
 
 use std::collections::HashMap;
 
-use jackfield_core::{
-    event::{self, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Json},
-    failure::{Failure, Reason},
+use jackfield_model as event;
+use jackfield_model::{
+    Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Failure, Json, Reason,
 };
 use jackfield_wire::json::Members;
 use sha2::{Digest as _, Sha256};

@@ -16,10 +16,10 @@ use jackfield_core::{
     call::Serving,
     entry::Entry,
     hub::{Attached, Hub},
-    id::{AgentId, Owner},
     inbox::Inbox,
     outbox,
 };
+use jackfield_model::{AgentId, Owner};
 use jiff::Timestamp;
 use tokio::{
     sync::{Notify, mpsc, watch},

@@ -5,10 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jackfield_core::{
     agent::{Profile, Settings},
-    event::Json,
-    failure::{Failure, Reason},
     hub::Hub,
-    id::{AgentId, SessionId},
     principal::Principal,
     store::{RemoteRecord, Store, StoreError},
 };
@@ -17,6 +14,7 @@ use jackfield_kit::{
     outbound::Outbound,
     tasks::Tasks,
 };
+use jackfield_model::{AgentId, Failure, Json, Reason, SessionId};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 

@@ -15,9 +15,7 @@ use axum::{
 use http::{HeaderMap, StatusCode, header};
 use jackfield_core::{
     agent::Share,
-    failure::{Failure, Reason},
     hub::Hub,
-    id::AgentId,
     principal::{Principal, Who},
     units::{Size, Span},
 };
@@ -27,6 +25,7 @@ use jackfield_kit::{
     body,
     json::{self, Object},
 };
+use jackfield_model::{AgentId, Failure, Reason};
 use serde::Deserialize;
 use utoipa::{ToSchema, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -136,7 +135,7 @@ fn may_see(principal: &Principal, remote: &Remote) -> bool {
 }
 
 fn no_such_remote(id: &str) -> Failure {
-    let id: String = id.chars().take(jackfield_core::id::MAX_NAME).collect();
+    let id: String = id.chars().take(jackfield_model::id::MAX_NAME).collect();
     let text = format!("no remote {id:?} of yours");
     Failure::new(Reason::NotFound, text)
 }

@@ -1,8 +1,8 @@
 //! Another hub by its own address: its card has agents for skills, so that nobody in particular is called there. Each of its
 //! agents has an address and a card of its own, and those can be dialled.
 
-use jackfield_core::failure::Failure;
 use jackfield_kit::api::invalid;
+use jackfield_model::Failure;
 
 use super::find::Found;
 use crate::card::is_of_hub;

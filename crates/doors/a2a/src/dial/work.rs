@@ -11,15 +11,9 @@ mod source;
 use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
-use jackfield_core::{
-    bell::Bell,
-    call::Serving,
-    event::{Answer, Chunk, ChunkKind, End, Event, Input},
-    failure::{Failure, Reason},
-    gate::Gate,
-    pipe::Pushed,
-};
+use jackfield_core::{bell::Bell, call::Serving, gate::Gate, pipe::Pushed};
 use jackfield_kit::trace;
+use jackfield_model::{Answer, Chunk, ChunkKind, End, Event, Failure, Input, Reason};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! What a caller is told when something goes wrong: the core's failures as the protocol's errors (docs/promises.md), in one
 //! exhaustive match each for what is refused and for what ends a task.
 
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 
 use crate::wire::official::{
     error::{Fault, Kind},

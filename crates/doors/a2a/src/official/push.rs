@@ -4,11 +4,8 @@
 mod compose;
 
 use http::{HeaderName, HeaderValue};
-use jackfield_core::{
-    event::Json,
-    failure::Reason,
-    outbox::{Callback, Follower},
-};
+use jackfield_core::outbox::{Callback, Follower};
+use jackfield_model::{Json, Reason};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

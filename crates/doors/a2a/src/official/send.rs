@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use jackfield_core::{
-    event::{Ask, AskKind},
-    failure::Reason,
     hub::Request,
-    id::{AgentId, CallId, SessionId},
     store::{StoreError, TaskRecord, TaskState},
     task::{Cursor, Once, Task, TaskItem},
 };
 use jackfield_kit::{api::leash::Leash, trace};
+use jackfield_model::{AgentId, Ask, AskKind, CallId, Reason, SessionId};
 use jackfield_wire::json::Members;
 use sha2::{Digest as _, Sha256};
 

@@ -1,11 +1,11 @@
 //! What a task's log adds up to: the task as it stands at some place of the log.
 
 use jackfield_core::{
-    event::{self, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event},
-    failure::Failure,
     store::{LogItem, TaskRecord, TaskState},
     task::{Cursor, TaskItem},
 };
+use jackfield_model as event;
+use jackfield_model::{Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Failure};
 use jiff::Timestamp;
 
 use super::{

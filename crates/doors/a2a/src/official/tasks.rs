@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    failure::Reason,
-    id::{AgentId, SessionId, TaskId},
     store::{TaskFilter, TaskOrder, TaskRecord, TaskState},
     task::Task,
 };
 use jackfield_kit::server::Room;
+use jackfield_model::{AgentId, Reason, SessionId, TaskId};
 use jiff::Timestamp;
 
 use super::{

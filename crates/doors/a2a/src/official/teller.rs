@@ -1,10 +1,8 @@
 //! What a stream tells of a task: each thing that its log says, as the protocol's updates. All tellers of a task tell the
 //! same: nothing in an update depends on who listens, or when.
 
-use jackfield_core::{
-    event::{Artifact, AskKind, Chunk, ChunkKind, Done, End, Event},
-    store::LogItem,
-};
+use jackfield_core::store::LogItem;
+use jackfield_model::{Artifact, AskKind, Chunk, ChunkKind, Done, End, Event};
 use jiff::Timestamp;
 
 use super::{

@@ -4,12 +4,7 @@ use std::sync::Arc;
 
 use jackfield_core::{
     agent::Profile,
-    event::{
-        self, Answer, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, File, FileSource,
-    },
-    failure::{Failure, Reason},
     hub::Hub,
-    id::{AgentId, CallId, RequestId, SessionId, TaskId},
     limits::Limits,
     principal::Principal,
     store::{LogItem, StoreError, TaskRecord, TaskState, memory::MemoryStore},
@@ -17,6 +12,11 @@ use jackfield_core::{
 use jackfield_kit::{
     auth::Gatekeeper,
     testing::{Manner, Scripted},
+};
+use jackfield_model as event;
+use jackfield_model::{
+    AgentId, Answer, Ask, AskKind, CallId, Chunk, ChunkKind, Done, DoneState, End, Event, Failure,
+    File, FileSource, Reason, RequestId, SessionId, TaskId,
 };
 use jiff::Timestamp;
 use proptest::prelude::*;

@@ -6,11 +6,9 @@
 
 use std::collections::HashSet;
 
-use jackfield_core::{
-    event::{self, Ask, AskKind, Json},
-    hub::Parent,
-    id::CallId,
-};
+use jackfield_core::hub::Parent;
+use jackfield_model as event;
+use jackfield_model::{Ask, AskKind, CallId, Json};
 use jackfield_wire::json::{self, Members};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -4,12 +4,12 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use jackfield_core::{
-    failure::{Failure, Reason},
     principal::Principal,
     store::{LogItem, StoreError},
     task::{Cursor, Subscription, Task, TaskItem},
 };
 use jackfield_kit::api::leash::Leash;
+use jackfield_model::{Failure, Reason};
 use jiff::Timestamp;
 
 use super::{failure::task_fault_from, teller::Teller, visit::Visit};

@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts};
-use jackfield_core::{failure::Reason, hub::Wanted, id::AgentId, principal::Principal};
+use jackfield_core::{hub::Wanted, principal::Principal};
 use jackfield_kit::{
     auth::Came,
     server::{Peer, Room},
 };
+use jackfield_model::{AgentId, Reason};
 
 use super::{failure::fault_from, rules};
 use crate::A2a;

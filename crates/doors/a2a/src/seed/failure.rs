@@ -3,7 +3,7 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 
 use super::listen::Trouble;
 use crate::wire::seed::{

@@ -2,11 +2,11 @@
 
 use jackfield_core::{
     call::{Asking, Replies, Reply},
-    event::{Ask, AskKind, Chunk, DoneState, End, Event, Part},
-    failure::{Failure, Reason},
     units::Size,
 };
-use jackfield_model::Transcript;
+use jackfield_model::{
+    Ask, AskKind, Chunk, DoneState, End, Event, Failure, Part, Reason, Transcript,
+};
 use tokio_util::sync::CancellationToken;
 
 /// What is heard of a call.

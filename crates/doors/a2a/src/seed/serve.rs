@@ -10,8 +10,9 @@ use axum::{
     routing::post,
 };
 use http::{HeaderMap, header};
-use jackfield_core::{failure::Reason, hub, id::AgentId, principal::Principal};
+use jackfield_core::{hub, principal::Principal};
 use jackfield_kit::{body, trace};
+use jackfield_model::{AgentId, Reason};
 
 use super::{
     failure::Problem,

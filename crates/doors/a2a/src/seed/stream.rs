@@ -3,12 +3,9 @@
 
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use jackfield_core::{
-    call::Asking,
-    event::{Chunk, Part},
-    metrics::Connected,
-};
+use jackfield_core::{call::Asking, metrics::Connected};
 use jackfield_kit::sse::{SseBody, SseFrame};
+use jackfield_model::{Chunk, Part};
 use jackfield_wire::json::Text;
 
 use super::{

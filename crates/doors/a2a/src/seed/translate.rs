@@ -2,12 +2,9 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use jackfield_core::{
-    call::Call,
-    event::{self, Json, Message},
-    hub::Parent,
-    id::{CallId, RequestId, SessionId},
-};
+use jackfield_core::{call::Call, hub::Parent};
+use jackfield_model as event;
+use jackfield_model::{CallId, Json, Message, RequestId, SessionId};
 use jackfield_wire::json::{self, Member, Members, ObjectWriter};
 use jiff::Timestamp;
 use uuid::Uuid;

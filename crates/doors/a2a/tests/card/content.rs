@@ -3,10 +3,10 @@
 use jackfield_a2a::{Cards, Version};
 use jackfield_core::{
     agent::{Extension, Profile, Skill},
-    id::Owner,
     principal::Principal,
 };
 use jackfield_kit::auth::Came;
+use jackfield_model::Owner;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -6,7 +6,6 @@ use jackfield_a2a::{A2a, CardKey, Cards, router};
 use jackfield_core::{
     agent::{Profile, Share},
     hub::Hub,
-    id::{AgentId, Owner},
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
@@ -18,6 +17,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{Manner, SOON, Scripted},
 };
+use jackfield_model::{AgentId, Owner};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinSet};

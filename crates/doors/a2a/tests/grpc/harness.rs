@@ -6,9 +6,7 @@ use a2a_pb::{proto, proto::a2a_service_client::A2aServiceClient, protojson};
 use jackfield_a2a::{A2a, Cards, router};
 use jackfield_core::{
     agent::Profile,
-    event::{End, Event},
     hub::Hub,
-    id::Owner,
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
@@ -22,6 +20,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{Manner, SOON},
 };
+use jackfield_model::{End, Event, Owner};
 use prost::Message;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};

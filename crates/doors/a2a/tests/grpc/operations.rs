@@ -1,9 +1,7 @@
 //! Every operation, as it is meant.
 
-use jackfield_core::{
-    event::{End, Event},
-    limits::Limits,
-};
+use jackfield_core::limits::Limits;
+use jackfield_model::{End, Event};
 use serde_json::json;
 use tonic::Code;
 
@@ -146,8 +144,8 @@ async fn a_task_that_waits_goes_on_with_the_next_message() {
 }
 
 fn input_required() -> End {
-    End::Done(Box::new(jackfield_core::event::Done {
-        state: jackfield_core::event::DoneState::InputRequired,
+    End::Done(Box::new(jackfield_model::Done {
+        state: jackfield_model::DoneState::InputRequired,
         ..Default::default()
     }))
 }

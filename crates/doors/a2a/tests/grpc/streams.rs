@@ -1,6 +1,6 @@
 //! Streams: what they carry, and what becomes of a task whose reader leaves.
 
-use jackfield_core::event::{End, Event};
+use jackfield_model::{End, Event};
 use serde_json::json;
 
 use crate::harness::{Client, Running, begun, refused, said};

@@ -1,6 +1,6 @@
 //! Python Agno's dialect: envelopes at addresses that look like REST.
 
-use jackfield_core::event::{Chunk, ChunkKind, Event};
+use jackfield_model::{Chunk, ChunkKind, Event};
 use serde_json::{Value, json};
 
 use crate::harness::{ECHO, Running, all_of, answer, answered, stream_of};

@@ -10,18 +10,13 @@ use axum::{
 };
 use http::HeaderMap;
 use jackfield_a2a::Remotes;
-use jackfield_core::{
-    event::{End, Message},
-    hub::Request,
-    id::AgentId,
-    principal::Principal,
-    store::memory::MemoryStore,
-};
+use jackfield_core::{hub::Request, principal::Principal, store::memory::MemoryStore};
 use jackfield_kit::{
     outbound::{Outbound, OutboundRules},
     tasks::Tasks,
     testing::soon,
 };
+use jackfield_model::{AgentId, End, Message};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet};
 

@@ -1,10 +1,8 @@
 //! The bytes of files in REST of 0.3, on which its published clients disagree: each gets them as it gives them.
 
-use jackfield_core::{
-    call::Serving,
-    event::{Artifact, End, Event, FileSource, Part},
-};
+use jackfield_core::call::Serving;
 use jackfield_kit::testing::Scripted;
+use jackfield_model::{Artifact, End, Event, FileSource, Part};
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 

@@ -7,9 +7,7 @@ use jackfield_a2a::{A2a, Cards, router, router_at};
 use jackfield_core::{
     agent::Profile,
     call::Serving,
-    event::{Done, DoneState, End, Event},
     hub::Hub,
-    id::Owner,
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
@@ -22,6 +20,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{Manner, SOON, Scripted, SseReader},
 };
+use jackfield_model::{Done, DoneState, End, Event, Owner};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinSet};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackfield_core::event::{Event, Json};
+use jackfield_model::{Event, Json};
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,7 +1,7 @@
 //! What the hub promises beyond the protocol's letter: a message under a key runs once, one that finds nobody is a task
 //! all the same, questions of a running agent are answered, and whoever follows a task stays to its end.
 
-use jackfield_core::event::{Ask, AskKind, Event};
+use jackfield_model::{Ask, AskKind, Event};
 use serde_json::{Value, json};
 
 use crate::harness::{ECHO, Running, all_of, answer, answered, ask_for_more, stream_of, told};

@@ -1,7 +1,8 @@
 //! A token that is revoked while its holder waits: the stream or the answer ends at once and says so, and the task goes on.
 
-use jackfield_core::{agent::Profile, call::Serving, event::Event};
+use jackfield_core::{agent::Profile, call::Serving};
 use jackfield_kit::testing::{Scripted, SseReader};
+use jackfield_model::Event;
 use serde_json::{Value, json};
 
 use crate::{

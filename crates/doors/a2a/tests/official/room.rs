@@ -1,13 +1,7 @@
 //! What an answer takes of its asker's share is taken before the answer is made.
 
-use jackfield_core::{
-    event::{End, Event},
-    failure::{Failure, Reason},
-    id::TaskId,
-    limits::Limits,
-    principal::Principal,
-    units::Size,
-};
+use jackfield_core::{limits::Limits, principal::Principal, units::Size};
+use jackfield_model::{End, Event, Failure, Reason, TaskId};
 use serde_json::{Value, json};
 
 use crate::harness::{ECHO, Running};

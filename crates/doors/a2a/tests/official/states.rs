@@ -1,13 +1,8 @@
 //! Where a task stands is one story, whoever asks: the answer, the stream, a look, the list and each of its filters.
 
-use jackfield_core::{
-    call::Serving,
-    event::{Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event},
-    failure::{Failure, Reason},
-    id::TaskId,
-    principal::Principal,
-    store::LogItem,
-    task::TaskItem,
+use jackfield_core::{call::Serving, principal::Principal, store::LogItem, task::TaskItem};
+use jackfield_model::{
+    Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Failure, Reason, TaskId,
 };
 use serde_json::{Value, json};
 

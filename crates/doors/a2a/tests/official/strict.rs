@@ -2,10 +2,10 @@
 
 use jackfield_core::{
     agent::{Extension, Profile},
-    event::{Ask, AskKind, Done, DoneState, End, Event},
     limits::Limits,
     principal::Principal,
 };
+use jackfield_model::{Ask, AskKind, Done, DoneState, End, Event};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    event::{Ask, AskKind, Chunk, End, Event},
-    store::memory::MemoryStore,
-};
+use jackfield_core::store::memory::MemoryStore;
 use jackfield_kit::testing::{Sse, SseReader};
+use jackfield_model::{Ask, AskKind, Chunk, End, Event};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

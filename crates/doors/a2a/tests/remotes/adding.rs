@@ -1,8 +1,9 @@
 //! Adding and removing remotes.
 
 use jackfield_a2a::{A2a, CardKey, Cards};
-use jackfield_core::{event::End, id::CallId, principal::Principal};
+use jackfield_core::principal::Principal;
 use jackfield_kit::{auth::Gatekeeper, testing::soon};
+use jackfield_model::{CallId, End};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};

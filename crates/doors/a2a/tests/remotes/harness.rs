@@ -12,10 +12,7 @@ use jackfield_a2a::{RemoteSpec, Remotes, remotes_router};
 use jackfield_core::{
     call::Asking,
     entry::AgentView,
-    event::{End, Message},
-    failure::Failure,
     hub::{Hub, Request, Wanted},
-    id::AgentId,
     limits::Limits,
     principal::Principal,
     store::{Store, memory::MemoryStore},
@@ -29,6 +26,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{SOON, soon, spec},
 };
+use jackfield_model::{AgentId, End, Failure, Message};
 use parking_lot::Mutex;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

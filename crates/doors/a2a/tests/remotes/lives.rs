@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use jackfield_a2a::RemoteSpec;
-use jackfield_core::{
-    agent::Profile, event::End, failure::Reason, principal::Principal, store::TaskState,
-};
+use jackfield_core::{agent::Profile, principal::Principal, store::TaskState};
 use jackfield_kit::testing::{Manner, Scripted, soon};
+use jackfield_model::{End, Reason};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::{get, post},
 };
-use jackfield_core::event::End;
+use jackfield_model::End;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};

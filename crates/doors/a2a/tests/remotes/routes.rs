@@ -1,9 +1,7 @@
 //! Who may do what, and what malformed requests are told.
 
-use jackfield_core::{
-    id::Owner,
-    principal::{Principal, Scopes},
-};
+use jackfield_core::principal::{Principal, Scopes};
+use jackfield_model::Owner;
 use reqwest::Method;
 use serde_json::{Value, json};
 

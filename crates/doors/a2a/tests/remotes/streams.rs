@@ -12,11 +12,11 @@ use axum::{
 use futures_util::{StreamExt as _, stream};
 use jackfield_core::{
     call::Reply,
-    event::{ChunkKind, End, Event},
     principal::Principal,
     tap::{Direction, Sight, TapFilter},
 };
 use jackfield_kit::testing::soon;
+use jackfield_model::{ChunkKind, End, Event};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};

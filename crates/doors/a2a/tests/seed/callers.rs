@@ -1,10 +1,7 @@
 //! Who calls, and on whose behalf: tokens, foreign agents, parents, traces.
 
-use jackfield_core::{
-    event::{End, Event},
-    id::CallId,
-    limits::Limits,
-};
+use jackfield_core::limits::Limits;
+use jackfield_model::{CallId, End, Event};
 use reqwest::StatusCode;
 
 use crate::harness::{CURL, Running, SEND, STREAM, Stream, answered, changed, error, failed, told};

@@ -2,14 +2,9 @@
 
 use std::time::Duration;
 
-use jackfield_core::{
-    agent::Settings,
-    event::{Answer, Ask, AskKind, Done, DoneState, End, Event},
-    failure::{Failure, Reason},
-    id::AgentId,
-    limits::Limits,
-    principal::Principal,
-    units::Size,
+use jackfield_core::{agent::Settings, limits::Limits, principal::Principal, units::Size};
+use jackfield_model::{
+    AgentId, Answer, Ask, AskKind, Done, DoneState, End, Event, Failure, Reason,
 };
 use reqwest::StatusCode;
 use serde_json::json;

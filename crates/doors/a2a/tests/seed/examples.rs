@@ -1,6 +1,6 @@
 //! The seed's own examples, copied from it, against a hub.
 
-use jackfield_core::event::{FileSource, Json, Part};
+use jackfield_model::{FileSource, Json, Part};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

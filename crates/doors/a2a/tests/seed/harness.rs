@@ -6,9 +6,7 @@ use jackfield_a2a::{A2a, router};
 use jackfield_core::{
     agent::Profile,
     call::Call,
-    event::{Done, End, Event},
     hub::Hub,
-    id::Owner,
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
@@ -21,6 +19,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{Manner, SOON, Sse, SseReader},
 };
+use jackfield_model::{Done, End, Event, Owner};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::{

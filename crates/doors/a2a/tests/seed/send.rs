@@ -1,8 +1,6 @@
 //! `message/send`: one answer out of what the agent said, and one task for each request.
 
-use jackfield_core::event::{
-    Artifact, Chunk, ChunkKind, Done, End, Event, File, FileSource, Json, Part,
-};
+use jackfield_model::{Artifact, Chunk, ChunkKind, Done, End, Event, File, FileSource, Json, Part};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

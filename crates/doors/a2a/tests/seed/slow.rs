@@ -1,11 +1,7 @@
 //! A reader that does not read: the agent is told to slow down, then the call fails, and nobody else notices.
 
-use jackfield_core::{
-    event::{End, Event},
-    limits::Limits,
-    pipe::Pushed,
-    units::Size,
-};
+use jackfield_core::{limits::Limits, pipe::Pushed, units::Size};
+use jackfield_model::{End, Event};
 use reqwest::StatusCode;
 
 use crate::harness::{CURL, Running, SEND, STREAM, answered, changed, read_until, soon};

@@ -1,10 +1,8 @@
 //! `message/stream`: what the agent says as it comes, then one event that says how it ended.
 
-use jackfield_core::{
-    event::{Artifact, Chunk, ChunkKind, Done, End, Event, File, FileSource, Part},
-    failure::{Failure, Reason},
-    limits::Limits,
-    units::Span,
+use jackfield_core::{limits::Limits, units::Span};
+use jackfield_model::{
+    Artifact, Chunk, ChunkKind, Done, End, Event, Failure, File, FileSource, Part, Reason,
 };
 use reqwest::StatusCode;
 use serde_json::{Value, json};

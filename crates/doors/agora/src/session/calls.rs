@@ -9,11 +9,9 @@ use std::{
 
 use jackfield_core::{
     entry::Entry,
-    event::Message,
-    failure::{Failure, Reason},
     hub::{Parent, Request},
-    id::{RequestId, SessionId},
 };
+use jackfield_model::{Failure, Message, Reason, RequestId, SessionId};
 use jackfield_wire::{
     agora::{Query, Relay, RelayKind, query_of},
     json::{self, Members},

@@ -3,13 +3,8 @@
 
 use std::{pin::Pin, sync::Arc};
 
-use jackfield_core::{
-    entry::Entry,
-    event::End,
-    failure::{Failure, Reason},
-    id::{AgentId, CallId},
-    tap::Direction,
-};
+use jackfield_core::{entry::Entry, tap::Direction};
+use jackfield_model::{AgentId, CallId, End, Failure, Reason};
 use jackfield_wire::agora::{CALL_PREFIX, Relay, RelayKind, Uplink, downlink, parse_with};
 
 use super::{Flow, Session};

@@ -3,12 +3,11 @@
 use jackfield_core::{
     agent::{Profile, Skill},
     entry::AgentView,
-    failure::{Failure, Reason},
     hub::Wanted,
-    id::AgentId,
     principal::Principal,
 };
 use jackfield_kit::{api::store_failure, mailbox::MAILBOX};
+use jackfield_model::{AgentId, Failure, Reason};
 use jackfield_wire::{
     agora::{AgentEntry, CALL_PREFIX, ErrorFrame, List, Register, downlink},
     echo,

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use jackfield_core::{
-    event::{File, FileSource},
-    files::Files,
-};
+use jackfield_core::files::Files;
+use jackfield_model::{File, FileSource};
 use jackfield_wire::json::{Members, elements};
 use serde_json::value::RawValue;
 

@@ -1,9 +1,6 @@
 //! What an agent says in its one answer, or at the end of a streamed one.
 
-use jackfield_core::{
-    event::{Artifact, Ask, AskKind, Done, DoneState, End, Event, Json, Part},
-    id::CallId,
-};
+use jackfield_model::{Artifact, Ask, AskKind, CallId, Done, DoneState, End, Event, Json, Part};
 use jackfield_wire::agora::{self, Answer, InputRequired};
 use serde_json::value::RawValue;
 

@@ -1,10 +1,7 @@
 //! The frames of a reply that an agent of another door gives to an Agora agent.
 
-use jackfield_core::{
-    event::{Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, Json},
-    failure::Failure,
-    files::Files,
-};
+use jackfield_core::files::Files;
+use jackfield_model::{Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, Failure, Json};
 use jackfield_wire::{
     agora::{self, AnswerPayload, ErrorFrame, InputRequired, Opening, Payload, downlink},
     json::Text,

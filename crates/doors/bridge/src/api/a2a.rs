@@ -6,14 +6,9 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use jackfield_core::{
-    event::Message,
-    failure::Reason,
-    hub,
-    id::{AgentId, SessionId},
-    principal::Principal,
-};
+use jackfield_core::{hub, principal::Principal};
 use jackfield_kit::trace;
+use jackfield_model::{AgentId, Message, Reason, SessionId};
 use jackfield_wire::bridge::relay::A2aCall;
 use uuid::Uuid;
 

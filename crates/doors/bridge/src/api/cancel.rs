@@ -8,10 +8,8 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse as _, Response},
 };
-use jackfield_core::{
-    call::Call,
-    id::{AgentId, RequestId, SessionId},
-};
+use jackfield_core::call::Call;
+use jackfield_model::{AgentId, RequestId, SessionId};
 use jackfield_wire::bridge::relay::{
     CancelRequest,
     response::{Cancelled, ErrorBody},

@@ -218,7 +218,7 @@ impl ToSchema for Code {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_core::failure::Reason;
+    use jackfield_model::Reason;
 
     use super::*;
     use crate::failure::{code, status};

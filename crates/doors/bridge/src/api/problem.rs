@@ -7,10 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::StatusCode;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    id::{AgentId, BadPeerId},
-};
+use jackfield_model::{AgentId, Failure, Reason, id::BadPeerId};
 use jackfield_wire::bridge::{ErrorCode, FREE_CLIENT_ID, Malformed, relay::response::ErrorBody};
 
 use crate::{failure, relay::words};

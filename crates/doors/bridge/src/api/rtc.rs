@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::StatusCode;
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 use jackfield_wire::bridge::{
     ErrorCode, is_free_client_id,
     relay::{

@@ -8,11 +8,11 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use jackfield_core::{
-    id::RequestId,
     store::{TaskRecord, TaskState},
     task::{LastTurn, Task},
 };
 use jackfield_kit::api::store_failure;
+use jackfield_model::RequestId;
 use jackfield_wire::bridge::relay::response::{ErrorBody, TaskStatus};
 
 use super::{

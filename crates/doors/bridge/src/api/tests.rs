@@ -5,11 +5,11 @@ use jackfield_core::{
     agent::{Closing, Link, Profile},
     call::{Call, Serving},
     hub::{Attached, Hub},
-    id::AgentId,
     principal::Principal,
     store::memory::MemoryStore,
 };
 use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
+use jackfield_model::AgentId;
 use jackfield_wire::bridge::{downlink::HTTP_CALLER, uplink::RtcSignal};
 use serde_json::{Value, json, value::RawValue};
 use tokio::time::Instant;

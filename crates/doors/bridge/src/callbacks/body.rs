@@ -1,6 +1,7 @@
 //! What a callback says, exactly as the original hub says it.
 
-use jackfield_core::{event::Json, files::Files, store::TaskRecord};
+use jackfield_core::{files::Files, store::TaskRecord};
+use jackfield_model::Json;
 use jackfield_wire::{bridge::relay::response::Callback, json::Members};
 use serde::Serialize;
 

@@ -2,13 +2,9 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    id::AgentId,
-    transfers::Offer,
-    units::Size,
-};
+use jackfield_core::units::Size;
 use jackfield_kit::api::{Actor, ActsAs, CallRefused, ErrorView, Id, Problem, Unread, invalid};
+use jackfield_model::{AgentId, Failure, Offer, Reason};
 use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;

@@ -10,7 +10,6 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use jackfield_core::{
-    failure::{Failure, Reason},
     principal::Principal,
     transfers::{Toward, Transfer},
 };
@@ -19,6 +18,7 @@ use jackfield_kit::{
     body::discard,
     server::Passing,
 };
+use jackfield_model::{Failure, Reason};
 use serde::Serialize;
 
 use super::{

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use axum::{Json, extract::State};
-use jackfield_core::{event, units::Span};
+use jackfield_core::units::Span;
 use jackfield_kit::api::{
     Actor, ActsAs, CallRefused, ErrorView, Ids, Params, Problem, Unread, invalid, leash::Leash,
 };
+use jackfield_model as event;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use utoipa::ToSchema;

@@ -12,8 +12,8 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use jackfield_core::failure::{Failure, Reason};
 use jackfield_kit::api::{invalid, leash::Leash};
+use jackfield_model::{Failure, Reason};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
     time::timeout,

@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, Method, StatusCode};
-use jackfield_core::failure::Failure;
+use jackfield_model::Failure;
 use jackfield_wire::bridge::{ErrorCode, relay::response::ErrorBody};
 use tokio::time::Instant;
 

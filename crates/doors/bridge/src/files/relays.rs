@@ -3,11 +3,9 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use jackfield_core::{
-    failure::{Failure, Reason},
-    transfers::Transfer,
-};
+use jackfield_core::transfers::Transfer;
 use jackfield_kit::api::leash::Leash;
+use jackfield_model::{Failure, Reason};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::{

@@ -2,10 +2,8 @@
 
 use std::{collections::VecDeque, sync::Weak};
 
-use jackfield_core::{
-    call::{Call, Life},
-    id::RequestId,
-};
+use jackfield_core::call::{Call, Life};
+use jackfield_model::RequestId;
 
 /// How many are remembered: as many as an agent may have open, which is as many as it can be in doubt about.
 const REMEMBERED: usize = 64;

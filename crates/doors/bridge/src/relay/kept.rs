@@ -6,7 +6,6 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use jackfield_core::{
     call::Life,
-    failure::{Failure, Reason},
     metrics::Connected,
     store::{LogItem, TaskState},
     task::{Cursor, LastTurn, Subscription, Task, TaskItem},
@@ -15,6 +14,7 @@ use jackfield_kit::{
     api::store_failure,
     sse::{SseBody, SseFrame},
 };
+use jackfield_model::{Failure, Reason};
 use jackfield_wire::bridge::relay::sse;
 use tokio_util::sync::CancellationToken;
 

@@ -8,10 +8,10 @@ use futures_util::stream;
 use jackfield_core::{
     bell::Bell,
     call::{Asking, Life},
-    event::{End, Event},
     metrics::Connected,
 };
 use jackfield_kit::sse::{SseBody, SseFrame};
+use jackfield_model::{End, Event};
 use jackfield_wire::bridge::relay::sse;
 
 use super::{silence::Silence, teller::Teller};

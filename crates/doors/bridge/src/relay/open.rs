@@ -6,12 +6,8 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use jackfield_core::{
-    call::Call,
-    id::{AgentId, RequestId, TaskId},
-    store::TaskFilter,
-    task::Task,
-};
+use jackfield_core::{call::Call, store::TaskFilter, task::Task};
+use jackfield_model::{AgentId, RequestId, TaskId};
 use parking_lot::Mutex;
 
 use crate::{api::problem::Problem, bridge::Bridge};

@@ -3,12 +3,8 @@
 
 use std::time::Duration;
 
-use jackfield_core::{
-    event::{Json, Message, Part},
-    hub::Request,
-    id::{AgentId, RequestId, SessionId},
-    units::Span,
-};
+use jackfield_core::{hub::Request, units::Span};
+use jackfield_model::{AgentId, Json, Message, Part, RequestId, SessionId};
 use jackfield_wire::bridge::{is_free_client_id, relay::RelayRequest};
 use serde::Serialize;
 

@@ -2,12 +2,11 @@
 
 use jackfield_core::{
     call::Life,
-    event::{Done, DoneState, End, File},
     files::Files,
     store::{TaskRecord, TaskState},
     task::LastTurn,
 };
-use jackfield_model::Transcript;
+use jackfield_model::{Done, DoneState, End, File, Transcript};
 use jackfield_wire::bridge::{Attachment, ErrorCode};
 use serde_json::value::RawValue;
 

@@ -3,13 +3,10 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    call::Life,
-    event::{Ask, Chunk, ChunkKind, Done, DoneState, End, Event, File, Json, Part},
-    files::Files,
-    task::LastTurn,
+use jackfield_core::{call::Life, files::Files, task::LastTurn};
+use jackfield_model::{
+    Ask, Chunk, ChunkKind, Done, DoneState, End, Event, File, Json, Part, StreamedText,
 };
-use jackfield_model::StreamedText;
 use jackfield_wire::{
     bridge::{
         ErrorCode,
@@ -152,12 +149,8 @@ pub(crate) fn unfold(parts: Vec<Part>) -> (String, Vec<File>) {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_core::{
-        event::{Artifact, AskKind, FileSource},
-        failure::{Failure, Reason},
-        files::FileKey,
-        limits::Limits,
-    };
+    use jackfield_core::{files::FileKey, limits::Limits};
+    use jackfield_model::{Artifact, AskKind, Failure, FileSource, Reason};
 
     use super::*;
 

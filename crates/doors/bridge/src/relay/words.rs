@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use jackfield_core::{
-    call::Life,
-    failure::{Failure, Reason},
-};
+use jackfield_core::call::Life;
+use jackfield_model::{Failure, Reason};
 use jiff::Timestamp;
 
 /// What the reader of a cancelled request is told.

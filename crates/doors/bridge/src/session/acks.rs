@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use jackfield_core::id::RequestId;
+use jackfield_model::RequestId;
 use tokio::time::Instant;
 
 /// How long an agent waits to be told: too short to matter to what it keeps, long enough for several chunks of a model.

@@ -5,12 +5,8 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use jackfield_core::{
-    event::{End, Json, Message},
-    failure::{Failure, Reason},
-    hub::{Parent, Request, Wanted},
-    id::{AgentId, CallId, RequestId, SessionId},
-};
+use jackfield_core::hub::{Parent, Request, Wanted};
+use jackfield_model::{AgentId, CallId, End, Failure, Json, Message, Reason, RequestId, SessionId};
 use jackfield_wire::{
     bridge::{
         ErrorCode, Fault, Malformed, Uplink,

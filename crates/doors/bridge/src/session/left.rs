@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jackfield_core::{entry::Entry, id::AgentId};
+use jackfield_core::entry::Entry;
 use jackfield_kit::line::{Leave, REPLACED};
+use jackfield_model::AgentId;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 

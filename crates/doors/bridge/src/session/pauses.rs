@@ -9,11 +9,8 @@ use std::{
     time::Duration,
 };
 
-use jackfield_core::{
-    call::{Call, Serving},
-    failure::{Failure, Reason},
-    id::{CallId, SessionId},
-};
+use jackfield_core::call::{Call, Serving};
+use jackfield_model::{CallId, Failure, Reason, SessionId};
 use tokio::time::Instant;
 
 /// The sessions whose last request ended just now, and the requests that wait for that reason.

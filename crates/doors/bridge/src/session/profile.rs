@@ -1,9 +1,7 @@
 //! What an agent says of itself when it registers, read and judged.
 
-use jackfield_core::{
-    agent::{Extension, Profile, Skill},
-    id::AgentId,
-};
+use jackfield_core::agent::{Extension, Profile, Skill};
+use jackfield_model::AgentId;
 use jackfield_wire::bridge::uplink::Register;
 use serde::Deserialize;
 

@@ -2,10 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jackfield_core::{
-    agent::Closing, call::Call, entry::Entry, failure::Reason, id::AgentId, principal::Principal,
-};
+use jackfield_core::{agent::Closing, call::Call, entry::Entry, principal::Principal};
 use jackfield_kit::{api::store_failure, line::Leave, mailbox::MAILBOX};
+use jackfield_model::{AgentId, Reason};
 use jackfield_wire::bridge::{
     Fault, Uplink,
     downlink::{self, Registered as Accepted, Resumed as Back},

@@ -3,10 +3,8 @@
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use jackfield_core::{
-    call::{Call, Life, Serving},
-    id::RequestId,
-};
+use jackfield_core::call::{Call, Life, Serving};
+use jackfield_model::RequestId;
 use jackfield_wire::bridge::{downlink::Have, uplink::Sent};
 
 use crate::lineage::{Answered, Lineage};

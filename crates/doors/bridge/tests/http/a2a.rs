@@ -2,11 +2,9 @@
 
 use jackfield_core::{
     agent::{Settings, Share},
-    event::{End, Event},
-    failure::{Failure, Reason},
-    id::{AgentId, Owner},
     principal::{Principal, Who},
 };
+use jackfield_model::{AgentId, End, Event, Failure, Owner, Reason};
 use serde_json::{Value, json};
 
 use crate::harness::{Running, chunk, done, error};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use jackfield_bridge::CallbackRules;
 use jackfield_core::{
     agent::Keep,
-    event::{Done, DoneState, End, Event, File, FileSource, Json},
-    failure::{Failure, Reason},
-    id::AgentId,
     outbox::{OutboxRow, OutboxState},
     principal::Principal,
     store::{Store as _, TaskFilter, memory::MemoryStore},
+};
+use jackfield_model::{
+    AgentId, Done, DoneState, End, Event, Failure, File, FileSource, Json, Reason,
 };
 use jiff::Timestamp;
 use reqwest::Method;

@@ -1,6 +1,6 @@
 //! Requests beside each other: cancelling them, and two of one session.
 
-use jackfield_core::event::Event;
+use jackfield_model::Event;
 use serde_json::{Value, json};
 
 use crate::harness::{Running, chunk, done, error, relay_body};

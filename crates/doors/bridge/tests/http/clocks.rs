@@ -8,7 +8,7 @@ use axum::{
 };
 use futures_util::StreamExt as _;
 use jackfield_bridge::router;
-use jackfield_core::event::Event;
+use jackfield_model::Event;
 use serde_json::Value;
 use tokio::time::Instant;
 use tower::ServiceExt as _;

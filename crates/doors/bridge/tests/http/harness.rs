@@ -11,7 +11,6 @@ use axum::{Router, routing::get};
 use jackfield_bridge::{Bridge, DOOR, Platform, Secret, router};
 use jackfield_core::{
     agent::{Profile, Skill},
-    event::{Done, End},
     hub::Hub,
     limits::Limits,
     principal::Principal,
@@ -27,6 +26,7 @@ use jackfield_kit::{
     testing::{CALLBACK_KEY, Manner, SOON, SseReader, spec},
     upgrade::Upgrade,
 };
+use jackfield_model::{Done, End};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::{

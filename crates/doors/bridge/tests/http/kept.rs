@@ -2,14 +2,8 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    event::{Chunk, Event, Message},
-    hub::Request,
-    id::AgentId,
-    limits::Limits,
-    principal::Principal,
-    units::Size,
-};
+use jackfield_core::{hub::Request, limits::Limits, principal::Principal, units::Size};
+use jackfield_model::{AgentId, Chunk, Event, Message};
 use reqwest::Method;
 use serde_json::{Value, json};
 

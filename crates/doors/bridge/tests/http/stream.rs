@@ -1,9 +1,8 @@
 //! The stream of a live relay: its bytes, and how it ends.
 
-use jackfield_core::{
-    agent::Closing,
-    event::{Chunk, ChunkKind, Done, End, Event, File, FileSource, Part},
-    failure::{Failure, Reason},
+use jackfield_core::agent::Closing;
+use jackfield_model::{
+    Chunk, ChunkKind, Done, End, Event, Failure, File, FileSource, Part, Reason,
 };
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;

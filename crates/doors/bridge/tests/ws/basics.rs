@@ -1,12 +1,8 @@
 //! What a client of the seed meets: registering, messages and answers, calls, replacement, signals.
 
 use futures_util::SinkExt as _;
-use jackfield_core::{
-    call::Reply,
-    event::{ChunkKind, DoneState, End, Event},
-    failure::Reason,
-    principal::Principal,
-};
+use jackfield_core::{call::Reply, principal::Principal};
+use jackfield_model::{ChunkKind, DoneState, End, Event, Reason};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 

@@ -1,11 +1,7 @@
 //! What an agent should not send is counted and ignored, and a call that hangs ends whatever the agent says.
 
-use jackfield_core::{
-    event::{End, Event},
-    failure::Reason,
-    limits::Limits,
-    units::Span,
-};
+use jackfield_core::{limits::Limits, units::Span};
+use jackfield_model::{End, Event, Reason};
 use serde_json::json;
 use tokio::time::{Duration, interval};
 

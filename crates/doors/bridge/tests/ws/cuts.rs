@@ -1,10 +1,7 @@
 //! Connections that are cut in the middle of an answer: the caller never notices.
 
-use jackfield_core::{
-    event::{Answer, End, Event},
-    failure::Reason,
-    principal::Principal,
-};
+use jackfield_core::principal::Principal;
+use jackfield_model::{Answer, End, Event, Reason};
 use serde_json::{Value, json};
 
 use crate::harness::*;

@@ -16,14 +16,13 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use jackfield_bridge::{Bridge, FileRules};
 use jackfield_core::{
-    event::Message as Said,
     hub::{Hub, Request},
-    id::{AgentId, Owner},
     limits::Limits,
     principal::{Grant, Principal, Scopes, Who},
     store::memory::MemoryStore,
 };
 use jackfield_kit::{auth::Gatekeeper, tasks::Tasks, testing::spec};
+use jackfield_model::{AgentId, Message as Said, Owner};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinSet};

@@ -7,10 +7,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use jackfield_bridge::{Bridge, DOOR, FileRules, Platform, Secret};
 use jackfield_core::{
     call::{Replies, Reply},
-    event::{End, Event, Message as Said},
-    failure::Reason,
     hub::{Hub, Request},
-    id::{AgentId, RequestId, SessionId},
     limits::Limits,
     principal::Principal,
     store::{Store, memory::MemoryStore},
@@ -22,6 +19,7 @@ use jackfield_kit::{
     tasks::Tasks,
     upgrade::Upgrade,
 };
+use jackfield_model::{AgentId, End, Event, Message as Said, Reason, RequestId, SessionId};
 use serde_json::{Value, json};
 use tokio::{
     net::{TcpListener, TcpStream},

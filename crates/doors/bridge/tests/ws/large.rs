@@ -1,14 +1,7 @@
 //! Large answers: chunks above the limit of one, and ends that repeat more than a frame holds.
 
-use jackfield_core::{
-    call::Reply,
-    event::{Chunk, ChunkKind, End, Event},
-    failure::Reason,
-    limits::Limits,
-    store::LogItem,
-    task::TaskItem,
-    units::Size,
-};
+use jackfield_core::{call::Reply, limits::Limits, store::LogItem, task::TaskItem, units::Size};
+use jackfield_model::{Chunk, ChunkKind, End, Event, Reason};
 use serde_json::json;
 use tokio::task::JoinSet;
 

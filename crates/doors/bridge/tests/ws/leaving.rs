@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    event::End,
-    failure::Reason,
-    id::{Owner, TokenId},
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
     units::Span,
 };
+use jackfield_model::{End, Owner, Reason, TokenId};
 use serde_json::{Value, json};
 
 use crate::harness::*;

@@ -1,11 +1,7 @@
 //! Frames with numbers: acknowledged many at a time, dropped when they come again, missed when they do not come.
 
-use jackfield_core::{
-    event::{End, Event},
-    failure::Reason,
-    principal::Principal,
-    store::TaskState,
-};
+use jackfield_core::{principal::Principal, store::TaskState};
+use jackfield_model::{End, Event, Reason};
 use serde_json::{Value, json};
 
 use crate::harness::*;

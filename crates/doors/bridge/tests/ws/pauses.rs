@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use jackfield_core::{event::End, failure::Reason, id::SessionId, limits::Limits};
+use jackfield_core::limits::Limits;
+use jackfield_model::{End, Reason, SessionId};
 use serde_json::{Value, json};
 use tokio::time::{Instant, advance};
 

@@ -3,14 +3,12 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use jackfield_core::{
-    event::Event,
-    failure::Reason,
-    id::TaskId,
     limits::Limits,
     principal::Principal,
     store::{LogItem, Store as _, TaskState},
     task::TaskItem,
 };
+use jackfield_model::{Event, Reason, TaskId};
 use jackfield_store::{OpenError, SqliteStore};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;

@@ -1,6 +1,6 @@
 //! Tokens that are wrong, old or somebody else's: they open nothing, and keep nobody out.
 
-use jackfield_core::{event::End, failure::Reason};
+use jackfield_model::{End, Reason};
 use serde_json::{Value, json};
 
 use crate::harness::*;

@@ -1,7 +1,8 @@
 //! What an agent is told whose frames are none, and what its callers hear of it.
 
 use futures_util::SinkExt as _;
-use jackfield_core::{event::End, failure::Reason, id::Owner, principal::Scopes};
+use jackfield_core::principal::Scopes;
+use jackfield_model::{End, Owner, Reason};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 

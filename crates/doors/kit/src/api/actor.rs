@@ -3,12 +3,8 @@
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::Hub,
-    id::AgentId,
-    principal::Principal,
-};
+use jackfield_core::{hub::Hub, principal::Principal};
+use jackfield_model::{AgentId, Failure, Reason};
 use utoipa::IntoParams;
 
 use super::{Api, Caller, Problem, header, invalid};

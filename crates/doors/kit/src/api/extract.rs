@@ -7,7 +7,8 @@ use std::{convert::Infallible, fmt::Display, str::FromStr};
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Path, Query, Request};
 use bytes::Bytes;
 use http::{HeaderMap, request::Parts};
-use jackfield_core::{failure::Failure, principal::Principal};
+use jackfield_core::principal::Principal;
+use jackfield_model::Failure;
 use serde::de::DeserializeOwned;
 
 use super::{Api, Problem, invalid};

@@ -8,12 +8,8 @@ use std::{
 
 use axum::response::{IntoResponse as _, Response};
 use futures_util::Stream;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::Hub,
-    metrics::Connected,
-    principal::Principal,
-};
+use jackfield_core::{hub::Hub, metrics::Connected, principal::Principal};
+use jackfield_model::{Failure, Reason};
 use tokio_util::sync::CancellationToken;
 
 use crate::sse::{SseBody, SseFrame};

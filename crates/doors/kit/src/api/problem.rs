@@ -3,10 +3,8 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use jackfield_core::{
-    failure::{Failure, Reason},
-    store::StoreError,
-};
+use jackfield_core::store::StoreError;
+use jackfield_model::{Failure, Reason};
 use serde::Serialize;
 use utoipa::ToSchema;
 

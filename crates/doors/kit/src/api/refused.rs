@@ -80,7 +80,7 @@ impl IntoResponses for CallRefused {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_core::failure::Reason;
+    use jackfield_model::Reason;
 
     use super::{super::status, *};
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use jackfield_core::{id::CallbackId, outbox::OutboxRow};
+use jackfield_core::outbox::OutboxRow;
+use jackfield_model::CallbackId;
 use tokio::task::Id;
 
 /// What one try keeps from others.

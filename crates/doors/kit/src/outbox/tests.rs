@@ -12,13 +12,12 @@ use futures_util::future::BoxFuture;
 use http::{HeaderValue, StatusCode};
 use jackfield_core::{
     agent::Profile,
-    event::{End, Json, Message},
     hub::{Hub, Request},
-    id::{AgentId, TaskId},
     outbox::{Callback, Follower, OutboxRow, OutboxState},
     principal::Principal,
     store::memory::MemoryStore,
 };
+use jackfield_model::{AgentId, End, Json, Message, TaskId};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -6,11 +6,8 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use jackfield_core::{
-    failure::{Failure, Reason},
-    id::Owner,
-    shares::{Share, Shares},
-};
+use jackfield_core::shares::{Share, Shares};
+use jackfield_model::{Failure, Owner, Reason};
 use parking_lot::Mutex;
 
 use super::ServerLimits;

@@ -7,9 +7,9 @@ use jackfield_core::{
     call::{Call, Serving},
     entry::Entry,
     hub::{Attached, Hub},
-    id::{AgentId, CallId},
     principal::Principal,
 };
+use jackfield_model::{AgentId, CallId};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::soon;

@@ -1,12 +1,8 @@
 //! `call_agent`: calls an agent and waits for its answer. The call is kept: when the time is up, it goes on, and the
 //! client has the task's id. A client that leaves before it has that cannot come back; the call is then cancelled soon.
 
-use jackfield_core::{
-    event::{Json, Message, Part},
-    failure::Failure,
-    id::{AgentId, SessionId},
-};
 use jackfield_kit::{api::invalid, similar::with_meant};
+use jackfield_model::{AgentId, Failure, Json, Message, Part, SessionId};
 use rmcp::model::{CallToolResult, JsonObject};
 use serde::Deserialize;
 

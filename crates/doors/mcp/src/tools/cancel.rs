@@ -1,6 +1,6 @@
 //! `cancel`: ends a task. Its agent is told at once.
 
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde::Deserialize;
 use serde_json::json;

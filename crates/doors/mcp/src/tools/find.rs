@@ -1,6 +1,7 @@
 //! `find_agents`: the agents that the caller may see.
 
-use jackfield_core::{agent::Skill, entry::AgentView, failure::Failure, hub::Wanted};
+use jackfield_core::{agent::Skill, entry::AgentView, hub::Wanted};
+use jackfield_model::Failure;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde::{Deserialize, Serialize};
 

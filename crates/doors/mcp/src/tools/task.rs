@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    event::{Answer, Ask, AskKind, Message},
-    failure::{Failure, Reason},
     store::TaskState,
     task::{Cursor, Task},
 };
 use jackfield_kit::api::invalid;
+use jackfield_model::{Answer, Ask, AskKind, Failure, Message, Reason};
 use rmcp::model::{CallToolResult, JsonObject};
 use serde::Deserialize;
 

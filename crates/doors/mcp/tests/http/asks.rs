@@ -1,11 +1,7 @@
 //! Agents that ask back, and clients that answer.
 
-use jackfield_core::{
-    agent::Settings,
-    event::{Ask, AskKind, Done, DoneState, End, Event},
-    id::AgentId,
-    principal::Principal,
-};
+use jackfield_core::{agent::Settings, principal::Principal};
+use jackfield_model::{AgentId, Ask, AskKind, Done, DoneState, End, Event};
 use serde_json::json;
 
 use crate::harness::{Running, words};

@@ -7,7 +7,6 @@ use jackfield_core::{
     agent::{Profile, Skill},
     files::FileKey,
     hub::Hub,
-    id::{Owner, TaskId},
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
@@ -21,6 +20,7 @@ use jackfield_kit::{
     testing::{Manner, SOON, SseReader},
 };
 use jackfield_mcp::{Mcp, router};
+use jackfield_model::{Owner, TaskId};
 use jackfield_own::OwnState;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};

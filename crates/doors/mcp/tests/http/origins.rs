@@ -2,11 +2,10 @@
 
 use jackfield_core::{
     call::Serving,
-    event::Message,
     hub::Request,
-    id::AgentId,
     principal::{Principal, Who},
 };
+use jackfield_model::{AgentId, Message};
 use serde_json::{Value, json};
 
 use crate::harness::{Running, Scripted, last, words};

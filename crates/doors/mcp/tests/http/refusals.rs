@@ -1,13 +1,8 @@
 //! What bad input gets: misuse of the protocol an error of the protocol, a mistake of the model a result that says what
 //! to do.
 
-use jackfield_core::{
-    event::End,
-    failure::{Failure, Reason},
-    limits::Limits,
-    token::Lookup,
-    units::Size,
-};
+use jackfield_core::{limits::Limits, token::Lookup, units::Size};
+use jackfield_model::{End, Failure, Reason};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

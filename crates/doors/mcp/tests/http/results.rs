@@ -2,10 +2,9 @@
 
 use jackfield_core::{
     agent::{Keep, Settings},
-    event::{Artifact, Chunk, Done, End, Event, File, FileSource, Json, Part},
-    id::AgentId,
     principal::Principal,
 };
+use jackfield_model::{AgentId, Artifact, Chunk, Done, End, Event, File, FileSource, Json, Part};
 use serde_json::{Value, json};
 
 use crate::harness::{Running, response_of, words};

@@ -3,11 +3,8 @@
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use jackfield_core::{
-    failure::{Failure, Reason},
-    id::{AgentId, Owner},
-    principal::Grant,
-};
+use jackfield_core::principal::Grant;
+use jackfield_model::{AgentId, Failure, Owner, Reason};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;

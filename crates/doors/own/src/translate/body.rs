@@ -11,12 +11,12 @@ use base64::{
 use jackfield_core::{
     agent::{Keep, Settings, Share},
     call::Patience,
-    event::{Answer, File, FileSource, Json, Message, Part},
-    failure::Failure,
-    id::{Owner, RequestId, SessionId},
     units::Span,
 };
 use jackfield_kit::{api::invalid, json::Object};
+use jackfield_model::{
+    Answer, Failure, File, FileSource, Json, Message, Owner, Part, RequestId, SessionId,
+};
 use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;

@@ -1,9 +1,7 @@
 //! Callbacks as JSON.
 
-use jackfield_core::{
-    id::{CallbackId, TaskId},
-    outbox::{OutboxRow, OutboxState},
-};
+use jackfield_core::outbox::{OutboxRow, OutboxState};
+use jackfield_model::{CallbackId, TaskId};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;

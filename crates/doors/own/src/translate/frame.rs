@@ -2,12 +2,11 @@
 //! its data; only what is kept has an `id:`, from which a reader goes on.
 
 use jackfield_core::{
-    event::{Answer, Done, End, Event, Message},
-    failure::Failure,
     store::LogItem,
     task::{Cursor, TaskItem},
 };
 use jackfield_kit::sse::SseFrame;
+use jackfield_model::{Answer, Done, End, Event, Failure, Message};
 use serde::Serialize;
 
 use super::event::{AnswerView, CallEvent, GapView};
@@ -107,9 +106,8 @@ fn answer_view(ask_id: String, answer: Answer) -> AnswerView {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_core::{
-        event::{Artifact, Ask, AskKind, DoneState, File, FileSource, Json, Part},
-        failure::Reason,
+    use jackfield_model::{
+        Artifact, Ask, AskKind, DoneState, File, FileSource, Json, Part, Reason,
     };
 
     use super::*;

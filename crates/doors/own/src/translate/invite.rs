@@ -2,8 +2,8 @@
 
 use std::{fmt, time::Duration};
 
-use jackfield_core::{failure::Failure, id::AgentId};
 use jackfield_kit::api::invalid;
+use jackfield_model::{AgentId, Failure};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -2,13 +2,14 @@
 
 use jackfield_core::{
     call::{Approval, Call, Standing},
-    event::{Answer, Ask, File, Json, Message, Part},
-    id::{AgentId, CallId, RequestId, SessionId, TaskId},
     principal::Principal,
     store::{TaskRecord, TaskState},
 };
 use jackfield_kit::api::ErrorView;
-use jackfield_model::{Artifact, DoneState, Transcript};
+use jackfield_model::{
+    AgentId, Answer, Artifact, Ask, CallId, DoneState, File, Json, Message, Part, RequestId,
+    SessionId, TaskId, Transcript,
+};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,12 +1,8 @@
 //! What an observer sees of all agents it may watch, as JSON and as SSE frames.
 
-use jackfield_core::{
-    event::{Artifact, Ask, Chunk, Event, Message},
-    failure::Failure,
-    id::{AgentId, CallId},
-    tap::{Direction, Seen, Sight},
-};
+use jackfield_core::tap::{Direction, Seen, Sight};
 use jackfield_kit::{api::ErrorView, sse::SseFrame};
+use jackfield_model::{AgentId, Artifact, Ask, CallId, Chunk, Event, Failure, Message};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -172,7 +168,7 @@ impl From<Seen> for WatchEvent {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_core::event::{Json, Part};
+    use jackfield_model::{Json, Part};
 
     use super::*;
 

@@ -2,10 +2,10 @@
 
 use jackfield_core::{
     agent::Closing,
-    id::Owner,
     limits::Limits,
     principal::{Grant, Principal, Scopes},
 };
+use jackfield_model::Owner;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

@@ -1,12 +1,11 @@
 //! Callbacks that were not delivered: who sees them, and who may have them sent again.
 
 use jackfield_core::{
-    event::{End, Message},
     hub::Request,
-    id::AgentId,
     outbox::{Callback, OutboxRow, Settled},
     principal::Principal,
 };
+use jackfield_model::{AgentId, End, Message};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 

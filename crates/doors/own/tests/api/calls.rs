@@ -1,10 +1,8 @@
 //! Live calls: what streams say, how they end, and that losing the caller cancels.
 
-use jackfield_core::{
-    event::{
-        Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, File, FileSource, Json, Part,
-    },
-    failure::{Failure, Reason},
+use jackfield_model::{
+    Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Failure, File, FileSource, Json, Part,
+    Reason,
 };
 use reqwest::{Method, StatusCode};
 use serde_json::json;

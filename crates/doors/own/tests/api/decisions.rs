@@ -1,12 +1,7 @@
 //! Approvals between two people: one calls the agent of the other, who finds what waits, and decides.
 
-use jackfield_core::{
-    agent::Share,
-    event::{Ask, AskKind, DoneState, End, Input, Json},
-    id::{AgentId, Owner},
-    limits::Limits,
-    principal::Principal,
-};
+use jackfield_core::{agent::Share, limits::Limits, principal::Principal};
+use jackfield_model::{AgentId, Ask, AskKind, DoneState, End, Input, Json, Owner};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

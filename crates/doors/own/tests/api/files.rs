@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use jackfield_core::{
-    event::{File, FileSource},
-    limits::Limits,
-    units::Size,
-};
+use jackfield_core::{limits::Limits, units::Size};
+use jackfield_model::{File, FileSource};
 use jiff::Timestamp;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;

@@ -8,7 +8,6 @@ use jackfield_core::{
     call::Serving,
     files::FileKey,
     hub::Hub,
-    id::Owner,
     limits::Limits,
     principal::{Principal, Scopes},
     store::{Store, memory::MemoryStore},
@@ -20,6 +19,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{self, Manner, SOON, SseReader, spec},
 };
+use jackfield_model::Owner;
 use jackfield_own::{OwnState, openapi_route, router};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};

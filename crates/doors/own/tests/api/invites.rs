@@ -1,12 +1,11 @@
 //! Invites: who may make one, what is given for it, and that it works once.
 
 use jackfield_core::{
-    event::End,
-    id::AgentId,
     limits::Limits,
     principal::{Principal, Who},
     token::Lookup,
 };
+use jackfield_model::{AgentId, End};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

@@ -1,11 +1,7 @@
 //! What waits at an agent: its owner sees who called and since when, not what they say, and may cancel it.
 
-use jackfield_core::{
-    agent::Share,
-    id::{AgentId, Owner},
-    limits::Limits,
-    principal::Principal,
-};
+use jackfield_core::{agent::Share, limits::Limits, principal::Principal};
+use jackfield_model::{AgentId, Owner};
 use jiff::Timestamp;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! Calls that are refused: clearly, by field, and before any agent hears of them.
 
-use jackfield_core::{event::Event, limits::Limits, units::Size};
+use jackfield_core::{limits::Limits, units::Size};
+use jackfield_model::Event;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::{

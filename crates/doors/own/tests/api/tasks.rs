@@ -2,14 +2,9 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    event::{Artifact, Chunk, Done, DoneState, End, Event, Part},
-    failure::{Failure, Reason},
-    id::TaskId,
-    limits::Limits,
-    principal::Principal,
-    task::Task,
-    units::Size,
+use jackfield_core::{limits::Limits, principal::Principal, task::Task, units::Size};
+use jackfield_model::{
+    Artifact, Chunk, Done, DoneState, End, Event, Failure, Part, Reason, TaskId,
 };
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

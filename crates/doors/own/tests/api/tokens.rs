@@ -1,6 +1,7 @@
 //! Who may do what: tokens, their revocation, the open and the closed routes.
 
-use jackfield_core::{id::TokenId, limits::Limits};
+use jackfield_core::limits::Limits;
+use jackfield_model::TokenId;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Agents that ask, and tasks of several messages.
 
-use jackfield_core::event::{Answer, Ask, AskKind, Done, DoneState, End, Event, Input, Json, Part};
+use jackfield_model::{Answer, Ask, AskKind, Done, DoneState, End, Event, Input, Json, Part};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 

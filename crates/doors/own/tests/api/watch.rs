@@ -1,14 +1,13 @@
 //! Observers: what they see, what they miss, and that a silent stream is kept alive.
 
 use jackfield_core::{
-    event::{End, Event},
-    id::AgentId,
     limits::Limits,
     principal::Principal,
     tap::Direction,
     team::{Member, MemberOf, TeamSpec},
     units::{Size, Span},
 };
+use jackfield_model::{AgentId, End, Event};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 

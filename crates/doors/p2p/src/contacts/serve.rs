@@ -8,11 +8,7 @@ use axum::{
     middleware,
 };
 use http::StatusCode;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    hub::Hub,
-    units::Size,
-};
+use jackfield_core::{hub::Hub, units::Size};
 use jackfield_kit::{
     api::{
         Api, Caller, Id, Problem, Refused, Responses, count_refused, errors, invalid, wrong_method,
@@ -20,6 +16,7 @@ use jackfield_kit::{
     auth::Gatekeeper,
     body, json,
 };
+use jackfield_model::{Failure, Reason};
 use libp2p::PeerId;
 use serde::Deserialize;
 use utoipa::{IntoResponses, ToSchema, openapi::OpenApi};

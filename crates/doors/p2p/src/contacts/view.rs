@@ -1,6 +1,6 @@
 //! What an administrator is told of a peer.
 
-use jackfield_core::id::AgentId;
+use jackfield_model::AgentId;
 use jiff::Timestamp;
 use libp2p::PeerId;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! A handoff to a skill of a peer's card: which one is meant, and what goes into its path. Pure.
 
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 
 use crate::wire::{Data, Fault, HandOff, Method, Param, Params, Skill, path};
 

@@ -1,10 +1,7 @@
 //! A call as a handoff: which of a peer's skills is meant, with which parameters and which input. Pure.
 
-use jackfield_core::{
-    event::{Json, Message, Part},
-    failure::Failure,
-    files::Files,
-};
+use jackfield_core::files::Files;
+use jackfield_model::{Failure, Json, Message, Part};
 use serde_json::{Map, Value};
 
 use super::list::Way;

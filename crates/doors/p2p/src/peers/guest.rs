@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    failure::Failure,
     hub::{Attached, Hub},
-    id::Owner,
     inbox::Inbox,
     principal::Principal,
 };
+use jackfield_model::{Failure, Owner};
 use libp2p::PeerId;
 use parking_lot::RwLock;
 use tokio::task::JoinSet;

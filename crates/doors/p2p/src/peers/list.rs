@@ -1,6 +1,7 @@
 //! What a peer is as agents of the hub: by its card, or by the list of another hub.
 
-use jackfield_core::{agent, id::AgentId};
+use jackfield_core::agent;
+use jackfield_model::AgentId;
 use libp2p::PeerId;
 use serde::Deserialize;
 

@@ -1,12 +1,8 @@
 //! What a call becomes for a peer, and what a peer is called here. That it all works among real peers is tested with a
 //! whole hub.
 
-use jackfield_core::{
-    event::{Json, Message, Part},
-    failure::Reason,
-    files::Files,
-    limits::Limits,
-};
+use jackfield_core::{files::Files, limits::Limits};
+use jackfield_model::{Json, Message, Part, Reason};
 use libp2p::{Multiaddr, PeerId};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jackfield_core::id::AgentId;
+use jackfield_model::AgentId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

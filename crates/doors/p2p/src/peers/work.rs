@@ -3,13 +3,8 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    bell::Bell,
-    call::Serving,
-    event::{Artifact, Chunk, Done, End, Event, Json, Part},
-    failure::{Failure, Reason},
-    gate::Gate,
-};
+use jackfield_core::{bell::Bell, call::Serving, gate::Gate};
+use jackfield_model::{Artifact, Chunk, Done, End, Event, Failure, Json, Part, Reason};
 use libp2p::PeerId;
 use serde_json::value::RawValue;
 use tokio::{

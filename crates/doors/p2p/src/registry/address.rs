@@ -3,8 +3,8 @@
 
 use std::net::IpAddr;
 
-use jackfield_core::failure::Failure;
 use jackfield_kit::outbound::is_public;
+use jackfield_model::Failure;
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 
 use super::invalid;

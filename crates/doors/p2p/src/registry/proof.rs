@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 use jiff::{SignedDuration, Timestamp};
 use libp2p::{
     PeerId,

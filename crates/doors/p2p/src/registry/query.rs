@@ -1,8 +1,8 @@
 //! What the query of a list asks for.
 
 use axum::extract::{FromRequestParts as _, Request};
-use jackfield_core::failure::Failure;
 use jackfield_kit::api::Params;
+use jackfield_model::Failure;
 
 use super::{Sought, invalid};
 

@@ -2,8 +2,8 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use jackfield_core::failure::Failure;
 use jackfield_kit::api::status;
+use jackfield_model::Failure;
 use serde::Serialize;
 
 use crate::wire::Fault;

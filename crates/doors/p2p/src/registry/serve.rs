@@ -18,9 +18,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use jackfield_core::{
-    failure::{Failure, Reason},
     hub::Hub,
-    id::AgentId,
     principal::{Principal, Who},
     units::Size,
 };
@@ -31,6 +29,7 @@ use jackfield_kit::{
     etag::has_already,
     server::Peer,
 };
+use jackfield_model::{AgentId, Failure, Reason};
 use jiff::Timestamp;
 use libp2p::PeerId;
 use serde::Serialize;

@@ -4,7 +4,7 @@
 //! A code stands for several failures, so the failure's own name goes along in frames where the code says less: hubs talk in
 //! frames, and a failure stays the same through any number of them. A plain body has the two members that everybody knows.
 
-use jackfield_core::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 
 use crate::wire::{ErrorBody, Fault};
 

@@ -8,8 +8,8 @@ use http::{
     HeaderMap, HeaderValue,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
 };
-use jackfield_core::failure::{Failure, Reason};
 use jackfield_kit::outbound::{BodyError, Opened, Outbound, OutboundError, Url};
+use jackfield_model::{Failure, Reason};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 

@@ -2,11 +2,11 @@
 
 use jackfield_core::{
     call::{Asking, Replies, Reply},
-    event::{AskKind, ChunkKind, DoneState, End, Event, Part},
-    failure::{Failure, Reason},
     units::Size,
 };
-use jackfield_model::Transcript;
+use jackfield_model::{
+    AskKind, ChunkKind, DoneState, End, Event, Failure, Part, Reason, Transcript,
+};
 
 /// What is heard of a call.
 #[derive(Debug)]

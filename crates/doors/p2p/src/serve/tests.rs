@@ -11,11 +11,11 @@ mod streams;
 
 use jackfield_core::{
     agent::{Profile, Skill},
-    event::{Chunk, End, Event},
     limits::Limits,
     store::memory::MemoryStore,
 };
 use jackfield_kit::testing::{Manner, Scripted};
+use jackfield_model::{Chunk, End, Event};
 use serde_json::{Value, json};
 
 use super::*;

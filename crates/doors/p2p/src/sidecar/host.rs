@@ -2,10 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jackfield_core::{
-    failure::{Failure, Reason},
-    limits::Limits as CoreLimits,
-};
+use jackfield_core::limits::Limits as CoreLimits;
+use jackfield_model::{Failure, Reason};
 use tokio::time::timeout;
 
 use crate::wire::{HandOff, Limits, path};

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use http::Method;
-use jackfield_core::id::AgentId;
+use jackfield_model::AgentId;
 use libp2p::{Multiaddr, PeerId};
 use serde::Deserialize;
 use tokio::{

@@ -7,13 +7,12 @@ mod tests;
 use std::sync::Arc;
 
 use jackfield_core::{
-    failure::{Failure, Reason},
     hub::teams::{Decision, Undecided},
-    id::TaskId,
     principal::Principal,
     team::stage::ViewerId,
 };
 use jackfield_kit::mailbox::Mailbox;
+use jackfield_model::{Failure, Reason, TaskId};
 use tokio::sync::{
     OwnedSemaphorePermit, Semaphore,
     mpsc::{Receiver, Sender, channel},

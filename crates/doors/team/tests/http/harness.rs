@@ -6,7 +6,6 @@ use std::{net::SocketAddr, sync::Arc};
 use jackfield_core::{
     agent::Profile,
     hub::Hub,
-    id::Owner,
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
@@ -18,6 +17,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{Manner, SOON, spec},
 };
+use jackfield_model::Owner;
 use jackfield_own::{OwnState, openapi_route};
 use jackfield_team::TeamDoor;
 use reqwest::{Method, RequestBuilder};

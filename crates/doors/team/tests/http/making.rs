@@ -204,7 +204,7 @@ async fn foreign_teams_look_like_unknown_ones_until_they_are_shared() {
         .send_as(&bob, Method::POST, "/v1/teams", team("t", &["x=a"]))
         .await;
     is_refused(&is_taken, 409, "conflict", "another id");
-    let id = jackfield_core::id::AgentId::parse("t").unwrap();
+    let id = jackfield_model::AgentId::parse("t").unwrap();
     let shared = hub.hub.change(&her, &id, Some(Share::Everyone), None);
     shared.unwrap().1.await.unwrap();
     let (status, seen) = hub

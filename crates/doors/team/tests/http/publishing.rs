@@ -314,7 +314,7 @@ async fn a_member_publishes_only_as_itself_and_others_not_at_all() {
         "unauthorized",
         "Jackfield-Agent",
     );
-    let id = jackfield_core::id::AgentId::parse("all").unwrap();
+    let id = jackfield_model::AgentId::parse("all").unwrap();
     for token in [&bob, &cid] {
         let answer = hub
             .send_as(token, Method::POST, EVENTS, status_of("dev", "idle"))

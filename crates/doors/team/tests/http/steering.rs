@@ -1,11 +1,7 @@
 //! What is said to a team, stopped in it and decided, over HTTP.
 
-use jackfield_core::{
-    agent::Share,
-    call::Serving,
-    event::{Ask, AskKind, End, Input},
-    id::AgentId,
-};
+use jackfield_core::{agent::Share, call::Serving};
+use jackfield_model::{AgentId, Ask, AskKind, End, Input};
 use reqwest::Method;
 use serde_json::{Value, json};
 

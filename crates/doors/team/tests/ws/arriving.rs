@@ -150,7 +150,7 @@ async fn the_snapshot_has_the_board_and_what_goes_on() {
     let mut first = hub.view("/ws/agent-team/web?replay=false").await;
     first.say("go", None).await;
     let working = boss.next_call().await;
-    working.push(jackfield_core::event::Event::text("well"));
+    working.push(jackfield_model::Event::text("well"));
 
     let mut viewer = hub.view("/ws/agent-team/web?replay=false").await;
     viewer.until("CONNECTED").await;

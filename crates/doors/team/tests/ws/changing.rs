@@ -1,10 +1,10 @@
 //! A team whose members are changed while it is viewed.
 
 use jackfield_core::{
-    id::AgentId,
     principal::Principal,
     team::{MemberOf, TeamSpec},
 };
+use jackfield_model::AgentId;
 use serde_json::json;
 
 use crate::harness::*;

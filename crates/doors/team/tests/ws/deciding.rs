@@ -1,12 +1,7 @@
 //! Approvals: asked at any depth, decided by name, route key or token, by those who may.
 
-use jackfield_core::{
-    agent::Settings,
-    event::{Event, Message},
-    limits::Limits,
-    principal::Principal,
-    units::Size,
-};
+use jackfield_core::{agent::Settings, limits::Limits, principal::Principal, units::Size};
+use jackfield_model::{Event, Message};
 use serde_json::{Value, json};
 
 use crate::harness::*;

@@ -1,11 +1,11 @@
 //! Every kind of event that a member's work becomes, at depth 0, 1 and 3.
 
 use jackfield_core::{
-    event::{Artifact, ChunkKind, Done, End, File, FileSource, Json, Part},
-    failure::{Failure, Reason},
     hub::{Parent, Request},
-    id::AgentId,
     principal::Principal,
+};
+use jackfield_model::{
+    AgentId, Artifact, ChunkKind, Done, End, Failure, File, FileSource, Json, Part, Reason,
 };
 use serde_json::{Value, json};
 
@@ -191,13 +191,13 @@ async fn a_members_work_is_told_in_the_protocols_frames_at_every_depth() {
     }
 }
 
-fn artifact(last: bool) -> jackfield_core::event::Event {
+fn artifact(last: bool) -> jackfield_model::Event {
     let file = File {
         name: None,
         mime: Some("image/png".to_owned()),
         source: FileSource::Uri("https://x.test/p.png".to_owned()),
     };
-    jackfield_core::event::Event::Artifact(Artifact {
+    jackfield_model::Event::Artifact(Artifact {
         id: "art".to_owned(),
         name: Some("plot.png".to_owned()),
         parts: vec![Part::File(file)],
@@ -344,7 +344,7 @@ async fn a_message_from_one_member_to_another_is_an_event_of_the_one_who_gets_it
     let leading = boss.next_call().await;
     let as_boss = Principal::local().as_agent(AgentId::parse("a-boss").unwrap());
     let target = AgentId::parse("back").unwrap();
-    let message = jackfield_core::event::Message::text("take this");
+    let message = jackfield_model::Message::text("take this");
     let mut request = Request::new(as_boss, "local", target, message);
     request.parent = Parent::Call(leading.call().id);
     let asking = hub.hub.call(request).unwrap();
@@ -376,17 +376,17 @@ async fn two_viewers_get_the_same_numbers_and_a_strangers_call_is_not_shown() {
     let [mut boss, ..] = hub.nested();
     let (mut one, mut two) = (hub.viewer("web").await, hub.viewer("web").await);
     let target = AgentId::parse("a-boss").unwrap();
-    let message = jackfield_core::event::Message::text("psst");
+    let message = jackfield_model::Message::text("psst");
     let request = Request::new(Principal::local(), "local", target, message);
     let asking = hub.hub.call(request).unwrap();
     let direct = boss.next_call().await;
-    direct.push(jackfield_core::event::Event::text("secret"));
+    direct.push(jackfield_model::Event::text("secret"));
     direct.finish(done());
     drop(asking);
     let mut speaker = hub.viewer("web").await;
     speaker.say("go", None).await;
     let working = boss.next_call().await;
-    working.push(jackfield_core::event::Event::text("public"));
+    working.push(jackfield_model::Event::text("public"));
     working.finish(done());
     let (first, second) = (one.until_idle().await, two.until_idle().await);
     assert_eq!(first, second);

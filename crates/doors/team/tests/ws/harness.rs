@@ -6,9 +6,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use jackfield_core::{
     agent::Profile,
     call::Serving,
-    event::{Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json},
     hub::Hub,
-    id::{AgentId, Owner},
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
@@ -21,6 +19,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{Manner, SOON},
 };
+use jackfield_model::{AgentId, Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json, Owner};
 use jackfield_team::{TeamDoor, router};
 use serde_json::{Value, json};
 use tokio::{

@@ -1,10 +1,7 @@
 //! How a viewer's connection ends.
 
-use jackfield_core::{
-    event::{ChunkKind, Event},
-    id::AgentId,
-    principal::Principal,
-};
+use jackfield_core::principal::Principal;
+use jackfield_model::{AgentId, ChunkKind, Event};
 use serde_json::json;
 
 use crate::harness::*;

@@ -1,6 +1,7 @@
 //! Coming back: the retained tail with its own numbers, from a number on, and what is gone.
 
-use jackfield_core::{event::Event, limits::Limits, units::Size};
+use jackfield_core::{limits::Limits, units::Size};
+use jackfield_model::Event;
 use serde_json::Value;
 
 use crate::harness::*;
@@ -96,7 +97,7 @@ async fn what_is_gone_is_said() {
     hub.team("web", &["boss=a-boss"]);
     // Nobody views, so that nobody holds anything back.
     let local = jackfield_core::principal::Principal::local();
-    let message = jackfield_core::event::Message::text("go");
+    let message = jackfield_model::Message::text("go");
     let said = hub
         .hub
         .say_to_team(&local, "web", None, message, None)
@@ -134,9 +135,9 @@ async fn a_burst_reaches_every_viewer_whole_and_one_that_does_not_read_holds_up_
         for word in 0..count {
             // Of two kinds, so that none is joined to the one before.
             let kind = if word % 2 == 0 {
-                jackfield_core::event::ChunkKind::Text
+                jackfield_model::ChunkKind::Text
             } else {
-                jackfield_core::event::ChunkKind::Thinking
+                jackfield_model::ChunkKind::Thinking
             };
             working.push(chunk(kind, "word", None));
         }

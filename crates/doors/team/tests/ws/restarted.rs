@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    agent::Settings, event::Event, id::AgentId, limits::Limits, principal::Principal,
-    store::memory::MemoryStore,
+    agent::Settings, limits::Limits, principal::Principal, store::memory::MemoryStore,
 };
+use jackfield_model::{AgentId, Event};
 use serde_json::json;
 
 use crate::harness::*;

@@ -1,6 +1,6 @@
 //! What viewers say, and whom it reaches.
 
-use jackfield_core::event::{FileSource, Part};
+use jackfield_model::{FileSource, Part};
 use serde_json::json;
 
 use crate::harness::*;
@@ -291,14 +291,14 @@ async fn whoever_may_only_call_sees_and_stops_only_what_they_asked_for() {
     }
     owner.say("of ann", None).await;
     let for_ann = boss.next_call().await;
-    for_ann.push(jackfield_core::event::Event::text("secret"));
+    for_ann.push(jackfield_model::Event::text("secret"));
     guest.say("of bob", None).await;
     let for_bob = boss.next_call().await;
-    for_bob.push(jackfield_core::event::Event::text("shared"));
+    for_bob.push(jackfield_model::Event::text("shared"));
     guest.send(json!({"type": "STOP_GENERATION"})).await;
     assert_eq!(boss.next_cancel().await, for_bob.call().id);
     assert!(!for_ann.call().is_ended());
-    for_ann.push(jackfield_core::event::Event::text("more of it"));
+    for_ann.push(jackfield_model::Event::text("more of it"));
     for_ann.finish(done());
     let all = format!("{:?}", owner.until_idle().await);
     assert!(all.contains("secret") && all.contains("shared"));

@@ -1,11 +1,7 @@
 //! One agent alone.
 
-use jackfield_core::{
-    event::{Event, Message},
-    hub::Request,
-    id::AgentId,
-    principal::Principal,
-};
+use jackfield_core::{hub::Request, principal::Principal};
+use jackfield_model::{AgentId, Event, Message};
 use serde_json::{Value, json};
 
 use crate::harness::*;

@@ -1,7 +1,8 @@
 //! The stream of envelopes.
 
-use jackfield_core::{event::Event, id::AgentId, principal::Principal};
+use jackfield_core::principal::Principal;
 use jackfield_kit::testing::{SOON, Sse, SseReader};
+use jackfield_model::{AgentId, Event};
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -205,7 +206,7 @@ async fn a_stream_says_why_it_ends() {
     assert_eq!(revoked.next().await, None);
 
     // A run, so that there is a last word.
-    let message = jackfield_core::event::Message::text("go");
+    let message = jackfield_model::Message::text("go");
     let said = hub
         .hub
         .say_to_team(&ann_as, "three", None, message, None)

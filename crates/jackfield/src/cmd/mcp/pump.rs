@@ -15,7 +15,7 @@ use std::{
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use jackfield_connect::{Line, Lines};
-use jackfield_core::id::CallId;
+use jackfield_model::CallId;
 use jackfield_sdk::{EventStream, Hub};
 use parking_lot::Mutex;
 use reqwest::Response;

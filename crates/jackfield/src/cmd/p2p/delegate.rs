@@ -238,7 +238,7 @@ impl Delegate {
 }
 
 impl Work {
-    fn hand_off(&self, skill: &Skill) -> Result<HandOff, jackfield_core::failure::Failure> {
+    fn hand_off(&self, skill: &Skill) -> Result<HandOff, jackfield_model::Failure> {
         let fields: Map<String, Value> = serde_json::from_str(&self.words).unwrap_or_default();
         let given = |name: &str| {
             let typed = self.params.get(name).cloned();

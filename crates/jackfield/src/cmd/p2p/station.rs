@@ -4,8 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use jackfield_core::failure::{Failure, Reason};
 use jackfield_kit::tasks::Tasks;
+use jackfield_model::{Failure, Reason};
 use jackfield_p2p::{
     PeerId,
     identity::Identity,

@@ -3,10 +3,8 @@
 use std::{io, time::Duration};
 
 use anyhow::Result;
-use jackfield_core::{
-    failure::{Failure, Reason},
-    units::Span,
-};
+use jackfield_core::units::Span;
+use jackfield_model::{Failure, Reason};
 use jackfield_p2p::delegate::{Delegation, Heard};
 use jackfield_p2p::wire::{Data, HandOff};
 use serde_json::{Value, json};

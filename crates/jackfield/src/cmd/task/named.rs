@@ -1,7 +1,7 @@
 //! A task as it is named on the command line: by its id, or by the end of it that `watch` shows.
 
 use anyhow::Result;
-use jackfield_core::id::TaskId;
+use jackfield_model::TaskId;
 use jackfield_sdk::Hub;
 
 use crate::{

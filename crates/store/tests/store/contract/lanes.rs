@@ -1,11 +1,10 @@
 //! Promises about what followers of a task are told: with the rows it tells of, and in order.
 
 use jackfield_core::{
-    event::{End, Event},
-    id::{CallbackId, TokenId},
     outbox::{Callback, Follower, NewCallback, OutboxRow, Settled},
     store::{LogItem, Store, TaskRecord},
 };
+use jackfield_model::{CallbackId, End, Event, TokenId};
 use jiff::Timestamp;
 
 use crate::records::{callback, callbacks, find, finished, message, row, save, task, text, time};

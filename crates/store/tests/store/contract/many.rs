@@ -1,11 +1,10 @@
 //! Promises about many tasks at once: opening them again, listing them, trimming them.
 
 use jackfield_core::{
-    event::{Answer, End, Event},
-    id::{AgentId, RequestId, SessionId, TaskId},
     principal::Whose,
     store::{LogItem, LogRow, Reopened, Store, TaskFilter, TaskRecord, TaskState},
 };
+use jackfield_model::{AgentId, Answer, End, Event, RequestId, SessionId, TaskId};
 
 use crate::records::{find, finished, message, reopen, row, save, task, text, time, whole_log};
 
@@ -119,11 +118,7 @@ pub(super) fn reopening_tells_what_the_log_says_of_the_last_turn(store: &dyn Sto
     let reopened = reopen(store);
     let of = |id| reopened.iter().find(|one| one.record.id == id).unwrap();
     let (cut, begun, silent) = (of(cut.id), of(begun.id), of(silent.id));
-    let said = |one: &Reopened| {
-        one.message
-            .as_ref()
-            .map(jackfield_core::event::Message::words)
-    };
+    let said = |one: &Reopened| one.message.as_ref().map(jackfield_model::Message::words);
     let ids: Vec<_> = cut.asks.iter().map(|ask| ask.id.as_str()).collect();
     assert_eq!((said(cut), cut.seq), (Some("two".into()), Some(4)));
     assert_eq!(ids, ["q"], "of this turn, and not answered");

@@ -1,12 +1,11 @@
 //! Promises about callbacks: in the outbox with the end of their task, until they are delivered or given up.
 
 use jackfield_core::{
-    event::{End, Event},
-    id::{CallId, CallbackId},
     outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
     principal::Whose,
     store::{CallbackFilter, LogItem, Store, TaskRecord, TaskState},
 };
+use jackfield_model::{CallId, CallbackId, End, Event};
 use jiff::Timestamp;
 
 use crate::records::{

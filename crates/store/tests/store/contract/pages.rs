@@ -1,11 +1,11 @@
 //! Promises about lists of tasks: by when they changed, in pages, counted, and found by the key of their request.
 
 use jackfield_core::{
-    failure::{Failure, Reason},
     principal::Whose,
     store::{Store, TaskFilter, TaskOrder, TaskRecord, TaskState},
     task::Once,
 };
+use jackfield_model::{Failure, Reason};
 
 use crate::records::{find, finished, save, task, time};
 

@@ -1,13 +1,13 @@
 //! Teams and their boards.
 
 use jackfield_core::{
-    id::AgentId,
     store::{Store, TaskRecord},
     team::{
         KeptSeat, TeamRecord,
         board::{BoardStatus, BoardTask},
     },
 };
+use jackfield_model::AgentId;
 
 use crate::records::{agent, board_task, find, save as save_task, task, team, time};
 

@@ -2,11 +2,10 @@
 
 use jackfield_core::{
     call::Reply,
-    event::{Answer, Ask, AskKind, End, Event, Input, Json, Message},
     hub::{Parent, Request},
-    id::AgentId,
     principal::Principal,
 };
+use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Event, Input, Json, Message};
 use jackfield_testkit::{FakeAgent, TestHub, fake_request};
 use serde_json::json;
 

@@ -1,15 +1,9 @@
 //! An agent of another door calls an Agora agent, which answers as it would answer an Agora agent.
 
-use jackfield_core::{
-    call::Asking,
-    event::{
-        Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, File, FileSource, Input, Json,
-        Message, Part,
-    },
-    failure::{Failure, Reason},
-    hub::Request,
-    id::{RequestId, SessionId},
-    principal::Principal,
+use jackfield_core::{call::Asking, hub::Request, principal::Principal};
+use jackfield_model::{
+    Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Failure, File, FileSource, Input,
+    Json, Message, Part, Reason, RequestId, SessionId,
 };
 use jackfield_testkit::{Raw, TestHub, fake_request, with_files};
 use serde_json::{Value, json};
@@ -74,7 +68,7 @@ async fn the_message_says_who_calls_and_where_the_answer_goes() {
         })
     );
     // The same id of somebody else's does not clash: the agent sees another one.
-    let fake = Principal::local().as_agent(jackfield_core::id::AgentId::parse("someone").unwrap());
+    let fake = Principal::local().as_agent(jackfield_model::AgentId::parse("someone").unwrap());
     let mut request = Request::new(
         fake,
         "local",

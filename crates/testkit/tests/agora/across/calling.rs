@@ -1,13 +1,9 @@
 //! An Agora agent calls an agent of another door with the same frames that it would send to an Agora agent.
 
-use jackfield_core::{
-    event::{
-        Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, File, FileSource, Input, Json,
-        Part,
-    },
-    failure::{Failure, Reason},
-    principal::Principal,
-    store::TaskState,
+use jackfield_core::{principal::Principal, store::TaskState};
+use jackfield_model::{
+    Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Failure, File, FileSource, Input,
+    Json, Part, Reason,
 };
 use jackfield_testkit::{FakeAgent, TestHub, with_files};
 use serde_json::json;

@@ -3,11 +3,10 @@
 use std::pin::pin;
 
 use jackfield_core::{
-    event::{Artifact, End, Event, Part},
-    failure::Reason,
     pipe::Pushed,
     units::{Size, Span},
 };
+use jackfield_model::{Artifact, End, Event, Part, Reason};
 use jackfield_testkit::{FakeAgent, TestHub, fake_request};
 use serde_json::json;
 

@@ -1,14 +1,8 @@
 //! A frame about a call that is refused ends the call: without it the answer would look whole, or never end. And errors
 //! about calls name the field that was sent.
 
-use jackfield_core::{
-    agent::Settings,
-    call::Asking,
-    event::{Answer, Ask, AskKind, End, Event, Input},
-    failure::{Failure, Reason},
-    id::AgentId,
-    principal::Principal,
-};
+use jackfield_core::{agent::Settings, call::Asking, principal::Principal};
+use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Event, Failure, Input, Reason};
 use jackfield_testkit::{Raw, TestHub, fake_request};
 use serde_json::{Value, json};
 

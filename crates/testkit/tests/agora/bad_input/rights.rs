@@ -1,9 +1,7 @@
 //! What a peer may not do: be somebody else, be nobody, answer for others, go on with a token that is gone.
 
-use jackfield_core::{
-    call::Reply,
-    event::{End, Event},
-};
+use jackfield_core::call::Reply;
+use jackfield_model::{End, Event};
 use jackfield_testkit::{Raw, TestHub, fake_request};
 use serde_json::json;
 

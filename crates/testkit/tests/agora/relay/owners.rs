@@ -1,10 +1,7 @@
 //! Agents of several owners: invisible to each other until shared, and whoever wrote can be answered.
 
-use jackfield_core::{
-    agent::Share,
-    id::{AgentId, Owner},
-    principal::Principal,
-};
+use jackfield_core::{agent::Share, principal::Principal};
+use jackfield_model::{AgentId, Owner};
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::json;
 

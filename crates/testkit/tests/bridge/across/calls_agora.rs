@@ -1,6 +1,6 @@
 //! An agent of the bridge calls an agent of Agora by `call_agent`.
 
-use jackfield_core::event::{Done, End};
+use jackfield_model::{Done, End};
 use jackfield_testkit::{FakeAgent, Raw, TestHub, with_files};
 use serde_json::{Value, json};
 

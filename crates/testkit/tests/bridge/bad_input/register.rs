@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use jackfield_core::{id::Owner, principal::Scopes};
+use jackfield_core::principal::Scopes;
+use jackfield_model::Owner;
 use jackfield_testkit::{TestHub, bridge_register};
 use serde_json::{Value, json};
 

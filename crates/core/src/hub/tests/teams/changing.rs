@@ -1,10 +1,9 @@
 //! What a change of its members does to the work of a team, and what viewers hear of it.
 
 use super::*;
-use crate::{
-    event::{Ask, AskKind},
-    team::event::TeamStatus,
-};
+use jackfield_model::{Ask, AskKind};
+
+use crate::team::event::TeamStatus;
 
 fn change(hub: &Hub, name: &str, members: &[&str]) {
     let changed = hub.change_team(&ann(), &id(name), |_| spec(members));

@@ -1,8 +1,9 @@
 //! What a restart of the hub does to the work of a team: it goes on, in a new run, and is shown and steered as before.
 
 use super::*;
+use jackfield_model::{Ask, AskKind, Input};
+
 use crate::{
-    event::{Ask, AskKind, Input},
     hub::teams::Decision,
     team::event::{MemberStatus, TeamStatus},
 };
@@ -139,7 +140,7 @@ async fn what_a_member_had_begun_for_others_belongs_to_the_team_again() {
 
 #[tokio::test]
 async fn the_next_turn_of_a_task_is_shown_where_the_first_one_was() {
-    use crate::event::{Done, DoneState};
+    use jackfield_model::{Done, DoneState};
     let hub = hub().await;
     let (_lead, dba) = (agent(&hub, "a"), agent(&hub, "c"));
     team(&hub, "all", &["lead=a", "dba=c"]);

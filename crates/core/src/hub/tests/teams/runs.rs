@@ -1,7 +1,7 @@
 //! How calls find their place in a run.
 
 use super::*;
-use crate::event::{Ask, AskKind};
+use jackfield_model::{Ask, AskKind};
 
 #[tokio::test]
 async fn a_call_of_a_team_is_a_call_of_its_coordinator_and_no_hop() {

@@ -1,11 +1,9 @@
 //! What viewers may say, stop and decide.
 
 use super::*;
-use crate::{
-    event::{Ask, AskKind, Input},
-    hub::teams::{Decision, Undecided},
-    id::TaskId,
-};
+use jackfield_model::{Ask, AskKind, Input, TaskId};
+
+use crate::hub::teams::{Decision, Undecided};
 
 fn approval(id: &str, tool_call: &str) -> Ask {
     Ask {

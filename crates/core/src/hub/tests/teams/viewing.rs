@@ -1,8 +1,9 @@
 //! What viewers see: one numbering for all, the tail, gaps, and only what they may.
 
 use super::*;
+use jackfield_model::Json;
+
 use crate::{
-    event::Json,
     hub::teams::{Claim, Publication, Said},
     team::event::TeamStatus,
 };

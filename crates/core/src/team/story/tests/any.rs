@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 
 #[derive(Debug, Clone)]
 enum Step {

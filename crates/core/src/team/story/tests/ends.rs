@@ -1,7 +1,7 @@
 //! Ends of calls: everything that is open is closed, once.
 
 use super::*;
-use crate::failure::{Failure, Reason};
+use jackfield_model::{Failure, Reason};
 
 fn failed(text: &'static str) -> End {
     End::Failed(Failure::new(Reason::Agent("quota".into()), text))

@@ -1,10 +1,8 @@
 //! Hearing that goes on where a hub before this one stopped, or where a turn ended since the remote wanted a login. All that
 //! was passed on stands in the log, each piece of words with the artifact that it came in.
 
-use jackfield_core::{
-    event::{Artifact, Chunk, ChunkKind, End, Event},
-    store::LogItem,
-};
+use jackfield_core::store::LogItem;
+use jackfield_model::{Artifact, Chunk, ChunkKind, End, Event};
 
 use super::{ArtifactKey, Hearing, Passed};
 use crate::official::translate::voice_of;

@@ -1,9 +1,7 @@
 //! What is told of a remote.
 
-use jackfield_core::{
-    id::{AgentId, Owner},
-    units::Span,
-};
+use jackfield_core::units::Span;
+use jackfield_model::{AgentId, Owner};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;

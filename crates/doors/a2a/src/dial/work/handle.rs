@@ -5,10 +5,9 @@
 
 use jackfield_core::{
     call::{Call, Serving},
-    event::Json,
-    failure::Failure,
     task::TaskItem,
 };
+use jackfield_model::{Failure, Json};
 use serde::{Deserialize, Serialize};
 
 use crate::dial::{hear::Hearing, line::Line, remote::Remote};

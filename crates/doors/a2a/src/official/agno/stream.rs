@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use jackfield_core::{event::ChunkKind, metrics::Connected};
+use jackfield_core::metrics::Connected;
 use jackfield_kit::sse::{SseBody, SseFrame};
+use jackfield_model::ChunkKind;
 use jackfield_wire::json::{Members, ObjectWriter};
 use serde_json::value::RawValue;
 

@@ -203,7 +203,7 @@ async fn read_to(
 #[cfg(test)]
 mod tests {
     use crate::wire::official::model::State;
-    use jackfield_core::event::{Artifact, Done, End, Event, Message, Part};
+    use jackfield_model::{Artifact, Done, End, Event, Message, Part};
 
     use super::*;
     use crate::official::tests::record;

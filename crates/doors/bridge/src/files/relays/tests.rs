@@ -1,10 +1,7 @@
 //! Tickets work once, for one direction and for a while.
 
-use jackfield_core::{
-    id::AgentId,
-    principal::Principal,
-    transfers::{Offer, Transfers},
-};
+use jackfield_core::{principal::Principal, transfers::Transfers};
+use jackfield_model::{AgentId, Offer};
 use tokio::time::Instant;
 
 use super::{super::pipe::pipe, *};

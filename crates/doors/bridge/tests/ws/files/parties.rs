@@ -386,7 +386,7 @@ async fn an_offer_that_cannot_be_meant_is_passed_on_and_nobodys() {
     let strange = json!({"transfer_id": "t1", "zip_size": -1});
     let done = json!({"type": "done", "request_id": message["request_id"], "file_transfer_offer": strange});
     place.amy.send(done).await;
-    let jackfield_core::event::End::Done(done) = end_of(&mut replies).await else {
+    let jackfield_model::End::Done(done) = end_of(&mut replies).await else {
         panic!("not done")
     };
     let passed: Value = serde_json::from_str(done.file_transfer_offer.unwrap().get()).unwrap();

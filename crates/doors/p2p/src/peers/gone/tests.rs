@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, sync::Arc};
 use jackfield_core::{
     agent::{Profile, Share},
     hub::Hub,
-    id::AgentId,
     limits::Limits,
     store::{PeerRecord, Store, memory::MemoryStore},
 };
 use jackfield_kit::tasks::Tasks;
+use jackfield_model::AgentId;
 use libp2p::{Multiaddr, identity::Keypair};
 
 use super::*;

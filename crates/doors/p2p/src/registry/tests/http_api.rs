@@ -5,7 +5,6 @@ use http::{Request, StatusCode, header};
 use jackfield_core::{
     agent::{Profile, Share, Skill},
     hub::Hub,
-    id::AgentId,
     limits::Limits,
     principal::Scopes,
     store::memory::MemoryStore,
@@ -14,6 +13,7 @@ use jackfield_kit::{
     auth::Gatekeeper,
     testing::{Manner, Scripted},
 };
+use jackfield_model::AgentId;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 

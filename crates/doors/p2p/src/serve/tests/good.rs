@@ -1,9 +1,7 @@
 //! What a peer gets from an agent: its words, its data, links to its files, or why there is nothing.
 
-use jackfield_core::{
-    event::{Artifact, Ask, AskKind, Done, DoneState, File, FileSource, Json, Part},
-    pipe::Pushed,
-};
+use jackfield_core::pipe::Pushed;
+use jackfield_model::{Artifact, Ask, AskKind, Done, DoneState, File, FileSource, Json, Part};
 
 use super::*;
 

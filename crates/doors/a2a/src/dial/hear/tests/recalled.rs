@@ -1,6 +1,7 @@
 //! The hub is restarted: what the log has is not passed on again, wherever it was cut off.
 
-use jackfield_core::{event::Answer, store::LogItem};
+use jackfield_core::store::LogItem;
+use jackfield_model::Answer;
 
 use super::*;
 

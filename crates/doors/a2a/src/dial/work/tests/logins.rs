@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    event::Message,
     hub::Request,
-    id::TaskId,
     principal::Principal,
     store::{TaskState, memory::MemoryStore},
 };
+use jackfield_model::{Message, TaskId};
 use serde_json::{Value, json};
 
 use super::restarts::{

@@ -4,9 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jackfield_core::{
-    event::{Answer, Chunk, ChunkKind, Event, Message},
     hub::{Hub, Request},
-    id::{AgentId, CallId, TaskId},
     limits::Limits,
     principal::Principal,
     store::{LogItem, TaskState, memory::MemoryStore},
@@ -17,6 +15,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{SOON, soon},
 };
+use jackfield_model::{AgentId, Answer, CallId, Chunk, ChunkKind, Event, Message, TaskId};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
