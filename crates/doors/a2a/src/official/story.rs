@@ -400,13 +400,15 @@ impl Story {
 
     fn done(&mut self, done: Done) {
         self.is_message = done.is_message;
-        if self.words.is_empty() {
-            let result = done.result.unwrap_or_default();
-            match self.state {
-                State::Completed => self.say(reply(self.turn), &result),
-                // What it asks, or why it would not, is told once: by the status.
-                _ => self.words = result,
+        let result = done.result.unwrap_or_default();
+        match result.strip_prefix(self.words.as_str()) {
+            None | Some("") => {}
+            Some(rest) if self.state == State::Completed => {
+                let voice = self.voices.last().cloned();
+                self.say(voice.unwrap_or_else(|| reply(self.turn)), rest);
             }
+            // What it asks, or why it would not, is told once: by the status.
+            Some(rest) => self.words.push_str(rest),
         }
         let words = self.keep_words();
         if !done.attachments.is_empty() {

@@ -2,7 +2,7 @@
 //! same: nothing in an update depends on who listens, or when.
 
 use jackfield_core::store::LogItem;
-use jackfield_model::{Artifact, AskKind, Chunk, ChunkKind, Done, End, Event};
+use jackfield_model::{Artifact, AskKind, Chunk, ChunkKind, Done, End, Event, StreamedText};
 use jiff::Timestamp;
 
 use super::{
@@ -26,6 +26,8 @@ pub(super) struct Teller {
     voices: Vec<model::Artifact>,
     /// What it has said, as much as a question may have.
     words: String,
+    /// All that it has said in this turn.
+    streamed: StreamedText,
     /// What was told last.
     state: State,
     /// When that was written which is told.
@@ -45,6 +47,7 @@ impl Teller {
             turn: story.turn,
             voices: story.voices.clone(),
             words: String::new(),
+            streamed: StreamedText::default(),
             state: story.state,
             at: Timestamp::UNIX_EPOCH,
             sent_at: None,
@@ -113,11 +116,13 @@ impl Teller {
         self.turn += 1;
         self.voices.clear();
         self.words.clear();
+        self.streamed = StreamedText::default();
         self.asks.clear();
         self.state = State::Submitted;
     }
 
     fn remember(&mut self, words: &str) {
+        self.streamed.push(words);
         let room = QUESTION.saturating_sub(self.words.len());
         self.words
             .push_str(&words[..words.floor_char_boundary(room)]);
@@ -189,14 +194,16 @@ impl Teller {
         state: State,
         out: &mut Vec<Item>,
     ) -> (Option<Message>, Option<Raw>) {
-        let result = done.result.filter(|result| !result.is_empty());
-        match result.filter(|_| self.voices.is_empty()) {
-            Some(result) if state == State::Completed => {
-                self.say(reply(self.turn), result, true, out);
+        let result = done.result.unwrap_or_default();
+        match self.streamed.rest_of(&result) {
+            "" => {}
+            rest if state == State::Completed => {
+                let voice = self.voices.last().cloned();
+                let voice = voice.unwrap_or_else(|| reply(self.turn));
+                self.say(voice, rest.to_owned(), true, out);
             }
             // What it asks, or why it would not, is told once: by the status.
-            Some(result) => self.words = result,
-            None => {}
+            rest => self.words.push_str(rest),
         }
         if !done.attachments.is_empty() {
             let artifact = model::Artifact {

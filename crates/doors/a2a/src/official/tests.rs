@@ -109,6 +109,28 @@ fn done(done: Done) -> LogItem {
     LogItem::End(End::Done(Box::new(done)))
 }
 
+#[test]
+fn a_result_adds_to_the_reply_what_was_not_streamed() {
+    for (streamed, result, wanted) in [
+        ("", "all", "all"),
+        ("all", "all", "all"),
+        ("all", "all of it", "all of it"),
+        ("all", "something else", "all"),
+    ] {
+        let end = done(Done {
+            result: Some(result.to_owned()),
+            ..Done::default()
+        });
+        let task = story_of(&[message("hi"), text(streamed), end]).into_task(ALL);
+        let parts = &task.artifacts[0].parts;
+        assert_eq!(
+            parts,
+            &[Part::text(wanted)],
+            "{streamed:?}, then {result:?}"
+        );
+    }
+}
+
 /// The words of all text parts.
 fn words(artifact: &Artifact) -> String {
     let texts = artifact.parts.iter().map(|part| match &part.content {
