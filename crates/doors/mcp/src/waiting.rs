@@ -186,7 +186,7 @@ impl<'a> Hearing<'a> {
             LogItem::Event(Event::Artifact(_)) | LogItem::Answer(..) => {}
             // Another turn: what went before was told in its time.
             LogItem::Message(_) => self.begin(),
-            LogItem::End(End::Done(done)) if is_new => self.done(*done),
+            LogItem::End(End::Done(done)) if is_new => self.done(&done),
             LogItem::End(_) => {}
         }
         self.go_to(next);
@@ -226,7 +226,7 @@ impl<'a> Hearing<'a> {
         (left > 0).then_some(Stop::Full)
     }
 
-    fn done(&mut self, done: Done) {
+    fn done(&mut self, done: &Done) {
         let rest = self
             .streamed
             .rest_of(done.result.as_deref().unwrap_or_default());

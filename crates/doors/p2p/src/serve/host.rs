@@ -20,7 +20,7 @@ pub enum Answer {
     /// One body.
     Whole(Vec<u8>),
     /// Lines, as they come.
-    Frames(Frames),
+    Frames(Box<Frames>),
     /// Nothing: the stream is reset.
     Reset,
 }

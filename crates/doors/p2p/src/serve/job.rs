@@ -27,7 +27,7 @@ impl Job {
         deadline: Duration,
     ) -> Answer {
         if is_framed {
-            return Answer::Frames(Frames::new(job));
+            return Answer::Frames(Box::new(Frames::new(job)));
         }
         let outcome = match job {
             Ok(job) => job.finish(deadline).await,

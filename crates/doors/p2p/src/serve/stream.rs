@@ -126,7 +126,7 @@ where
     };
     match answer {
         Answer::Whole(body) => exchange::answer(stream, &body).await,
-        Answer::Frames(frames) => write_frames(stream, frames, listening).await,
+        Answer::Frames(frames) => write_frames(stream, *frames, listening).await,
         Answer::Reset => Ok(()),
     }
 }

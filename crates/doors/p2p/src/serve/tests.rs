@@ -127,7 +127,7 @@ async fn framed(reception: &Reception, request: &Value) -> Frames {
         )
         .await
     {
-        Answer::Frames(frames) => frames,
+        Answer::Frames(frames) => *frames,
         other => panic!("{other:?}"),
     }
 }

@@ -58,7 +58,7 @@ async fn a_plain_protocol_gives_frames_to_who_asks_for_them() {
         let call = writer.next_call().await;
         call.finish(End::Failed(Failure::new(Reason::Crashed, "it died")));
     };
-    let (lines, ()) = tokio::join!(lines(frames), serve);
+    let (lines, ()) = tokio::join!(lines(*frames), serve);
     let error = json!({"type": "error", "error": "it died", "code": 502, "reason": "crashed"});
     assert_eq!(lines, [json!({"type": "accepted"}), error]);
 }
