@@ -10,7 +10,7 @@
 //! - `official.rs` and `official/` the official versions, in all their bindings
 //! - `wire.rs` and `wire/` the JSON of both: read, written, and nothing else
 //! - `seed.rs` and `seed/` the dialect: `serve.rs` a request becomes a call, `send.rs` and `stream.rs` its two answers,
-//!   `listen.rs` and `gather.rs` what an answer is made of, `translate.rs` pure functions between wire and core,
+//!   `listen.rs` what an answer is made of, `translate.rs` pure functions between wire and core,
 //!   `failure.rs` the codes
 
 mod card;
