@@ -296,8 +296,8 @@ mod tests {
         assert_eq!(
             broken_rules(&packages, ""),
             [
-                "jackfield-own -> jackfield-agora: a door knows core, wire and kit only, never another door",
-                "jackfield-own -> jackfield-store: a door knows core, wire and kit only, never another door",
+                "jackfield-own -> jackfield-agora: a door knows model, core, wire and kit only, never another door",
+                "jackfield-own -> jackfield-store: a door knows model, core, wire and kit only, never another door",
             ]
         );
     }
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(
             broken_rules(&packages, ""),
             [
-                "jackfield-sdk -> jackfield: the SDK knows wire, and behind its features core, kit and the A2A door",
+                "jackfield-sdk -> jackfield: the SDK knows model and wire, and behind its features core, kit and the A2A door",
                 "jackfield-sdk -> jackfield -> jackfield-store: the SDK must stay light for programs that only want to be an agent",
             ]
         );
@@ -369,7 +369,7 @@ mod tests {
             broken_rules(&packages, ""),
             [
                 "jackfield-sdk -> jackfield-core: the SDK knows more than wire only behind its features: make it an optional dependency",
-                "jackfield-sdk -> jackfield-own: the SDK knows wire, and behind its features core, kit and the A2A door",
+                "jackfield-sdk -> jackfield-own: the SDK knows model and wire, and behind its features core, kit and the A2A door",
             ]
         );
     }
@@ -390,7 +390,7 @@ mod tests {
             broken_rules(&packages, ""),
             [
                 "jackfield-connect -> jackfield-a2a: connect has a hub of its own only to dial A2A servers: make it an optional dependency",
-                "jackfield-connect -> jackfield-own: connect knows the SDK, wire, kit and files, and behind its feature core and the A2A door",
+                "jackfield-connect -> jackfield-own: connect knows model, the SDK, wire, kit and files, and behind its feature core and the A2A door",
             ]
         );
     }

@@ -23,11 +23,15 @@ pub struct Transcript {
     done: Done,
 }
 
-/// An event did not fit into a [`Transcript`].
+/// Why an event did not fit into a [`Transcript`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the answer has more than {limit} bytes, or more than {MAX_ARTIFACTS} artifacts")]
-pub struct Overflow {
-    limit: usize,
+pub enum Overflow {
+    /// It has too many bytes.
+    #[error("the answer has more than {0} bytes")]
+    Bytes(usize),
+    /// It has too many artifacts.
+    #[error("the answer has more than {MAX_ARTIFACTS} artifacts")]
+    Artifacts,
 }
 
 impl From<Overflow> for Failure {
@@ -79,7 +83,8 @@ impl Transcript {
         Artifact::join(&mut self.artifacts, artifact);
         if self.artifacts.len() > MAX_ARTIFACTS {
             self.artifacts.pop();
-            return Err(self.overflow());
+            self.is_truncated = true;
+            return Err(Overflow::Artifacts);
         }
         Ok(())
     }
@@ -88,15 +93,11 @@ impl Transcript {
     pub fn reserve(&mut self, bytes: usize) -> Result<(), Overflow> {
         let fits = !self.is_truncated && bytes <= self.limit - self.used;
         if !fits {
-            return Err(self.overflow());
+            self.is_truncated = true;
+            return Err(Overflow::Bytes(self.limit));
         }
         self.used += bytes;
         Ok(())
-    }
-
-    fn overflow(&mut self) -> Overflow {
-        self.is_truncated = true;
-        Overflow { limit: self.limit }
     }
 
     /// Ends the turn.

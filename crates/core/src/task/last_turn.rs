@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jackfield_model::{ChunkKind, Done, End, Event, StreamedText, Transcript};
+use jackfield_model::{ChunkKind, End, Event, StreamedText, Transcript};
 
 use super::{Task, TaskItem};
 use crate::store::{LogItem, StoreError};
@@ -12,7 +12,7 @@ use crate::store::{LogItem, StoreError};
 pub struct LastTurn {
     /// What the agent said. It [is truncated](Transcript::is_truncated) if the log no longer has all of it.
     pub transcript: Transcript,
-    /// How the turn ended, if it did. The result is part of the transcript, and absent here.
+    /// How the turn ended, if it did. The transcript has what the result adds to the streamed text.
     pub end: Option<End>,
     /// The text before the end, for a reader of the stream that missed its beginning.
     pub streamed: StreamedText,
@@ -69,12 +69,8 @@ impl LastTurn {
             }
             LogItem::Answer(..) => {}
             LogItem::End(End::Done(done)) => {
-                let without_result = Done {
-                    result: None,
-                    ..(*done).clone()
-                };
-                self.transcript.finish(*done);
-                self.end = Some(End::Done(Box::new(without_result)));
+                self.transcript.finish((*done).clone());
+                self.end = Some(End::Done(done));
             }
             LogItem::End(end) => self.end = Some(end),
         }

@@ -263,7 +263,7 @@ async fn an_answer_beyond_the_limit_fails_and_is_cancelled_at_the_agent() {
     let ((status, told), ()) =
         soon(async { tokio::join!(hub.post(SEND, body.as_str()), answering) }).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
-    let message = "the answer is larger than 1KiB";
+    let message = "the answer has more than 1024 bytes";
     assert_eq!(told, failed("req-1", -32602, message, "too_large"));
     let (mut stream, serving): (Stream, _) = tokio::join!(hub.stream(body), agent.next_call());
     serving.push(Event::text("x".repeat(1025)));

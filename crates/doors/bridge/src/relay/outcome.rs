@@ -97,7 +97,14 @@ fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<Answered, (String, S
         Some(End::Done(done)) if done.state == DoneState::Rejected => {
             refused(rejected(turn.transcript.text()))
         }
-        Some(End::Done(_)) => Ok(Answered::from(turn.transcript)),
+        Some(End::Done(done)) => {
+            let mut answered = Answered::from(turn.transcript);
+            // By the protocol, an agent's result is the full text of its answer.
+            if let Some(result) = done.result.filter(|result| !result.is_empty()) {
+                answered.text = result;
+            }
+            Ok(answered)
+        }
         // Nothing of it was kept but how it ended.
         None => match record.state {
             TaskState::Cancelled => cancelled(),

@@ -197,7 +197,7 @@ async fn artifacts_attachments_and_state_are_in_the_end_frame() {
     );
     assert_eq!(
         payload["artifacts"],
-        json!([{"id": "a-1", "name": "notes", "parts": [{"text": "one"}, {"text": "two"}], "append": false, "last": true}])
+        json!([{"id": "a-1", "name": "notes", "parts": [{"text": "onetwo"}], "append": false, "last": true}])
     );
     assert_eq!(payload["state"], "input_required");
     assert_eq!(payload["usage"], json!({"tokens": 3}));
