@@ -13,10 +13,13 @@ use jackfield_model::AgentId;
 use jackfield_sdk::{Address, Error, Hub, Trust};
 use serde_json::Value;
 
-use crate::{
+use jackfield_hub::{
     address,
     assembly::ADMIN_TOKEN,
     config::{Config, DEFAULT_LISTEN, Overrides, local_addr},
+};
+
+use crate::{
     exit::{About, Code, Stop, WhatAbout},
     output, shell,
     shown::{self, Shown},

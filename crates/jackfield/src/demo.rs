@@ -36,7 +36,7 @@ use tokio::time::timeout;
 
 use self::editor::Desk;
 pub(crate) use self::greeting::Greeting;
-use crate::{
+use jackfield_hub::{
     assembly::{self, Running},
     config::Config,
 };

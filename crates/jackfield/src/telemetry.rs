@@ -3,7 +3,9 @@
 use anyhow::{Context, Result};
 use tracing_subscriber::{EnvFilter, fmt};
 
-use crate::{config::LogFormat, output::Style};
+use jackfield_hub::config::LogFormat;
+
+use crate::output::Style;
 
 /// Starts logging. `filter` is in the syntax of tracing's filters, such as `info` or `jackfield_agora=debug`.
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {

@@ -6,11 +6,11 @@ use std::{
     time::Duration,
 };
 
-use jackfield::{
+use jackfield_core::{hub::Hub, principal::Scopes};
+use jackfield_hub::{
     assembly::{self, Running},
     config::{Config, P2pConfig},
 };
-use jackfield_core::{hub::Hub, principal::Scopes};
 use jackfield_model::Owner;
 use serde_json::json;
 use tempfile::TempDir;

@@ -9,8 +9,9 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::serve::Settings;
+use jackfield_hub::config::{Config as HubConfig, DEFAULT_FILE, Overrides};
+
 use crate::{
-    config::{Config as HubConfig, DEFAULT_FILE, Overrides},
     exit::{Code, Stop},
     output,
 };

@@ -28,9 +28,10 @@ use self::{
     chatter::Chatter,
     kind::{Kind, Surroundings},
 };
+use jackfield_hub::config::LogFormat;
+
 use crate::{
     client::{self, Client},
-    config::LogFormat,
     exit::{About, Code, Stop},
     output, sessions, shell, shown, telemetry,
 };

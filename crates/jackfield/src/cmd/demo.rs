@@ -16,9 +16,13 @@ use jackfield_core::{
 use jiff::tz::TimeZone;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{
-    address, client,
+use jackfield_hub::{
+    address,
     config::{DEFAULT_LISTEN, LogFormat},
+};
+
+use crate::{
+    client,
     demo::{CAST, Demo as Newsroom, Greeting},
     exit::{Code, Stop},
     output::{self, Style},

@@ -10,9 +10,10 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
+use jackfield_hub::config::{Config, Overrides};
+
 use crate::{
     client::Client,
-    config::{Config, Overrides},
     exit::Code,
     output::{self, Style},
 };

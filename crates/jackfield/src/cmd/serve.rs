@@ -6,13 +6,13 @@ use anyhow::{Context, Result};
 use clap::{Args, builder::BoolishValueParser};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{
+use jackfield_hub::{
     assembly::{self, ADMIN_TOKEN, Running},
-    client,
     config::{Config, LogFormat, Overrides},
-    exit::Stop,
-    output, platform, shell, telemetry,
+    platform,
 };
+
+use crate::{client, exit::Stop, output, shell, telemetry};
 
 /// Start a hub.
 #[derive(Debug, Args)]

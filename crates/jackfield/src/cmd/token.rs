@@ -11,13 +11,16 @@ use jackfield_sdk::encode;
 use jackfield_store::secrets;
 use serde_json::{Value, json};
 
-use crate::{
+use jackfield_hub::{
     assembly::ADMIN_TOKEN,
     callbacks::CALLBACK_KEY,
+    platform::{self, PLATFORM_SECRET},
+};
+
+use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
     output::{self, Table, text, time},
-    platform::{self, PLATFORM_SECRET},
 };
 
 /// Make, list and revoke tokens; show the hub's own secrets.

@@ -3,10 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{CAST, Player, TEAM, editor, researcher};
-use crate::{
-    config::DEFAULT_LISTEN,
-    output::{self, Style},
-};
+use jackfield_hub::config::DEFAULT_LISTEN;
+
+use crate::output::{self, Style};
 
 /// A command to try, and what it shows.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ mod scene;
 mod snippets;
 
 use clap::CommandFactory as _;
-use jackfield::carried::{Matter, Passage, Protocol, passage};
+use jackfield_hub::carried::{Matter, Passage, Protocol, passage};
 
 use self::{
     page::{Page, root},

@@ -1,6 +1,6 @@
 //! An agent that is called, played step by step.
 
-use jackfield::carried::Protocol;
+use jackfield_hub::carried::Protocol;
 use jackfield_testkit::TestHub;
 
 use crate::stage::Owner;

@@ -1,6 +1,6 @@
 //! Somebody who calls an agent through one protocol.
 
-use jackfield::carried::Protocol;
+use jackfield_hub::carried::Protocol;
 use jackfield_testkit::TestHub;
 
 use crate::{heard::Heard, stage::Owner};

@@ -1,6 +1,6 @@
 //! The matters, one function each: both sides play it, and what is seen is what the table says.
 
-use jackfield::carried::{Matter, Passage, Protocol, passage};
+use jackfield_hub::carried::{Matter, Passage, Protocol, passage};
 use jackfield_testkit::TestHub;
 use serde_json::json;
 

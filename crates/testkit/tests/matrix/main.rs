@@ -1,4 +1,4 @@
-//! Every pair of protocols, and every matter between them: what `jackfield::carried` says is what is seen. A hub for each
+//! Every pair of protocols, and every matter between them: what `jackfield_hub::carried` says is what is seen. A hub for each
 //! cell, a caller and an agent that write raw frames, step by step. What published clients of each protocol make of the
 //! same is tested with each protocol; here nothing stands between the test and the wire.
 
@@ -17,7 +17,7 @@ mod stage;
 use std::{any::Any, panic::AssertUnwindSafe};
 
 use futures_util::{FutureExt as _, future::join_all};
-use jackfield::carried::{Matter, passage};
+use jackfield_hub::carried::{Matter, passage};
 
 use crate::{callee::Callee, caller::Caller};
 

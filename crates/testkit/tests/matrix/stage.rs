@@ -1,7 +1,7 @@
 //! The hub of one cell, and whose the caller and the agent are.
 
-use jackfield::carried::{Matter, Protocol};
 use jackfield_core::units::{Size, Span};
+use jackfield_hub::carried::{Matter, Protocol};
 use jackfield_testkit::{TestHub, Web};
 
 /// On whose behalf somebody acts.

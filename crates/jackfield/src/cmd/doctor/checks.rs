@@ -14,17 +14,20 @@ use jackfield_store::{CheckError, Refused};
 use rustix::fs::{Access, access};
 
 use super::Finding;
-use crate::{
+use jackfield_hub::{
     assembly::ADMIN_TOKEN,
     callbacks::CALLBACK_KEY,
     cards::CARD_KEY,
+    config::{Config, DEFAULT_FILE, Overrides},
+    files::FILE_KEY,
+    platform::{OLD_PLATFORM_SECRET, PLATFORM_SECRET},
+};
+
+use crate::{
     client::{self, Client},
     cmd::backup::size,
-    config::{Config, DEFAULT_FILE, Overrides},
     exit::{About, Stop},
-    files::FILE_KEY,
     output::text,
-    platform::{OLD_PLATFORM_SECRET, PLATFORM_SECRET},
 };
 
 /// How long a hub may take to say that it is ready.

@@ -9,7 +9,9 @@ use std::{
 use rustix::process::{Resource, getrlimit};
 
 use super::Finding;
-use crate::{cmd::backup::size, config::Config};
+use jackfield_hub::config::Config;
+
+use crate::cmd::backup::size;
 
 /// Below this a database cannot even tidy itself up.
 const DISK_LEAST: u64 = 100 << 20;

@@ -29,9 +29,10 @@ use jackfield_sdk::encode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::tell::{Places, Teller};
+use jackfield_hub::config::LogFormat;
+
 use crate::{
     client::{self, Client},
-    config::LogFormat,
     exit::{Code, Stop},
     output, telemetry,
 };

@@ -4,8 +4,9 @@ use anyhow::{Result, bail};
 use jackfield_sdk::{Hub, encode};
 use serde_json::json;
 
+use jackfield_hub::carried::{Matter, Protocol, passage};
+
 use crate::{
-    carried::{Matter, Protocol, passage},
     client::{self, Client},
     exit::About,
     output::{self, Table, text},

@@ -12,7 +12,7 @@ use axum::{
     routing::{get, post},
 };
 use futures_util::stream;
-use jackfield::carried::Protocol;
+use jackfield_hub::carried::Protocol;
 use jackfield_testkit::{SOON, TestHub};
 use parking_lot::Mutex;
 use serde_json::{Value, json};

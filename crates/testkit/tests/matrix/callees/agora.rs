@@ -1,6 +1,6 @@
 //! An agent of Agora.
 
-use jackfield::carried::Protocol;
+use jackfield_hub::carried::Protocol;
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 

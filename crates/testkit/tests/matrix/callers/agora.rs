@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use jackfield::carried::Protocol;
+use jackfield_hub::carried::Protocol;
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 

@@ -18,18 +18,18 @@ const FILE: &str = "address";
 
 /// Where local commands reach a hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Address {
+pub struct Address {
     /// The URL.
-    pub(crate) url: String,
+    pub url: String,
     /// The fingerprint of the hub's CA or certificate, if it has one. The file is as private as the hub's secrets, so commands
     /// trust it and nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) certificate: Option<String>,
+    pub certificate: Option<String>,
 }
 
 /// The file of a running hub. Dropping it removes the file.
 #[derive(Debug)]
-pub(crate) struct Published {
+pub struct Published {
     path: PathBuf,
     /// Holds the lock.
     #[allow(dead_code, reason = "it is kept open")]
@@ -38,7 +38,7 @@ pub(crate) struct Published {
 
 impl Published {
     /// Writes the file, in place of what an earlier hub left.
-    pub(crate) fn new(data_dir: &Path, address: &Address) -> io::Result<Self> {
+    pub fn new(data_dir: &Path, address: &Address) -> io::Result<Self> {
         let path = data_dir.join(FILE);
         Ok(Self {
             file: write(&path, address)?,
@@ -47,7 +47,7 @@ impl Published {
     }
 
     /// Writes another address in place of this one; commands find one or the other at any time.
-    pub(crate) fn change(&mut self, address: &Address) -> io::Result<()> {
+    pub fn change(&mut self, address: &Address) -> io::Result<()> {
         self.file = write(&self.path, address)?;
         Ok(())
     }
@@ -88,7 +88,7 @@ fn lock(file: &File) -> io::Result<()> {
 }
 
 /// The address of the hub that runs with this data directory. Nothing if none runs, or if this user may not read it.
-pub(crate) fn find(data_dir: &Path) -> Option<Address> {
+pub fn find(data_dir: &Path) -> Option<Address> {
     let file = File::open(data_dir.join(FILE)).ok()?;
     // Nobody else takes this lock exclusively after the hub, so asking for it disturbs no hub that starts meanwhile.
     if file.try_lock_shared().is_ok() {

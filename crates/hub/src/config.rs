@@ -32,7 +32,8 @@ pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
 pub const DEFAULT_FILE: &str = "jackfield.toml";
 
 /// How logs are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
     /// Lines for people.
@@ -284,7 +285,7 @@ impl Config {
 }
 
 /// The address by which commands of this machine reach a hub that listens here.
-pub(crate) fn local_addr(mut addr: SocketAddr) -> SocketAddr {
+pub fn local_addr(mut addr: SocketAddr) -> SocketAddr {
     if addr.ip().is_unspecified() {
         addr.set_ip(match addr {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),

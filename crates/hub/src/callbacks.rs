@@ -10,17 +10,17 @@ use jackfield_store::secrets;
 use crate::config::Config;
 
 /// The file of the key that signs callbacks.
-pub(crate) const CALLBACK_KEY: &str = "callback-key";
+pub const CALLBACK_KEY: &str = "callback-key";
 
 /// The key that signs callbacks, made at the first start.
-pub(crate) fn key(config: &Config) -> Result<CallbackKey> {
+pub fn key(config: &Config) -> Result<CallbackKey> {
     let key = secrets::load_or_create(&config.data_dir, CALLBACK_KEY)
         .with_context(|| format!("cannot read or make the secret {CALLBACK_KEY}"))?;
     Ok(CallbackKey::new(key.expose()))
 }
 
 /// The one way out. What the operator typed is trusted wherever it leads.
-pub(crate) fn outbound(config: &Config) -> Result<Outbound> {
+pub fn outbound(config: &Config) -> Result<Outbound> {
     let typed = config.callback_base.iter();
     let rules = OutboundRules {
         allow_private: config.allow_private_outbound,

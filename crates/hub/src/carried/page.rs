@@ -6,7 +6,7 @@ const HEAD: &str = "\
 # Every pair of protocols
 
 What passes when a caller of one protocol calls an agent of another, and as what. This page is made from the table in
-`crates/jackfield/src/carried.rs`, and every cell of it is a test (`crates/testkit/tests/matrix`). `jackfield show --calls A B` prints the rows
+`crates/hub/src/carried.rs`, and every cell of it is a test (`crates/testkit/tests/matrix`). `jackfield show --calls A B` prints the rows
 for two agents of a hub.
 
 Callers and agents are joined by a call, and what passes is the lesser of what the agent's protocol can say and what the caller's can

@@ -10,15 +10,15 @@ use jackfield_store::secrets;
 use crate::config::Config;
 
 /// The file of the secret that the platform shows.
-pub(crate) const PLATFORM_SECRET: &str = "platform-secret";
+pub const PLATFORM_SECRET: &str = "platform-secret";
 /// The file of the one before it, which counts until it is removed.
-pub(crate) const OLD_PLATFORM_SECRET: &str = "platform-secret-old";
+pub const OLD_PLATFORM_SECRET: &str = "platform-secret-old";
 
 /// The variables that hold the platform's secrets instead of the files: the one that counts, and the one before it.
 const VARIABLES: [&str; 2] = ["JACKFIELD_PLATFORM_SECRET", "JACKFIELD_PLATFORM_SECRET_OLD"];
 
 /// The secrets that the environment names, the newest first. Not flags: those would show in `ps`.
-pub(crate) fn secrets_from_env() -> Vec<Secret> {
+pub fn secrets_from_env() -> Vec<Secret> {
     VARIABLES
         .into_iter()
         .filter_map(|name| env::var(name).ok())
@@ -28,7 +28,7 @@ pub(crate) fn secrets_from_env() -> Vec<Secret> {
 
 /// What the operator set for the platform. Secrets are made at the first start, so that they are there when the first
 /// platform asks for them.
-pub(crate) fn platform(config: &Config, outbound: Outbound) -> Result<Platform> {
+pub fn platform(config: &Config, outbound: Outbound) -> Result<Platform> {
     Ok(Platform {
         secrets: secrets_of(config)?,
         callbacks: Some(CallbackRules {
@@ -41,7 +41,7 @@ pub(crate) fn platform(config: &Config, outbound: Outbound) -> Result<Platform> 
 }
 
 /// The secrets that let the platform in, the newest first: from the environment, else from their files.
-pub(crate) fn secrets_of(config: &Config) -> Result<Vec<Secret>> {
+pub fn secrets_of(config: &Config) -> Result<Vec<Secret>> {
     if !config.platform_secrets.is_empty() {
         return Ok(config.platform_secrets.clone());
     }
@@ -56,7 +56,7 @@ pub(crate) fn secrets_of(config: &Config) -> Result<Vec<Secret>> {
 }
 
 /// Makes a new platform secret; the one before it counts beside it.
-pub(crate) fn rotate(data_dir: &Path) -> Result<secrets::Secret> {
+pub fn rotate(data_dir: &Path) -> Result<secrets::Secret> {
     let (newest, old) = (
         data_dir.join(PLATFORM_SECRET),
         data_dir.join(OLD_PLATFORM_SECRET),
@@ -70,7 +70,7 @@ pub(crate) fn rotate(data_dir: &Path) -> Result<secrets::Secret> {
 }
 
 /// Lets only the newest platform secret count; false if there was no other.
-pub(crate) fn forget_old(data_dir: &Path) -> Result<bool> {
+pub fn forget_old(data_dir: &Path) -> Result<bool> {
     let old = data_dir.join(OLD_PLATFORM_SECRET);
     match fs::remove_file(&old) {
         Ok(()) => Ok(true),

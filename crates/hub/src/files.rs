@@ -9,10 +9,10 @@ use jackfield_store::secrets;
 use crate::config::Config;
 
 /// The file of the key that signs links.
-pub(crate) const FILE_KEY: &str = "file-key";
+pub const FILE_KEY: &str = "file-key";
 
 /// Lets the hub make links, below its public URL or else the address that it listens on.
-pub(crate) fn serve(hub: &Hub, config: &Config, addr: SocketAddr) -> Result<()> {
+pub fn serve(hub: &Hub, config: &Config, addr: SocketAddr) -> Result<()> {
     let key = secrets::load_or_create(&config.data_dir, FILE_KEY)
         .with_context(|| format!("cannot read or make the secret {FILE_KEY}"))?;
     match base(config, addr) {
@@ -25,7 +25,7 @@ pub(crate) fn serve(hub: &Hub, config: &Config, addr: SocketAddr) -> Result<()> 
 }
 
 /// The URL of a hub that listens here. None if it listens everywhere, which is no address that others could use.
-pub(crate) fn base(config: &Config, addr: SocketAddr) -> Option<String> {
+pub fn base(config: &Config, addr: SocketAddr) -> Option<String> {
     let has_address = config.public_url.is_some() || !addr.ip().is_unspecified();
     has_address.then(|| config.url(addr))
 }

@@ -9,10 +9,10 @@ use jackfield_store::secrets;
 use crate::{config::Config, files};
 
 /// The file of the key that signs cards. Its public half is at `/.well-known/jwks.json`.
-pub(crate) const CARD_KEY: &str = "card-key";
+pub const CARD_KEY: &str = "card-key";
 
 /// The cards of a hub that listens here. One that does not know its address shows none.
-pub(crate) fn cards(config: &Config, addr: SocketAddr) -> Result<Cards> {
+pub fn cards(config: &Config, addr: SocketAddr) -> Result<Cards> {
     let secret = secrets::load_or_create(&config.data_dir, CARD_KEY)
         .with_context(|| format!("cannot read or make the secret {CARD_KEY}"))?;
     let Some(base) = files::base(config, addr) else {
