@@ -1,43 +1,42 @@
-//! A hub put together: store, core, doors, server. `serve` runs it, and so does the testkit on port 0.
+//! A hub put together: store, core, doors, server. `jackfield serve` runs it, and so does the testkit on port 0.
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use anyhow::{Context, Result};
-use axum::{Extension, Router};
-use jackfield_a2a::{A2a, Remotes};
-use jackfield_agora::Agora;
-use jackfield_bridge::Bridge;
-use jackfield_core::{hub::Hub, principal::Scopes, token::Lookup};
+use anyhow::{Context as _, Result};
+use axum::Router;
+use jackfield_core::{hub::Hub, principal::Scopes, store::Store, token::Lookup};
 use jackfield_kit::{
     auth::Gatekeeper,
+    door::{self, Context, Reload, Secrets},
     guard::{Guard, HostRules},
     outbox::Courier,
     server::{Server, ServerLimits},
     tasks::Tasks,
     tls::Tls,
 };
-#[cfg(feature = "mcp")]
-use jackfield_mcp::Mcp;
 use jackfield_model::Owner;
-use jackfield_own::{
-    OwnState,
-    proof::{ProofKey, Prover},
-};
+use jackfield_own::proof::ProofKey;
 #[cfg(feature = "p2p")]
 use jackfield_p2p::P2p;
 use jackfield_store::{
     SqliteStore,
     secrets::{self, Secret},
 };
-use jackfield_team::TeamDoor;
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
     address::{Address, Published},
-    callbacks, cards,
-    config::{self, Config, RemoteConfig, TeamConfig},
-    files, platform, signpost, ws,
+    callbacks,
+    config::{self, Config},
+    doors::Doors,
+    files, signpost,
 };
 
 /// How long open connections are given once all calls have ended.
@@ -54,7 +53,7 @@ pub struct Running {
     pub hub: Hub,
     config: Config,
     store: Arc<SqliteStore>,
-    bridge: Arc<Bridge>,
+    reload: Vec<Arc<dyn Reload>>,
     #[cfg(feature = "p2p")]
     p2p: Option<P2p>,
     tasks: Tasks,
@@ -68,12 +67,10 @@ pub struct Running {
 pub async fn start(config: &Config) -> Result<Running> {
     let store = Arc::new(open_store(&config.data_dir)?);
     let (outbound, key) = (callbacks::outbound(config)?, callbacks::key(config)?);
-    let platform = platform::platform(config, outbound.clone())?;
     let hub = Hub::open(store.clone(), config.limits.clone())
         .await
         .context("cannot read the database")?;
     let proof_key = proof_key(&hub, config).await?;
-    declare_teams(&hub, config).await?;
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
             "cannot listen on {}; is another hub running? (--listen ADDR chooses another address)",
@@ -88,52 +85,33 @@ pub async fn start(config: &Config) -> Result<Running> {
         }
         None => None,
     };
-    let tasks = Tasks::new();
-    let limits = ServerLimits::from(&config.limits);
-    let gatekeeper = Gatekeeper::new(hub.clone(), config.trust());
-    let bridge = Bridge::with_platform(hub.clone(), gatekeeper.clone(), tasks.clone(), platform)
-        .context("cannot call the platform back")?;
-    let a2a = A2a::new(hub.clone(), gatekeeper.clone())
-        .with_cards(cards::cards(config, addr)?)
-        .with_default_agent(config.a2a.default_agent.clone())
-        .with_outbound(outbound.clone());
-    let remotes = Remotes::start(
-        hub.clone(),
-        store.clone(),
-        outbound.clone(),
-        tasks.clone(),
-        config.agents.iter().map(RemoteConfig::remote).collect(),
-    )
-    .await
-    .context("cannot start the remote agents")?;
-    remotes.belong_to(&a2a);
-    #[cfg(feature = "p2p")]
-    let p2p = crate::p2p::open(config, addr, &hub, &store, &gatekeeper, &outbound, &tasks).await?;
-    let doors = Doors {
-        bridge: bridge.clone(),
-        a2a: Arc::new(a2a),
-        remotes,
-        #[cfg(feature = "p2p")]
-        p2p: p2p.clone(),
-    };
-    let prover = Prover {
+    let context = Context {
+        gatekeeper: Gatekeeper::new(hub.clone(), config.trust()),
         hub: hub.clone(),
-        key: proof_key,
-        public_url: config.public_url.clone(),
+        tasks: Tasks::new(),
+        outbound: outbound.clone(),
+        allow_private_outbound: config.allow_private_outbound,
+        store: store.clone() as Arc<dyn Store>,
+        secrets: Arc::new(DataDir(config.data_dir.clone())),
+        address: door::Address {
+            configured: config.listen,
+            bound: addr,
+            base_url: files::base(config, addr),
+            tls: tls.clone(),
+        },
+        version: env!("CARGO_PKG_VERSION"),
     };
-    let router = router(config, addr, prover, &gatekeeper, &tasks, &doors)?;
-    // Invites tell the fingerprint of a certificate that no public CA signed.
-    let router = match &tls {
-        Some(tls) => router.layer(Extension(tls.clone())),
-        None => router,
-    };
-    Courier::new(hub.clone(), outbound, key)
-        .with(doors.bridge)
-        .with(doors.a2a)
-        .start(&tasks);
+    let doors = Doors::open(config, proof_key, &context).await?;
+    let router = guarded(config, addr, doors.router)?;
+    let tasks = context.tasks;
+    let mut courier = Courier::new(hub.clone(), outbound, key);
+    for composer in doors.composers {
+        courier = courier.with(composer);
+    }
+    courier.start(&tasks);
     let mut server = Server::new(vec![listener], router, tasks.clone())
-        .with_limits(limits)
-        .with_gatekeeper(gatekeeper);
+        .with_limits(ServerLimits::from(&config.limits))
+        .with_gatekeeper(context.gatekeeper);
     if let Some(tls) = &tls {
         server = server.with_tls(tls.clone());
     }
@@ -149,14 +127,46 @@ pub async fn start(config: &Config) -> Result<Running> {
         hub,
         config: config.clone(),
         store,
-        bridge,
+        reload: doors.reload,
         #[cfg(feature = "p2p")]
-        p2p,
+        p2p: doors.p2p,
         tasks,
         tls,
         published: Mutex::new(published),
         background,
     })
+}
+
+/// Answers requests at unknown paths, and refuses those for other hosts and of foreign web pages.
+fn guarded(config: &Config, addr: SocketAddr, router: Router) -> Result<Router> {
+    let rules = HostRules {
+        listen: vec![addr],
+        public_url: config.public_url.as_deref().map(str::parse).transpose()?,
+        allowed_hosts: config.allowed_hosts.clone(),
+        allowed_origins: config.allowed_origins.clone(),
+    };
+    let router = router.fallback(signpost::nowhere);
+    Ok(router.layer(Guard::new(rules)))
+}
+
+/// The hub's secrets: files of the data directory.
+#[derive(Debug)]
+struct DataDir(PathBuf);
+
+impl Secrets for DataDir {
+    fn load_or_create(&self, name: &str) -> io::Result<String> {
+        let secret = secrets::load_or_create(&self.0, name)?;
+        Ok(secret.expose().to_owned())
+    }
+
+    fn load(&self, name: &str) -> io::Result<Option<String>> {
+        let secret = secrets::load(&self.0, name)?;
+        Ok(secret.map(|secret| secret.expose().to_owned()))
+    }
+
+    fn folder(&self) -> &Path {
+        &self.0
+    }
 }
 
 /// Tells commands of this user where the hub is. A hub whose address cannot be written runs all the same.
@@ -178,15 +188,6 @@ fn local_address(config: &Config, addr: SocketAddr, tls: Option<&Tls>) -> Addres
 fn open_store(data_dir: &Path) -> Result<SqliteStore> {
     SqliteStore::open(data_dir)
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))
-}
-
-/// The teams of the configuration.
-async fn declare_teams(hub: &Hub, config: &Config) -> Result<()> {
-    let teams = config.teams.iter().map(TeamConfig::team);
-    let teams = teams.collect::<Result<Vec<_>>>()?;
-    hub.declare_teams(teams)
-        .await
-        .map_err(|failure| anyhow::anyhow!("[[team]]: {}", failure.text))
 }
 
 /// What the hub proves itself with. One that needs no token from its own user has it only if the data directory holds an
@@ -222,85 +223,6 @@ async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<Secret> {
     Ok(secret)
 }
 
-/// The doors that answer requests, and call back later.
-struct Doors {
-    bridge: Arc<Bridge>,
-    a2a: Arc<A2a>,
-    remotes: Remotes,
-    #[cfg(feature = "p2p")]
-    p2p: Option<P2p>,
-}
-
-fn router(
-    config: &Config,
-    addr: SocketAddr,
-    prover: Prover,
-    gatekeeper: &Gatekeeper,
-    tasks: &Tasks,
-    doors: &Doors,
-) -> Result<Router> {
-    let hub = &prover.hub.clone();
-    let rules = HostRules {
-        listen: vec![addr],
-        public_url: config.public_url.as_deref().map(str::parse).transpose()?,
-        allowed_hosts: config.allowed_hosts.clone(),
-        allowed_origins: config.allowed_origins.clone(),
-    };
-    let sockets = ws::router(ws::Doors {
-        hub: hub.clone(),
-        tasks: tasks.clone(),
-        agora: Agora::new(hub.clone(), gatekeeper.clone(), tasks.clone()),
-        bridge: doors.bridge.clone(),
-    });
-    let (relay, relay_api) = jackfield_bridge::router(doors.bridge.clone());
-    let (files, files_api) = jackfield_bridge::files_router(doors.bridge.clone());
-    let a2a = jackfield_a2a::router(doors.a2a.clone());
-    let (own, mut api) = jackfield_own::router(OwnState {
-        hub: hub.clone(),
-        gatekeeper: gatekeeper.clone(),
-        version: env!("CARGO_PKG_VERSION"),
-        stop: tasks.stop_token().clone(),
-    });
-    let remotes = doors.remotes.clone();
-    let (remotes, remotes_api) =
-        jackfield_a2a::remotes_router(hub.clone(), gatekeeper.clone(), remotes);
-    let (teams, teams_api) = jackfield_team::router(TeamDoor {
-        hub: hub.clone(),
-        gatekeeper: gatekeeper.clone(),
-        tasks: tasks.clone(),
-    });
-    api.merge(relay_api);
-    api.merge(files_api);
-    api.merge(remotes_api);
-    api.merge(teams_api);
-    let (proof, proof_api) = jackfield_own::proof::proof_router(prover);
-    api.merge(proof_api);
-    let routes = sockets.merge(relay).merge(a2a).merge(own).merge(remotes);
-    let routes = routes.merge(files).merge(proof);
-    #[cfg(feature = "p2p")]
-    let routes = match doors.p2p.as_ref().map(P2p::router) {
-        Some((registry, registry_api)) => {
-            api.merge(registry_api);
-            routes.merge(registry)
-        }
-        None => routes,
-    };
-    #[cfg(feature = "mcp")]
-    let routes = {
-        let (mcp, mcp_api) = jackfield_mcp::router(Mcp {
-            hub: hub.clone(),
-            gatekeeper: gatekeeper.clone(),
-            version: env!("CARGO_PKG_VERSION"),
-            stop: tasks.stop_token().clone(),
-        });
-        api.merge(mcp_api);
-        routes.merge(mcp)
-    };
-    let api = jackfield_own::openapi_route(gatekeeper.clone(), api);
-    let routes = routes.merge(teams).merge(api).fallback(signpost::nowhere);
-    Ok(routes.layer(Guard::new(rules)))
-}
-
 impl Running {
     /// The hub as a peer among peers, if it is one.
     #[cfg(feature = "p2p")]
@@ -308,9 +230,11 @@ impl Running {
         self.p2p.as_ref()
     }
 
-    /// Reads the TLS files and the platform's secrets again.
+    /// Reads the TLS files and the doors' secrets again.
     pub fn reload(&self) -> Result<()> {
-        self.bridge.set_secrets(platform::secrets_of(&self.config)?);
+        for door in &self.reload {
+            door.reload()?;
+        }
         let Some(tls) = &self.tls else {
             return Ok(());
         };

@@ -1,9 +1,8 @@
 //! The hub's configuration: flags over environment over `jackfield.toml` over defaults. Unknown keys are errors, so
 //! that a misspelt one is not silent.
 
-mod files;
+#[cfg(not(feature = "p2p"))]
 mod p2p;
-mod remote;
 mod team;
 
 use std::{
@@ -15,16 +14,16 @@ use std::{
 use anyhow::{Context, Result, bail};
 use jackfield_bridge::Secret;
 use jackfield_core::limits::Limits;
-use jackfield_kit::{auth::Trust, guard::is_loopback};
-use jackfield_model::AgentId;
+use jackfield_kit::{auth::Trust, door::check_url, guard::is_loopback};
 use serde::{Deserialize, Serialize};
 
-pub use self::{
-    files::{FilesConfig, IceServerConfig},
-    p2p::{EndpointConfig, P2pConfig},
-    remote::RemoteConfig,
-    team::TeamConfig,
-};
+#[cfg(not(feature = "p2p"))]
+pub use self::p2p::P2pConfig;
+pub use self::team::TeamConfig;
+pub use jackfield_a2a::{Config as A2aConfig, RemoteConfig};
+pub use jackfield_bridge::FilesConfig;
+#[cfg(feature = "p2p")]
+pub use jackfield_p2p::Config as P2pConfig;
 
 /// Where the hub listens unless told otherwise: this machine only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
@@ -51,15 +50,6 @@ pub struct TlsFiles {
     pub cert: PathBuf,
     /// The private key.
     pub key: PathBuf,
-}
-
-/// What the A2A door is told.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct A2aConfig {
-    /// Whom messages are for that come to the hub's own address and name nobody.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_agent: Option<AgentId>,
 }
 
 /// What the hub is told.
@@ -131,7 +121,7 @@ impl Default for Config {
             log_format: LogFormat::default(),
             tls: None,
             a2a: A2aConfig::default(),
-            p2p: P2pConfig::unnamed(),
+            p2p: P2pConfig::default(),
             files: FilesConfig::default(),
             limits: Limits::default(),
             agents: Vec::new(),
@@ -249,6 +239,24 @@ impl Config {
         Ok(())
     }
 
+    /// The configuration of the bridge's door.
+    pub(crate) fn bridge(&self) -> jackfield_bridge::Config {
+        jackfield_bridge::Config {
+            platform_secrets: self.platform_secrets.clone(),
+            callback_base: self.callback_base.clone(),
+            callback_trusted_origins: self.callback_trusted_origins.clone(),
+            files: self.files.clone(),
+        }
+    }
+
+    /// The configuration of the A2A door.
+    pub(crate) fn a2a(&self) -> A2aConfig {
+        A2aConfig {
+            remotes: self.agents.clone(),
+            ..self.a2a.clone()
+        }
+    }
+
     /// The URL under which others reach a hub that listens here.
     pub fn url(&self, addr: SocketAddr) -> String {
         let public = self.public_url.clone();
@@ -293,16 +301,6 @@ pub fn local_addr(mut addr: SocketAddr) -> SocketAddr {
         });
     }
     addr
-}
-
-fn check_url(key: &str, url: &str) -> Result<()> {
-    let uri: http::Uri = url
-        .parse()
-        .with_context(|| format!("{key} {url:?} is not a URL"))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
-        bail!("{key} {url:?} must begin with http:// or https:// and name a host");
-    }
-    Ok(())
 }
 
 /// `$XDG_DATA_HOME/jackfield`, else `~/.local/share/jackfield`, else a folder here.

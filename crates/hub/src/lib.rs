@@ -4,12 +4,11 @@
 pub mod address;
 pub mod assembly;
 pub mod callbacks;
-pub mod cards;
-pub mod carried;
+
 pub mod config;
+mod doors;
 pub mod files;
-#[cfg(feature = "p2p")]
-mod p2p;
+pub mod matrix;
 pub mod platform;
 mod signpost;
 mod ws;

@@ -4,7 +4,7 @@
 //! stamped by the hub in place of `to` and everything else untouched. Towards agents of other doors the same frames
 //! become calls of the core. What the seed leaves open, and where we differ, is in `docs/protocols/agora.md`.
 //!
-//! - `serve.rs` makes a line a session
+//! - `config.rs` opens the door, `matrix.rs` says what it supports, `serve.rs` makes a line a session
 //! - `session.rs` is the loop of one connection, both ways
 //! - `link.rs` is the hub's way into a connection: its mailbox
 //! - `lane.rs` is the way of frames from one Agora connection to another
@@ -13,15 +13,17 @@
 //! - `translate.rs` pure functions between wire and core
 
 mod awaited;
+mod config;
 mod lane;
 mod link;
+mod matrix;
 mod outgoing;
 mod serve;
 mod served;
 mod session;
 mod translate;
 
-pub use self::serve::Agora;
+pub use self::{config::Config, matrix::MATRIX, serve::Agora};
 
 /// The door's name, for people and metrics.
 pub const DOOR: &str = "agora";

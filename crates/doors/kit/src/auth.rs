@@ -176,6 +176,11 @@ impl Gatekeeper {
         }
     }
 
+    /// Who needs no token.
+    pub fn trust(&self) -> Trust {
+        self.trust
+    }
+
     /// Whether a connection that came like this is somebody without a token.
     pub fn trusts(&self, came: &Came) -> bool {
         match (self.trust, came) {

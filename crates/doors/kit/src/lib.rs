@@ -7,12 +7,14 @@
 pub mod api;
 pub mod auth;
 pub mod body;
+pub mod door;
 pub mod etag;
 pub mod guard;
 pub mod io;
 pub mod json;
 pub mod line;
 pub mod mailbox;
+pub mod matrix;
 pub mod outbound;
 pub mod outbox;
 pub mod peer_user;

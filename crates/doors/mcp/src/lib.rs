@@ -6,6 +6,7 @@
 
 mod asked;
 mod cancels;
+mod config;
 mod handler;
 mod limits;
 mod outcome;
@@ -14,6 +15,8 @@ mod refusal;
 mod serve;
 mod tools;
 mod waiting;
+
+pub use self::config::Config;
 
 use std::sync::Arc;
 

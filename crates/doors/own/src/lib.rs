@@ -8,6 +8,7 @@
 mod agents;
 mod callbacks;
 mod calls;
+mod config;
 mod describe;
 mod events;
 mod files;
@@ -34,7 +35,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::describe::Description;
-pub use crate::health::openapi_route;
+pub use crate::{config::Config, health::openapi_route};
 
 /// The door's name, for people and metrics.
 pub const DOOR: &str = "own";

@@ -23,6 +23,7 @@
 
 pub mod address;
 mod card;
+mod config;
 mod contacts;
 pub mod delegate;
 mod door;
@@ -30,6 +31,7 @@ pub mod exchange;
 pub mod identity;
 mod inquire;
 pub mod limits;
+mod matrix;
 pub mod node;
 pub mod origin;
 mod peers;
@@ -45,8 +47,10 @@ pub mod wire;
 pub use libp2p::{Multiaddr, PeerId};
 
 pub use self::{
+    config::{Config, EndpointConfig},
     door::{CARD, HANDOFF, HANDOFF_STREAM, P2p, Setting, StartError},
     inquire::{fetch, fetch_card},
+    matrix::MATRIX,
 };
 
 /// The door's name, for people and metrics.

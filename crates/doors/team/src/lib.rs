@@ -1,7 +1,9 @@
 //! The team door: teams and their boards over HTTP, and one event stream for a whole team, flattened over a WebSocket as
 //! the protocol's web client reads it, or as envelopes over SSE. See `docs/protocols/team.md`.
 
+mod config;
 mod events;
+mod matrix;
 mod publish;
 mod publisher;
 mod steer;
@@ -11,6 +13,8 @@ mod translate;
 mod view;
 mod viewer;
 pub mod wire;
+
+pub use self::{config::Config, matrix::MATRIX};
 
 use axum::{Router, middleware};
 use jackfield_core::hub::Hub;

@@ -55,7 +55,7 @@ async fn show_tells_what_passes_when_one_agent_calls_another() {
     let (_ann, _bob) = (hub.agora("ann").await, hub.bridge("bob").await);
     let run = cli.run(&["show", "--calls", "bob", "ann"]).await.ok();
     let run = run.says("bob (bridge) calls ann (agora)");
-    let asks = "question of the agent\tfolded\ta status chunk; the agent waits";
+    let asks = "question of the agent\tconverted\ta status chunk; the agent waits";
     assert!(run.out.contains(asks), "{}", run.out);
     let told = cli
         .run(&["show", "--calls", "ann", "ann", "--json"])

@@ -12,7 +12,8 @@ mod scene;
 mod snippets;
 
 use clap::CommandFactory as _;
-use jackfield_hub::carried::{Matter, Passage, Protocol, passage};
+use jackfield_hub::matrix::{COLUMNS, Support, Topic};
+use jackfield_kit::matrix::Column;
 
 use self::{
     page::{Page, root},
@@ -261,25 +262,24 @@ say it again
 
 #[test]
 fn the_readmes_table_of_pairs_is_the_table_in_short() {
-    use Matter::{Ask, CancelByCaller, Kinds, OneShot, Streamed};
-    let sign = |caller, callee| {
-        let is_whole =
-            |matter: &Matter| matches!(passage(caller, callee, *matter), Passage::Whole(_));
-        match [OneShot, Streamed, CancelByCaller].iter().all(is_whole) {
-            true if [Kinds, Ask].iter().all(is_whole) => "●",
+    use Topic::{Ask, CancelByCaller, Kinds, OneShot, Streamed};
+    let sign = |caller: &Column, agent: &Column| {
+        let is_full = |topic: &Topic| matches!(caller.of(agent, *topic), Support::Full(_));
+        match [OneShot, Streamed, CancelByCaller].iter().all(is_full) {
+            true if [Kinds, Ask].iter().all(is_full) => "●",
             true => "◐",
             false => "–",
         }
     };
     let readme = std::fs::read_to_string(root().join("README.md")).expect("the README");
-    for caller in Protocol::ALL {
-        let name = match caller {
-            Protocol::Agora => "Agora",
-            Protocol::A2a => "A2A",
-            other => other.name(),
+    for caller in COLUMNS {
+        let name = match caller.protocol {
+            "agora" => "Agora",
+            "a2a" => "A2A",
+            other => other,
         };
-        let signs = Protocol::ALL.map(|callee| sign(caller, callee));
-        let row = format!("| {name} | {} |", signs.join(" | "));
+        let signs = COLUMNS.iter().map(|agent| sign(caller, agent));
+        let row = format!("| {name} | {} |", signs.collect::<Vec<_>>().join(" | "));
         assert!(readme.contains(&row), "the README has no {row}");
     }
 }

@@ -1,6 +1,6 @@
 //! An agent that is called, played step by step.
 
-use jackfield_hub::carried::Protocol;
+use crate::protocol::Protocol;
 use jackfield_testkit::TestHub;
 
 use crate::stage::Owner;

@@ -1,6 +1,6 @@
 //! Somebody who calls an agent through one protocol.
 
-use jackfield_hub::carried::Protocol;
+use crate::protocol::Protocol;
 use jackfield_testkit::TestHub;
 
 use crate::{heard::Heard, stage::Owner};

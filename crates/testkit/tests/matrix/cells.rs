@@ -1,6 +1,6 @@
-//! The matters, one function each: both sides play it, and what is seen is what the table says.
+//! The topics, one function each: both sides play it, and what is seen is what the table says.
 
-use jackfield_hub::carried::{Matter, Passage, Protocol, passage};
+use jackfield_hub::matrix::{Support, Topic};
 use jackfield_testkit::TestHub;
 use serde_json::json;
 
@@ -8,6 +8,7 @@ use crate::{
     callee::{Callee, FAILURE_CODE, FAILURE_WORDS, LINK, Told},
     caller::Caller,
     heard::{File, Heard},
+    protocol::Protocol,
     stage::{self, Owner},
 };
 
@@ -17,23 +18,23 @@ const MUCH: usize = 1 << 20;
 /// A hub, an agent, and a caller whose question has reached it.
 struct Scene<C, A> {
     hub: TestHub,
-    passage: Passage,
+    support: Support,
     caller: C,
     agent: A,
 }
 
 /// Plays one cell.
-pub(crate) async fn play<C: Caller, A: Callee>(matter: Matter) {
-    let hub = stage::hub(matter, C::PROTOCOL, A::PROTOCOL).await;
-    let passage = passage(C::PROTOCOL, A::PROTOCOL, matter);
-    match matter {
-        Matter::UnknownAgent => return unknown::<C>(&hub).await,
-        Matter::ForeignAgent => return foreign::<C, A>(&hub, &passage).await,
+pub(crate) async fn play<C: Caller, A: Callee>(topic: Topic) {
+    let hub = stage::hub(topic, C::PROTOCOL, A::PROTOCOL).await;
+    let support = C::PROTOCOL.calls(A::PROTOCOL, topic);
+    match topic {
+        Topic::UnknownAgent => return unknown::<C>(&hub).await,
+        Topic::ForeignAgent => return foreign::<C, A>(&hub, &support).await,
         _ => {}
     }
     let mut agent = A::join(&hub, &Owner::Local).await;
     if is_apart::<C, A>(Protocol::P2p) {
-        assert!(matches!(passage, Passage::Not(_)));
+        assert!(matches!(support, Support::Unsupported(_)));
         return expect_refused::<C>(&hub, &Owner::Local, &agent.id()).await;
     }
     let mut caller = C::join(&hub, &agent.id(), A::PROTOCOL).await;
@@ -41,23 +42,23 @@ pub(crate) async fn play<C: Caller, A: Callee>(matter: Matter) {
     agent.called().await;
     let scene = Scene {
         hub,
-        passage,
+        support,
         caller,
         agent,
     };
-    match matter {
-        Matter::OneShot => scene.one_shot().await,
-        Matter::Streamed => scene.streamed().await,
-        Matter::Kinds => scene.kinds().await,
-        Matter::Attachment => scene.attachment().await,
-        Matter::Ask => scene.ask().await,
-        Matter::CancelByCaller => scene.cancel().await,
-        Matter::CallerGone => scene.caller_gone().await,
-        Matter::AgentGone => scene.agent_gone().await,
-        Matter::AgentError => scene.agent_error().await,
-        Matter::Timeout => scene.timeout().await,
-        Matter::SlowReader => scene.slow_reader().await,
-        Matter::UnknownAgent | Matter::ForeignAgent => {}
+    match topic {
+        Topic::OneShot => scene.one_shot().await,
+        Topic::Streamed => scene.streamed().await,
+        Topic::Kinds => scene.kinds().await,
+        Topic::Attachment => scene.attachment().await,
+        Topic::Ask => scene.ask().await,
+        Topic::CancelByCaller => scene.cancel().await,
+        Topic::CallerGone => scene.caller_gone().await,
+        Topic::AgentGone => scene.agent_gone().await,
+        Topic::AgentError => scene.agent_error().await,
+        Topic::Timeout => scene.timeout().await,
+        Topic::SlowReader => scene.slow_reader().await,
+        Topic::UnknownAgent | Topic::ForeignAgent => {}
     }
 }
 
@@ -87,10 +88,10 @@ impl<C: Caller, A: Callee> Scene<C, A> {
             Heard::ToolStart("Bash".to_owned()),
             Heard::ToolResult("ok".to_owned()),
         ];
-        let mut expected = match self.passage {
-            Passage::Whole(_) => all,
-            Passage::Folded(_) => vec![Heard::status("reading")],
-            Passage::Not(_) => vec![],
+        let mut expected = match self.support {
+            Support::Full(_) => all,
+            Support::Converted(_) => vec![Heard::status("reading")],
+            Support::Unsupported(_) => vec![],
         };
         expected.extend([Heard::text("done"), Heard::Done]);
         self.agent.works().await;
@@ -111,7 +112,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
             assert!(words.contains(LINK), "{words}");
             return;
         }
-        let is_link = matches!(self.passage, Passage::Folded(_));
+        let is_link = matches!(self.support, Support::Converted(_));
         let file = Heard::File(File::attached(is_link));
         self.expect_rest([file, Heard::Done]).await;
     }
@@ -119,14 +120,14 @@ impl<C: Caller, A: Callee> Scene<C, A> {
     async fn ask(mut self) {
         const QUESTION: &str = "which city?";
         self.agent.asks(QUESTION).await;
-        match self.passage {
-            Passage::Whole(_) => {
+        match self.support {
+            Support::Full(_) => {
                 let asked = Heard::Asked(QUESTION.to_owned());
                 assert_eq!(self.caller.hear().await, asked);
                 self.caller.answer("Rome").await;
                 assert_eq!(self.agent.is_answered().await, "Rome");
             }
-            Passage::Folded(_) => {
+            Support::Converted(_) => {
                 assert_eq!(self.caller.hear().await, Heard::status(QUESTION));
                 let path = format!("/v1/calls/{}/answer", self.agent.call());
                 let answer = json!({"ask_id": A::ASK, "content": "Rome"});
@@ -134,13 +135,13 @@ impl<C: Caller, A: Callee> Scene<C, A> {
                 assert_eq!(status, 204, "{told}");
                 assert_eq!(self.agent.is_answered().await, "Rome");
             }
-            Passage::Not(_) if C::PROTOCOL == Protocol::P2p => {
+            Support::Unsupported(_) if C::PROTOCOL == Protocol::P2p => {
                 self.expect_failed("unsupported", QUESTION).await;
                 assert_eq!(self.agent.is_told().await, Told::Cancel);
                 return;
             }
             // What it said was no word of the protocol.
-            Passage::Not(_) => {}
+            Support::Unsupported(_) => {}
         }
         self.agent.says("sunny").await;
         self.agent.ends().await;
@@ -163,10 +164,10 @@ impl<C: Caller, A: Callee> Scene<C, A> {
     async fn caller_gone(mut self) {
         self.begin().await;
         self.caller.leave().await;
-        match self.passage {
-            Passage::Whole(_) => assert_eq!(self.agent.is_told().await, Told::Cancel),
-            Passage::Folded(_) => assert_eq!(self.agent.is_told().await, Told::CallerLeft),
-            Passage::Not(_) => {
+        match self.support {
+            Support::Full(_) => assert_eq!(self.agent.is_told().await, Told::Cancel),
+            Support::Converted(_) => assert_eq!(self.agent.is_told().await, Told::CallerLeft),
+            Support::Unsupported(_) => {
                 self.caller.come_back().await;
                 self.agent.says("two ").await;
                 self.agent.ends().await;
@@ -197,7 +198,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
             Protocol::A2a => "failed",
             Protocol::P2p => "peer_error",
         };
-        let is_whole = matches!(self.passage, Passage::Whole(_));
+        let is_whole = matches!(self.support, Support::Full(_));
         let code = code(C::PROTOCOL, reason);
         assert_eq!(is_whole, code == FAILURE_CODE, "{code}");
         self.expect_failed(reason, FAILURE_WORDS).await;
@@ -205,7 +206,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
 
     async fn timeout(mut self) {
         if is_apart::<C, A>(Protocol::Agora) {
-            assert!(matches!(self.passage, Passage::Not(_)));
+            assert!(matches!(self.support, Support::Unsupported(_)));
             // A call of the same age is over by now.
             let agent = self.hub.bridge("other").await;
             let mut events = self.hub.platform().relay("other", "r-1").await;
@@ -221,7 +222,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
     }
 
     async fn slow_reader(mut self) {
-        if matches!(self.passage, Passage::Not(_)) {
+        if matches!(self.support, Support::Unsupported(_)) {
             self.agent.floods(MUCH).await;
             self.agent.ends().await;
             let heard = self.caller.rest().await;
@@ -257,17 +258,17 @@ impl<C: Caller, A: Callee> Scene<C, A> {
 
     fn expect_whole(&self) {
         assert!(
-            matches!(self.passage, Passage::Whole(_)),
+            matches!(self.support, Support::Full(_)),
             "{:?}",
-            self.passage
+            self.support
         );
     }
 
     fn expect_folded(&self) {
         assert!(
-            matches!(self.passage, Passage::Folded(_)),
+            matches!(self.support, Support::Converted(_)),
             "{:?}",
-            self.passage
+            self.support
         );
     }
 
@@ -286,7 +287,7 @@ async fn unknown<C: Caller>(hub: &TestHub) {
     expect_refused::<C>(hub, &Owner::Local, "nobody").await;
 }
 
-async fn foreign<C: Caller, A: Callee>(hub: &TestHub, passage: &Passage) {
+async fn foreign<C: Caller, A: Callee>(hub: &TestHub, support: &Support) {
     let (stranger, another) = (Owner::stranger(hub).await, Owner::another(hub).await);
     let owner = if A::IS_ALWAYS_LOCAL {
         &Owner::Local
@@ -294,7 +295,7 @@ async fn foreign<C: Caller, A: Callee>(hub: &TestHub, passage: &Passage) {
         &another
     };
     let mut agent = A::join(hub, owner).await;
-    if matches!(passage, Passage::Whole(_)) {
+    if matches!(support, Support::Full(_)) {
         return expect_refused::<C>(hub, &stranger, &agent.id()).await;
     }
     // Whoever may call everybody meets no foreign agents.

@@ -1,4 +1,4 @@
-//! Every pair of protocols, and every matter between them: what `jackfield_hub::carried` says is what is seen. A hub for each
+//! Every pair of protocols, and every topic between them: what `jackfield_hub::matrix` says is what is seen. A hub for each
 //! cell, a caller and an agent that write raw frames, step by step. What published clients of each protocol make of the
 //! same is tested with each protocol; here nothing stands between the test and the wire.
 
@@ -12,22 +12,23 @@ mod cells;
 mod heard;
 mod node;
 mod page;
+mod protocol;
 mod stage;
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
 use futures_util::{FutureExt as _, future::join_all};
-use jackfield_hub::carried::{Matter, passage};
+use jackfield_hub::matrix::Topic;
 
 use crate::{callee::Callee, caller::Caller};
 
-/// Plays all matters between a caller and an agent at once, and tells of every cell that is not as the table says.
+/// Plays all topics between a caller and an agent at once, and tells of every cell that is not as the table says.
 async fn pair<C: Caller, A: Callee>() {
-    let cells = Matter::ALL.map(|matter| async move {
-        let cell = AssertUnwindSafe(Box::pin(cells::play::<C, A>(matter)));
+    let cells = Topic::ALL.map(|topic| async move {
+        let cell = AssertUnwindSafe(Box::pin(cells::play::<C, A>(topic)));
         cell.catch_unwind().await.err().map(|why| {
-            let said = passage(C::PROTOCOL, A::PROTOCOL, matter);
-            format!("{} ({}): {}", matter.name(), said.word(), words(&*why))
+            let said = C::PROTOCOL.calls(A::PROTOCOL, topic);
+            format!("{} ({}): {}", topic.name(), said.word(), words(&*why))
         })
     });
     let failed: Vec<_> = join_all(cells).await.into_iter().flatten().collect();

@@ -5,7 +5,7 @@ use std::{env, fs, path::Path};
 #[test]
 fn the_page_is_what_the_table_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocols/matrix.md");
-    let page = jackfield_hub::carried::page();
+    let page = jackfield_hub::matrix::page();
     if env::var_os("JACKFIELD_BLESS").is_some() {
         fs::write(&path, &page).unwrap();
     }

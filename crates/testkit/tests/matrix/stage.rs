@@ -1,7 +1,9 @@
 //! The hub of one cell, and whose the caller and the agent are.
 
 use jackfield_core::units::{Size, Span};
-use jackfield_hub::carried::{Matter, Protocol};
+use jackfield_hub::matrix::Topic;
+
+use crate::protocol::Protocol;
 use jackfield_testkit::{TestHub, Web};
 
 /// On whose behalf somebody acts.
@@ -32,17 +34,17 @@ impl Owner {
     }
 }
 
-/// A hub whose limits let the matter happen soon.
-pub(crate) async fn hub(matter: Matter, caller: Protocol, callee: Protocol) -> TestHub {
+/// A hub whose limits let the topic happen soon.
+pub(crate) async fn hub(topic: Topic, caller: Protocol, callee: Protocol) -> TestHub {
     TestHub::start_with(|config| {
         config.p2p.enabled = [caller, callee].contains(&Protocol::P2p);
         let limits = &mut config.limits;
-        match matter {
-            Matter::Timeout => {
+        match topic {
+            Topic::Timeout => {
                 limits.absolute_live = Span::secs(1);
                 limits.absolute_kept = Span::secs(1);
             }
-            Matter::SlowReader => {
+            Topic::SlowReader => {
                 limits.pipe_full = Size::kib(128);
                 limits.pipe_low = Size::kib(64);
                 // Kept calls are read by the store, which may be slow for a while.

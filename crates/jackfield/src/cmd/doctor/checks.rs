@@ -14,10 +14,10 @@ use jackfield_store::{CheckError, Refused};
 use rustix::fs::{Access, access};
 
 use super::Finding;
+use jackfield_a2a::CARD_KEY;
 use jackfield_hub::{
     assembly::ADMIN_TOKEN,
     callbacks::CALLBACK_KEY,
-    cards::CARD_KEY,
     config::{Config, DEFAULT_FILE, Overrides},
     files::FILE_KEY,
     platform::{OLD_PLATFORM_SECRET, PLATFORM_SECRET},

@@ -4,7 +4,8 @@ use anyhow::{Result, bail};
 use jackfield_sdk::{Hub, encode};
 use serde_json::json;
 
-use jackfield_hub::carried::{Matter, Protocol, passage};
+use jackfield_hub::matrix::{self, Topic};
+use jackfield_kit::matrix::Column;
 
 use crate::{
     client::{self, Client},
@@ -14,38 +15,37 @@ use crate::{
 
 /// Prints the rows for two agents, by the doors that they came through.
 pub(super) async fn show(hub: &Hub, client: &Client, caller: &str, called: &str) -> Result<()> {
-    let (by, of) = (protocol(hub, caller).await?, protocol(hub, called).await?);
-    let rows = Matter::ALL.map(|matter| (matter.name(), passage(by, of, matter)));
+    let (by, of) = (column(hub, caller).await?, column(hub, called).await?);
+    let rows = Topic::ALL.map(|topic| (topic.name(), by.of(of, topic)));
     if client.json {
         let rows = rows.map(
-            |(matter, passage)| json!({"what": matter, "passes": passage.word(), "as": passage.text()}),
+            |(topic, support)| json!({"what": topic, "passes": support.word(), "as": support.text()}),
         );
         output::json(&json!({
-            "caller": {"id": caller, "protocol": by.name()},
-            "called": {"id": called, "protocol": of.name()},
+            "caller": {"id": caller, "protocol": by.protocol},
+            "called": {"id": called, "protocol": of.protocol},
             "rows": rows,
         }))?;
         return Ok(());
     }
     output::chat(&format!(
         "{caller} ({}) calls {called} ({})",
-        by.name(),
-        of.name()
+        by.protocol, of.protocol
     ));
     let mut table = Table::new(["what", "passes", "as"]);
-    for (matter, passage) in rows {
-        let text = passage.text().replace('`', "");
-        table.row([matter.to_owned(), passage.word().to_owned(), text]);
+    for (topic, support) in rows {
+        let text = support.text().replace('`', "");
+        table.row([topic.to_owned(), support.word().to_owned(), text]);
     }
     table.print()
 }
 
-async fn protocol(hub: &Hub, id: &str) -> Result<Protocol> {
+async fn column(hub: &Hub, id: &str) -> Result<&'static Column> {
     let path = format!("/v1/agents/{}", encode(id));
     let agent = client::get(hub, &path, About::Agent).await?;
     let door = text(&agent, "door");
-    match Protocol::of_door(door) {
-        Some(protocol) => Ok(protocol),
-        None => bail!("agent {id} came through the door {door:?}, of which the table says nothing"),
+    match matrix::column(door) {
+        Some(column) => Ok(column),
+        None => bail!("the table has no column for agent {id}, whose protocol is {door:?}"),
     }
 }

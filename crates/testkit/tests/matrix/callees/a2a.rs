@@ -3,6 +3,7 @@
 
 use std::{convert::Infallible, sync::Arc};
 
+use crate::protocol::Protocol;
 use axum::{
     Json, Router,
     body::Body,
@@ -12,7 +13,6 @@ use axum::{
     routing::{get, post},
 };
 use futures_util::stream;
-use jackfield_hub::carried::Protocol;
 use jackfield_testkit::{SOON, TestHub};
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! An agent of Agora.
 
-use jackfield_hub::carried::Protocol;
+use crate::protocol::Protocol;
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! An agent of the bridge, with the extensions that it needs.
 
-use jackfield_hub::carried::Protocol;
+use crate::protocol::Protocol;
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! A peer that streams its answer in frames, by 1.1.0.
 
-use jackfield_hub::carried::Protocol;
+use crate::protocol::Protocol;
 use jackfield_p2p::{
     CARD, HANDOFF_STREAM, PeerId,
     streams::{Incoming, Stream},

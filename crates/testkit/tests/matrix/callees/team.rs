@@ -1,6 +1,6 @@
 //! A team, whose coordinator is an agent of the bridge.
 
-use jackfield_hub::carried::Protocol;
+use crate::protocol::Protocol;
 use jackfield_testkit::TestHub;
 use serde_json::json;
 

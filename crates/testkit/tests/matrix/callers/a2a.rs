@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use jackfield_hub::carried::Protocol;
+use crate::protocol::Protocol;
 use jackfield_testkit::{Events, TestHub, Web};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};

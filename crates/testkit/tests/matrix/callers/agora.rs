@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use jackfield_hub::carried::Protocol;
+use crate::protocol::Protocol;
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 

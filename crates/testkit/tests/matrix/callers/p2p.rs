@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use jackfield_hub::carried::Protocol;
+use crate::protocol::Protocol;
 use jackfield_p2p::{HANDOFF_STREAM, PeerId, streams::Stream};
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};

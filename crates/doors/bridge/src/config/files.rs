@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use anyhow::{Result, bail};
-use jackfield_bridge::{FileRules, IceServer};
 use jackfield_core::units::Size;
+use jackfield_kit::door::ConfigError;
 use serde::{Deserialize, Serialize, Serializer};
+
+use crate::{FileRules, IceServer};
 
 /// What stands in place of a credential where the configuration is shown.
 const HIDDEN: &str = "(hidden)";
@@ -66,30 +67,32 @@ impl fmt::Debug for IceServerConfig {
 }
 
 impl FilesConfig {
-    pub(super) fn check(&self) -> Result<()> {
+    /// Checks what serde cannot.
+    pub fn check(&self) -> Result<(), ConfigError> {
         for server in &self.ice_servers {
-            let is_one = |url: &String| SCHEMES.iter().any(|scheme| url.starts_with(scheme));
-            match server.urls.iter().find(|url| !is_one(url)) {
-                Some(url) => bail!(
+            let has_scheme = |url: &String| SCHEMES.iter().any(|scheme| url.starts_with(scheme));
+            let wrong = server.urls.iter().find(|url| !has_scheme(url));
+            let problem = if let Some(url) = wrong {
+                format!(
                     "{url:?} in files.ice_servers must begin with stun:, stuns:, turn: or turns:"
-                ),
-                None if server.urls.is_empty() => {
-                    bail!("each of files.ice_servers needs urls");
-                }
-                None => {}
-            }
-            if server.credential.as_deref() == Some(HIDDEN) {
-                bail!(
+                )
+            } else if server.urls.is_empty() {
+                "each of files.ice_servers needs urls".to_owned()
+            } else if server.credential.as_deref() == Some(HIDDEN) {
+                format!(
                     "the credential of {:?} in files.ice_servers was hidden by `jackfield config show`; write it again",
                     server.urls
-                );
-            }
+                )
+            } else {
+                continue;
+            };
+            return Err(ConfigError(problem));
         }
         Ok(())
     }
 
     /// What the door is told.
-    pub(crate) fn rules(&self) -> FileRules {
+    pub(super) fn rules(&self) -> FileRules {
         let servers = self.ice_servers.iter().cloned();
         FileRules {
             max_size: self.max_size,
@@ -107,34 +110,42 @@ impl FilesConfig {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Config;
+    use super::*;
 
-    const TURN: &str = "[files]\nice_servers = [{ urls = [\"turn:t.example.com\"], username = \"u\", credential = \"hunter2\" }]";
+    fn server(url: &str, credential: &str) -> FilesConfig {
+        FilesConfig {
+            ice_servers: vec![IceServerConfig {
+                urls: vec![url.to_owned()],
+                username: None,
+                credential: Some(credential.to_owned()),
+            }],
+            ..FilesConfig::default()
+        }
+    }
 
     #[test]
     fn a_credential_goes_to_the_door_and_is_shown_to_nobody() {
-        let config = Config::parse(TURN).unwrap();
+        let config = server("turn:t.example.com", "hunter2");
         config.check().unwrap();
-        let rules = config.files.rules();
+        let rules = config.rules();
         assert_eq!(rules.ice_servers[0].credential.as_deref(), Some("hunter2"));
-        let shown = toml::to_string(&config).unwrap();
-        for shown in [format!("{config:?}"), format!("{rules:?}"), shown.clone()] {
+        let json = serde_json::to_string(&config).unwrap();
+        for shown in [format!("{config:?}"), format!("{rules:?}"), json.clone()] {
             assert!(shown.contains("turn:t.example.com"), "{shown}");
             assert!(!shown.contains("hunter2"), "{shown}");
         }
-        let again = Config::parse(&shown).unwrap().check().unwrap_err();
+        let read: FilesConfig = serde_json::from_str(&json).unwrap();
+        let again = read.check().unwrap_err();
         assert!(again.to_string().contains("write it again"), "{again}");
     }
 
     #[test]
     fn servers_that_cannot_be_meant_are_refused_by_name() {
-        for (text, why) in [
-            ("urls = [\"http://x\"]", "must begin with"),
-            ("urls = []", "needs urls"),
-        ] {
-            let text = format!("[files]\nice_servers = [{{ {text} }}]");
-            let refused = Config::parse(&text).unwrap().check().unwrap_err();
-            assert!(refused.to_string().contains(why), "{refused}");
-        }
+        let refused = server("http://x", "c").check().unwrap_err();
+        assert!(refused.to_string().contains("must begin with"), "{refused}");
+        let mut config = server("turn:t", "c");
+        config.ice_servers[0].urls.clear();
+        let refused = config.check().unwrap_err();
+        assert!(refused.to_string().contains("needs urls"), "{refused}");
     }
 }

@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use anyhow::{Result, bail};
-use jackfield_a2a::{Auth, OAuth, RemoteSpec, Source};
 use jackfield_core::{agent::Share, units::Span};
+use jackfield_kit::door::{ConfigError, check_url};
 use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
+
+use crate::{Auth, OAuth, RemoteSpec, Source};
 
 /// A server that the hub dials. Secrets are named here, never held.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,25 +41,30 @@ pub struct RemoteConfig {
 }
 
 impl RemoteConfig {
-    pub(super) fn check(&self) -> Result<()> {
+    /// Checks what serde cannot.
+    pub fn check(&self) -> Result<(), ConfigError> {
         let id = &self.id;
-        super::check_url(&format!("url of [[agent]] {id}"), &self.url)?;
+        check_url(&format!("url of [[agent]] {id}"), &self.url)?;
         let tokens = [
             self.bearer_env.is_some(),
             self.bearer_file.is_some(),
             self.oauth.is_some(),
         ];
         if tokens.iter().filter(|is_said| **is_said).count() > 1 {
-            bail!("[[agent]] {id} needs one of bearer_env, bearer_file and oauth, not several");
+            let text = format!(
+                "[[agent]] {id} needs one of bearer_env, bearer_file and oauth, not several"
+            );
+            return Err(ConfigError(text));
         }
         if self.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
-            bail!("timeout of [[agent]] {id} must be longer than nothing");
+            let text = format!("timeout of [[agent]] {id} must be longer than nothing");
+            return Err(ConfigError(text));
         }
         Ok(())
     }
 
     /// The agent and how it is dialled.
-    pub(crate) fn remote(&self) -> (AgentId, RemoteSpec) {
+    pub(super) fn remote(&self) -> (AgentId, RemoteSpec) {
         let bearer_env = self.bearer_env.clone().map(Source::Env);
         let bearer_file = self.bearer_file.clone().map(Source::File);
         let from_env = self.headers_env.iter();

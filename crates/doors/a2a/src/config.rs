@@ -1,0 +1,86 @@
+//! The door's configuration, and how the door is opened: `[a2a]`, and the servers that the hub dials (`[[agent]]`).
+
+mod remote;
+
+use std::sync::Arc;
+
+use jackfield_kit::door::{Context, Open, OpenError, Opened};
+use jackfield_model::AgentId;
+use serde::{Deserialize, Serialize};
+
+pub use self::remote::RemoteConfig;
+use crate::{A2a, CardKey, Cards, Remotes, remotes_router, router};
+
+/// The name of the key that signs cards. Its public half is at `/.well-known/jwks.json`.
+pub const CARD_KEY: &str = "card-key";
+
+/// `[a2a]`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Who gets messages that come to the hub's own address and name no agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_agent: Option<AgentId>,
+    /// Servers that the hub dials, each an agent of the owner `local`. They stand at the top of the file.
+    #[serde(skip)]
+    pub remotes: Vec<RemoteConfig>,
+}
+
+impl Open for Config {
+    type Handle = ();
+
+    async fn open(self, context: &Context) -> Result<Opened, OpenError> {
+        let Context {
+            hub,
+            gatekeeper,
+            tasks,
+            outbound,
+            store,
+            ..
+        } = context.clone();
+        let a2a = A2a::new(hub.clone(), gatekeeper.clone())
+            .with_cards(cards(context)?)
+            .with_default_agent(self.default_agent)
+            .with_outbound(outbound.clone());
+        let configured = self.remotes.iter().map(RemoteConfig::remote).collect();
+        let remotes = Remotes::start(hub.clone(), store, outbound, tasks, configured)
+            .await
+            .map_err(|error| OpenError::new("cannot start the remote agents", error))?;
+        remotes.belong_to(&a2a);
+        let a2a = Arc::new(a2a);
+        let opened = Opened::new(()).with_routes(remotes_router(hub, gatekeeper, remotes));
+        Ok(Opened {
+            routes: opened.routes.merge(router(a2a.clone())),
+            composer: Some(a2a),
+            ..opened
+        })
+    }
+}
+
+/// The cards of a hub. One that does not know its address shows none.
+fn cards(context: &Context) -> Result<Cards, OpenError> {
+    let key = context.secrets.load_or_create(CARD_KEY).map_err(|error| {
+        let text = format!("cannot read or make the secret {CARD_KEY}");
+        OpenError::new(text, error)
+    })?;
+    let Some(base) = &context.address.base_url else {
+        tracing::warn!(
+            "agents have no A2A cards, since this hub does not know its address; set public_url"
+        );
+        return Ok(Cards::default());
+    };
+    let key = CardKey::from_hex(&key).map_err(|error| {
+        let file = context.secrets.folder().join(CARD_KEY);
+        let text = format!(
+            "cannot use {}; remove it, and a new one is made",
+            file.display()
+        );
+        OpenError::new(text, error)
+    })?;
+    let cards = Cards::at(base).signed_by(key);
+    Ok(if cfg!(feature = "grpc") {
+        cards.with_grpc()
+    } else {
+        cards
+    })
+}

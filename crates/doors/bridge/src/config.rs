@@ -1,0 +1,158 @@
+//! The door's configuration, and how the door is opened: the platform's secrets, how the platform is called back, and the
+//! rules for transfers of files.
+
+mod files;
+
+use std::sync::Arc;
+
+use axum::extract::Query;
+use futures_util::future::BoxFuture;
+use http::Uri;
+use jackfield_kit::{
+    door::{Context, Open, OpenError, Opened, Reload, Secrets, Socket},
+    line::{Line, Step},
+};
+use serde::{Deserialize, de::IgnoredAny};
+
+pub use self::files::{FilesConfig, IceServerConfig};
+use crate::{Bridge, CallbackRules, DOOR, Platform, Secret, files_router, router};
+
+/// The name of the secret that the platform shows.
+pub const PLATFORM_SECRET: &str = "platform-secret";
+/// The name of the secret before it, which counts until it is removed.
+pub const OLD_PLATFORM_SECRET: &str = "platform-secret-old";
+
+/// The configuration of the door.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The secrets that let the platform in, the newest first, instead of those that the hub keeps.
+    pub platform_secrets: Vec<Secret>,
+    /// What a `callback_url` without a host is relative to.
+    pub callback_base: Option<String>,
+    /// The origins that are shown the platform's secret when they are called back.
+    pub callback_trusted_origins: Vec<String>,
+    /// Transfers of files.
+    pub files: FilesConfig,
+}
+
+impl Open for Config {
+    type Handle = ();
+
+    async fn open(self, context: &Context) -> Result<Opened, OpenError> {
+        let Context {
+            hub,
+            gatekeeper,
+            tasks,
+            outbound,
+            secrets,
+            ..
+        } = context.clone();
+        let source = SecretSource {
+            given: self.platform_secrets,
+            kept: secrets,
+        };
+        let platform = Platform {
+            secrets: source.read()?,
+            callbacks: Some(CallbackRules {
+                outbound,
+                base: self.callback_base,
+                trusted_origins: self.callback_trusted_origins,
+            }),
+            files: self.files.rules(),
+        };
+        let bridge = Bridge::with_platform(hub, gatekeeper, tasks, platform)
+            .map_err(|error| OpenError::new("cannot call the platform back", error))?;
+        let opened = Opened::new(())
+            .with_routes(router(bridge.clone()))
+            .with_routes(files_router(bridge.clone()));
+        Ok(Opened {
+            socket: Some(bridge.clone()),
+            composer: Some(bridge.clone()),
+            reload: Some(Arc::new(PlatformSecrets { bridge, source })),
+            ..opened
+        })
+    }
+}
+
+/// Where the platform's secrets come from.
+#[derive(Debug)]
+struct SecretSource {
+    given: Vec<Secret>,
+    kept: Arc<dyn Secrets>,
+}
+
+impl SecretSource {
+    /// The secrets, the newest first. The first one is made at the first start, so that it is there when a platform needs it.
+    fn read(&self) -> Result<Vec<Secret>, OpenError> {
+        if !self.given.is_empty() {
+            return Ok(self.given.clone());
+        }
+        let newest = self.kept.load_or_create(PLATFORM_SECRET).map_err(|error| {
+            let text = format!("cannot read or make the secret {PLATFORM_SECRET}");
+            OpenError::new(text, error)
+        })?;
+        let old = self.kept.load(OLD_PLATFORM_SECRET).map_err(|error| {
+            let text = format!("cannot read the secret {OLD_PLATFORM_SECRET}");
+            OpenError::new(text, error)
+        })?;
+        let secrets = [Some(newest), old].into_iter().flatten();
+        Ok(secrets.filter_map(|text| Secret::new(&text)).collect())
+    }
+}
+
+/// Lets new secrets of the platform count.
+#[derive(Debug)]
+struct PlatformSecrets {
+    bridge: Arc<Bridge>,
+    source: SecretSource,
+}
+
+impl Reload for PlatformSecrets {
+    fn reload(&self) -> Result<(), OpenError> {
+        self.bridge.set_secrets(self.source.read()?);
+        Ok(())
+    }
+}
+
+/// What this door reads of a URL.
+#[derive(Debug, Deserialize)]
+struct UrlQuery {
+    agent_id: Option<String>,
+}
+
+fn agent_id(url: &Uri) -> Option<String> {
+    let query = Query::<UrlQuery>::try_from_uri(url);
+    query.ok().and_then(|Query(query)| query.agent_id)
+}
+
+impl Socket for Bridge {
+    fn door(&self) -> &'static str {
+        DOOR
+    }
+
+    fn claims_url(&self, url: &Uri) -> bool {
+        agent_id(url).is_some()
+    }
+
+    fn claims_first(&self, first: &Step) -> bool {
+        /// As much of a first frame as tells this protocol from others.
+        #[derive(Deserialize)]
+        struct First<'a> {
+            #[serde(rename = "type", borrow)]
+            kind: std::borrow::Cow<'a, str>,
+            agent_id: Option<IgnoredAny>,
+            id: Option<IgnoredAny>,
+        }
+        let Step::Text(text) = first else {
+            return false;
+        };
+        let first = serde_json::from_str::<First<'_>>(text);
+        first.is_ok_and(|first| {
+            first.kind == "register" && first.agent_id.is_some() && first.id.is_none()
+        })
+    }
+
+    fn run(self: Arc<Self>, line: Line, url: &Uri) -> BoxFuture<'static, ()> {
+        Box::pin(Self::run(&self, line, agent_id(url)))
+    }
+}

@@ -1,0 +1,157 @@
+//! The types of the table that says what passes between a caller of one protocol and an agent of another.
+//!
+//! Each door has one [`Column`] in its `matrix.rs`. The hub joins the columns: it prints the table, and the tests check the hub
+//! against it.
+
+use std::borrow::Cow;
+
+/// Something that may pass between a caller and an agent, or happen to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// The agent answers in one message.
+    OneShot,
+    /// The agent streams its answer.
+    Streamed,
+    /// The agent reports its thinking, tools and status beside its answer.
+    Kinds,
+    /// The agent adds a file, as bytes, to its answer.
+    Attachment,
+    /// The agent asks the caller a question.
+    Ask,
+    /// The caller cancels the call.
+    CancelByCaller,
+    /// The caller loses its connection.
+    CallerGone,
+    /// The agent loses its connection.
+    AgentGone,
+    /// The agent fails with a code and a text of its own.
+    AgentError,
+    /// The agent is silent for too long.
+    Timeout,
+    /// The caller does not read its stream.
+    SlowReader,
+    /// The caller names an agent that does not exist.
+    UnknownAgent,
+    /// The caller names an agent that is not shared with it.
+    ForeignAgent,
+}
+
+impl Topic {
+    /// All topics, in the order of the table.
+    pub const ALL: [Self; 13] = [
+        Self::OneShot,
+        Self::Streamed,
+        Self::Kinds,
+        Self::Attachment,
+        Self::Ask,
+        Self::CancelByCaller,
+        Self::CallerGone,
+        Self::AgentGone,
+        Self::AgentError,
+        Self::Timeout,
+        Self::SlowReader,
+        Self::UnknownAgent,
+        Self::ForeignAgent,
+    ];
+
+    /// The name of the topic in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneShot => "one-shot answer",
+            Self::Streamed => "streamed answer",
+            Self::Kinds => "thinking, tools, status",
+            Self::Attachment => "attachment",
+            Self::Ask => "question of the agent",
+            Self::CancelByCaller => "cancel by the caller",
+            Self::CallerGone => "caller gone",
+            Self::AgentGone => "agent gone",
+            Self::AgentError => "error of the agent",
+            Self::Timeout => "timeout",
+            Self::SlowReader => "slow reader",
+            Self::UnknownAgent => "unknown agent",
+            Self::ForeignAgent => "foreign agent",
+        }
+    }
+}
+
+/// How well a protocol, or a pair of protocols, supports a [`Topic`]. The text says how it looks on the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Support {
+    /// Nothing is lost.
+    Full(Cow<'static, str>),
+    /// Something less arrives, which the text names.
+    Converted(Cow<'static, str>),
+    /// Something else happens, which the text names.
+    Unsupported(Cow<'static, str>),
+}
+
+impl Support {
+    /// Full support with a fixed text.
+    pub const fn full(text: &'static str) -> Self {
+        Self::Full(Cow::Borrowed(text))
+    }
+
+    /// Converted support with a fixed text.
+    pub const fn converted(text: &'static str) -> Self {
+        Self::Converted(Cow::Borrowed(text))
+    }
+
+    /// No support, with a fixed text.
+    pub const fn unsupported(text: &'static str) -> Self {
+        Self::Unsupported(Cow::Borrowed(text))
+    }
+
+    /// The text for people.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Full(text) | Self::Converted(text) | Self::Unsupported(text) => text,
+        }
+    }
+
+    /// The support in one word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Full(_) => "full",
+            Self::Converted(_) => "converted",
+            Self::Unsupported(_) => "unsupported",
+        }
+    }
+
+    /// What a caller with the support `self` gets of an agent with the support `agent`: the lesser of the two.
+    pub fn of(self, agent: Self) -> Self {
+        match (agent, self) {
+            (none @ Self::Unsupported(_), _) | (_, none @ Self::Unsupported(_)) => none,
+            (Self::Full(_), caller) => caller,
+            (Self::Converted(agent), Self::Full(_)) => Self::Converted(agent),
+            (Self::Converted(agent), Self::Converted(caller)) => {
+                Self::Converted(format!("{agent}; {caller}").into())
+            }
+        }
+    }
+}
+
+/// What one protocol supports: the column that a door adds to the table.
+#[derive(Debug)]
+pub struct Column {
+    /// The name of the protocol.
+    pub protocol: &'static str,
+    /// What an agent of this protocol can say, and what it is told.
+    pub agent: fn(Topic) -> Support,
+    /// What a caller of this protocol receives, and what becomes of its calls.
+    pub caller: fn(Topic) -> Support,
+    /// What a caller of this protocol gets of an agent of the named protocol where that is not the lesser of the two columns.
+    pub exception: fn(&str, Topic) -> Option<Support>,
+}
+
+impl Column {
+    /// No pair is an exception.
+    pub fn no_exception(_agent: &str, _topic: Topic) -> Option<Support> {
+        None
+    }
+
+    /// What a caller of this protocol gets of an agent of another, or of the same.
+    pub fn of(&self, agent: &Self, topic: Topic) -> Support {
+        let exception = (self.exception)(agent.protocol, topic);
+        exception.unwrap_or_else(|| (self.caller)(topic).of((agent.agent)(topic)))
+    }
+}

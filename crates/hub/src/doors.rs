@@ -1,0 +1,112 @@
+//! The doors of a hub: the one place that lists them.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use axum::Router;
+use jackfield_kit::{
+    door::{Context, Open as _, Opened, Reload, Socket},
+    outbox::Composer,
+};
+use jackfield_own::proof::ProofKey;
+#[cfg(feature = "p2p")]
+use jackfield_p2p::P2p;
+use utoipa::openapi::OpenApi;
+
+use crate::{
+    config::{Config, TeamConfig},
+    ws::{self, Sockets},
+};
+
+/// What the open doors add to their hub.
+pub(crate) struct Doors {
+    /// All routes.
+    pub(crate) router: Router,
+    /// What writes callbacks.
+    pub(crate) composers: Vec<Arc<dyn Composer>>,
+    /// What reads secrets again.
+    pub(crate) reload: Vec<Arc<dyn Reload>>,
+    /// The hub as a peer, if it is one.
+    #[cfg(feature = "p2p")]
+    pub(crate) p2p: Option<P2p>,
+}
+
+impl Doors {
+    /// Opens all doors.
+    pub(crate) async fn open(
+        config: &Config,
+        proof_key: Option<ProofKey>,
+        context: &Context,
+    ) -> Result<Self> {
+        let own = jackfield_own::Config {
+            proof_key,
+            public_url: config.public_url.clone(),
+        };
+        let own = own.open(context).await?;
+        let teams = config.teams.iter().map(TeamConfig::team);
+        let teams = teams.collect::<Result<Vec<_>>>()?;
+        let mut joined = Joined::new(own);
+        // Connections at /ws are offered in this order; Agora takes what no other door wants.
+        joined.add(config.bridge().open(context).await?);
+        joined.add(jackfield_agora::Config.open(context).await?);
+        joined.add(config.a2a().open(context).await?);
+        joined.add(jackfield_team::Config { teams }.open(context).await?);
+        #[cfg(feature = "mcp")]
+        joined.add(jackfield_mcp::Config.open(context).await?);
+        #[cfg(feature = "p2p")]
+        let p2p = joined.add(config.p2p.clone().open(context).await?);
+        Ok(Self {
+            router: joined.router(context),
+            composers: joined.composers,
+            reload: joined.reload,
+            #[cfg(feature = "p2p")]
+            p2p,
+        })
+    }
+}
+
+/// The parts of several doors.
+struct Joined {
+    routes: Router,
+    api: OpenApi,
+    sockets: Vec<Arc<dyn Socket>>,
+    composers: Vec<Arc<dyn Composer>>,
+    reload: Vec<Arc<dyn Reload>>,
+}
+
+impl Joined {
+    /// Begins with the door whose description heads that of the whole API.
+    fn new(first: Opened) -> Self {
+        let mut joined = Self {
+            routes: Router::new(),
+            api: first.api.clone(),
+            sockets: Vec::new(),
+            composers: Vec::new(),
+            reload: Vec::new(),
+        };
+        joined.add(first);
+        joined
+    }
+
+    /// Adds a door, and returns its handle.
+    fn add<H>(&mut self, door: Opened<H>) -> H {
+        self.routes = std::mem::take(&mut self.routes).merge(door.routes);
+        self.api.merge(door.api);
+        self.sockets.extend(door.socket);
+        self.composers.extend(door.composer);
+        self.reload.extend(door.reload);
+        door.handle
+    }
+
+    /// All routes, with the address that WebSockets share and the description of the API.
+    fn router(&mut self, context: &Context) -> Router {
+        let sockets = Sockets {
+            hub: context.hub.clone(),
+            tasks: context.tasks.clone(),
+            protocols: std::mem::take(&mut self.sockets).into(),
+        };
+        let api = jackfield_own::openapi_route(context.gatekeeper.clone(), self.api.clone());
+        let routes = std::mem::take(&mut self.routes);
+        routes.merge(ws::router(sockets)).merge(api)
+    }
+}

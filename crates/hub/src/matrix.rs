@@ -1,0 +1,73 @@
+//! What passes between a caller of one protocol and an agent of another: the columns of all doors, joined. `jackfield show
+//! --calls` prints the rows for two agents, `docs/protocols/matrix.md` is made from the table, and tests check every cell.
+
+mod page;
+
+use jackfield_kit::matrix::Column;
+pub use jackfield_kit::matrix::{Support, Topic};
+
+pub use self::page::page;
+
+/// The columns, in the order of the table.
+pub const COLUMNS: &[&Column] = &[
+    &jackfield_agora::MATRIX,
+    &jackfield_bridge::MATRIX,
+    &jackfield_a2a::MATRIX,
+    &jackfield_team::MATRIX,
+    #[cfg(feature = "p2p")]
+    &jackfield_p2p::MATRIX,
+];
+
+/// The column of agents that came through this door. Agents of the SDK and of `connect` speak the bridge's protocol. Nothing
+/// for doors that have no agents.
+pub fn column(door: &str) -> Option<&'static Column> {
+    let protocol = match door {
+        "own" | "sdk" | "local" => jackfield_bridge::DOOR,
+        door => door,
+    };
+    let mut columns = COLUMNS.iter().copied();
+    columns.find(|column| column.protocol == protocol)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cell_says_something() {
+        for caller in COLUMNS {
+            for agent in COLUMNS {
+                for topic in Topic::ALL {
+                    let cell = caller.of(agent, topic);
+                    assert!(!cell.text().is_empty(), "{caller:?} {agent:?} {topic:?}");
+                }
+            }
+        }
+    }
+
+    #[cfg(feature = "p2p")]
+    #[test]
+    fn the_lesser_of_both_sides_decides() {
+        use Topic::{Ask, Kinds, Streamed};
+        let word = |caller: &str, agent: &str, topic| {
+            let (caller, agent) = (column(caller).unwrap(), column(agent).unwrap());
+            caller.of(agent, topic).word()
+        };
+        assert_eq!(word("a2a", "agora", Streamed), "full");
+        assert_eq!(word("agora", "p2p", Kinds), "converted");
+        assert_eq!(word("p2p", "agora", Kinds), "converted");
+        assert_eq!(word("bridge", "a2a", Ask), "converted");
+        assert_eq!(word("bridge", "p2p", Ask), "unsupported");
+        assert_eq!(word("p2p", "bridge", Ask), "unsupported");
+    }
+
+    #[test]
+    fn doors_have_a_column_and_agents_of_the_sdk_have_that_of_the_bridge() {
+        for expected in COLUMNS {
+            let found = column(expected.protocol).unwrap();
+            assert_eq!(found.protocol, expected.protocol);
+        }
+        assert_eq!(column("own").unwrap().protocol, "bridge");
+        assert!(column("mcp").is_none());
+    }
+}

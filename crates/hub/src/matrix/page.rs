@@ -1,0 +1,118 @@
+//! The table as a page of the documentation.
+
+use jackfield_kit::matrix::Column;
+
+use super::{COLUMNS, Support, Topic};
+
+const HEAD: &str = "\
+# Every pair of protocols
+
+What passes when a caller of one protocol calls an agent of another, and as what. This page is made from the file `matrix.rs` of
+each door, and every cell of it is a test (`crates/testkit/tests/matrix`). `jackfield show --calls A B` prints the rows
+for two agents of a hub.
+
+A call joins a caller and an agent. What passes is the lesser of what the agent's protocol can say and what the caller's can
+receive. A question of the agent is one for words. The agent's owner gives approvals: callers are told that the agent waits for one, unless
+the agent lets callers approve (`approvals_to_caller`). The hub relays frames between two Agora agents. It does not join two peers: they
+meet without a hub.
+
+`●` full, `◐` converted into something less, `○` unsupported: something else happens.
+";
+
+/// The page `docs/protocols/matrix.md`.
+pub fn page() -> String {
+    let sections = [
+        HEAD.to_owned(),
+        pairs(),
+        columns("What callers receive", |column, topic| {
+            (column.caller)(topic)
+        }),
+        columns(
+            "What agents say, and what they are told",
+            |column, topic| (column.agent)(topic),
+        ),
+        exceptions(),
+    ];
+    sections.join("\n")
+}
+
+/// A table for each caller, with a column for each agent.
+fn pairs() -> String {
+    let tables = COLUMNS.iter().map(|caller| {
+        let title = format!("{} calls", caller.protocol);
+        table(&title, |agent, topic| {
+            sign(&caller.of(agent, topic)).to_owned()
+        })
+    });
+    format!("## Pairs\n\n{}", tables.collect::<Vec<_>>().join("\n"))
+}
+
+fn columns(title: &str, of: fn(&Column, Topic) -> Support) -> String {
+    let table = table("", |column, topic| shown(&of(column, topic)));
+    format!("## {title}\n\n{table}")
+}
+
+/// The pairs that get something else than the lesser of two columns. Topics with the same text share a row.
+fn exceptions() -> String {
+    let mut rows: Vec<([&str; 2], Support, Vec<&str>)> = Vec::new();
+    for (caller, agent) in COLUMNS
+        .iter()
+        .flat_map(|caller| COLUMNS.iter().map(move |agent| (caller, agent)))
+    {
+        let pair = [caller.protocol, agent.protocol];
+        for topic in Topic::ALL {
+            let Some(support) = (caller.exception)(agent.protocol, topic) else {
+                continue;
+            };
+            let same = rows
+                .iter_mut()
+                .find(|row| (row.0, &row.1) == (pair, &support));
+            match same {
+                Some((.., topics)) => topics.push(topic.name()),
+                None => rows.push((pair, support, vec![topic.name()])),
+            }
+        }
+    }
+    let header = ["caller", "agent", "what", "passes"].map(str::to_owned);
+    let mut lines = vec![row(header), rule(3)];
+    lines.extend(rows.iter().map(|(pair, support, topics)| {
+        let pair = pair.map(str::to_owned);
+        row(pair.into_iter().chain([topics.join(", "), shown(support)]))
+    }));
+    format!("## Exceptions\n\n{}", lines.concat())
+}
+
+/// A row for each topic, a column for each protocol.
+fn table(corner: &str, cell: impl Fn(&Column, Topic) -> String) -> String {
+    let header = COLUMNS.iter().map(|column| column.protocol.to_owned());
+    let mut lines = vec![
+        row([corner.to_owned()].into_iter().chain(header)),
+        rule(COLUMNS.len()),
+    ];
+    lines.extend(Topic::ALL.map(|topic| {
+        let cells = COLUMNS.iter().map(|column| cell(column, topic));
+        row([topic.name().to_owned()].into_iter().chain(cells))
+    }));
+    lines.concat()
+}
+
+fn row(cells: impl IntoIterator<Item = String>) -> String {
+    let cells: Vec<_> = cells.into_iter().collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn rule(columns: usize) -> String {
+    format!("|---|{}\n", "---|".repeat(columns))
+}
+
+fn shown(support: &Support) -> String {
+    format!("{} {}", sign(support), support.text())
+}
+
+fn sign(support: &Support) -> &'static str {
+    match support {
+        Support::Full(_) => "●",
+        Support::Converted(_) => "◐",
+        Support::Unsupported(_) => "○",
+    }
+}

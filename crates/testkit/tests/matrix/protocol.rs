@@ -1,0 +1,37 @@
+//! The protocols that this matrix has a caller and an agent for.
+
+use jackfield_hub::matrix::{Support, Topic, column};
+
+/// A protocol that agents and callers speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Agora's WebSocket.
+    Agora,
+    /// The bridge: its WebSocket for agents, its relay for callers.
+    Bridge,
+    /// A2A, as a caller of version 1.0 and as a server that the hub dials.
+    A2a,
+    /// The team stream: who speaks to a team on its socket, and a team that is called.
+    Team,
+    /// Handoffs between libp2p peers.
+    P2p,
+}
+
+impl Protocol {
+    /// The name of the protocol in the table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Agora => "agora",
+            Self::Bridge => "bridge",
+            Self::A2a => "a2a",
+            Self::Team => "team",
+            Self::P2p => "p2p",
+        }
+    }
+
+    /// The cell of the table for a caller of this protocol and an agent.
+    pub(crate) fn calls(self, agent: Self, topic: Topic) -> Support {
+        let column = |protocol: Self| column(protocol.name()).expect("every protocol has a column");
+        column(self).of(column(agent), topic)
+    }
+}
