@@ -1,5 +1,6 @@
-//! Whether the user who runs the hub also opened the other end of a connection. The gatekeeper asks for requests without a
-//! token; on Linux the kernel's table of sockets answers, elsewhere every user of the machine counts.
+//! Whose the other end of a connection on this machine is. The gatekeeper asks for requests without a token, and commands
+//! ask before they trust a hub that nobody named. On Linux the kernel's table of sockets answers; elsewhere every user of the
+//! machine counts.
 
 use std::{
     net::SocketAddr,
@@ -50,18 +51,22 @@ impl Ends {
         let Some(ours) = self.ours else {
             return false;
         };
-        let user = rustix::process::geteuid().as_raw();
-        let look = || kernel::find(self.peer, ours);
-        let Some(found) = look().filter(|found| found.uid == user && found.inode != 0) else {
-            return false;
-        };
-        // The kernel shows a socket that its process has closed as root's, and reads user and inode one after the other.
-        // A closed socket stays closed: a second look shows it without an inode.
-        user != 0 || look() == Some(found)
+        user_of(self.peer, ours) == Some(rustix::process::geteuid().as_raw())
     }
 
     #[cfg(not(target_os = "linux"))]
     fn look_up(&self) -> bool {
         true
     }
+}
+
+/// The number of the user whose process holds the end `peer` of a connection between two sockets of this machine. `None` if
+/// no process has accepted the connection yet, if its process has closed it, and if the kernel does not know the socket.
+#[cfg(target_os = "linux")]
+pub fn user_of(peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
+    let look = || kernel::find(peer, ours);
+    let found = look().filter(|found| found.inode != 0)?;
+    // The kernel shows a socket without a process as root's, and reads user and inode one after the other. So a socket that
+    // is accepted or closed meanwhile may look like one that root holds. A second look shows what it is now.
+    (found.uid != 0 || look() == Some(found)).then_some(found.uid)
 }

@@ -59,6 +59,17 @@ fn a_connection_that_its_peer_closed_is_nobodys() {
 }
 
 #[test]
+fn a_connection_that_nobody_has_accepted_yet_is_nobodys() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let dialled = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (peer, ours) = (dialled.peer_addr().unwrap(), dialled.local_addr().unwrap());
+    assert_eq!(super::user_of(peer, ours), None);
+    let (_accepted, _) = listener.accept().unwrap();
+    let user = rustix::process::geteuid().as_raw();
+    assert_eq!(super::user_of(peer, ours), Some(user));
+}
+
+#[test]
 fn a_listener_on_the_port_of_a_gone_peer_is_not_taken_for_it() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -80,6 +91,11 @@ fn a_connection_of_another_user_is_not_ours() {
     let (accepted, _) = listener.accept().unwrap();
     let found = find(&accepted).unwrap();
     assert_eq!(found.uid, 65534);
+    let (peer, ours) = (
+        accepted.peer_addr().unwrap(),
+        accepted.local_addr().unwrap(),
+    );
+    assert_eq!(super::user_of(peer, ours), Some(65534));
     assert!(!user_of(&accepted).is_own());
     drop(accepted);
     curl.wait().unwrap();
