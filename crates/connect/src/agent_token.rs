@@ -121,7 +121,7 @@ impl AgentToken {
 /// The hub with a token that is the agent: the one that is shown already, one that was kept, or a new one, which the hub
 /// makes as for an invite. A hub that does not know its own address makes none (`unsupported`).
 pub async fn address_of_agent(hub: &Hub, tokens: &Tokens, agent: &str) -> Result<Address, Error> {
-    let address = hub.address().clone();
+    let address = hub.address();
     if is_agent(hub, agent).await? {
         return Ok(address);
     }

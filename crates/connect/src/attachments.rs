@@ -12,11 +12,13 @@ use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use jackfield_files::Dir;
 use jackfield_sdk::{Address, FileSource, Message};
+use parking_lot::RwLock;
 use tokio::{io::AsyncWriteExt as _, time::timeout};
 
 pub use self::source::FetchError;
@@ -37,7 +39,8 @@ const NAMES: usize = 1000;
 /// Fetches what comes with messages.
 #[derive(Debug, Clone)]
 pub struct Attachments {
-    source: Source,
+    /// Where files come from; clones share it, so that all follow a hub that moves.
+    source: Arc<RwLock<Source>>,
 }
 
 /// What came with a message.
@@ -52,9 +55,21 @@ pub struct Attached {
 impl Attachments {
     /// Fetches from this hub and from public places, or with `allow_private` from anywhere.
     pub fn new(hub: &Address, allow_private: bool) -> Result<Self, FetchError> {
+        let source = Source::new(hub, allow_private)?;
         Ok(Self {
-            source: Source::new(hub, allow_private)?,
+            source: Arc::new(RwLock::new(source)),
         })
+    }
+
+    /// Fetches from the hub at another address from now on, as do all clones.
+    pub fn move_to(&self, hub: &Address) -> Result<(), FetchError> {
+        let moved = self.source().at(hub)?;
+        *self.source.write() = moved;
+        Ok(())
+    }
+
+    fn source(&self) -> Source {
+        self.source.read().clone()
     }
 
     /// Puts the files of a message into the folder in which the agent works on it.
@@ -130,7 +145,7 @@ impl Attachments {
         match source {
             FileSource::Bytes(base64) => write(&base64.decode()?).await?,
             FileSource::Uri(uri) => {
-                let mut body = self.source.open(uri).await?;
+                let mut body = self.source().open(uri).await?;
                 while let Some(bytes) = body.next().await? {
                     write(&bytes).await?;
                 }

@@ -16,6 +16,11 @@ pub enum News {
         /// How long until then.
         wait: Duration,
     },
+    /// The hub was found at another address.
+    Moved {
+        /// The hub's URL.
+        hub: String,
+    },
     /// A message came.
     Came {
         /// Its request.

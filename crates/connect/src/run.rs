@@ -68,7 +68,8 @@ impl Connect {
     pub async fn run_until(self, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
         let hub = Hub::new(self.address.clone())?;
         let (listener, reaper) = (self.listener.clone(), self.reaper.clone());
-        let cut = listener.clone();
+        let (cut, moved) = (listener.clone(), listener.clone());
+        let followed = (hub.clone(), self.attachments.clone());
         let agent = self
             .agent
             .clone()
@@ -77,6 +78,17 @@ impl Connect {
             .on_cut(move |error, wait| {
                 let why = told(error);
                 cut(News::Cut { why, wait });
+            })
+            .on_moved(move |address| {
+                let (hub, attachments) = &followed;
+                let at = address.base().to_owned();
+                moved(News::Moved { hub: at });
+                if let Err(error) = hub.move_to(address.clone()) {
+                    warn!(%error, "the hub's new address cannot be used");
+                }
+                if let Err(error) = attachments.move_to(address) {
+                    warn!(%error, "files of the hub cannot be fetched from its new address");
+                }
             });
         if let Err(error) = sweep_parts(&self.parts).await {
             warn!(%error, "files that nobody sent to the end cannot be removed");
@@ -207,16 +219,16 @@ impl Worker {
 
     /// What processes find out about the message they are started for.
     fn environment(&self, message: &Message, token: Option<&TokenFile>) -> Vec<(String, String)> {
-        let connect = &self.connect;
+        let address = self.hub.address();
         let mut env = vec![
-            ("JACKFIELD_HUB", connect.address.base()),
-            ("JACKFIELD_AGENT", connect.agent.id()),
+            ("JACKFIELD_HUB", address.base()),
+            ("JACKFIELD_AGENT", self.connect.agent.id()),
             ("JACKFIELD_SESSION", &message.session),
         ];
         if let Some(call) = &message.call {
             env.push(("JACKFIELD_CALL", call));
         }
-        let ca = connect.address.trust().ca();
+        let ca = address.trust().ca();
         if let Some(ca) = &ca {
             env.push(("JACKFIELD_CA", ca));
         }

@@ -1,13 +1,13 @@
 //! The address of the hub that runs with a data directory, in a file there, so that commands of the same user find a hub on
 //! another port, on another address or with TLS.
 //!
-//! The hub keeps the file locked while it runs. A file that nobody has locked is left over from a hub that was killed, and
-//! is ignored.
+//! The hub keeps the file locked while it runs. A file that nobody has locked is left over from a hub that was killed:
+//! commands name it in errors and do not connect there.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -87,14 +87,54 @@ fn lock(file: &File) -> io::Result<()> {
     }
 }
 
+/// What the file in a data directory says.
+#[derive(Debug)]
+pub enum Lookup {
+    /// A hub runs.
+    Running(Found),
+    /// No hub runs. The last one was killed, and left its address.
+    LeftBehind(Address),
+    /// There may be a hub, and this user may not read its address.
+    Unreadable(io::Error),
+    /// No hub runs.
+    Nothing,
+}
+
+/// The address of a hub that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub address: Address,
+    /// The number of the user who owns the file, and runs the hub.
+    pub owner: u32,
+}
+
+/// Looks for the hub that runs with this data directory.
+pub fn look(data_dir: &Path) -> Lookup {
+    let file = match File::open(data_dir.join(FILE)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Lookup::Unreadable(error);
+        }
+        Err(_) => return Lookup::Nothing,
+    };
+    // Nobody else takes this lock exclusively after the hub, so asking for it disturbs no hub that starts meanwhile.
+    let is_running = file.try_lock_shared().is_err();
+    let Ok(owner) = file.metadata().map(|it| it.uid()) else {
+        return Lookup::Nothing;
+    };
+    match serde_json::from_reader(file) {
+        Ok(address) if is_running => Lookup::Running(Found { address, owner }),
+        Ok(address) => Lookup::LeftBehind(address),
+        Err(_) => Lookup::Nothing,
+    }
+}
+
 /// The address of the hub that runs with this data directory. Nothing if none runs, or if this user may not read it.
 pub fn find(data_dir: &Path) -> Option<Address> {
-    let file = File::open(data_dir.join(FILE)).ok()?;
-    // Nobody else takes this lock exclusively after the hub, so asking for it disturbs no hub that starts meanwhile.
-    if file.try_lock_shared().is_ok() {
-        return None;
+    match look(data_dir) {
+        Lookup::Running(found) => Some(found.address),
+        Lookup::LeftBehind(_) | Lookup::Unreadable(_) | Lookup::Nothing => None,
     }
-    serde_json::from_reader(file).ok()
 }
 
 #[cfg(test)]
@@ -126,6 +166,10 @@ mod tests {
         fs::write(dir.path().join(FILE), r#"{"url":"http://127.0.0.1:1"}"#).unwrap();
         fs::write(dir.path().join("address.new"), "half").unwrap();
         assert_eq!(find(dir.path()), None);
+        let Lookup::LeftBehind(left) = look(dir.path()) else {
+            panic!("it is left behind");
+        };
+        assert_eq!(left, address("http://127.0.0.1:1"));
         let second = address("http://127.0.0.1:2");
         let mut published = Published::new(dir.path(), &second).unwrap();
         assert_eq!(find(dir.path()), Some(second));

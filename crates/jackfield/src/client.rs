@@ -3,26 +3,28 @@
 use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context, Result};
 use clap::Args;
 use http::Method;
+use jackfield_kit::guard::is_loopback;
 use jackfield_model::AgentId;
 use jackfield_sdk::{Address, Error, Hub, Trust};
 use serde_json::Value;
 
 use jackfield_hub::{
-    address,
     assembly::ADMIN_TOKEN,
     config::{Config, DEFAULT_LISTEN, Overrides, local_addr},
 };
 
 use crate::{
     exit::{About, Code, Stop, WhatAbout},
+    local::LocalHub,
     output, shell,
-    shown::{self, Shown},
+    shown::{self, Shown, Unproved},
 };
 
 /// How long a hub may take for an answer that is no stream.
@@ -46,7 +48,7 @@ pub(crate) struct Early {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Hub")]
 pub(crate) struct Client {
-    /// The hub [default: the one that runs with this user's data directory, else http://127.0.0.1:7411]
+    /// The hub [default: the one that runs with this user's data directory, else this user's at http://127.0.0.1:7411]
     #[arg(
         long,
         env = "JACKFIELD_HUB",
@@ -82,7 +84,7 @@ impl Client {
     pub(crate) async fn connect(&self) -> Result<Hub> {
         let data_dir = own_data_dir();
         match self.named() {
-            Some(url) => self.at(url, &data_dir, self.trust()?).await,
+            Some(url) => self.at(url, &data_dir).await,
             None => {
                 let here = format!("http://{DEFAULT_LISTEN}");
                 self.local(&here, &data_dir).await
@@ -90,15 +92,20 @@ impl Client {
         }
     }
 
-    /// The hub at this address.
+    /// The hub at this address, which an earlier command used. Whoever means another user's hub names it again.
     pub(crate) async fn connect_to(&self, url: &str) -> Result<Hub> {
-        self.at(url, &own_data_dir(), self.trust()?).await
+        let data_dir = own_data_dir();
+        if self.named().is_some() || !is_here(url) {
+            return self.at(url, &data_dir).await;
+        }
+        let found = LocalHub::at(&data_dir, self.trust()?, url)?;
+        self.checked(found, &data_dir).await
     }
 
     /// The hub that was named, else the one that runs here with this configuration.
     pub(crate) async fn connect_or_local(&self, config: &Config) -> Result<Hub> {
         match self.named() {
-            Some(url) => self.at(url, &config.data_dir, self.trust()?).await,
+            Some(url) => self.at(url, &config.data_dir).await,
             None => {
                 let configured = config.own_url(local_addr(config.listen));
                 self.local(&configured, &config.data_dir).await
@@ -106,44 +113,74 @@ impl Client {
         }
     }
 
-    /// The hub that runs with this data directory; the one at `otherwise` if none does.
+    /// The hub that runs with this data directory; the one at `otherwise` if none does. Nobody named it, so it has to prove
+    /// itself or be this user's own.
     async fn local(&self, otherwise: &str, data_dir: &Path) -> Result<Hub> {
-        let trust = self.trust()?;
-        let Some(found) = address::find(data_dir) else {
-            return self.at(otherwise, data_dir, trust).await;
-        };
-        let trust = match &found.certificate {
-            Some(fingerprint) => Trust::from_ca(fingerprint)?,
-            None => trust,
-        };
-        self.at(&found.url, data_dir, trust).await
+        let found = LocalHub::find(data_dir, self.trust()?, otherwise)?;
+        self.checked(found, data_dir).await
     }
 
-    /// The hub at this address, shown the token that was given, else the administrator's of the hub with this data
-    /// directory, if it is that hub.
-    async fn at(&self, url: &str, data_dir: &Path, trust: Trust) -> Result<Hub> {
-        let address = Address::new(url)?.with_trust(trust);
-        if let Some((token, from)) = self.given()? {
+    async fn checked(&self, found: (Arc<LocalHub>, Address), data_dir: &Path) -> Result<Hub> {
+        let (local, address) = found;
+        let proof = match local.admin_token() {
+            Some(token) => Some(local.prove(&address, &token).await.map(|()| token)),
+            None => None,
+        };
+        if address.base().starts_with("https://") {
+            local.precheck(&address).await?;
+        }
+        Self::show_token(
+            address.with_discovery(local),
+            data_dir,
+            self.given()?,
+            proof,
+        )
+    }
+
+    /// The hub at this address, which somebody named.
+    async fn at(&self, url: &str, data_dir: &Path) -> Result<Hub> {
+        let address = Address::new(url)?.with_trust(self.trust()?);
+        let given = self.given()?;
+        let proof = match shown::admin_token(data_dir) {
+            // One that was given is shown instead.
+            Some(token) if given.is_none() => {
+                let hub = Hub::new(address.clone())?;
+                Some(shown::prove(&hub, &token).await.map(|()| token))
+            }
+            _ => None,
+        };
+        Self::show_token(address, data_dir, given, proof)
+    }
+
+    /// The hub at this address, shown the token that was given, else the administrator's of this data directory, if the hub
+    /// has proved to be the one with it.
+    fn show_token(
+        address: Address,
+        data_dir: &Path,
+        given: Option<(String, String)>,
+        proof: Option<Result<String, Unproved>>,
+    ) -> Result<Hub> {
+        if let Some((token, from)) = given {
             shown::note(Shown::Given(from));
             return Ok(Hub::new(address.with_token(token))?);
         }
-        let hub = Hub::new(address.clone())?;
         let file = data_dir.join(ADMIN_TOKEN);
         // Whoever may read the hub's own files is its administrator; another hub must not see that token.
-        let Some(token) = admin_token(&file) else {
-            shown::note(Shown::Nothing { file });
-            return Ok(hub);
-        };
-        match shown::prove(&hub, &token).await {
-            Ok(()) => {
+        let address = match proof {
+            Some(Ok(token)) => {
                 shown::note(Shown::Admin { file });
-                Ok(Hub::new(address.with_token(token))?)
+                address.with_token(token)
             }
-            Err(why) => {
+            Some(Err(why)) => {
                 shown::note(Shown::Withheld { file, why });
-                Ok(hub)
+                address
             }
-        }
+            None => {
+                shown::note(Shown::Nothing { file });
+                address
+            }
+        };
+        Ok(Hub::new(address)?)
     }
 
     /// The token that was given, and how.
@@ -239,6 +276,12 @@ fn warn_if_shared(file: &Path) {
     }
 }
 
+/// Whether a URL leads to a loopback address of this machine.
+pub(crate) fn is_here(url: &str) -> bool {
+    let uri: Option<http::Uri> = url.parse().ok();
+    uri.is_some_and(|uri| uri.host().is_some_and(is_loopback))
+}
+
 /// The URL of a hub as it was typed: also `HOST:PORT`, and the address that agents connect to. What is none is told
 /// when the hub is needed.
 #[allow(
@@ -284,11 +327,6 @@ pub(crate) fn data_dir(named: Option<&PathBuf>) -> PathBuf {
         // The file is somebody else's trouble: `config check` tells.
         Err(_) => named.cloned().unwrap_or_else(|| Config::default().data_dir),
     }
-}
-
-fn admin_token(file: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
-    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
 /// Asks a hub for JSON, once and not for ever.
@@ -353,6 +391,24 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(hub_url(typed).unwrap(), url);
+        }
+    }
+
+    #[test]
+    fn addresses_that_lead_here_only_are_known() {
+        for here in [
+            "http://127.0.0.1:7411/x",
+            "http://[::1]:1/x",
+            "http://localhost/x",
+        ] {
+            assert!(is_here(here), "{here}");
+        }
+        for elsewhere in [
+            "https://hub.example/x",
+            "http://10.0.0.5:7411/x",
+            "http://[2a00::1]/x",
+        ] {
+            assert!(!is_here(elsewhere), "{elsewhere}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{error::Error as _, fmt, io, process::ExitCode};
 use jackfield_model::Reason;
 use jackfield_sdk::Error;
 
-use crate::shell;
+use crate::{local, shell};
 
 /// An exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,18 +103,20 @@ impl Stop {
     pub(crate) fn from_hub(error: &Error, about: About) -> Self {
         let (code, next) = verdict(error, about);
         let text = match error {
-            Error::Unreachable { .. } => match root(error) {
-                Some(root) => format!("{error} ({root})"),
-                None => error.to_string(),
-            },
+            Error::Unreachable { url, .. } => {
+                let why = root(error).map(|root| format!(" ({root})"));
+                instead_of(url, format!("{error}{}", why.unwrap_or_default()))
+            }
+            Error::Untrusted { url, .. } => instead_of(url, error.to_string()),
             // An agent's own code says more than its text alone.
             Error::Failed { code: name, .. } if code == Code::Agent => {
                 format!("the agent failed: {error} ({name})")
             }
             _ => error.to_string(),
         };
-        let next = match code {
-            Code::Auth if next == TOKEN => crate::shown::explain(),
+        let next = match (code, error) {
+            (Code::Auth, _) if next == TOKEN => crate::shown::explain(),
+            (_, Error::Untrusted { why, .. }) => Some(why.remedy.clone()),
             _ => None,
         }
         .unwrap_or_else(|| next.to_owned());
@@ -123,6 +125,18 @@ impl Stop {
             text: crate::output::clean_lines(&text),
             next: Some(next),
         }
+    }
+}
+
+/// What is said of a hub at `url` that is none, after the hub of this user that was there before, if one was killed.
+fn instead_of(url: &str, text: String) -> String {
+    let Some(left) = local::left_behind() else {
+        return text;
+    };
+    let dead = format!("the hub at {left} is not running (was it killed?)");
+    match left == url && text.starts_with("cannot reach") {
+        true => dead,
+        false => format!("{dead}; {text}"),
     }
 }
 
@@ -151,6 +165,8 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
             Code::Missing,
             "start one with: jackfield serve (or name another with --hub URL)",
         ),
+        // The remedy names the address, and stands in the error.
+        Error::Untrusted { .. } => (Code::Missing, "--hub URL names a hub"),
         Error::Tls { why, .. } => (Code::Missing, why.remedy()),
         Error::Broken => (
             Code::Failed,

@@ -5,6 +5,7 @@ mod client;
 mod cmd;
 mod demo;
 mod exit;
+mod local;
 mod output;
 mod prompt;
 mod reply;
@@ -13,6 +14,7 @@ mod shell;
 mod shown;
 mod telemetry;
 mod transfers;
+mod user;
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@ use anyhow::Result;
 use http::Method;
 use jackfield_core::call::WAITS_FOR_OWNER;
 use jackfield_sdk::{
-    CallStream, Chunk, ChunkKind, Done, DoneState, Error, Event, Hub, RawEvent, encode,
+    CallStream, Chunk, ChunkKind, Done, DoneState, Error, Event, Hub, RawEvent, Reconnect, encode,
 };
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -49,6 +49,8 @@ pub(crate) enum Outcome {
     Failed(Error),
     /// The hub has nothing more, not even an end.
     Nothing,
+    /// The connection to the hub was lost, and the hub did not come back in time.
+    Lost(Stop),
     /// Ctrl-c.
     Interrupted,
 }
@@ -56,15 +58,24 @@ pub(crate) enum Outcome {
 impl Reading<'_> {
     /// Reads until the end.
     pub(crate) async fn read(&self, stream: &mut CallStream) -> Result<Outcome> {
+        stream.on_reconnect(tell_reconnect);
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut page = Page::new(self.verbose);
         let mut asks = Asks::default();
         let mut outcome = Outcome::Nothing;
         loop {
             tokio::select! {
-                raw = stream.next_raw() => match raw? {
-                    None => break,
-                    Some(raw) => {
+                raw = stream.next_raw() => match raw {
+                    Err(error) => match stream.started().task.as_deref() {
+                        // The hub keeps the call, so that it can be found again.
+                        Some(task) if is_connection_lost(&error) => {
+                            page.end()?;
+                            return Ok(Outcome::Lost(self.lost(task, &error)));
+                        }
+                        _ => return Err(error.into()),
+                    },
+                    Ok(None) => break,
+                    Ok(Some(raw)) => {
                         if let Some(end) = self.event(raw, stream, &mut page, &mut asks).await? {
                             outcome = end;
                         }
@@ -82,6 +93,20 @@ impl Reading<'_> {
         }
         page.end()?;
         Ok(outcome)
+    }
+
+    /// The hub did not come back in time.
+    fn lost(&self, task: &str, error: &Error) -> Stop {
+        let Stop { code, text, .. } = Stop::from_hub(error, About::Task);
+        let text = format!("gave up: {text}; the call is task {}", output::clean(task));
+        let wait = shell::command("task wait", &[task], "", &self.flags);
+        let next = match self.goes_on {
+            true => format!("once the hub runs, go on with: {wait}"),
+            false => format!(
+                "once the hub runs, go on with: {wait} (the hub cancels the call if nobody reads it for 30 s; with --keep it does not)"
+            ),
+        };
+        Stop::new(code, text, next)
     }
 
     async fn event(
@@ -242,6 +267,25 @@ impl Reading<'_> {
     }
 }
 
+/// Tells the person at the terminal why nothing comes.
+fn tell_reconnect(news: Reconnect) {
+    output::chat(&match news {
+        Reconnect::Lost { retry_for } => format!(
+            "the connection to the hub was lost; trying again for {} s",
+            retry_for.as_secs_f64().round()
+        ),
+        Reconnect::Resumed => "connected to the hub again".to_owned(),
+    });
+}
+
+/// Whether there is no way to the hub, as against an answer of the hub.
+fn is_connection_lost(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Unreachable { .. } | Error::Untrusted { .. } | Error::Tls { .. } | Error::Broken
+    )
+}
+
 /// Whether a status says that an approval is waited for. The hub is asked for which, so that an agent that says the same
 /// of itself does no harm.
 fn waits_for_owner(chunk: &Chunk) -> bool {
@@ -286,6 +330,39 @@ pub(crate) fn code(outcome: Outcome, agent: &str, agent_next: &str) -> Result<Co
             "jackfield task ls shows what is kept",
         )
         .into()),
+        Outcome::Lost(stop) => Err(stop.into()),
         Outcome::Interrupted => Ok(Code::Interrupted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_sdk::Address;
+
+    use super::*;
+
+    #[test]
+    fn who_gives_up_waiting_for_the_hub_is_told_how_to_go_on() {
+        let address = Address::new("http://127.0.0.1:1").unwrap();
+        let hub = Hub::new(address).unwrap();
+        let reading = |goes_on| Reading {
+            hub: &hub,
+            json: false,
+            verbose: false,
+            from_log: false,
+            flags: " --hub http://h:1".to_owned(),
+            goes_on,
+            handed: None,
+        };
+        let stop = reading(false).lost("t-1", &Error::Broken);
+        assert!(stop.text.contains("task t-1"), "{stop}");
+        let next = stop.next.unwrap();
+        assert!(
+            next.contains("jackfield task wait t-1 --hub http://h:1"),
+            "{next}"
+        );
+        assert!(next.contains("--keep"), "{next}");
+        let next = reading(true).lost("t-1", &Error::Broken).next.unwrap();
+        assert!(!next.contains("--keep"), "{next}");
     }
 }

@@ -1,12 +1,17 @@
 //! Which token this program showed the hub, for what it says when it is refused, and the proof that the hub gives before
 //! it is shown the administrator's.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use http::Method;
 use jackfield_own::proof::{ProofKey, ProofView};
 use jackfield_sdk::Hub;
 use parking_lot::Mutex;
+
+use jackfield_hub::assembly::ADMIN_TOKEN;
 
 use crate::shell;
 
@@ -48,6 +53,12 @@ pub(crate) fn note(shown: Shown) {
 /// Whether the administrator's token was shown.
 pub(crate) fn is_admins() -> bool {
     matches!(*LAST.lock(), Some(Shown::Admin { .. }))
+}
+
+/// The administrator's token of a data directory, if this user may read it.
+pub(crate) fn admin_token(data_dir: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(data_dir.join(ADMIN_TOKEN)).ok()?;
+    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
 /// Which token was shown and what to do, for somebody who was refused.

@@ -1,10 +1,10 @@
 //! Where the hub is, what to show it, and how it proves itself.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use reqwest::Url;
 
-use crate::{Error, TlsError, Trust};
+use crate::{Discovery, Error, TlsError, Trust};
 
 /// The hub on this machine.
 const DEFAULT: &str = "http://127.0.0.1:7411";
@@ -18,6 +18,7 @@ pub struct Address {
     base: String,
     token: Option<String>,
     trust: Trust,
+    discovery: Option<Arc<dyn Discovery>>,
 }
 
 impl fmt::Debug for Address {
@@ -41,6 +42,7 @@ impl Address {
             base: base.to_owned(),
             token: None,
             trust: Trust::default(),
+            discovery: None,
         })
     }
 
@@ -67,6 +69,28 @@ impl Address {
     pub fn with_trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
         self
+    }
+
+    /// The same hub, which may move and whose connections are checked.
+    pub fn with_discovery(mut self, discovery: Arc<dyn Discovery>) -> Self {
+        self.discovery = Some(discovery);
+        self
+    }
+
+    pub(crate) fn discovery(&self) -> Option<&Arc<dyn Discovery>> {
+        self.discovery.as_ref()
+    }
+
+    /// The hub where its [`Discovery`] finds it now, shown the same token. `None` if it has not moved.
+    pub(crate) async fn moved(&self) -> Option<Self> {
+        let found = self.discovery.as_ref()?.locate().await?;
+        let has_moved = found.base != self.base || found.trust != self.trust;
+        has_moved.then(|| Self {
+            base: found.base,
+            trust: found.trust,
+            token: self.token.clone(),
+            discovery: self.discovery.clone(),
+        })
     }
 
     /// Which certificates of the hub are trusted.

@@ -40,6 +40,7 @@ type Handled = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
 type Handler = Arc<dyn Fn(Message, Reply) -> Handled + Send + Sync>;
 type SignalHandler = Arc<dyn Fn(Signal, Signaller) + Send + Sync>;
 type CutListener = Arc<dyn Fn(&Error, Duration) + Send + Sync>;
+type MoveListener = Arc<dyn Fn(&Address) + Send + Sync>;
 
 /// An agent. Give it [`on_message`](Agent::on_message) and [`run`](Agent::run) it.
 #[derive(Clone)]
@@ -52,6 +53,7 @@ pub struct Agent {
     handler: Option<Handler>,
     signals: Option<SignalHandler>,
     cut: Option<CutListener>,
+    moved: Option<MoveListener>,
     address: Option<Address>,
     backoff: Backoff,
 }
@@ -77,6 +79,7 @@ impl Agent {
             handler: None,
             signals: None,
             cut: None,
+            moved: None,
             address: None,
             backoff: Backoff::new(WAITS.0, WAITS.1),
         }
@@ -151,6 +154,19 @@ impl Agent {
     pub fn on_cut(mut self, listener: impl Fn(&Error, Duration) + Send + Sync + 'static) -> Self {
         self.cut = Some(Arc::new(listener));
         self
+    }
+
+    /// Who is told when the hub was found at another address, before the agent connects there
+    /// ([`Address::with_discovery`]).
+    pub fn on_moved(mut self, listener: impl Fn(&Address) + Send + Sync + 'static) -> Self {
+        self.moved = Some(Arc::new(listener));
+        self
+    }
+
+    pub(crate) fn tell_moved(&self, address: &Address) {
+        if let Some(moved) = &self.moved {
+            moved(address);
+        }
     }
 
     pub(crate) fn tell_cut(&self, error: &Error, wait: Duration) {

@@ -30,10 +30,11 @@ pub(crate) async fn run(
 ) -> Result<(), Error> {
     tokio::pin!(stop);
     let mut session = Session::new(agent);
+    let mut address = address.clone();
     let mut was_attached = false;
     loop {
         let opened = tokio::select! {
-            opened = connection::open(&mut session, address) => opened,
+            opened = connection::open(&mut session, &address) => opened,
             () = &mut stop => return Ok(()),
         };
         let error = match opened {
@@ -56,9 +57,13 @@ pub(crate) async fn run(
             }
             Err(error) => error,
         };
-        // A certificate that was good before is renewed by somebody; one that never was needs another set-up here.
-        let is_renewed = was_attached && matches!(error, Error::Tls { .. });
-        if !error.is_passing() && !is_renewed {
+        // A certificate that was good before is renewed by somebody, and a hub that was trusted before may come back; what
+        // never was needs another set-up here.
+        let may_pass = match was_attached {
+            true => error.may_pass_after_a_cut(),
+            false => error.is_passing(),
+        };
+        if !may_pass {
             return Err(error);
         }
         let wait = match session.patience() {
@@ -67,9 +72,17 @@ pub(crate) async fn run(
         };
         tracing::debug!(agent = %agent.id, %error, ?wait, "not connected; trying again");
         agent.tell_cut(&error, wait);
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
+        let moved = async {
+            tokio::time::sleep(wait).await;
+            address.moved().await
+        };
+        let moved = tokio::select! {
+            moved = moved => moved,
             () = &mut stop => return Ok(()),
+        };
+        if let Some(moved) = moved {
+            agent.tell_moved(&moved);
+            address = moved;
         }
     }
 }

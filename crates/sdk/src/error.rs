@@ -1,6 +1,6 @@
 //! What can go wrong between a program and a hub.
 
-use crate::TlsError;
+use crate::{TlsError, Untrusted};
 
 /// Why something did not work.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,14 @@ pub enum Error {
         url: String,
         /// Why.
         why: TlsError,
+    },
+    /// Whoever listens at the hub's address was not taken for the hub; nothing was sent.
+    #[error("the hub at {url} is not trusted: {why}")]
+    Untrusted {
+        /// Where it was looked for.
+        url: String,
+        /// Why, and what to do about it.
+        why: Untrusted,
     },
     /// The hub said no.
     #[error("{message}")]
@@ -70,6 +78,9 @@ impl Error {
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         let (url, source) = (url.to_owned(), source.into());
+        if let Some(why) = Untrusted::find(&*source) {
+            return Self::Untrusted { url, why };
+        }
         match TlsError::find(&*source) {
             Some(why) => Self::Tls { url, why },
             None => Self::Unreachable { url, source },
@@ -84,10 +95,17 @@ impl Error {
             Self::Address(_)
             | Self::Unreachable { .. }
             | Self::Tls { .. }
+            | Self::Untrusted { .. }
             | Self::Closed { .. }
             | Self::Unreadable(_)
             | Self::Broken => None,
         }
+    }
+
+    /// Whether trying again may help a program that was connected to the hub before: also if a certificate is being renewed,
+    /// or somebody listens in the place of a hub that is to come back.
+    pub(crate) fn may_pass_after_a_cut(&self) -> bool {
+        self.is_passing() || matches!(self, Self::Tls { .. } | Self::Untrusted { .. })
     }
 
     /// Whether trying again may help without anybody changing anything.
@@ -103,6 +121,7 @@ impl Error {
             Self::Closed { code, .. } => !matches!(*code, 4001 | 4002),
             Self::Address(_)
             | Self::Tls { .. }
+            | Self::Untrusted { .. }
             | Self::Failed { .. }
             | Self::Cancelled
             | Self::Unreadable(_) => false,

@@ -6,19 +6,20 @@ mod place;
 mod stream;
 mod transfer;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::RwLock;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 pub use self::{
-    call::{CallBuilder, CallStream},
+    call::{CallBuilder, CallStream, Reconnect},
     event::{Event, Started},
     stream::{EventStream, RawEvent},
     transfer::{Announced, Content, Said, SaidSignal, Transfer},
 };
-use crate::{Address, Backoff, Error, TlsError};
+use crate::{Address, Backoff, Error, TlsError, discovery::CheckLayer};
 
 /// How often a request that changes nothing is tried again when the hub cannot be reached.
 const ATTEMPTS: u32 = 4;
@@ -33,9 +34,13 @@ const KEEPALIVE: Duration = Duration::from_secs(20);
 /// close is lost without anybody knowing whether it was heard.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// A hub, to be called.
+/// A hub, to be called. All clones use one address, so that they follow a hub that moves.
 #[derive(Debug, Clone)]
-pub struct Hub {
+pub struct Hub(Arc<RwLock<Arc<Site>>>);
+
+/// A hub at one address.
+#[derive(Debug)]
+struct Site {
     address: Address,
     client: reqwest::Client,
     /// For bodies that take their time: nothing is heard until they are through.
@@ -74,18 +79,8 @@ impl AgentInfo {
 impl Hub {
     /// The hub at this address.
     pub fn new(address: Address) -> Result<Self, Error> {
-        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
-        let unusable = |error: reqwest::Error| Error::unreachable(address.base(), error);
-        let tls = address.tls()?;
-        let client = http(tls.clone()).read_timeout(SILENCE).build();
-        let client = client.map_err(unusable)?;
-        let sender = http(tls).tcp_keepalive(KEEPALIVE).build();
-        let sender = sender.map_err(unusable)?;
-        Ok(Self {
-            address,
-            client,
-            sender,
-        })
+        let site = Site::new(address)?;
+        Ok(Self(Arc::new(RwLock::new(Arc::new(site)))))
     }
 
     /// The hub that the environment names, or the one on this machine.
@@ -93,9 +88,29 @@ impl Hub {
         Self::new(Address::from_env()?)
     }
 
-    /// Its address.
-    pub fn address(&self) -> &Address {
-        &self.address
+    /// Its address, as it is now.
+    pub fn address(&self) -> Address {
+        self.site().address.clone()
+    }
+
+    fn site(&self) -> Arc<Site> {
+        self.0.read().clone()
+    }
+
+    /// Uses another address of the hub from now on, for this handle and all its clones.
+    pub fn move_to(&self, address: Address) -> Result<(), Error> {
+        let site = Arc::new(Site::new(address)?);
+        *self.0.write() = site;
+        Ok(())
+    }
+
+    /// Looks for the hub again, if it was found by a [`Discovery`](crate::Discovery), and follows it where it has moved.
+    /// Connections that are open stay as they are.
+    pub async fn relocate(&self) -> Result<(), Error> {
+        match self.address().moved().await {
+            Some(address) => self.move_to(address),
+            None => Ok(()),
+        }
     }
 
     /// The agents that one may see.
@@ -169,20 +184,20 @@ impl Hub {
 
     /// A request to a path that shows the token, for what this client has no words for.
     pub fn builder(&self, method: Method, path: &str) -> RequestBuilder {
-        self.builder_by(&self.client, method, path)
+        let site = self.site();
+        site.request(&site.client, method, path)
     }
 
-    fn builder_by(&self, client: &reqwest::Client, method: Method, path: &str) -> RequestBuilder {
-        let request = client.request(method, format!("{}{path}", self.address.base()));
-        match self.address.token() {
-            Some(token) => request.bearer_auth(token),
-            None => request,
-        }
+    /// The same for a request whose body takes its time.
+    fn upload_builder(&self, method: Method, path: &str) -> RequestBuilder {
+        let site = self.site();
+        site.request(&site.sender, method, path)
     }
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
         let response = request.send().await;
-        let base = self.address.base();
+        let address = self.address();
+        let base = address.base();
         let response = response.map_err(|error| Error::unreachable(base, error))?;
         if response.status().is_success() {
             return Ok(response);
@@ -193,12 +208,43 @@ impl Hub {
     }
 }
 
-fn http(tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
+impl Site {
+    fn new(address: Address) -> Result<Self, Error> {
+        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+        let unusable = |error: reqwest::Error| Error::unreachable(address.base(), error);
+        let client = http(&address)?.read_timeout(SILENCE).build();
+        let client = client.map_err(unusable)?;
+        let sender = http(&address)?.tcp_keepalive(KEEPALIVE).build();
+        let sender = sender.map_err(unusable)?;
+        Ok(Self {
+            address,
+            client,
+            sender,
+        })
+    }
+
+    fn request(&self, client: &reqwest::Client, method: Method, path: &str) -> RequestBuilder {
+        let request = client.request(method, format!("{}{path}", self.address.base()));
+        match self.address.token() {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+}
+
+fn http(address: &Address) -> Result<reqwest::ClientBuilder, Error> {
+    let tls = address.tls()?;
+    let builder = match address.discovery() {
+        Some(discovery) => reqwest::Client::builder()
+            .no_proxy()
+            .connector_layer(CheckLayer(discovery.clone())),
+        None => reqwest::Client::builder(),
+    };
+    Ok(builder
         .tls_backend_preconfigured(tls)
         .connect_timeout(Duration::from_secs(10))
         .pool_idle_timeout(IDLE)
-        .redirect(reqwest::redirect::Policy::none())
+        .redirect(reqwest::redirect::Policy::none()))
 }
 
 /// An id as it may stand in a path or a query.

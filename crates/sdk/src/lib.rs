@@ -114,6 +114,7 @@ mod address;
 mod agent;
 mod backoff;
 mod bridge;
+mod discovery;
 mod error;
 mod hub;
 #[cfg(feature = "in-process")]
@@ -140,10 +141,11 @@ pub use self::{
     },
     backoff::Backoff,
     bridge::try_socket,
+    discovery::{Discovered, Discovery, Ends, Untrusted},
     error::Error,
     hub::{
         AgentInfo, Announced, CallBuilder, CallStream, Content, Event, EventStream, Hub, RawEvent,
-        Said, SaidSignal, Started, Transfer, encode,
+        Reconnect, Said, SaidSignal, Started, Transfer, encode,
     },
     member::MemberCall,
     stop::told_to_stop,

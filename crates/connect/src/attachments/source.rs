@@ -97,6 +97,11 @@ impl Source {
         })
     }
 
+    /// The same for a hub that is elsewhere.
+    pub(super) fn at(&self, hub: &Address) -> Result<Self, FetchError> {
+        Self::new(hub, self.allow_private)
+    }
+
     /// What is at an address, to be read as it comes.
     pub(super) async fn open(&self, uri: &str) -> Result<Body, FetchError> {
         let url = http_url(uri)?;

@@ -200,7 +200,7 @@ impl Connect {
             None => self.kind.default_id(),
         };
         let hub = self.client.connect().await?;
-        let address = hub.address().clone();
+        let address = hub.address();
         if address.token().is_none()
             && let Some(token) = tokens.find(&address, &id)?
         {

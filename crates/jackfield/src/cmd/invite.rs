@@ -4,9 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use http::{Method, Uri};
+use http::Method;
 use jackfield_connect::setup::is_plain_url;
-use jackfield_kit::guard::is_loopback;
 use jackfield_sdk::{Address, Error, Fingerprint, Hub, TlsError, Trust, try_socket};
 use serde_json::{Value, json};
 
@@ -97,7 +96,7 @@ impl Invite {
         if let Some(note) = trust.note {
             output::chat(&note);
         }
-        if is_here_only(&url) {
+        if client::is_here(&url) {
             output::chat(
                 "It leads to this machine only; set public_url for agents of others, from when on every request needs a token.",
             );
@@ -120,7 +119,8 @@ async fn hub_trust(invite: &Value, url: &str, hub: &Hub) -> HubTrust {
     if !url.starts_with("https://") {
         return HubTrust::default();
     }
-    let ours = hub.address().trust();
+    let address = hub.address();
+    let ours = address.trust();
     let told = invite["ca"].as_str().and_then(|ca| ca.parse().ok());
     if let Some(pin) = told.or(ours.fingerprint())
         && !shows_another(url, pin).await
@@ -154,34 +154,4 @@ async fn shows_another(url: &str, pin: Fingerprint) -> bool {
         _ => return false,
     };
     matches!(why, TlsError::NotPinned { .. })
-}
-
-/// Whether only programs of this machine can use the address.
-fn is_here_only(url: &str) -> bool {
-    let host = url.parse::<Uri>().ok();
-    let host = host.as_ref().and_then(Uri::host);
-    host.is_some_and(is_loopback)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_that_lead_here_only_are_known() {
-        for here in [
-            "http://127.0.0.1:7411/x",
-            "http://[::1]:1/x",
-            "http://localhost/x",
-        ] {
-            assert!(is_here_only(here), "{here}");
-        }
-        for elsewhere in [
-            "https://hub.example/x",
-            "http://10.0.0.5:7411/x",
-            "http://[2a00::1]/x",
-        ] {
-            assert!(!is_here_only(elsewhere), "{elsewhere}");
-        }
-    }
 }

@@ -112,6 +112,8 @@ impl Watch {
             output::chat("the hub is gone; looking for it again");
             events = loop {
                 tokio::time::sleep(backoff.next_wait()).await;
+                // It may have come back elsewhere.
+                hub.relocate().await?;
                 match hub.events(&path, None).await {
                     Ok(events) => break events,
                     Err(error) if is_passing(&error) => {}

@@ -35,5 +35,6 @@ mod terminal;
 mod tls;
 mod tokens;
 mod typed;
+mod unnamed;
 mod watch;
 mod watch_team;

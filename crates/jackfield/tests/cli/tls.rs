@@ -6,7 +6,10 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustix::process::Signal;
 use tokio::process::Command;
 
-use crate::run::{Cli, Running};
+use crate::{
+    run::{Cli, Running},
+    unnamed::unnamed,
+};
 
 /// Puts a new certificate and its key where the hub reads them, and the certificate under a name of its own too.
 fn certify(home: &Path, name: &str) {
@@ -178,16 +181,6 @@ async fn an_invite_carries_the_fingerprint_of_a_private_ca_and_is_not_used_up_be
     assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
     let next = bob.until_it_says("next time").await;
     assert!(next.contains(&format!("--ca {pin}")), "{next}");
-}
-
-/// A command that names no hub, of the user who has the data directory `data`.
-fn unnamed(cli: &Cli, args: &[&str]) -> Command {
-    let mut command = cli.command(args);
-    command
-        .env_remove("JACKFIELD_HUB")
-        .env("JACKFIELD_DATA_DIR", "data")
-        .env("PATH", "/usr/bin:/bin");
-    command
 }
 
 #[tokio::test]

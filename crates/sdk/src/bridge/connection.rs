@@ -19,12 +19,13 @@ use tokio_tungstenite::{
     connect_async_tls_with_config,
     tungstenite::{
         self, Message as Frame, Utf8Bytes,
+        http::Uri,
         protocol::{CloseFrame, WebSocketConfig, frame::coding::CloseCode},
     },
 };
 
 use super::{proxy, session::Session};
-use crate::{Address, Error, encode, hub::refused};
+use crate::{Address, Discovery, Ends, Error, encode, hub::refused};
 
 /// How long connecting and registering may take.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -94,17 +95,18 @@ pub(super) async fn connect(
     let config = WebSocketConfig::default()
         .max_message_size(Some(LARGEST))
         .max_frame_size(Some(LARGEST));
-    let connected = match proxy::for_hub(proxies, address.base()) {
-        Some((proxy, hub)) => {
-            let tunnel = proxy::tunnel(&proxy, &hub).await;
-            let tunnel = tunnel.map_err(|error| Error::unreachable(address.base(), error))?;
-            client_async_tls_with_config(url, tunnel, Some(config), tls).await
-        }
-        None => {
-            // Frames are batched here, and should not wait in the kernel as well.
-            let no_delay = true;
-            connect_async_tls_with_config(url, Some(config), no_delay, tls).await
-        }
+    let unreachable = |error: BoxError| Error::unreachable(address.base(), error);
+    let connected = if let Some(discovery) = address.discovery() {
+        let tcp = checked(&url, &**discovery).await.map_err(unreachable)?;
+        client_async_tls_with_config(url, tcp, Some(config), tls).await
+    } else if let Some((proxy, hub)) = proxy::for_hub(proxies, address.base()) {
+        let tunnel = proxy::tunnel(&proxy, &hub).await;
+        let tunnel = tunnel.map_err(|error| unreachable(error.into()))?;
+        client_async_tls_with_config(url, tunnel, Some(config), tls).await
+    } else {
+        // Frames are batched here, and should not wait in the kernel as well.
+        let no_delay = true;
+        connect_async_tls_with_config(url, Some(config), no_delay, tls).await
     };
     match connected {
         Ok((socket, _)) => Ok(socket),
@@ -115,6 +117,26 @@ pub(super) async fn connect(
         }
         Err(error) => Err(Error::unreachable(address.base(), error)),
     }
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A connection to the host of a URL, whose other end was checked.
+async fn checked(url: &str, discovery: &dyn Discovery) -> Result<TcpStream, BoxError> {
+    let uri: Uri = url.parse()?;
+    let usual = if url.starts_with("wss:") { 443 } else { 80 };
+    let host = uri.host().unwrap_or_default();
+    // Addresses of IPv6 stand in brackets in a URL.
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let tcp = TcpStream::connect((host, uri.port_u16().unwrap_or(usual))).await?;
+    // Frames are batched by whoever writes them, and should not wait in the kernel as well.
+    tcp.set_nodelay(true)?;
+    let ends = Ends {
+        peer: tcp.peer_addr()?,
+        ours: tcp.local_addr()?,
+    };
+    discovery.check(ends).await?;
+    Ok(tcp)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {

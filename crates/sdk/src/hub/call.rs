@@ -1,9 +1,10 @@
 //! One call: how it is begun, and how its reply is read.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     EventStream, Hub, RawEvent, encode,
@@ -14,8 +15,26 @@ use super::{
 use crate::Done;
 use crate::{Backoff, Error, joined_text::JoinedText};
 
-/// How often in a row a kept call is looked for again after a cut: for about a minute in all.
-const TAKE_UP: u32 = 8;
+/// How long a kept call is looked for after a cut: long enough for a restart of the hub.
+const RETRY_FOR: Duration = Duration::from_secs(60);
+/// The longest pause between two attempts, so that a hub that is back is found soon.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A connection that lasted this long was a good one: after it the time for attempts begins anew.
+const LASTED: Duration = Duration::from_secs(1);
+
+/// What happens to the connection by which a kept call is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reconnect {
+    /// The connection was lost. The hub is tried again, for this long at most.
+    Lost {
+        /// How long.
+        retry_for: Duration,
+    },
+    /// There is a connection again.
+    Resumed,
+}
+
+type ReconnectListener = Box<dyn Fn(Reconnect) + Send + Sync>;
 
 /// A call that has not begun.
 #[derive(Debug, Clone)]
@@ -144,7 +163,6 @@ impl CallBuilder {
 }
 
 /// A call that is open.
-#[derive(Debug)]
 pub struct CallStream {
     events: EventStream,
     hub: Hub,
@@ -152,13 +170,26 @@ pub struct CallStream {
     cursor: Option<String>,
     place: Place,
     backoff: Backoff,
-    attempts: u32,
+    /// Since when there is no good connection.
+    lost: Option<Instant>,
+    /// Since when there is this connection, if it is not the first.
+    resumed: Option<Instant>,
+    listener: Option<ReconnectListener>,
     kept: bool,
     /// Reads a whole task, which may have several ends, and not the reply to one message.
     follows: bool,
     /// The connection is gone; the call is to be taken up.
     cut: bool,
     over: bool,
+}
+
+impl fmt::Debug for CallStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallStream")
+            .field("started", &self.started)
+            .field("kept", &self.kept)
+            .finish_non_exhaustive()
+    }
 }
 
 impl CallStream {
@@ -170,7 +201,9 @@ impl CallStream {
             cursor: None,
             place: Place::default(),
             backoff: Backoff::default(),
-            attempts: 0,
+            lost: None,
+            resumed: None,
+            listener: None,
             kept: false,
             follows: false,
             cut: false,
@@ -203,8 +236,19 @@ impl CallStream {
         self.kept
     }
 
+    /// Who is told when the connection of a kept call is lost, and when there is one again.
+    pub fn on_reconnect(&mut self, listener: impl Fn(Reconnect) + Send + Sync + 'static) {
+        self.listener = Some(Box::new(listener));
+    }
+
+    fn tell(&self, news: Reconnect) {
+        if let Some(listener) = &self.listener {
+            listener(news);
+        }
+    }
+
     /// The next event; nothing after [`Event::Done`]. A call that failed or was cancelled is an error. A kept call
-    /// whose connection was cut is taken up where it was.
+    /// whose connection was cut is resumed where it was; after a minute without a hub the error is that of the last attempt.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
         while let Some(raw) = self.next_raw().await? {
             if let Some(event) = raw.read()? {
@@ -218,18 +262,18 @@ impl CallStream {
     pub async fn next_raw(&mut self) -> Result<Option<RawEvent>, Error> {
         while !self.over {
             if self.cut {
-                self.take_up().await?;
+                self.resume().await?;
                 self.cut = false;
             }
             match self.events.next().await {
-                Ok(Some(event)) if self.can_go_on() && event.is_hub_stopping() => self.cut = true,
+                Ok(Some(event)) if self.can_go_on() && event.is_hub_stopping() => self.lose(),
                 Ok(Some(event)) => {
                     if let Some(event) = self.take(event)? {
                         return Ok(Some(event));
                     }
                 }
                 Ok(None) if self.follows => self.over = true,
-                Ok(None) | Err(Error::Broken) if self.can_go_on() => self.cut = true,
+                Ok(None) | Err(Error::Broken) if self.can_go_on() => self.lose(),
                 Ok(None) => return Err(Error::Broken),
                 Err(error) => return Err(error),
             }
@@ -242,7 +286,7 @@ impl CallStream {
     }
 
     fn take(&mut self, event: RawEvent) -> Result<Option<RawEvent>, Error> {
-        self.attempts = 0;
+        self.lost = None;
         self.backoff.reset();
         self.cursor = event.id.clone().or(self.cursor.take());
         match event.name.as_str() {
@@ -253,20 +297,46 @@ impl CallStream {
         Ok(self.place.fresh(event))
     }
 
-    /// Finds a kept call again where it was left.
-    async fn take_up(&mut self) -> Result<(), Error> {
+    /// The connection is gone.
+    fn lose(&mut self) {
+        self.cut = true;
+        if self.resumed.is_some_and(|since| since.elapsed() >= LASTED) {
+            self.lost = None;
+            self.backoff.reset();
+        }
+        let since = *self.lost.get_or_insert_with(Instant::now);
+        let retry_for = RETRY_FOR.saturating_sub(since.elapsed());
+        self.tell(Reconnect::Lost { retry_for });
+    }
+
+    /// Connects again and reads on where the call was left. Each attempt looks for the hub anew: it may have moved.
+    async fn resume(&mut self) -> Result<(), Error> {
         let id = self.started.task.as_deref().unwrap_or(&self.started.id);
         let path = events_path(id);
+        let until = *self.lost.get_or_insert_with(Instant::now) + RETRY_FOR;
         loop {
-            self.attempts += 1;
-            tokio::time::sleep(self.backoff.next_wait()).await;
-            match self.hub.events(&path, self.cursor.as_deref()).await {
-                Ok(events) => {
+            let pause = self.backoff.next_wait_within(LONGEST_PAUSE);
+            sleep(pause.min(until.saturating_duration_since(Instant::now()))).await;
+            let attempt = async {
+                self.hub.relocate().await?;
+                self.hub.events(&path, self.cursor.as_deref()).await
+            };
+            // The last attempt begins when the time is over, and gets a moment of its own.
+            let patience = until.max(Instant::now() + LASTED);
+            let error = match timeout_at(patience, attempt).await {
+                Ok(Ok(events)) => {
                     self.events = events;
+                    self.resumed = Some(Instant::now());
+                    self.tell(Reconnect::Resumed);
                     return Ok(());
                 }
-                Err(error) if error.is_passing() && self.attempts < TAKE_UP => {}
-                Err(error) => return Err(error),
+                Ok(Err(error)) => error,
+                Err(_) => {
+                    Error::unreachable(self.hub.address().base(), "it did not answer in time")
+                }
+            };
+            if !error.may_pass_after_a_cut() || Instant::now() >= until {
+                return Err(error);
             }
         }
     }

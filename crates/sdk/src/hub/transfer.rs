@@ -94,7 +94,7 @@ impl Hub {
 
     /// Sends an archive, as an agent that the hub gave this ticket (signal `relay`, direction `send`).
     pub async fn send_by_ticket(&self, ticket: &str, body: impl Into<Body>) -> Result<(), Error> {
-        let request = self.builder_by(&self.sender, Method::PUT, &by_ticket(ticket));
+        let request = self.upload_builder(Method::PUT, &by_ticket(ticket));
         self.send(request.body(body)).await.map(drop)
     }
 
@@ -123,12 +123,11 @@ impl Transfer {
     }
 
     fn request(&self, method: Method, end: &str) -> RequestBuilder {
-        let client = match method {
-            Method::PUT => &self.hub.sender,
-            _ => &self.hub.client,
-        };
         let path = format!("{}{end}", self.path);
-        let request = self.hub.builder_by(client, method, &path);
+        let request = match method {
+            Method::PUT => self.hub.upload_builder(method, &path),
+            _ => self.hub.builder(method, &path),
+        };
         match &self.agent {
             Some(agent) => request.header(ACTS_AS, agent),
             None => request,

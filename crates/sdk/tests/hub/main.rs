@@ -7,6 +7,7 @@ mod asks;
 mod beside;
 mod calls;
 mod cuts;
+mod gone;
 mod peers;
 mod restart;
 mod tls;

@@ -11,13 +11,14 @@ use crate::output;
 #[derive(Debug)]
 pub(super) struct Chatter {
     id: String,
-    hub: String,
     json: bool,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    /// Where the hub is.
+    hub: String,
     was_attached: bool,
     /// Why there is no connection, as it was told last: the same reason is not told again and again.
     cut: Option<String>,
@@ -27,19 +28,24 @@ impl Chatter {
     pub(super) fn new(id: &str, hub: &str, json: bool) -> Self {
         Self {
             id: id.to_owned(),
-            hub: hub.to_owned(),
             json,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                hub: hub.to_owned(),
+                ..State::default()
+            }),
         }
     }
 
     /// Tells what happened. Nobody may be reading.
     pub(super) fn tell(&self, news: &News) {
+        let mut state = self.state.lock();
+        if let News::Moved { hub } = news {
+            state.hub.clone_from(hub);
+        }
         if self.json {
-            output::json(&self.object(news)).ok();
+            output::json(&self.object(news, &state.hub)).ok();
             return;
         }
-        let mut state = self.state.lock();
         match news {
             News::Attached if !state.was_attached => {
                 state.was_attached = true;
@@ -55,7 +61,7 @@ impl Chatter {
                 output::chat(&match state.was_attached {
                     true => format!(
                         "the connection to {} is gone: {why}; trying again",
-                        self.hub
+                        state.hub
                     ),
                     false => {
                         format!("{why}; trying until it works (start a hub with: jackfield serve)")
@@ -63,6 +69,7 @@ impl Chatter {
                 });
                 return;
             }
+            News::Moved { hub } => output::chat(&format!("the hub is now at {hub}")),
             News::Came {
                 caller, session, ..
             } => output::chat(&format!(
@@ -94,9 +101,10 @@ impl Chatter {
         }
     }
 
-    fn object(&self, news: &News) -> Value {
+    fn object(&self, news: &News, hub: &str) -> Value {
         match news {
-            News::Attached => json!({"type": "connected", "agent": self.id, "hub": self.hub}),
+            News::Attached => json!({"type": "connected", "agent": self.id, "hub": hub}),
+            News::Moved { hub } => json!({"type": "moved", "hub": hub}),
             News::Cut { why, wait } => {
                 json!({"type": "cut", "why": why, "wait_ms": u64::try_from(wait.as_millis()).ok()})
             }

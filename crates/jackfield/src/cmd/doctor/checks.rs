@@ -1,12 +1,6 @@
 //! What is looked at of a hub: its configuration, its data directory, its database, its secrets, its address.
 
-use std::{
-    fs,
-    net::{IpAddr, TcpListener},
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    time::Duration,
-};
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use http::Method;
 use jackfield_sdk::{Error, Hub};
@@ -27,6 +21,7 @@ use crate::{
     client::{self, Client},
     cmd::backup::size,
     exit::{About, Stop},
+    local,
     output::text,
 };
 
@@ -218,27 +213,26 @@ pub(super) fn elsewhere(data_dir: &Path, is_here: bool) -> Option<Finding> {
     })
 }
 
-/// Whether a hub at this URL is on this machine.
-fn is_here(url: &str) -> bool {
-    let host = url.parse::<http::Uri>().ok();
-    let host = host.as_ref().and_then(http::Uri::host).unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
 /// A hub answers, or could be started; and whether one is ready on this machine.
 pub(super) async fn hub(client: &Client, config: &Config) -> (Finding, bool) {
     let hub = match client.connect_or_local(config).await {
         Ok(hub) => hub,
-        Err(error) => {
-            let finding = Finding::fail("hub", format!("{error:#}"), "see jackfield help doctor");
-            return (finding, false);
-        }
+        Err(error) => return (unusable(&error), false),
     };
-    let is_here = is_here(hub.address().base());
+    let is_here = client::is_here(hub.address().base());
     match probe(&hub, client, config).await {
         Ok(finding) => (finding, is_here),
         Err(finding) => (finding, false),
+    }
+}
+
+/// There is no hub to ask.
+fn unusable(error: &anyhow::Error) -> Finding {
+    let stop = error.downcast_ref::<Error>();
+    let stop = stop.map(|error| Stop::from_hub(error, About::Agent));
+    match stop {
+        Some(stop) => Finding::fail("hub", stop.text, stop.next.unwrap_or_default()),
+        None => Finding::fail("hub", format!("{error:#}"), "see jackfield help doctor"),
     }
 }
 
@@ -267,6 +261,12 @@ async fn probe(hub: &Hub, client: &Client, config: &Config) -> Result<Finding, F
             let why = Stop::from_hub(&error, About::Agent).text;
             Err(free(config, &why))
         }
+        // Whatever speaks there is not the hub of this configuration: nobody is to be led there.
+        Err(error @ Error::Tls { .. }) if client.named().is_none() => Err(Finding::fail(
+            check,
+            format!("another program listens there: {error}"),
+            "stop it, or choose another address with serve --listen; if it is the hub you mean, name it with --hub URL",
+        )),
         Err(error) => Err(refused(hub, &error).await),
     }
 }
@@ -275,10 +275,18 @@ async fn probe(hub: &Hub, client: &Client, config: &Config) -> Result<Finding, F
 fn free(config: &Config, why: &str) -> Finding {
     let check = "hub";
     match TcpListener::bind(config.listen) {
-        Ok(_) => Finding::ok(
-            check,
-            format!("none is running; {} is free for one", config.listen),
-        ),
+        Ok(_) => {
+            let free = format!("none is running; {} is free for one", config.listen);
+            Finding::ok(
+                check,
+                match local::left_behind() {
+                    Some(left) => {
+                        format!("the hub at {left} is not running (was it killed?); {free}")
+                    }
+                    None => free,
+                },
+            )
+        }
         Err(error) => Finding::fail(
             check,
             format!("{why}, and {} cannot be used: {error}", config.listen),
@@ -289,7 +297,7 @@ fn free(config: &Config, why: &str) -> Finding {
 
 async fn refused(hub: &Hub, error: &Error) -> Finding {
     let check = "hub";
-    let url = hub.address().base();
+    let url = hub.address().base().to_owned();
     let stop = Stop::from_hub(error, About::Agent);
     let remedy = stop.next.unwrap_or_default();
     match error.code() {

@@ -16,7 +16,7 @@ use std::{
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use jackfield_connect::{Line, Lines};
 use jackfield_model::CallId;
-use jackfield_sdk::{EventStream, Hub};
+use jackfield_sdk::{Error, EventStream, Hub};
 use parking_lot::Mutex;
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -28,6 +28,7 @@ use tokio::{
 };
 
 use super::message::{HUB_ERROR, INVALID_REQUEST, Message, failed, task_of};
+use crate::client;
 
 pub(super) const CALL: HeaderName = HeaderName::from_static("jackfield-call");
 const SESSION: &str = "mcp-session-id";
@@ -187,12 +188,21 @@ impl Pump {
                 .body(message.text());
             match request.send().await {
                 Ok(response) => return Ok(response),
-                Err(error) if error.is_connect() && left > 0 => sleep(PAUSE).await,
+                Err(error) if error.is_connect() && left > 0 => {
+                    sleep(PAUSE).await;
+                    // It may have come back elsewhere. Where it cannot be used, the next attempt says so.
+                    self.hub.relocate().await.ok();
+                }
                 Err(error) if error.is_connect() => break,
                 Err(_) => return Err("the hub went away before it answered".to_owned()),
             }
         }
-        let url = self.hub.address().base();
+        let asked = client::ask(&self.hub, Method::GET, "/healthz", None).await;
+        if let Err(error @ Error::Untrusted { .. }) = asked {
+            return Err(error.to_string());
+        }
+        let address = self.hub.address();
+        let url = address.base();
         Err(format!(
             "the hub at {url} cannot be reached; start it with `jackfield serve`, or name another one with --hub"
         ))

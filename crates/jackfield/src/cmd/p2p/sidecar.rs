@@ -13,6 +13,7 @@ use std::{
 
 use anyhow::Result;
 use clap::Args;
+use http::Method;
 use jackfield_core::units::Span;
 use jackfield_kit::{
     outbound::{Outbound, OutboundRules},
@@ -25,7 +26,7 @@ use jackfield_p2p::{
     serve::{Allowed, DEADLINE},
     sidecar::{self, RegistryAt, Setting, SidecarError},
 };
-use jackfield_sdk::encode;
+use jackfield_sdk::{Error, encode};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::tell::{Places, Teller};
@@ -176,6 +177,11 @@ impl Sidecar {
             return Ok(None);
         }
         let hub = self.client.connect().await?;
+        // Registering does not check whoever listens there.
+        let asked = client::ask(&hub, Method::GET, "/healthz", None).await;
+        if let Err(error @ Error::Untrusted { .. }) = asked {
+            return Err(error.into());
+        }
         let address = hub.address();
         Ok(Some(RegistryAt {
             url: address.base().to_owned(),

@@ -1,0 +1,268 @@
+//! Commands that name no hub: which one they find, whom they take for it, and how they follow it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    net::{SocketAddr, TcpListener},
+    os::unix::{
+        fs::{PermissionsExt as _, chown},
+        process::CommandExt as _,
+    },
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::run::{Cli, Run, Running};
+
+/// The user `nobody`.
+const NOBODY: u32 = 65534;
+
+/// A command that names no hub, of the user who has the data directory `data`.
+pub(crate) fn unnamed(cli: &Cli, args: &[&str]) -> Command {
+    let mut command = cli.command(args);
+    command
+        .env_remove("JACKFIELD_HUB")
+        .env("JACKFIELD_DATA_DIR", "data")
+        .env("PATH", "/usr/bin:/bin");
+    command
+}
+
+async fn run(cli: &Cli, args: &[&str]) -> Run {
+    cli.start_command(unnamed(cli, args)).end().await
+}
+
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        println!("skipped: only root can act as another user");
+    }
+    is_root
+}
+
+/// A program of another user that listens on a loopback address and hangs up on whoever has said something.
+struct Stranger {
+    addr: SocketAddr,
+    /// How many bytes it was told.
+    heard: Arc<AtomicUsize>,
+}
+
+impl Stranger {
+    fn listen() -> Self {
+        let heard = Arc::new(AtomicUsize::new(0));
+        let (told, listening) = std::sync::mpsc::channel();
+        let count = heard.clone();
+        // Only this thread is the other user; it ends with the test's process.
+        std::thread::spawn(move || {
+            let nobody = rustix::process::Uid::from_raw(NOBODY);
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            told.send(listener.local_addr().unwrap()).unwrap();
+            for socket in listener.incoming() {
+                let mut buffer = [0; 4096];
+                let read = std::io::Read::read(&mut socket.unwrap(), &mut buffer);
+                count.fetch_add(read.unwrap_or(0), Ordering::SeqCst);
+            }
+        });
+        let addr = listening.recv().unwrap();
+        Self { addr, heard }
+    }
+
+    fn heard(&self) -> usize {
+        self.heard.load(Ordering::SeqCst)
+    }
+}
+
+/// Writes the address file of a hub that seems to run, as long as the file is held.
+fn publish(cli: &Cli, url: &str) -> File {
+    let dir = cli.home().join("data");
+    fs::create_dir_all(&dir).unwrap();
+    let mut file = File::create(dir.join("address")).unwrap();
+    file.lock().unwrap();
+    write!(file, r#"{{"url":"{url}"}}"#).unwrap();
+    file
+}
+
+#[tokio::test]
+async fn whoever_listens_in_the_hubs_place_is_told_nothing() {
+    if !is_root() {
+        return;
+    }
+    let stranger = Stranger::listen();
+    let cli = Cli::at("");
+    let url = format!("http://{}", stranger.addr);
+    let _published = publish(&cli, &url);
+    fs::write(cli.home().join("token"), "jf_secret").unwrap();
+    for args in [
+        &["ls"][..],
+        &["token", "ls"],
+        &["call", "bob", "a secret"],
+        &["ls", "--token-file", "token"],
+        &["connect", "--as", "bob", "exec", "cat"],
+        &["watch"],
+    ] {
+        let refused = run(&cli, args).await.code(3).says("nobody");
+        refused.says(&format!("--hub {url}"));
+        assert_eq!(stranger.heard(), 0, "{args:?}");
+    }
+    // Who names it means it.
+    let named = run(&cli, &["ls", "--hub", &url]).await;
+    named.code(3).says("something answers there");
+    assert_ne!(stranger.heard(), 0);
+}
+
+async fn hub_finding(cli: &Cli) -> Value {
+    let report = run(cli, &["doctor", "--json"]).await;
+    let report: Value = serde_json::from_str(&report.out).expect("a report");
+    let checks = report["checks"].as_array().expect("a list");
+    let hub = checks.iter().find(|check| check["check"] == "hub");
+    hub.expect("it is checked").clone()
+}
+
+#[tokio::test]
+async fn doctor_names_who_listens_in_the_hubs_place_and_does_not_lead_there() {
+    if !is_root() {
+        return;
+    }
+    let stranger = Stranger::listen();
+    let cli = Cli::at("");
+    let config = cli.home().join("jackfield.toml");
+    let listen = format!("listen = \"{}\"\n", stranger.addr);
+    let tls = "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n";
+    for (text, scheme) in [(listen.clone(), "http"), (listen + tls, "https")] {
+        fs::write(&config, text).unwrap();
+        let found = hub_finding(&cli).await;
+        assert_eq!(found["verdict"], "fail", "{found}");
+        assert!(
+            found["found"].as_str().unwrap().contains("nobody"),
+            "{found}"
+        );
+        let remedy = found["remedy"].as_str().unwrap();
+        let named = format!("--hub {scheme}://{}", stranger.addr);
+        assert!(remedy.contains(&named), "{found}");
+        assert!(!remedy.contains("http:// instead"), "{found}");
+    }
+    assert_eq!(stranger.heard(), 0);
+}
+
+/// A folder that another user owns.
+fn give_away(dir: &Path) {
+    fs::create_dir_all(dir).unwrap();
+    chown(dir, Some(NOBODY), Some(NOBODY)).unwrap();
+}
+
+/// A hub of another user, whose data directory is `data`.
+async fn served_by_another_user(cli: &Cli) -> Running {
+    fs::set_permissions(cli.home(), fs::Permissions::from_mode(0o755)).unwrap();
+    give_away(&cli.home().join("data"));
+    let url = ["--public-url", "https://hub.example.com"];
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"];
+    let mut command = cli.command(&[&serve[..], &url].concat());
+    command.as_std_mut().uid(NOBODY).gid(NOBODY);
+    let mut hub = cli.start_command(command);
+    hub.until_line("jackfield listens on ").await;
+    hub
+}
+
+#[tokio::test]
+async fn a_hub_of_another_user_is_taken_for_the_one_of_a_data_directory_that_was_named() {
+    if !is_root() {
+        return;
+    }
+    let cli = Cli::at("");
+    let _hub = served_by_another_user(&cli).await;
+    run(&cli, &["ls"]).await.ok();
+    // Also by its proof alone.
+    chown(cli.home().join("data/address"), Some(0), Some(0)).unwrap();
+    run(&cli, &["token", "ls"]).await.ok();
+    let agent = ["connect", "--as", "bob", "exec", "cat"];
+    let mut bob = cli.start_command(unnamed(&cli, &agent));
+    assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
+    let called = run(&cli, &["call", "bob", "hello"]).await.ok();
+    assert_eq!(called.out.trim(), "hello");
+}
+
+/// A hub with the data directory `data` on a port of its choice.
+async fn serve(cli: &Cli) -> (Running, String) {
+    let mut hub = cli.start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
+    let line = hub.until_line("jackfield listens on ").await;
+    let url = line.rsplit(' ').next().unwrap().to_owned();
+    (hub, url)
+}
+
+#[tokio::test]
+async fn connect_and_call_follow_a_hub_that_comes_back_on_another_port() {
+    let cli = Cli::at("");
+    let (hub, first) = serve(&cli).await;
+    let script = "echo begin; until [ -e go ]; do sleep 0.05; done; echo $JACKFIELD_HUB";
+    let args = ["connect", "--as", "bob", "exec", "sh", "-c", script];
+    let mut bob = cli.start_command(unnamed(&cli, &args));
+    assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
+    let mut call = cli.start_command(unnamed(&cli, &["call", "bob", "x"]));
+    assert_eq!(call.line().await.as_deref(), Some("begin"));
+    hub.signal(Signal::KILL);
+    hub.end().await;
+    bob.until_it_says("trying again").await;
+    let lost = call
+        .until_it_says("the connection to the hub was lost")
+        .await;
+    assert!(lost.contains("60 s"), "{lost}");
+    // The port may not be the same again.
+    let _held = TcpListener::bind(first.strip_prefix("http://").unwrap()).unwrap();
+    let (_hub, second) = serve(&cli).await;
+    assert_ne!(first, second);
+    let moved = bob.until_it_says("the hub is now at").await;
+    assert!(moved.contains(&second), "{moved}");
+    bob.until_it_says("connected again").await;
+    call.until_it_says("connected to the hub again").await;
+    fs::write(cli.home().join("go"), "").unwrap();
+    assert_eq!(call.line().await.as_deref(), Some(first.as_str()));
+    call.end().await.ok();
+    // Whatever the agent does from now on has to do with the hub where it is.
+    let called = run(&cli, &["call", "bob", "x"]).await.ok();
+    assert_eq!(called.out, format!("begin\n{second}\n"));
+}
+
+#[tokio::test]
+async fn a_hub_that_was_killed_is_named() {
+    let cli = Cli::at("");
+    let (hub, url) = serve(&cli).await;
+    hub.signal(Signal::KILL);
+    hub.end().await;
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = free.local_addr().unwrap();
+    drop(free);
+    let config = format!("listen = \"{listen}\"\n");
+    fs::write(cli.home().join("jackfield.toml"), config).unwrap();
+    let says = format!("the hub at {url} is not running (was it killed?)");
+    let found = hub_finding(&cli).await;
+    assert!(found["found"].as_str().unwrap().contains(&says), "{found}");
+    if std::net::TcpStream::connect("127.0.0.1:7411").is_ok() {
+        println!("skipped: somebody listens on the hub's usual port");
+        return;
+    }
+    let none = run(&cli, &["ls"]).await.code(3).says(&says);
+    none.says("jackfield serve");
+}
+
+#[tokio::test]
+async fn a_data_directory_that_cannot_be_read_is_told() {
+    if !is_root() {
+        return;
+    }
+    let cli = Cli::at("");
+    fs::set_permissions(cli.home(), fs::Permissions::from_mode(0o777)).unwrap();
+    let (_hub, _) = serve(&cli).await;
+    let mut command = unnamed(&cli, &["ls"]);
+    command.as_std_mut().uid(NOBODY).gid(NOBODY);
+    let told = cli.start_command(command).end().await;
+    told.says("warning: data cannot be read");
+}
