@@ -1,6 +1,7 @@
 //! The hub's configuration: flags over environment over `jackfield.toml` over defaults. Unknown keys are errors, so
 //! that a misspelt one is not silent.
 
+mod found;
 #[cfg(not(feature = "p2p"))]
 mod p2p;
 mod team;
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(not(feature = "p2p"))]
 pub use self::p2p::P2pConfig;
-pub use self::team::TeamConfig;
+pub use self::{found::Untrusted, team::TeamConfig};
 pub use jackfield_a2a::{Config as A2aConfig, RemoteConfig};
 pub use jackfield_bridge::FilesConfig;
 #[cfg(feature = "p2p")]
@@ -154,18 +155,17 @@ pub struct Overrides {
 }
 
 impl Config {
-    /// Reads the file (a named one must exist) and applies what was said over it.
+    /// Reads the file (a named one must exist) and applies what was said over it. A file that was not named must be this
+    /// user's own.
     pub fn load(file: Option<&Path>, overrides: Overrides) -> Result<Self> {
-        let text = match file {
-            Some(path) => Some((path, std::fs::read_to_string(path))),
-            None if Path::new(DEFAULT_FILE).exists() => Some((
-                Path::new(DEFAULT_FILE),
-                std::fs::read_to_string(DEFAULT_FILE),
-            )),
-            None => None,
-        };
-        let mut config = match text {
-            Some((path, text)) => {
+        let here = Path::new(DEFAULT_FILE);
+        let path = file.or_else(|| here.exists().then_some(here));
+        let mut config = match path {
+            Some(path) => {
+                let text = match file {
+                    Some(_) => std::fs::read_to_string(path),
+                    None => found::read(path)?,
+                };
                 let text = text.with_context(|| format!("cannot read {}", path.display()))?;
                 Self::parse(&text).with_context(|| format!("in {}", path.display()))?
             }

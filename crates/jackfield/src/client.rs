@@ -21,6 +21,7 @@ use jackfield_hub::{
 };
 
 use crate::{
+    config_file,
     exit::{About, Code, Stop, WhatAbout},
     local::LocalHub,
     output, shell,
@@ -82,7 +83,7 @@ pub(crate) struct Client {
 impl Client {
     /// The hub. Nothing is asked of it yet, but to prove that it is the one with this machine's data directory.
     pub(crate) async fn connect(&self) -> Result<Hub> {
-        let data_dir = own_data_dir();
+        let data_dir = own_data_dir()?;
         match self.named() {
             Some(url) => self.at(url, &data_dir).await,
             None => {
@@ -94,7 +95,7 @@ impl Client {
 
     /// The hub at this address, which an earlier command used. Whoever means another user's hub names it again.
     pub(crate) async fn connect_to(&self, url: &str) -> Result<Hub> {
-        let data_dir = own_data_dir();
+        let data_dir = own_data_dir()?;
         if self.named().is_some() || !is_here(url) {
             return self.at(url, &data_dir).await;
         }
@@ -310,22 +311,26 @@ fn hub_url(text: &str) -> Result<String, std::convert::Infallible> {
 }
 
 /// The data directory of the hub that `jackfield serve` would start here.
-pub(crate) fn own_data_dir() -> PathBuf {
+pub(crate) fn own_data_dir() -> Result<PathBuf, Stop> {
     let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
     data_dir(named.as_ref())
 }
 
 /// The data directory of the hub that would be started here.
-pub(crate) fn data_dir(named: Option<&PathBuf>) -> PathBuf {
+pub(crate) fn data_dir(named: Option<&PathBuf>) -> Result<PathBuf, Stop> {
     let overrides = Overrides {
         data_dir: named.cloned(),
         ..Overrides::default()
     };
     let file = std::env::var_os("JACKFIELD_CONFIG").filter(|file| !file.is_empty());
-    match Config::load(file.as_ref().map(Path::new), overrides) {
-        Ok(config) => config.data_dir,
-        // The file is somebody else's trouble: `config check` tells.
-        Err(_) => named.cloned().unwrap_or_else(|| Config::default().data_dir),
+    match config_file::load(file.as_ref().map(Path::new), overrides) {
+        Ok(config) => Ok(config.data_dir),
+        Err(error) => match error.downcast::<Stop>() {
+            // A file that is not to be believed decides nothing.
+            Ok(stop) => Err(stop),
+            // The file is somebody else's trouble: `config check` tells.
+            Err(_) => Ok(named.cloned().unwrap_or_else(|| Config::default().data_dir)),
+        },
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod cli;
 mod client;
 mod cmd;
+mod config_file;
 mod demo;
 mod exit;
 mod local;

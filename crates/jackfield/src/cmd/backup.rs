@@ -39,7 +39,7 @@ pub(crate) struct Backup {
 
 impl Backup {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let data_dir = client::data_dir(self.data_dir.as_ref());
+        let data_dir = client::data_dir(self.data_dir.as_ref())?;
         let file = self.file.clone();
         let mut copying =
             tokio::task::spawn_blocking(move || jackfield_store::backup_file(&data_dir, &file));

@@ -12,6 +12,7 @@ use super::serve::Settings;
 use jackfield_hub::config::{Config as HubConfig, DEFAULT_FILE, Overrides};
 
 use crate::{
+    config_file,
     exit::{Code, Stop},
     output,
 };
@@ -67,11 +68,12 @@ fn check(file: Option<&Path>) -> Result<()> {
 
 /// Loads the configuration; an error names file, key and remedy.
 pub(super) fn load(file: Option<&Path>, overrides: Overrides) -> Result<HubConfig, Stop> {
-    HubConfig::load(file, overrides).map_err(|error| {
-        Stop::new(
+    config_file::load(file, overrides).map_err(|error| match error.downcast::<Stop>() {
+        Ok(stop) => stop,
+        Err(error) => Stop::new(
             Code::Usage,
             format!("{error:#}").trim_end(),
             "change or remove what is named; jackfield.example.toml shows all keys with their defaults",
-        )
+        ),
     })
 }

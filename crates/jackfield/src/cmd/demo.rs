@@ -94,7 +94,7 @@ impl Demo {
         };
         let named = env::var("JACKFIELD_HUB").ok().filter(|url| !url.is_empty());
         // A hub of this user's own comes before the demo, wherever that is.
-        let found = || address::find(&client::own_data_dir()).map(|own| own.url);
+        let found = || address::find(&client::own_data_dir().ok()?).map(|own| own.url);
         let named = named.or_else(found);
         let moved = (self.port.is_none() && newsroom.addr() != usual())
             .then(|| format!("({} is taken, so it took another port)", usual()));

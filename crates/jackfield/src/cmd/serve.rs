@@ -188,7 +188,7 @@ fn peer_address(_: &Running) -> Option<String> {
 
 /// Says what to try next. Commands find the hub by its data directory.
 fn invite(config: &Config) {
-    let prefix = match client::own_data_dir() == config.data_dir {
+    let prefix = match client::own_data_dir().is_ok_and(|own| own == config.data_dir) {
         true => String::new(),
         false => {
             let dir = std::path::absolute(&config.data_dir);

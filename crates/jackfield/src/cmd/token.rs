@@ -222,7 +222,7 @@ async fn revoke(id: &str, client: &Client) -> Result<()> {
 }
 
 fn show(which: Which, data_dir: Option<&PathBuf>) -> Result<()> {
-    let data_dir = client::data_dir(data_dir);
+    let data_dir = client::data_dir(data_dir)?;
     let name = match which {
         Which::Platform => PLATFORM_SECRET,
         Which::Callback => CALLBACK_KEY,
@@ -242,7 +242,7 @@ fn show(which: Which, data_dir: Option<&PathBuf>) -> Result<()> {
 }
 
 fn rotate(forget_old: bool, data_dir: Option<&PathBuf>) -> Result<()> {
-    let data_dir = client::data_dir(data_dir);
+    let data_dir = client::data_dir(data_dir)?;
     if !data_dir.is_dir() {
         let text = format!("there is no data directory {}", data_dir.display());
         let next = "a hub makes it at its first start; name it with --data-dir";

@@ -190,6 +190,44 @@ async fn a_hub_of_another_user_is_taken_for_the_one_of_a_data_directory_that_was
     assert_eq!(called.out.trim(), "hello");
 }
 
+#[tokio::test]
+async fn a_configuration_of_somebody_else_in_this_folder_is_not_read_unless_it_is_named() {
+    if !is_root() {
+        return;
+    }
+    let cli = Cli::at("");
+    let file = cli.home().join("jackfield.toml");
+    fs::write(&file, "data_dir = \"elsewhere\"\n").unwrap();
+    chown(&file, Some(NOBODY), Some(NOBODY)).unwrap();
+    for args in [&["ls"][..], &["serve"], &["config", "check"]] {
+        let mut command = cli.command(args);
+        command.env_remove("JACKFIELD_HUB");
+        let refused = cli.start_command(command).end().await.code(2);
+        refused
+            .says("nobody")
+            .says("--config")
+            .says("JACKFIELD_CONFIG");
+    }
+    let report = run(&cli, &["doctor"]).await.code(1);
+    assert!(report.out.contains("FAIL configuration"), "{report:?}");
+    let named = cli.run_with("JACKFIELD_CONFIG", "jackfield.toml", &["config", "show"]);
+    assert!(named.await.ok().out.contains("elsewhere"));
+    cli.run(&["config", "check", "jackfield.toml"]).await.ok();
+}
+
+#[tokio::test]
+async fn a_configuration_that_anybody_may_write_is_not_read_unless_it_is_named() {
+    let cli = Cli::at("");
+    let file = cli.home().join("jackfield.toml");
+    fs::write(&file, "data_dir = \"elsewhere\"\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    let refused = cli.run(&["ls"]).await.code(2);
+    refused.says("chmod go-w jackfield.toml");
+    cli.run(&["config", "check", "jackfield.toml"]).await.ok();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    cli.run(&["config", "check"]).await.ok();
+}
+
 /// A hub with the data directory `data` on a port of its choice.
 async fn serve(cli: &Cli) -> (Running, String) {
     let mut hub = cli.start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);

@@ -20,6 +20,7 @@ use jackfield_hub::{
 use crate::{
     client::{self, Client},
     cmd::backup::size,
+    config_file,
     exit::{About, Stop},
     local,
     output::text,
@@ -34,7 +35,7 @@ pub(super) fn configuration(
     overrides: Overrides,
 ) -> (Option<Config>, Finding) {
     let check = "configuration";
-    match Config::load(file, overrides) {
+    match config_file::load(file, overrides) {
         Ok(config) => {
             let found = match file {
                 Some(file) => format!("{} is right", file.display()),
@@ -44,6 +45,10 @@ pub(super) fn configuration(
             (Some(config), Finding::ok(check, found))
         }
         Err(error) => {
+            if let Some(stop) = error.downcast_ref::<Stop>() {
+                let remedy = stop.next.clone().unwrap_or_default();
+                return (None, Finding::fail(check, &stop.text, remedy));
+            }
             let found = format!("{error:#}");
             let remedy = "change or remove what is named; jackfield.example.toml shows all keys";
             (None, Finding::fail(check, found.trim_end(), remedy))

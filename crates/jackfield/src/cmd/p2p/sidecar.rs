@@ -122,7 +122,7 @@ impl Sidecar {
             registry: url(&registry),
             hub: url(&hub),
         };
-        let key_dir = self.key_dir();
+        let key_dir = self.key_dir()?;
         // Held until the end: two sidecars of one key would take each other's entries away.
         let _lock = lock(&key_dir)?;
         let setting = self.setting(&key_dir, registry, hub)?;
@@ -253,15 +253,14 @@ impl Sidecar {
     }
 
     /// Every agent has a key of its own, and keeps it.
-    fn key_dir(&self) -> PathBuf {
+    fn key_dir(&self) -> Result<PathBuf> {
         if let Some(dir) = &self.key_dir {
-            return dir.clone();
+            return Ok(dir.clone());
         }
         let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
         let folder = encode(self.agent_url.trim_end_matches('/'));
-        client::data_dir(named.as_ref())
-            .join("sidecars")
-            .join(folder)
+        let data_dir = client::data_dir(named.as_ref())?;
+        Ok(data_dir.join("sidecars").join(folder))
     }
 }
 

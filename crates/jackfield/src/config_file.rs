@@ -1,0 +1,41 @@
+//! The hub's configuration, as commands read it.
+
+use std::path::Path;
+
+use anyhow::Result;
+use jackfield_hub::config::{Config, Overrides, Untrusted};
+
+use crate::{
+    exit::{Code, Stop},
+    output, shell,
+    user::name_of_user,
+};
+
+/// How to have a file read that is not trusted.
+const ON_PURPOSE: &str =
+    "name it on purpose with --config FILE or JACKFIELD_CONFIG=FILE, or run this in another folder";
+
+/// Reads the configuration: a named file, else the one in the working directory if it is to be trusted, else the defaults.
+pub(crate) fn load(file: Option<&Path>, overrides: Overrides) -> Result<Config> {
+    Config::load(file, overrides).map_err(|error| match error.downcast::<Untrusted>() {
+        Ok(refusal) => refused(&refusal).into(),
+        Err(error) => error,
+    })
+}
+
+fn refused(refusal: &Untrusted) -> Stop {
+    let shown = |path: &Path| output::clean(&path.display().to_string()).to_string();
+    match refusal {
+        Untrusted::Foreign { path, owner } => {
+            let (file, owner) = (shown(path), name_of_user(*owner));
+            let text = format!("{file} in this folder belongs to {owner}, so it is not read");
+            Stop::new(Code::Usage, text, ON_PURPOSE)
+        }
+        Untrusted::Writable { path } => {
+            let file = shown(path);
+            let text = format!("other users can write {file} in this folder, so it is not read");
+            let next = format!("run: chmod go-w {}; or {ON_PURPOSE}", shell::word(&file));
+            Stop::new(Code::Usage, text, next)
+        }
+    }
+}
