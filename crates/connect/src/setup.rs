@@ -269,7 +269,7 @@ impl Tokens {
     }
 
     /// Both names are encoded, so that they lead nowhere else; no name begins with a dot.
-    pub(crate) fn path(&self, hub: &Address, agent: &str) -> PathBuf {
+    pub fn path(&self, hub: &Address, agent: &str) -> PathBuf {
         let agent = format!("token-{}", encode(agent));
         self.dir.join(encode(hub.base())).join(agent)
     }

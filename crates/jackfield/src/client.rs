@@ -3,7 +3,10 @@
 use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -163,6 +166,7 @@ impl Client {
     ) -> Result<Hub> {
         if let Some((token, from)) = given {
             shown::note(Shown::Given(from));
+            warn_if_readable(&address);
             return Ok(Hub::new(address.with_token(token))?);
         }
         let file = data_dir.join(ADMIN_TOKEN);
@@ -275,6 +279,22 @@ fn warn_if_shared(file: &Path) {
             "warning: other users can read the token in {file}; run: chmod 600 {file}"
         ));
     }
+}
+
+/// Warns, once, of a token that goes unencrypted to another machine.
+pub(crate) fn warn_if_readable(address: &Address) {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if is_readable_on_the_way(address.base()) && !WARNED.swap(true, Ordering::Relaxed) {
+        output::chat(&format!(
+            "warning: the token goes to {} unencrypted, so that whoever is on the way can read it; use https://",
+            output::clean(address.base())
+        ));
+    }
+}
+
+/// Whether what is sent to this URL leaves the machine unencrypted.
+fn is_readable_on_the_way(url: &str) -> bool {
+    url.starts_with("http://") && !is_here(url)
 }
 
 /// Whether a URL leads to a loopback address of this machine.
@@ -414,6 +434,20 @@ mod tests {
             "http://[2a00::1]/x",
         ] {
             assert!(!is_here(elsewhere), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn only_what_leaves_the_machine_unencrypted_can_be_read_on_the_way() {
+        for (url, is_readable) in [
+            ("http://hub.lan:7411", true),
+            ("http://192.168.1.5:7411", true),
+            ("https://hub.lan", false),
+            ("http://127.0.0.1:7411", false),
+            ("http://localhost:7411", false),
+            ("http://[::1]:7411", false),
+        ] {
+            assert_eq!(is_readable_on_the_way(url), is_readable, "{url}");
         }
     }
 }

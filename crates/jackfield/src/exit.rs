@@ -5,7 +5,7 @@ use std::{error::Error as _, fmt, io, process::ExitCode};
 use jackfield_model::Reason;
 use jackfield_sdk::Error;
 
-use crate::{local, shell};
+use crate::{client::is_here, local, shell};
 
 /// An exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +160,10 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
         Error::Unreachable { source, .. } if !is_refused(&**source) => (
             Code::Missing,
             "check the address, and whether this machine can reach it; --hub URL names another hub",
+        ),
+        Error::Unreachable { url, .. } if !is_here(url) => (
+            Code::Missing,
+            "nothing listens there: is the address right, and does the hub run? --hub URL names another hub",
         ),
         Error::Unreachable { .. } => (
             Code::Missing,

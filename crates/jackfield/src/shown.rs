@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) enum Shown {
     /// One that was given, and where it is from.
     Given(String),
+    /// The agent's own, which `connect` keeps in this file.
+    Saved { file: PathBuf },
     /// The administrator's, from this file.
     Admin { file: PathBuf },
     /// None, although this file holds the administrator's: why not.
@@ -61,6 +63,22 @@ pub(crate) fn admin_token(data_dir: &Path) -> Option<String> {
     Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
+/// Which token was shown, for somebody whose token is not valid any more. Nothing if none was.
+pub(crate) fn which() -> Option<String> {
+    match LAST.lock().as_ref()? {
+        Shown::Given(from) => Some(format!("the token shown is the one {from}")),
+        Shown::Saved { file } => Some(format!(
+            "the token shown is the one that connect saved in {}",
+            file.display()
+        )),
+        Shown::Admin { file } => Some(format!(
+            "the token shown is the admin's in {}",
+            file.display()
+        )),
+        Shown::Withheld { .. } | Shown::Nothing { .. } => None,
+    }
+}
+
 /// Which token was shown and what to do, for somebody who was refused.
 pub(crate) fn explain() -> Option<String> {
     LAST.lock().as_ref().map(Shown::explain)
@@ -73,6 +91,10 @@ impl Shown {
         match self {
             Self::Given(from) => format!(
                 "the token shown is the one {from}; show one that may do this {SHOW} ({MAKE})"
+            ),
+            Self::Saved { file } => format!(
+                "the token shown is the one that connect saved in {}; show another {SHOW} ({MAKE})",
+                file.display()
             ),
             Self::Admin { file } => format!(
                 "the token shown is the admin's in {}; if it was revoked, stop the hub, remove that file and start the hub: it makes another",

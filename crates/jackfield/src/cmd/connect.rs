@@ -33,7 +33,9 @@ use jackfield_hub::config::LogFormat;
 use crate::{
     client::{self, Client},
     exit::{About, Code, Stop},
-    output, sessions, shell, shown, telemetry,
+    output, sessions, shell,
+    shown::{self, Shown},
+    telemetry,
 };
 
 /// What the agent calls the server through which it can call others.
@@ -187,6 +189,10 @@ impl Connect {
             tokens
                 .keep(&setup.address, &id)
                 .context("cannot keep the token of the invite")?;
+            shown::note(Shown::Saved {
+                file: tokens.path(&setup.address, &id),
+            });
+            client::warn_if_readable(&setup.address);
             let base = shell::word(setup.address.base());
             let rest = without_setup(std::env::args());
             output::chat(&format!(
@@ -204,6 +210,10 @@ impl Connect {
         if address.token().is_none()
             && let Some(token) = tokens.find(&address, &id)?
         {
+            shown::note(Shown::Saved {
+                file: tokens.path(&address, &id),
+            });
+            client::warn_if_readable(&address);
             return Ok((id, address.with_token(token)));
         }
         if !shown::is_admins() {
@@ -216,6 +226,9 @@ impl Connect {
                 tokens
                     .keep(&address, &id)
                     .context("cannot keep the token of the agent")?;
+                shown::note(Shown::Saved {
+                    file: tokens.path(&address, &id),
+                });
                 Ok((id, address))
             }
             Err(Error::Refused { code, .. }) if code == "unsupported" => Ok((id, address)),
@@ -381,6 +394,10 @@ async fn ended(error: &Error, id: &str, hub: &Hub) -> Stop {
         "ask for an invite (at the hub: jackfield invite {}) and connect with --setup URL",
         shell::word(id)
     );
+    let invite = match shown::which() {
+        Some(token) => format!("{token}\n{invite}"),
+        None => invite,
+    };
     match error {
         Error::Closed { code: 4002, reason } if reason.contains("token") => Stop::new(
             Code::Auth,

@@ -154,9 +154,14 @@ fn greet(config: &Config, running: &Running) {
     if !config.trusts_everyone() {
         let file = config.data_dir.join(ADMIN_TOKEN);
         let file = file.display();
-        facts.push(format!(
-            "every request needs a token; the administrator's is in {file}, where commands on this machine find it"
-        ));
+        facts.push(match found_with(config) {
+            None => format!(
+                "every request needs a token; the administrator's is in {file}, where commands on this machine find it"
+            ),
+            Some(variable) => format!(
+                "every request needs a token; the administrator's is in {file}, where commands on this machine find it with {variable}"
+            ),
+        });
     }
     facts.extend(peer_address(running).map(|address| format!("peers reach it at {address}")));
     for fact in facts {
@@ -186,19 +191,20 @@ fn peer_address(_: &Running) -> Option<String> {
     None
 }
 
+/// What has to be set for commands to find the hub by its data directory, if they do not by themselves.
+fn found_with(config: &Config) -> Option<String> {
+    if client::own_data_dir().is_ok_and(|own| own == config.data_dir) {
+        return None;
+    }
+    let dir = std::path::absolute(&config.data_dir);
+    let dir = dir.unwrap_or_else(|_| config.data_dir.clone());
+    let dir = shell::word(&dir.to_string_lossy());
+    Some(format!("JACKFIELD_DATA_DIR={dir}"))
+}
+
 /// Says what to try next. Commands find the hub by its data directory.
 fn invite(config: &Config) {
-    let prefix = match client::own_data_dir().is_ok_and(|own| own == config.data_dir) {
-        true => String::new(),
-        false => {
-            let dir = std::path::absolute(&config.data_dir);
-            let dir = dir.unwrap_or_else(|_| config.data_dir.clone());
-            format!(
-                "JACKFIELD_DATA_DIR={} ",
-                shell::word(&dir.to_string_lossy())
-            )
-        }
-    };
+    let prefix = found_with(config).map_or_else(String::new, |variable| format!("{variable} "));
     output::chat("\ntry in another terminal:");
     for (command, about) in [
         ("ls                      ", "who is here"),

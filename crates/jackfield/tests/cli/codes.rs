@@ -62,6 +62,24 @@ async fn three_for_what_is_not_there() {
         .says("--wait-online");
     let nowhere = Cli::at("http://127.0.0.1:1");
     nowhere.run(&["ls"]).await.code(3).says("jackfield serve");
+    // Nobody can start a hub on another machine from here. This address is none of loopback, and leads nowhere at once.
+    let elsewhere = nowhere.at_hub("http://0.0.0.0:1");
+    let none = elsewhere.run(&["ls"]).await.code(3);
+    let none = none.says("does the hub run?");
+    assert!(!none.err.contains("jackfield serve"), "{none:?}");
+}
+
+#[tokio::test]
+async fn a_token_that_goes_to_another_machine_unencrypted_is_warned_of_once() {
+    let warning = "warning: the token goes to";
+    for (hub, count) in [("http://0.0.0.0:1", 1), ("http://127.0.0.1:1", 0)] {
+        let cli = Cli::at(hub);
+        let run = cli.run_with("JACKFIELD_TOKEN", "jf_x", &["ls"]).await;
+        let run = run.code(3);
+        assert_eq!(run.err.matches(warning).count(), count, "{run:?}");
+    }
+    let none = Cli::at("http://0.0.0.0:1").run(&["ls"]).await.code(3);
+    assert!(!none.err.contains(warning), "{none:?}");
 }
 
 #[tokio::test]

@@ -150,12 +150,16 @@ async fn a_token_that_is_refused_or_revoked_ends_it() {
         tokens.revoke(token.id).await.unwrap();
     }
     let ended = bob.end().await.code(4).says("revoked");
-    ended.says("jackfield invite bob");
+    let which = "the token shown is the one in JACKFIELD_TOKEN";
+    ended.says("jackfield invite bob").says(which);
     // The same for one that comes with it later.
     let mut command = connect(&cli, &args);
     command.env("JACKFIELD_TOKEN", &token);
     let refused = cli.start_command(command).end().await.code(4);
-    refused.says("revoked").says("jackfield invite bob");
+    refused
+        .says("revoked")
+        .says("jackfield invite bob")
+        .says(which);
 }
 
 #[tokio::test]

@@ -245,4 +245,12 @@ async fn behind_a_proxy_it_says_what_it_listens_on_and_what_others_use() {
     let mut served = Served::start(home(""), &args).await;
     let others = "others reach it at https://hub.example.com";
     served.process.until_it_says(others).await;
+    // Commands look into another data directory.
+    let token = served
+        .process
+        .until_it_says("every request needs a token")
+        .await;
+    let data = served.cli.home().join("data");
+    let how = format!("find it with JACKFIELD_DATA_DIR={}", data.display());
+    assert!(token.contains(&how), "{token}");
 }
