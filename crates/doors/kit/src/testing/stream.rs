@@ -21,7 +21,8 @@ pub struct Sse {
 pub struct SseReader {
     /// What is read.
     pub response: Response,
-    unread: String,
+    /// Bytes and not text: a chunk may end within a character.
+    unread: Vec<u8>,
 }
 
 impl SseReader {
@@ -35,15 +36,17 @@ impl SseReader {
         assert_eq!(response.headers()["cache-control"], "no-cache");
         Self {
             response,
-            unread: String::new(),
+            unread: Vec::new(),
         }
     }
 
     /// The next event that has data; none at the end.
     pub async fn next(&mut self) -> Option<Sse> {
         loop {
-            if let Some(end) = self.unread.find("\n\n") {
-                let frame: String = self.unread.drain(..end + 2).collect();
+            let blank = self.unread.windows(2).position(|pair| pair == b"\n\n");
+            if let Some(end) = blank {
+                let frame: Vec<_> = self.unread.drain(..end + 2).collect();
+                let frame = String::from_utf8(frame).unwrap();
                 let field = |name: &str| {
                     let mut lines = frame.lines();
                     lines.find_map(|line| line.strip_prefix(name).map(str::to_owned))
@@ -58,7 +61,47 @@ impl SseReader {
                 continue;
             }
             let bytes = soon(self.response.chunk()).await.unwrap()?;
-            self.unread.push_str(std::str::from_utf8(&bytes).unwrap());
+            self.unread.extend_from_slice(&bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_character_that_comes_in_two_chunks_is_read_whole() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let event = "data: {\"text\": \"\u{fc}ber\"}\n\n".as_bytes();
+        let (first, second) =
+            event.split_at(event.iter().position(|byte| *byte == 0xc3).unwrap() + 1);
+        let serving = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = [0; 1024];
+            assert!(stream.read(&mut asked).await.unwrap() > 0);
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
+                        transfer-encoding: chunked\r\n\r\n";
+            stream.write_all(head.as_bytes()).await.unwrap();
+            for piece in [first, second] {
+                let size = format!("{:x}\r\n", piece.len());
+                let chunk = [size.as_bytes(), piece, b"\r\n"].concat();
+                stream.write_all(&chunk).await.unwrap();
+                stream.flush().await.unwrap();
+            }
+            stream.write_all(b"0\r\n\r\n").await.unwrap();
+        };
+        let reading = async {
+            let mut reader = SseReader::of(reqwest::get(url).await.unwrap()).await;
+            reader.next().await.unwrap().data
+        };
+        let (data, ()) = tokio::join!(reading, serving);
+        assert_eq!(data["text"], "\u{fc}ber");
     }
 }
