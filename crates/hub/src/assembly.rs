@@ -65,12 +65,7 @@ pub struct Running {
 
 /// Starts a hub; it serves when this returns.
 pub async fn start(config: &Config) -> Result<Running> {
-    let store = Arc::new(open_store(&config.data_dir)?);
-    let (outbound, key) = (callbacks::outbound(config)?, callbacks::key(config)?);
-    let hub = Hub::open(store.clone(), config.limits.clone())
-        .await
-        .context("cannot read the database")?;
-    let proof_key = proof_key(&hub, config).await?;
+    // First, so that a hub that cannot listen leaves nothing in its data directory.
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
             "cannot listen on {}; is another hub running? (--listen ADDR chooses another address)",
@@ -78,13 +73,19 @@ pub async fn start(config: &Config) -> Result<Running> {
         )
     })?;
     let addr = listener.local_addr()?;
-    files::serve(&hub, config, addr)?;
     let tls = match &config.tls {
         Some(files) => {
             Some(Tls::load(&files.cert, &files.key).context("cannot use the TLS files")?)
         }
         None => None,
     };
+    let store = Arc::new(open_store(&config.data_dir)?);
+    let (outbound, key) = (callbacks::outbound(config)?, callbacks::key(config)?);
+    let hub = Hub::open(store.clone(), config.limits.clone())
+        .await
+        .context("cannot read the database")?;
+    let proof_key = proof_key(&hub, config).await?;
+    files::serve(&hub, config, addr)?;
     let context = Context {
         gatekeeper: Gatekeeper::new(hub.clone(), config.trust()),
         hub: hub.clone(),

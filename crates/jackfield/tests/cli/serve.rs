@@ -220,6 +220,10 @@ async fn a_second_hub_on_the_same_data_is_refused() {
         .run(&["serve", "--listen", &addr, "--data-dir", "other"])
         .await;
     third.code(1).says("--listen");
+    assert!(
+        !served.cli.home().join("other").exists(),
+        "a hub that cannot listen makes neither database nor secrets"
+    );
 }
 
 #[tokio::test]
