@@ -36,7 +36,7 @@ use crate::{
     callbacks,
     config::{self, Config},
     doors::Doors,
-    files, signpost,
+    exposure, files, signpost,
 };
 
 /// How long open connections are given once all calls have ended.
@@ -86,8 +86,13 @@ pub async fn start(config: &Config) -> Result<Running> {
         .context("cannot read the database")?;
     let proof_key = proof_key(&hub, config).await?;
     files::serve(&hub, config, addr)?;
+    let gatekeeper = Gatekeeper::new(hub.clone(), config.trust());
+    let gatekeeper = match exposure::proxy_warning(config, addr) {
+        Some(warning) => gatekeeper.with_proxy_warning(warning),
+        None => gatekeeper,
+    };
     let context = Context {
-        gatekeeper: Gatekeeper::new(hub.clone(), config.trust()),
+        gatekeeper,
         hub: hub.clone(),
         tasks: Tasks::new(),
         outbound: outbound.clone(),

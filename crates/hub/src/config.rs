@@ -69,6 +69,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// Further names by which the hub may be called. One that is not this machine's own makes tokens needed.
     pub allowed_hosts: Vec<String>,
+    /// Whether programs of this machine need a token too.
+    pub require_token: bool,
     /// Lets anybody who can connect do everything, on any address.
     pub insecure: bool,
     /// What a `callback_url` without a host is relative to.
@@ -113,6 +115,7 @@ impl Default for Config {
             public_url: None,
             allowed_origins: Vec::new(),
             allowed_hosts: Vec::new(),
+            require_token: false,
             insecure: false,
             callback_base: None,
             callback_trusted_origins: Vec::new(),
@@ -140,6 +143,8 @@ pub struct Overrides {
     pub data_dir: Option<PathBuf>,
     /// See [`Config::public_url`].
     pub public_url: Option<String>,
+    /// See [`Config::require_token`].
+    pub require_token: bool,
     /// See [`Config::insecure`].
     pub insecure: bool,
     /// See [`Config::allow_private_outbound`].
@@ -186,6 +191,7 @@ impl Config {
             listen,
             data_dir,
             public_url,
+            require_token,
             insecure,
             allow_private_outbound,
             platform_secrets,
@@ -196,6 +202,7 @@ impl Config {
         self.listen = listen.unwrap_or(self.listen);
         self.data_dir = data_dir.unwrap_or_else(|| std::mem::take(&mut self.data_dir));
         self.public_url = public_url.or(self.public_url.take());
+        self.require_token |= require_token;
         self.insecure |= insecure;
         self.allow_private_outbound |= allow_private_outbound;
         self.platform_secrets = platform_secrets;
@@ -211,6 +218,11 @@ impl Config {
         let origins = self.callback_trusted_origins.iter();
         for (key, url) in urls.chain(origins.map(named("callback_trusted_origins"))) {
             check_url(key, url)?;
+        }
+        if self.require_token && self.insecure {
+            bail!(
+                "require_token asks everybody for a token and insecure nobody; leave one of them out"
+            );
         }
         let mut ids = HashSet::new();
         for agent in &self.agents {
@@ -275,7 +287,8 @@ impl Config {
         if self.insecure {
             Trust::Everybody
         } else {
-            (self.listen.ip().is_loopback() && !self.is_known_elsewhere()).into()
+            let is_here_only = self.listen.ip().is_loopback() && !self.is_known_elsewhere();
+            (is_here_only && !self.require_token).into()
         }
     }
 
@@ -397,6 +410,7 @@ mod tests {
                 "allowed_hosts = [\"localhost\", \"127.0.0.1:80\"]",
                 Trust::ThisMachine,
             ),
+            ("require_token = true", Trust::Nobody),
             ("listen = \"0.0.0.0:7411\"", Trust::Nobody),
             ("public_url = \"https://hub.example.com\"", Trust::Nobody),
             (
@@ -549,6 +563,8 @@ mod tests {
         assert!(Config::load(Some(&file), overrides("ftp://x")).is_err());
         assert!(Config::load(Some(&file), overrides("https://hub.example.com/base")).is_ok());
         std::fs::write(&file, "callback_base = \"/hooks\"").unwrap();
+        assert!(Config::load(Some(&file), Overrides::default()).is_err());
+        std::fs::write(&file, "require_token = true\ninsecure = true").unwrap();
         assert!(Config::load(Some(&file), Overrides::default()).is_err());
         std::fs::write(&file, "[limits]\npipe_low = \"2MiB\"").unwrap();
         assert!(Config::load(Some(&file), Overrides::default()).is_err());

@@ -7,6 +7,7 @@ pub mod callbacks;
 
 pub mod config;
 mod doors;
+pub mod exposure;
 pub mod files;
 pub mod matrix;
 pub mod platform;

@@ -1,7 +1,13 @@
 //! Who a connection is: the token it shows, or the trust in programs of this machine. Every door asks here, whichever
 //! field or header its protocol carries the token in.
 
-use std::convert::Infallible;
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use axum::extract::FromRequestParts;
 use http::{
@@ -165,6 +171,23 @@ impl From<bool> for Trust {
 pub struct Gatekeeper {
     hub: Hub,
     trust: Trust,
+    /// What the operator is to be told about a proxy before the hub, if anything.
+    proxy_warning: Option<Arc<ProxyWarning>>,
+}
+
+/// A warning for the log, written at the first request that came through a proxy.
+#[derive(Debug)]
+struct ProxyWarning {
+    text: String,
+    is_written: AtomicBool,
+}
+
+impl ProxyWarning {
+    fn write(&self) {
+        if !self.is_written.swap(true, Ordering::Relaxed) {
+            tracing::warn!("{}", self.text);
+        }
+    }
 }
 
 impl Gatekeeper {
@@ -173,12 +196,22 @@ impl Gatekeeper {
         Self {
             hub,
             trust: trust.into(),
+            proxy_warning: None,
         }
     }
 
     /// Who needs no token.
     pub fn trust(&self) -> Trust {
         self.trust
+    }
+
+    /// Writes this to the log, once, when a request comes through a proxy: for hubs that are not set up for one.
+    pub fn with_proxy_warning(mut self, text: impl Into<String>) -> Self {
+        self.proxy_warning = Some(Arc::new(ProxyWarning {
+            text: text.into(),
+            is_written: AtomicBool::new(false),
+        }));
+        self
     }
 
     /// Whether a connection that came like this is somebody without a token.
@@ -208,6 +241,9 @@ impl Gatekeeper {
     /// Who shows this token, or none. Where no token is needed, an unknown one is no reason to refuse: clients of
     /// other hubs bring theirs along. A revoked or expired one always is.
     pub fn admit(&self, token: Option<&str>, came: &Came) -> Result<Principal, Failure> {
+        if let (Some(warning), Came::Forwarded) = (&self.proxy_warning, came) {
+            warning.write();
+        }
         let refused = |text: &'static str| Err(Failure::new(Reason::Unauthorized, text));
         match token.map(|token| self.hub.tokens().look_up(token)) {
             Some(Lookup::Valid(principal)) => Ok(principal),
@@ -250,8 +286,6 @@ pub fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use http::Request;
     use jackfield_core::{limits::Limits, principal::Scopes, store::memory::MemoryStore};
 

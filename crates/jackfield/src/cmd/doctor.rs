@@ -1,5 +1,6 @@
 //! `jackfield doctor`: looks for what may be wrong with a hub, and says what to do about it. Changes nothing.
 
+mod access;
 mod checks;
 mod machine;
 
@@ -103,6 +104,7 @@ impl Doctor {
         let (hub, is_here) = checks::hub(&self.client, &config).await;
         findings.push(hub);
         findings.extend(checks::elsewhere(&config.data_dir, is_here));
+        findings.push(access::look(&self.client, &config, is_here).await);
         findings.push(machine::file_limit(config.limits.connections));
         findings.push(machine::clock(&config.data_dir));
         self.report(&findings)

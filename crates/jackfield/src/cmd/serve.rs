@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use jackfield_hub::{
     assembly::{self, ADMIN_TOKEN, Running},
     config::{Config, LogFormat, Overrides},
-    platform,
+    exposure, platform,
 };
 
 use crate::{client, exit::Stop, output, shell, telemetry};
@@ -39,6 +39,9 @@ pub(crate) struct Settings {
     /// The URL under which others reach the hub; every request needs a token then
     #[arg(long, env = "JACKFIELD_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
+    /// Ask programs of this machine for a token too, as behind a proxy
+    #[arg(long, env = "JACKFIELD_REQUIRE_TOKEN", value_parser = BoolishValueParser::new())]
+    require_token: bool,
     /// Let anybody who can connect do everything, on any address
     #[arg(long)]
     insecure: bool,
@@ -64,6 +67,7 @@ impl Settings {
             listen: self.listen,
             data_dir: self.data_dir,
             public_url: self.public_url,
+            require_token: self.require_token,
             insecure: self.insecure,
             allow_private_outbound: self.allow_private_outbound,
             platform_secrets: platform::secrets_from_env(),
@@ -136,11 +140,16 @@ fn greet(config: &Config, running: &Running) {
     // Nobody may be reading.
     output::line(&format!("jackfield listens on {url}")).ok();
     let is_watched = std::io::stderr().is_terminal();
+    let mut warnings = Vec::new();
     if config.insecure && !config.listen.ip().is_loopback() {
-        let text = format!(
+        warnings.push(format!(
             "--insecure: anybody who reaches {} may do everything",
             running.addr
-        );
+        ));
+    }
+    let exposure = exposure::of(config, running.addr);
+    warnings.extend(exposure.map(|it| format!("{}; {}", it.found, it.remedy)));
+    for text in warnings {
         if is_watched {
             output::chat(&format!("warning: {text}"));
         } else {

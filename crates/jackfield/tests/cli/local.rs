@@ -207,6 +207,7 @@ async fn a_healthy_hub_passes() {
         "database",
         "secrets",
         "hub",
+        "access",
         "file limit",
         "clock",
     ];
@@ -284,4 +285,18 @@ async fn without_a_hub_its_address_is_looked_at() {
     let report = cli.run(&["doctor", "--json"]).await.ok().json();
     let free = ("hub".to_owned(), "ok".to_owned());
     assert!(verdicts(&report).contains(&free), "{report}");
+}
+
+#[tokio::test]
+async fn doctor_warns_of_a_proxy_that_everybody_could_come_through() {
+    let cli = Cli::at("");
+    let config = "listen = \"127.0.0.1:1\"\npublic_url = \"http://localhost:8080\"\n";
+    std::fs::write(cli.home().join("jackfield.toml"), config).unwrap();
+    let report = cli.run(&["doctor", "--json"]).await.json();
+    let checks = report["checks"].as_array().unwrap();
+    let access = checks.iter().find(|check| check["check"] == "access");
+    let access = access.expect("it is looked at");
+    assert_eq!(access["verdict"], "warn", "{report}");
+    let remedy = access["remedy"].as_str().unwrap();
+    assert!(remedy.contains("require_token"), "{remedy}");
 }

@@ -258,3 +258,66 @@ async fn behind_a_proxy_it_says_what_it_listens_on_and_what_others_use() {
     let how = format!("find it with JACKFIELD_DATA_DIR={}", data.display());
     assert!(token.contains(&how), "{token}");
 }
+
+/// As a proxy on this machine passes a request on.
+async fn ask_through_a_proxy(served: &Served) {
+    let asked = reqwest::Client::new()
+        .get(format!("http://{}/v1/agents", served.addr))
+        .header("x-forwarded-for", "203.0.113.7");
+    let answer = asked.send().await.expect("an answer");
+    assert_eq!(answer.status().as_u16(), 401);
+}
+
+#[tokio::test]
+async fn a_proxy_before_a_hub_without_a_public_url_is_told_once_in_the_log() {
+    let mut served = Served::start(home(""), &[]).await;
+    ask_through_a_proxy(&served).await;
+    let warned = served.process.until_it_says("came through a proxy").await;
+    for told in ["WARN", "public_url", "http://127.0.0.1:", "require_token"] {
+        assert!(warned.contains(told), "{told}: {warned}");
+    }
+    ask_through_a_proxy(&served).await;
+    served.process.signal(Signal::TERM);
+    let rest = served.process.end().await.ok().err;
+    assert!(!rest.contains("came through a proxy"), "{rest}");
+}
+
+#[tokio::test]
+async fn a_proxy_is_no_news_where_public_url_is_set() {
+    let args = ["--public-url", "https://hub.example.com"];
+    let served = Served::start(home(""), &args).await;
+    ask_through_a_proxy(&served).await;
+    served.process.signal(Signal::TERM);
+    let log = served.process.end().await.ok().err;
+    assert!(!log.contains("came through a proxy"), "{log}");
+}
+
+#[tokio::test]
+async fn a_public_url_of_this_machine_only_asks_for_no_token_and_a_warning_says_so() {
+    let args = ["--public-url", "http://localhost:8080"];
+    let mut served = Served::start(home(""), &args).await;
+    let warned = served.process.until_it_says("http://localhost:8080").await;
+    assert!(
+        warned.contains("WARN") && warned.contains("--require-token"),
+        "{warned}"
+    );
+}
+
+#[tokio::test]
+async fn a_hub_that_requires_tokens_asks_programs_of_this_machine_too() {
+    let cli = home("require_token = true\n");
+    let served = Served::start(cli, &["--public-url", "http://localhost:8080"]).await;
+    // The data directory is not the one that commands look into by themselves.
+    served.cli.run(&["ls"]).await.code(4).says("token");
+    let with = [("JACKFIELD_DATA_DIR", "data")];
+    let listed = served.cli.run_with(with[0].0, with[0].1, &["ls"]);
+    listed.await.ok();
+    let doctor = ["doctor", "--data-dir", "data", "--json"];
+    let report = served.cli.run(&doctor).await.ok().json();
+    let checks = report["checks"].as_array().expect("a list");
+    let access = checks.iter().find(|check| check["check"] == "access");
+    assert_eq!(access.expect("it is there")["verdict"], "ok", "{report}");
+    served.process.signal(Signal::TERM);
+    let log = served.process.end().await.ok().err;
+    assert!(!log.contains("WARN"), "{log}");
+}

@@ -1,0 +1,50 @@
+//! Who needs no token: what the running hub says, else what its configuration does.
+
+use http::Method;
+use jackfield_kit::auth::Trust;
+use jackfield_sdk::{Address, Hub};
+
+use super::Finding;
+use jackfield_hub::{config::Config, exposure};
+
+use crate::client::{self, Client};
+
+const CHECK: &str = "access";
+
+/// Nobody comes without a token who should not. `is_here`: a hub is ready on this machine.
+pub(super) async fn look(client: &Client, config: &Config, is_here: bool) -> Finding {
+    let is_open = match is_here {
+        true => is_open(client, config).await,
+        false => None,
+    };
+    // Flags of `serve` may ask for tokens where the file does not.
+    if is_open == Some(false) {
+        return Finding::ok(CHECK, "every request needs a token");
+    }
+    if let Some(exposure) = exposure::of(config, config.listen) {
+        return Finding::warn(CHECK, exposure.found, exposure.remedy);
+    }
+    match config.trust() {
+        Trust::Nobody => Finding::ok(CHECK, "every request needs a token"),
+        Trust::ThisMachine => Finding::ok(
+            CHECK,
+            "programs of the hub's user on this machine need no token, everybody else does",
+        ),
+        Trust::Everybody => Finding::warn(
+            CHECK,
+            "insecure is set: anybody who reaches the hub may do everything",
+            "leave insecure out, and make tokens with: jackfield token create",
+        ),
+    }
+}
+
+/// Whether the hub here takes a request without a token; nothing if it does not say.
+async fn is_open(client: &Client, config: &Config) -> Option<bool> {
+    let hub = client.connect_or_local(config).await.ok()?;
+    let at = Address::new(hub.address().base()).ok()?;
+    let stranger = Hub::new(at.with_trust(hub.address().trust().clone())).ok()?;
+    match client::ask(&stranger, Method::GET, "/v1/whoami", None).await {
+        Ok(_) => Some(true),
+        Err(error) => (error.code() == Some("unauthorized")).then_some(false),
+    }
+}
