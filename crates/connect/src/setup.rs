@@ -27,9 +27,19 @@ pub enum SetupError {
     #[error("this invite has expired or was used already; make a new one with `jackfield invite`")]
     Gone,
     /// The hub cannot be reached.
-    #[error("cannot reach {origin}: {why}")]
+    #[error("cannot reach {origin}: {why}; the invite is not used up")]
     Unreachable {
         /// Where the invite leads; the rest of it is a secret.
+        origin: String,
+        /// Why.
+        why: String,
+    },
+    /// The connection broke before the answer to the invite was read.
+    #[error(
+        "the connection to {origin} broke before it answered: {why}; try again, and if the invite is used up, make a new one"
+    )]
+    Broken {
+        /// Where the invite leads.
         origin: String,
         /// Why.
         why: String,
@@ -47,8 +57,8 @@ pub enum SetupError {
     NoSocket {
         /// Where the invite leads.
         origin: String,
-        /// Why.
-        why: String,
+        /// What an agent that attaches there would be told.
+        why: Box<Error>,
     },
     /// It answered something else.
     #[error("{origin} answered {status} to the invite; try again later")]
@@ -77,6 +87,17 @@ pub struct Setup {
     pub agent_type: Option<String>,
     /// The hub, with the agent's token.
     pub address: Address,
+    /// What the hub calls itself, if agents cannot attach there: [`address`](Self::address) is then where the invite led.
+    pub misnamed: Option<Misnamed>,
+}
+
+/// An address that a hub gives as its own, and at which no agent can attach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misnamed {
+    /// The URL.
+    pub url: String,
+    /// Why no agent can attach there.
+    pub why: String,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +109,8 @@ struct Answer {
 }
 
 /// Takes an invite of a hub whose certificate is checked like this. It works once: it is taken only when the hub has shown
-/// that agents can attach to it, and what it gives has to be kept; see [`Tokens`].
+/// that agents can attach to it, and what it gives has to be kept; see [`Tokens`]. Where the hub names an address for its
+/// agents that cannot be reached from here, they attach where the invite led.
 pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
     let bad = || SetupError::Url(url.to_owned());
     let url = Url::parse(url.trim()).map_err(|_| bad())?;
@@ -98,6 +120,15 @@ pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
     let origin = url.origin().ascii_serialization();
     // The address is the secret.
     let unreachable = |error: reqwest::Error| failed(&origin, &error.without_url());
+    let broken = |error: reqwest::Error| {
+        if error.is_connect() {
+            return unreachable(error);
+        }
+        SetupError::Broken {
+            origin: origin.clone(),
+            why: innermost(&error.without_url()),
+        }
+    };
     let secure = |why| SetupError::Tls {
         origin: origin.clone(),
         why,
@@ -106,21 +137,21 @@ pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
         origin: origin.clone(),
         why,
     };
-    attachable(&url, &origin, trust).await?;
+    let reached = attachable(&url, &origin, trust).await?;
     let client = Client::builder()
         .tls_backend_preconfigured(trust.client_config().map_err(secure)?)
         .timeout(PATIENCE)
         .redirect(redirect::Policy::none())
         .build()
         .map_err(unreachable)?;
-    let mut response = client.get(url).send().await.map_err(unreachable)?;
+    let mut response = client.get(url).send().await.map_err(broken)?;
     match response.status() {
         StatusCode::OK => {}
         StatusCode::NOT_FOUND => return Err(SetupError::Gone),
         status => return Err(SetupError::Refused { origin, status }),
     }
     let mut body = Vec::new();
-    while let Some(bytes) = response.chunk().await.map_err(unreachable)? {
+    while let Some(bytes) = response.chunk().await.map_err(broken)? {
         body.extend_from_slice(&bytes);
         if body.len() > LARGEST {
             return Err(unreadable(format!("it is larger than {LARGEST} bytes")));
@@ -131,20 +162,43 @@ pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
     let base = base_of(&answer.bridge_url).ok_or_else(|| {
         unreadable("field \"bridge_url\" must be a WebSocket's plain URL".to_owned())
     })?;
-    let address = Address::new(&base).map_err(|error| unreadable(error.to_string()))?;
+    let named = Address::new(&base).map_err(|error| unreadable(error.to_string()))?;
+    let (address, misnamed) = choose(named.with_trust(trust.clone()), reached).await;
     Ok(Setup {
         agent_id: answer.agent_id,
         agent_type: answer.agent_type,
-        address: address.with_token(answer.token).with_trust(trust.clone()),
+        address: address.with_token(answer.token),
+        misnamed,
     })
 }
 
+/// Where agents attach: at the address that the hub names, or, if that does not work, at the one that did. The hub behind
+/// the latter gave the token, so it learns nothing new when it is shown it.
+async fn choose(named: Address, reached: Option<Address>) -> (Address, Option<Misnamed>) {
+    let Some(reached) = reached.filter(|reached| reached.base() != named.base()) else {
+        return (named, None);
+    };
+    let Err(error) = try_socket(&named).await else {
+        return (named, None);
+    };
+    let misnamed = Misnamed {
+        url: named.base().to_owned(),
+        why: innermost(&error),
+    };
+    (reached, Some(misnamed))
+}
+
 /// Looks whether agents can attach to the hub of an invite, which is at `HUB/invite/TICKET`, before the ticket is used up.
-async fn attachable(invite: &Url, origin: &str, trust: &Trust) -> Result<(), SetupError> {
+/// Returns where they can; nothing if the invite is elsewhere, so that it does not tell.
+async fn attachable(
+    invite: &Url,
+    origin: &str,
+    trust: &Trust,
+) -> Result<Option<Address>, SetupError> {
     let mut hub = invite.clone();
     let segments: Vec<_> = hub.path_segments().into_iter().flatten().collect();
     if segments.iter().rev().nth(1) != Some(&"invite") {
-        return Ok(());
+        return Ok(None);
     }
     if let Ok(mut path) = hub.path_segments_mut() {
         path.pop().pop();
@@ -152,34 +206,40 @@ async fn attachable(invite: &Url, origin: &str, trust: &Trust) -> Result<(), Set
     hub.set_query(None);
     hub.set_fragment(None);
     let Ok(address) = Address::new(hub.as_str()) else {
-        return Ok(());
+        return Ok(None);
     };
+    let address = address.with_trust(trust.clone());
     let origin = origin.to_owned();
-    match try_socket(&address.with_trust(trust.clone())).await {
-        Ok(()) => Ok(()),
+    match try_socket(&address).await {
+        Ok(()) => Ok(Some(address)),
         Err(Error::Tls { why, .. }) => Err(SetupError::Tls { origin, why }),
         Err(Error::Unreachable { source, .. }) => Err(failed(&origin, &*source)),
         Err(other) => Err(SetupError::NoSocket {
             origin,
-            why: other.to_string(),
+            why: Box::new(other),
         }),
     }
 }
 
-/// Why the hub of an invite cannot be reached: the innermost cause says most.
+/// Why the hub of an invite cannot be reached.
 fn failed(origin: &str, error: &(dyn std::error::Error + 'static)) -> SetupError {
     let origin = origin.to_owned();
     if let Some(why) = TlsError::find(error) {
         return SetupError::Tls { origin, why };
     }
+    SetupError::Unreachable {
+        origin,
+        why: innermost(error),
+    }
+}
+
+/// The innermost cause of an error.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    SetupError::Unreachable {
-        origin,
-        why: cause.to_string(),
-    }
+    cause.to_string()
 }
 
 /// Whether a shell takes an address as it is: people copy it into one, and the hub may be anybody's.

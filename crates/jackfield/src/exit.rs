@@ -172,6 +172,10 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
         // The remedy names the address, and stands in the error.
         Error::Untrusted { .. } => (Code::Missing, "--hub URL names a hub"),
         Error::Tls { why, .. } => (Code::Missing, why.remedy()),
+        Error::NoWebSocket { .. } => (
+            Code::Missing,
+            "a proxy before the hub must pass WebSockets on, at /ws",
+        ),
         Error::Broken => (
             Code::Failed,
             "the hub may have stopped; jackfield doctor looks into it",

@@ -34,6 +34,14 @@ pub enum Error {
         /// Why, and what to do about it.
         why: Untrusted,
     },
+    /// Something answers at the hub's address, and opens no WebSocket: most often a proxy that does not pass them on.
+    #[error("the hub at {url} opens no WebSocket: {why}")]
+    NoWebSocket {
+        /// Where it was asked for.
+        url: String,
+        /// What was answered instead.
+        why: String,
+    },
     /// The hub said no.
     #[error("{message}")]
     Refused {
@@ -96,6 +104,7 @@ impl Error {
             | Self::Unreachable { .. }
             | Self::Tls { .. }
             | Self::Untrusted { .. }
+            | Self::NoWebSocket { .. }
             | Self::Closed { .. }
             | Self::Unreadable(_)
             | Self::Broken => None,
@@ -122,6 +131,7 @@ impl Error {
             Self::Address(_)
             | Self::Tls { .. }
             | Self::Untrusted { .. }
+            | Self::NoWebSocket { .. }
             | Self::Failed { .. }
             | Self::Cancelled
             | Self::Unreadable(_) => false,

@@ -193,6 +193,14 @@ impl Connect {
                 file: tokens.path(&setup.address, &id),
             });
             client::warn_if_readable(&setup.address);
+            if let Some(misnamed) = &setup.misnamed {
+                output::chat(&format!(
+                    "note: the hub's public_url is {}, which cannot be reached from here ({}); connecting to {}, where the invite led",
+                    output::clean(&misnamed.url),
+                    output::clean(&misnamed.why),
+                    setup.address.base()
+                ));
+            }
             let base = shell::word(setup.address.base());
             let rest = without_setup(std::env::args());
             output::chat(&format!(
@@ -366,24 +374,21 @@ fn missing(failure: &Failure) -> Stop {
 }
 
 fn refused(error: &SetupError) -> Stop {
-    let code = match error {
-        SetupError::Url(_) => Code::Usage,
-        SetupError::Gone => Code::Auth,
-        SetupError::Unreachable { .. } | SetupError::Tls { .. } | SetupError::NoSocket { .. } => {
-            Code::Missing
+    let (code, next) = match error {
+        SetupError::Url(_) => (Code::Usage, None),
+        SetupError::Gone => (Code::Auth, None),
+        SetupError::Unreachable { .. } | SetupError::Broken { .. } => (Code::Missing, None),
+        SetupError::Tls { why, .. } => (Code::Missing, Some(why.remedy().to_owned())),
+        // As for an agent that attaches without an invite.
+        SetupError::NoSocket { why, .. } => {
+            let stop = Stop::from_hub(why, About::Agent);
+            (stop.code, stop.next)
         }
-        SetupError::Refused { .. } | SetupError::Unreadable { .. } => Code::Failed,
-    };
-    let next = match error {
-        SetupError::Tls { why, .. } => Some(why.remedy().to_owned()),
-        SetupError::NoSocket { .. } => {
-            Some("a proxy before the hub must pass WebSockets on, at /ws".to_owned())
-        }
-        _ => None,
+        SetupError::Refused { .. } | SetupError::Unreadable { .. } => (Code::Failed, None),
     };
     Stop {
         code,
-        text: error.to_string(),
+        text: output::clean_lines(&error.to_string()),
         next,
     }
 }

@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use crate::{
+    fake::FakeHub,
     run::{Cli, Running},
     terminal::Terminal,
 };
@@ -480,4 +481,72 @@ async fn ctrl_c_cancels_a_call_that_is_kept_only_to_be_read() {
     call.end().await.code(130).says("cancelled");
     let tasks = cli.run(&["task", "ls", "--json"]).await.ok().json();
     assert_eq!(tasks["tasks"][0]["state"], "cancelled", "{tasks}");
+}
+
+/// What a hub answers to a handshake that a proxy has made an ordinary request of.
+async fn refuse_the_socket(hub: &FakeHub, path: &str) {
+    let asked = hub.expect(&format!("GET {path}")).await;
+    let why = "header Upgrade must contain \"websocket\"; this address speaks WebSocket only";
+    let refusal = json!({"error": "invalid_handshake", "message": why});
+    asked.answer(400, &refusal).await;
+}
+
+#[tokio::test]
+async fn a_proxy_that_passes_no_websockets_is_told_alike_with_and_without_an_invite() {
+    const HINT: &str = "a proxy before the hub must pass WebSockets on, at /ws";
+    let hub = FakeHub::start().await;
+    let cli = Cli::at(&hub.url());
+    let args = ["--as", "bob", "exec", "cat"];
+    let refusing = refuse_the_socket(&hub, "/ws?agent_id=bob");
+    let (run, ()) = tokio::join!(end(&cli, &args), refusing);
+    run.code(3).says(&hub.url()).says("Upgrade").says(HINT);
+    let url = format!("{}/invite/t", hub.url());
+    let args = ["--setup", &url, "exec", "cat"];
+    let (run, ()) = tokio::join!(end(&cli, &args), refuse_the_socket(&hub, "/ws"));
+    let run = run.code(3).says(&hub.url()).says("Upgrade").says(HINT);
+    run.says("the invite is not used up");
+}
+
+#[tokio::test]
+async fn a_server_that_is_no_hub_is_told_from_a_proxy_that_wants_a_login() {
+    for (status, code, says) in [(404, 3, "pass WebSockets on"), (401, 1, "401")] {
+        let hub = FakeHub::start().await;
+        let cli = Cli::at(&hub.url());
+        let refusing = async {
+            let asked = hub.expect("GET /ws?agent_id=bob").await;
+            asked.answer(status, &json!("no such page")).await;
+        };
+        let run = end(&cli, &["--as", "bob", "exec", "cat"]);
+        let (run, ()) = tokio::join!(run, refusing);
+        run.code(code).says(says);
+    }
+}
+
+#[tokio::test]
+async fn an_invite_is_not_lost_where_the_hubs_public_url_leads_nowhere() {
+    let hub = TestHub::start_with(|config| {
+        config.public_url = Some("http://127.0.0.1:1".to_owned());
+    })
+    .await;
+    let cli = Cli::new(&hub);
+    let invite = ["invite", "bob", "--type", "exec", "--json"];
+    let invite = cli.run(&invite).await.ok().json();
+    let url = invite["url"].as_str().unwrap().to_owned();
+    assert!(url.starts_with("http://127.0.0.1:1/"), "{url}");
+    // As printed it leads nowhere, and is not used up.
+    let args = ["--setup", &url, "exec", "cat"];
+    let run = end(&cli, &args).await.code(3).says("cannot reach");
+    run.says("the invite is not used up");
+    // Somebody who knows better types where the hub is.
+    let url = url.replace("http://127.0.0.1:1", &hub.url(""));
+    let mut bob = connected(&cli, &["--setup", &url, "exec", "cat"]).await;
+    let told = bob.until_it_says("http://127.0.0.1:1").await;
+    assert!(told.contains("public_url"), "{told}");
+    assert_eq!(cli.run(&["call", "bob", "hi"]).await.ok().out, "hi\n");
+    bob.signal(Signal::INT);
+    bob.end().await.ok();
+    // The token is kept for where it works.
+    let _bob = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
+    let tokens = hub.hub().tokens().list();
+    assert_eq!(tokens.len(), 1, "{tokens:?}");
 }

@@ -9,6 +9,7 @@ use std::{
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper_util::client::proxy::matcher::Matcher;
 use jackfield_wire::bridge::{Downlink, parse_downlink};
+use reqwest::StatusCode;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -113,7 +114,7 @@ pub(super) async fn connect(
         Err(tungstenite::Error::Http(response)) => {
             let body = response.body().as_deref().unwrap_or_default();
             let body = String::from_utf8_lossy(body);
-            Err(refused(address.base(), response.status(), &body))
+            Err(not_opened(address.base(), response.status(), &body))
         }
         Err(error) => Err(Error::unreachable(address.base(), error)),
     }
@@ -137,6 +138,27 @@ async fn checked(url: &str, discovery: &dyn Discovery) -> Result<TcpStream, BoxE
     };
     discovery.check(ends).await?;
     Ok(tcp)
+}
+
+/// What an answer to the handshake means that opens no WebSocket. A hub that says that the request is no handshake was asked
+/// through a proxy that made an ordinary request of it; so was, most likely, whatever does not answer as a hub does, unless
+/// it wants a login or more time.
+fn not_opened(url: &str, status: StatusCode, body: &str) -> Error {
+    let error = refused(url, status, body);
+    let is_about_the_socket = match error.code() {
+        Some("invalid_handshake") => true,
+        Some("unknown") => {
+            !matches!(status.as_u16(), 401 | 403 | 407 | 429) && !status.is_server_error()
+        }
+        _ => false,
+    };
+    match error {
+        Error::Refused { message, .. } if is_about_the_socket => Error::NoWebSocket {
+            url: url.to_owned(),
+            why: message,
+        },
+        error => error,
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
