@@ -122,49 +122,84 @@ impl Connect {
             output::chat(COMMANDS);
         }
         let dir = self.folder()?;
-        let reaper = Reaper::new();
-        let driver = self.kind.driver(&Surroundings {
-            dir: dir.clone(),
-            pass: self.env.clone(),
-            is_trusted: self.trust,
-            allow_private: self.allow_private,
-            state: &state,
-            reaper: &reaper,
-        })?;
-        driver.check().await.map_err(|failure| missing(&failure))?;
+        let (mut driver, mut reaper) = self.driver(&dir, &state).await?;
         // After the check: an invite works only once.
         let tokens = Tokens::new(state.join("tokens"));
-        let (id, address) = self.who_and_where(&tokens).await?;
+        let (id, mut address) = self.who_and_where(&tokens).await?;
         let chatter = Arc::new(Chatter::new(&id, address.base(), self.client.json));
+        let desk = desk::find(self.client.json, self.flags(&address));
         let limits = Limits {
             active: self.max,
             ..Limits::default()
         };
-        let connect = jackfield_connect::Connect {
-            agent: self.agent(&id, &*driver),
-            queue: Queue::open(state.join("queue"), limits)
-                .context("cannot use the queue of this machine")?,
-            workspaces: Workspaces::new(dir),
-            attachments: Attachments::new(&address, self.allow_private)?,
-            parts: state.join("parts"),
-            sessions: Sessions::open(&state.join("sessions"), address.base(), &id, driver.kind())
+        loop {
+            let chatter = chatter.clone();
+            let connect = jackfield_connect::Connect {
+                agent: self.agent(&id, &*driver),
+                queue: Queue::open(state.join("queue"), limits)
+                    .context("cannot use the queue of this machine")?,
+                workspaces: Workspaces::new(dir.clone()),
+                attachments: Attachments::new(&address, self.allow_private)?,
+                parts: state.join("parts"),
+                sessions: Sessions::open(
+                    &state.join("sessions"),
+                    address.base(),
+                    &id,
+                    driver.kind(),
+                )
                 .context("cannot use the folder of the conversations")?,
-            desk: desk::find(self.client.json, self.flags(&address)),
+                desk: desk.clone(),
+                is_trusted: self.trust,
+                mcp: self.mcp()?,
+                token: (!self.no_mcp).then(|| AgentToken::new(tokens.clone(), &state, &id)),
+                listener: Arc::new(move |news| chatter.tell(&news)),
+                reaper: reaper.clone(),
+                driver,
+                address: address.clone(),
+            };
+            let error = match run(connect, &reaper).await {
+                Ok(code) => return Ok(code.into()),
+                Err(error) => error,
+            };
+            let Some(again) = self.with_token(&error, &address, &tokens).await else {
+                return Err(ended(&error, &id, &Hub::new(address)?).await.into());
+            };
+            output::chat("the hub needs a token now; connecting with one that is this agent's");
+            address = again;
+            (driver, reaper) = self.driver(&dir, &state).await?;
+        }
+    }
+
+    /// What drives the agent, and who ends the processes that it starts. The program or server is there.
+    async fn driver(&self, dir: &Path, state: &Path) -> Result<(Arc<dyn Driver>, Reaper)> {
+        let reaper = Reaper::new();
+        let driver = self.kind.driver(&Surroundings {
+            dir: dir.to_owned(),
+            pass: self.env.clone(),
             is_trusted: self.trust,
-            mcp: self.mcp()?,
-            token: (!self.no_mcp).then(|| AgentToken::new(tokens, &state, &id)),
-            listener: Arc::new(move |news| chatter.tell(&news)),
-            reaper: reaper.clone(),
-            driver,
-            address: address.clone(),
-        };
-        let owner = Hub::new(address)?;
-        let code = run(connect, &reaper).await;
-        let code = match code {
-            Ok(code) => code,
-            Err(error) => return Err(ended(&error, &id, &owner).await.into()),
-        };
-        Ok(code.into())
+            allow_private: self.allow_private,
+            state,
+            reaper: &reaper,
+        })?;
+        driver.check().await.map_err(|failure| missing(&failure))?;
+        Ok((driver, reaper))
+    }
+
+    /// The hub with a token, if it was shown none and refused that, and there is one on this machine by now: a hub that is
+    /// started with a `public_url` for the first time makes an administrator's token, which commands find.
+    async fn with_token(
+        &self,
+        error: &Error,
+        address: &Address,
+        tokens: &Tokens,
+    ) -> Option<Address> {
+        let is_refused =
+            matches!(error, Error::Refused { status: 0, code, .. } if code == "unauthorized");
+        if !is_refused || address.token().is_some() || self.setup.is_some() {
+            return None;
+        }
+        let (_, again) = self.who_and_where(tokens).await.ok()?;
+        again.token().is_some().then_some(again)
     }
 
     /// The folder that the agent works in.

@@ -550,3 +550,28 @@ async fn an_invite_is_not_lost_where_the_hubs_public_url_leads_nowhere() {
     let tokens = hub.hub().tokens().list();
     assert_eq!(tokens.len(), 1, "{tokens:?}");
 }
+
+#[tokio::test]
+async fn an_agent_comes_back_to_its_hub_that_needs_a_token_since_its_restart() {
+    let cli = Cli::at("");
+    let mut hub = cli.start(&["serve", "--listen", "127.0.0.1:0"]);
+    let line = hub.until_line("jackfield listens on ").await;
+    let addr = line
+        .split_once("http://")
+        .expect("its address")
+        .1
+        .to_owned();
+    let mut bob = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
+    hub.signal(Signal::TERM);
+    hub.end().await.ok();
+    let public = ["--public-url", "https://hub.example.com"];
+    let mut hub = cli.start(&[&["serve", "--listen", &addr], &public[..]].concat());
+    hub.until_line("jackfield listens on ").await;
+    bob.until_it_says("connected again").await;
+    assert_eq!(cli.run(&["call", "bob", "hi"]).await.ok().out, "hi\n");
+    // It shows a token that is this agent, and not the administrator's.
+    let tokens = cli.run(&["token", "ls"]).await.ok().out;
+    assert!(tokens.contains("invite of bob"), "{tokens}");
+    bob.signal(Signal::INT);
+    bob.end().await.ok();
+}
