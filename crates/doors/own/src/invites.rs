@@ -51,19 +51,29 @@ pub(crate) async fn create(
         let text = "this hub does not know its address; set public_url";
         Failure::new(Reason::Unsupported, text)
     })?;
-    let owner = match state
+    let wanted = body.owner;
+    let is_for_another = wanted.as_ref().is_some_and(|it| *it != principal.owner);
+    if is_for_another && !principal.is_admin() {
+        let text = "only an admin may invite an agent for another owner; leave out \"owner\"";
+        return Err(Failure::new(Reason::Unauthorized, text).into());
+    }
+    let known = state
         .hub
-        .find(&Principal::admin(principal.owner.clone()), agent.as_str())
-    {
-        Ok(entry) => entry.owner().clone(),
+        .find(&Principal::admin(principal.owner.clone()), agent.as_str());
+    let owner = match (&known, &wanted) {
+        (Ok(entry), _) => entry.owner().clone(),
         // Nobody's yet; it will be the inviter's.
-        Err(_) => principal.owner.clone(),
+        (Err(_), wanted) => wanted.clone().unwrap_or_else(|| principal.owner.clone()),
     };
     check(&principal, &agent, principal.owner == owner)?;
+    if wanted.is_some_and(|wanted| wanted != owner) {
+        let text = format!("{agent} belongs to {owner}, and stays theirs; leave out \"owner\"");
+        return Err(Failure::new(Reason::Conflict, text).into());
+    }
     let ticket = Ticket {
         agent: agent.clone(),
         agent_type,
-        owner,
+        owner: owner.clone(),
         by: principal.grant.clone(),
     };
     let secret = tickets.issue(ticket)?;
@@ -72,7 +82,7 @@ pub(crate) async fn create(
     // Without TLS of its own the hub does not know what those in front of it show.
     let ca = tls.filter(|_| url.starts_with("https://"));
     let ca = ca.and_then(|Extension(tls)| tls.fingerprint());
-    let view = InviteView::new(agent, url, ca, LIFETIME);
+    let view = InviteView::new(agent, owner, url, ca, LIFETIME);
     Ok((StatusCode::CREATED, Json(view)))
 }
 

@@ -2,7 +2,7 @@
 
 mod chatter;
 mod desk;
-mod kind;
+pub(super) mod kind;
 
 use std::{
     path::{Path, PathBuf},

@@ -22,6 +22,7 @@ async fn an_invite_is_one_line_to_copy_and_what_it_is_good_for_is_said_beside_it
     let made = made.ok().json();
     let command = made["command"].as_str().unwrap();
     assert!(command.ends_with(" exec COMMAND"), "{command}");
+    assert_eq!(made["owner"], "local");
     assert!(
         made["bridge_command"].is_null(),
         "that client starts no commands"
@@ -36,4 +37,70 @@ async fn an_invite_for_what_is_no_agent_is_refused() {
     cli.run(&["invite", "amy", "--type", "ghost"]).await.code(2);
     let nowhere = cli.at_hub("http://127.0.0.1:1");
     nowhere.run(&["invite", "amy"]).await.code(3);
+}
+
+#[tokio::test]
+async fn what_has_to_be_put_into_the_line_is_said_and_costs_no_invite_if_forgotten() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    for (kind, word) in [("exec", "COMMAND"), ("acp", "COMMAND"), ("openai", "URL")] {
+        let made = cli.run(&["invite", "amy", "--type", kind]).await.ok();
+        let line = made.out.trim_end().to_owned();
+        made.says(&format!("replace {word} "));
+        // Pasted as it is.
+        let words: Vec<_> = line.split(' ').skip(1).collect();
+        let run = cli.run(&words).await.code(2);
+        run.says(&format!("{word} stands for"));
+        let url = words[2].strip_prefix(&hub.url("")).expect("its URL");
+        let (status, _) = hub.web().get(url).await;
+        assert_eq!(status, 200, "the invite still works");
+    }
+}
+
+#[tokio::test]
+async fn a_hub_that_does_not_know_its_address_is_told_how_to() {
+    let hub = TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().unwrap()).await;
+    let cli = Cli::new(&hub);
+    let token = hub.token("ann", &["admin"]).await;
+    let run = cli.run_with("JACKFIELD_TOKEN", &token, &["invite", "amy"]);
+    let run = run.await.code(1).says("does not know its address");
+    let run = run.says("jackfield serve --public-url URL");
+    assert!(!run.err.contains("jackfield show"), "{run:?}");
+}
+
+#[tokio::test]
+async fn an_invite_says_whose_the_agent_will_be_and_an_admin_chooses() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let made = cli.run(&["invite", "ann-new"]).await.ok();
+    made.says("Owner of ann-new: local").says("--owner NAME");
+    let args = ["invite", "ann-new", "--owner", "ann"];
+    let made = cli.run(&args).await.ok();
+    let url = made.out.split(' ').nth(3).expect("its URL").to_owned();
+    let made = made.says("Owner of ann-new: ann");
+    assert!(!made.err.contains("--owner"), "{made:?}");
+    let path = url.strip_prefix(&hub.url("")).expect("its path");
+    let (status, setup) = hub.web().get(path).await;
+    assert_eq!(status, 200, "{setup}");
+    let tokens = hub.hub().tokens().list();
+    let owners: Vec<_> = tokens.iter().map(|token| token.owner.as_str()).collect();
+    assert_eq!(owners, ["ann"]);
+    // Whoever is no admin invites for themselves.
+    let bob = hub.token("bob", &["agent:*"]).await;
+    let refused = cli.run_with("JACKFIELD_TOKEN", &bob, &args).await.code(4);
+    refused.says("admin");
+    let own = cli.run_with(
+        "JACKFIELD_TOKEN",
+        &bob,
+        &["invite", "bobs", "--owner", "bob"],
+    );
+    own.await.ok();
+    // An agent that is there is its owner's.
+    let _bobs = hub.bridge_of(&bob, "bobs").await;
+    let taken = cli.run(&["invite", "bobs", "--owner", "ann"]).await;
+    taken.code(1).says("bobs belongs to bob");
+    cli.run(&["invite", "bobs"])
+        .await
+        .ok()
+        .says("Owner of bobs: bob");
 }

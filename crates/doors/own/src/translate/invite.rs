@@ -3,10 +3,12 @@
 use std::{fmt, time::Duration};
 
 use jackfield_kit::api::invalid;
-use jackfield_model::{AgentId, Failure};
+use jackfield_model::{AgentId, Failure, Owner};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use super::body::OwnerName;
 
 /// What an agent is if nobody says: the kind that the published client of the bridge starts.
 const DEFAULT_TYPE: &str = "claude";
@@ -29,6 +31,9 @@ pub struct InviteBody {
         nullable = false
     )]
     kind: Option<String>,
+    /// Whose the agent will be, if its id is new; only admins may name another than themselves.
+    #[schema(value_type = Option<OwnerName>, nullable = false)]
+    pub owner: Option<Owner>,
 }
 
 impl InviteBody {
@@ -51,6 +56,9 @@ pub struct InviteView {
     /// The agent that may be registered with it.
     #[schema(value_type = String)]
     agent: AgentId,
+    /// Whose that agent is, or will be.
+    #[schema(value_type = String)]
+    owner: Owner,
     /// Where it is taken, once: for `connect --setup`.
     url: String,
     /// The fingerprint of the hub's CA, or of its certificate if the CA is not sent along, if no public CA signed it: for
@@ -65,10 +73,17 @@ pub struct InviteView {
 
 impl InviteView {
     /// An invite that is good for so long from now.
-    pub fn new(agent: AgentId, url: String, ca: Option<String>, lifetime: Duration) -> Self {
+    pub fn new(
+        agent: AgentId,
+        owner: Owner,
+        url: String,
+        ca: Option<String>,
+        lifetime: Duration,
+    ) -> Self {
         let now = Timestamp::now();
         Self {
             agent,
+            owner,
             url,
             ca,
             expires_at: now.checked_add(lifetime).unwrap_or(now),

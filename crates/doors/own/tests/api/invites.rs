@@ -205,3 +205,35 @@ async fn a_ticket_that_never_was_is_not_found() {
         assert_eq!(hub.get(path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
 }
+
+#[tokio::test]
+async fn an_admin_invites_for_another_owner_and_nobody_else_does() {
+    let hub = Running::start().await;
+    let body = json!({"agent": "new", "owner": "ann"});
+    let (status, made) = hub.post("/v1/invites", body.clone()).await;
+    assert_eq!(
+        (status, &made["owner"]),
+        (StatusCode::CREATED, &json!("ann"))
+    );
+    let path = invite(&hub, None, body.clone()).await;
+    let (_, setup) = hub.get(&path).await;
+    assert_eq!(principal(&hub, &setup["token"]).owner.as_str(), "ann");
+    let bob = hub.token("bob", &["agent:*"]).await;
+    let (status, _) = hub
+        .json_as(Some(&bob), Method::POST, "/v1/invites", Some(body))
+        .await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    let own = json!({"agent": "bobs", "owner": "bob"});
+    invite(&hub, Some(&bob), own).await;
+    let _bobs = hub.attach_for(&principal(&hub, &json!(bob)), "bobs");
+    for (owner, refused) in [
+        ("ann", StatusCode::CONFLICT),
+        ("a b", StatusCode::BAD_REQUEST),
+    ] {
+        let body = json!({"agent": "bobs", "owner": owner});
+        let (status, answer) = hub.post("/v1/invites", body).await;
+        assert_eq!(status, refused, "{answer}");
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains("owner"), "{message}");
+    }
+}

@@ -34,6 +34,10 @@ const OURS: [&str; 8] = [
     "--allow-private",
 ];
 
+/// What stands for a command, or for an address, where we print a line to be completed and copied.
+pub(crate) const COMMAND: &str = "COMMAND";
+pub(crate) const URL: &str = "URL";
+
 /// The longest part of an id that is made of a name.
 const LONGEST: usize = 48;
 
@@ -130,6 +134,9 @@ pub(super) struct Surroundings<'a> {
 impl Kind {
     /// The driver. Nothing is started yet.
     pub(super) fn driver(&self, with: &Surroundings<'_>) -> Result<Arc<dyn Driver>> {
+        if let Some(wanted) = self.unreplaced() {
+            return Err(Stop::usage(wanted).into());
+        }
         let wrong = |failure: Failure| Stop::usage(failure.message);
         let reaper = with.reaper.clone();
         Ok(match self {
@@ -184,6 +191,25 @@ impl Kind {
                 Arc::new(A2a::new(settings).map_err(wrong)?)
             }
         })
+    }
+
+    /// What to put in the place of a word that stands for something of the user's and was copied as it is.
+    fn unreplaced(&self) -> Option<String> {
+        match self {
+            Self::Acp { command } | Self::Exec { command, .. } if command.program == COMMAND => {
+                Some(format!(
+                    "{COMMAND} stands for the command that the agent is to run: type that in its place, such as exec tr a-z A-Z"
+                ))
+            }
+            Self::Http { url, .. } | Self::Openai { url, .. } | Self::A2a { url, .. }
+                if url == URL =>
+            {
+                Some(format!(
+                    "{URL} stands for the address of the server: type that in its place, such as http://127.0.0.1:8000"
+                ))
+            }
+            _ => None,
+        }
     }
 
     /// A program, and a flag of ours that is told to it.
