@@ -243,6 +243,18 @@ impl Client {
 
     /// The flags to repeat in a command that somebody is told to type.
     pub(crate) fn flags(&self) -> String {
+        let from_env = std::env::var_os("JACKFIELD_TOKEN_FILE").map(PathBuf::from);
+        let token = match &self.token_file {
+            Some(file) if from_env.as_ref() != Some(file) => {
+                format!(" --token-file {}", shell::word(&file.to_string_lossy()))
+            }
+            _ => String::new(),
+        };
+        self.hub_flags() + &token
+    }
+
+    /// The same without the token: for somebody who has another.
+    pub(crate) fn hub_flags(&self) -> String {
         let mut flags = String::new();
         let from_env = std::env::var("JACKFIELD_HUB").ok();
         let from_env = from_env.and_then(|hub| hub_url(&hub).ok());
@@ -250,12 +262,6 @@ impl Client {
             && from_env.as_ref() != Some(hub)
         {
             flags += &format!(" --hub {}", shell::word(hub));
-        }
-        let from_env = std::env::var_os("JACKFIELD_TOKEN_FILE").map(PathBuf::from);
-        if let Some(file) = &self.token_file
-            && from_env.as_ref() != Some(file)
-        {
-            flags += &format!(" --token-file {}", shell::word(&file.to_string_lossy()));
         }
         let from_env = std::env::var("JACKFIELD_CA").ok();
         if let Some(ca) = &self.ca

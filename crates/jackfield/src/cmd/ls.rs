@@ -7,13 +7,15 @@ use std::{
 
 use anyhow::Result;
 use clap::Args;
-use jackfield_sdk::encode;
+use http::Method;
+use jackfield_sdk::{Hub, encode};
 use serde_json::Value;
 
 use crate::{
     client::{self, Client},
     exit::{About, Code},
     output::{self, Table, text},
+    shell,
 };
 
 /// The agents that you may see.
@@ -52,18 +54,29 @@ impl Ls {
             .map(Vec::as_slice)
             .unwrap_or_default();
         if agents.is_empty() {
-            self.nobody(hub.address().base());
+            self.nobody(&hub).await;
         }
         table(agents).print()?;
         Ok(Code::Ok.into())
     }
 
-    fn nobody(&self, hub: &str) {
+    async fn nobody(&self, hub: &Hub) {
         if self.online || !self.skill.is_empty() {
             output::chat("no agent is like that; jackfield ls shows all of them");
             return;
         }
-        let socket = hub.replacen("http", "ws", 1);
+        // Only an admin sees all agents. A hub that does not say who we are is told as it was.
+        let me = client::ask(hub, Method::GET, "/v1/whoami", None).await;
+        let me = me.ok().filter(|me| me["admin"] == false);
+        if let Some(owner) = me.as_ref().map(|me| text(me, "owner")) {
+            let (owner, typed) = (output::clean(owner), shell::word(owner));
+            output::chat(&format!(
+                "{owner} has no agent, and none is shared with {owner}. jackfield connect brings an agent of this machine;\n\
+                 the owner of another agent shares it with: jackfield share AGENT --with {typed}"
+            ));
+            return;
+        }
+        let socket = hub.address().base().replacen("http", "ws", 1);
         output::chat(&format!(
             "nobody is here yet. jackfield connect brings an agent of this machine, jackfield p2p sidecar one behind HTTP,\n\
              jackfield add an A2A server or a peer; or connect an agent to {socket}/ws (Agora protocol),\n\

@@ -27,7 +27,7 @@ pub(crate) struct Share {
     #[arg(value_parser = client::agent_id)]
     agent: String,
     /// With these owners and nobody else; may be repeated
-    #[arg(long, value_name = "OWNER")]
+    #[arg(long, value_name = "OWNER", value_parser = owner)]
     with: Vec<String>,
     /// With everybody on the hub
     #[arg(long)]
@@ -37,6 +37,15 @@ pub(crate) struct Share {
     nobody: bool,
     #[command(flatten)]
     client: Client,
+}
+
+/// An owner as it was typed. Whoever types a word that has a flag of its own means that.
+fn owner(text: &str) -> Result<String, String> {
+    match text {
+        "everyone" => Err("say --everyone to share it with everybody on the hub".to_owned()),
+        "nobody" => Err("say --nobody to share it with nobody but its owner".to_owned()),
+        owner => Ok(owner.to_owned()),
+    }
 }
 
 impl Share {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 use jackfield_core::{principal::Scopes, units::Span};
-use jackfield_sdk::encode;
+use jackfield_sdk::{Hub, encode};
 use jackfield_store::secrets;
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ use crate::{
     client::{self, Client},
     exit::{About, Code, Stop, WhatAbout},
     output::{self, Table, text, time},
+    shell,
 };
 
 /// Make, list and revoke tokens; show the hub's own secrets.
@@ -153,9 +154,10 @@ impl Create {
             at => format!("until {at}"),
         };
         output::chat(&format!(
-            "token {} of {}, {until}; it is not shown again\nuse it with: jackfield ls --token-file FILE, or JACKFIELD_TOKEN",
+            "token {} of {}, {until}; it is not shown again\nuse it with: jackfield ls{} --token-file FILE, or JACKFIELD_TOKEN",
             text(&token, "id"),
-            self.owner
+            self.owner,
+            self.client.hub_flags()
         ));
         Ok(())
     }
@@ -211,14 +213,43 @@ fn state(token: &Value) -> &'static str {
 async fn revoke(id: &str, client: &Client) -> Result<()> {
     let hub = client.connect().await?;
     let path = format!("/v1/tokens/{}", encode(id));
-    client::ask(&hub, Method::DELETE, &path, None)
-        .await
-        .about(About::Token)?;
+    if let Err(error) = client::ask(&hub, Method::DELETE, &path, None).await {
+        return Err(match error.code() {
+            Some("not_found") => unknown(id, &hub, client).await,
+            _ => Stop::from_hub(&error, About::Token),
+        }
+        .into());
+    }
     if client.json {
         return Ok(output::json(&json!({"id": id, "revoked": true}))?);
     }
     output::chat(&format!("{id} is revoked"));
     Ok(())
+}
+
+/// No token has this id. Whoever typed its name is told the ids of those that have it.
+async fn unknown(id: &str, hub: &Hub, client: &Client) -> Stop {
+    let flags = client.flags();
+    let listed = client::ask(hub, Method::GET, "/v1/tokens", None).await;
+    let listed = listed.unwrap_or_default();
+    let named = output::items(&listed, "tokens").iter();
+    let named = named.filter(|token| text(token, "name") == id && state(token) == "valid");
+    let commands: Vec<_> = named
+        .map(|token| shell::command("token revoke", &[text(token, "id")], "", &flags))
+        .collect();
+    let what = format!("no token has the id {}", output::clean(id));
+    match commands.is_empty() {
+        true => Stop::new(
+            Code::Missing,
+            what,
+            format!("jackfield token ls{flags} shows them"),
+        ),
+        false => Stop::new(
+            Code::Missing,
+            format!("{what}, which is a name; tokens are revoked by their ids"),
+            commands.join("\n"),
+        ),
+    }
 }
 
 fn show(which: Which, data_dir: Option<&PathBuf>) -> Result<()> {

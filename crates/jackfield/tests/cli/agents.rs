@@ -14,6 +14,18 @@ async fn an_empty_hub_says_how_to_attach_somebody() {
 }
 
 #[tokio::test]
+async fn who_may_see_no_agent_is_not_told_that_there_is_none() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let _agent = FakeAgent::attach(hub.hub(), "bob");
+    let ann = hub.token("ann", &[]).await;
+    let run = cli.run_with("JACKFIELD_TOKEN", &ann, &["ls"]).await.ok();
+    assert!(!run.err.contains("nobody is here"), "{run:?}");
+    let run = run.says("ann has no agent, and none is shared with ann");
+    run.says("jackfield share AGENT --with ann");
+}
+
+#[tokio::test]
 async fn ls_writes_plain_lines_to_a_pipe() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
@@ -128,6 +140,12 @@ async fn an_agent_is_shared_with_some_with_all_and_with_none() {
     cli.run(&["share", "bob", "--with", "no owner"])
         .await
         .code(2);
+    for (owner, flag) in [("everyone", "--everyone"), ("nobody", "--nobody")] {
+        let run = cli.run(&["share", "bob", "--with", owner]).await.code(2);
+        run.says(flag);
+        let shown = cli.run(&["share", "bob"]).await.ok();
+        assert_eq!(shown.out, none.out);
+    }
     cli.run(&["share", "ghost", "--nobody"]).await.code(3);
 }
 

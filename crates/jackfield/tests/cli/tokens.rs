@@ -184,3 +184,30 @@ async fn a_secret_of_a_hub_that_never_ran_cannot_be_rotated() {
     let none = ["token", "rotate", "--data-dir", "nowhere"];
     cli.run(&none).await.code(3).says("--data-dir");
 }
+
+#[tokio::test]
+async fn the_hint_of_a_new_token_leads_to_the_same_hub() {
+    let hub = TestHub::start().await;
+    let url = hub.url("");
+    let cli = Cli::at("");
+    let args = ["token", "create", "--owner", "ann", "--scope", "call:*"];
+    let made = cli.run(&[&args[..], &["--hub", &url]].concat()).await.ok();
+    made.says(&format!("jackfield ls --hub {url} --token-file FILE"));
+}
+
+#[tokio::test]
+async fn a_token_is_revoked_by_its_id_and_who_types_a_name_is_told_the_id() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let args = [
+        "token", "create", "--owner", "ann", "--scope", "call:*", "--json",
+    ];
+    let made = cli.run(&args).await.ok().json();
+    let id = made["id"].as_str().unwrap();
+    let run = cli.run(&["token", "revoke", "ann"]).await.code(3);
+    let run = run.says(&format!("jackfield token revoke {id}"));
+    assert!(!run.err.contains("/v1/"), "{run:?}");
+    let run = cli.run(&["token", "revoke", "nothing"]).await.code(3);
+    let run = run.says("jackfield token ls");
+    assert!(!run.err.contains("/v1/"), "{run:?}");
+}
