@@ -35,6 +35,9 @@ pub(crate) struct Watch {
     /// A team in lines, also on a terminal
     #[arg(long)]
     plain: bool,
+    /// All lines of what a team did before, not only the last 20
+    #[arg(long)]
+    history: bool,
     /// Also the frames on the agents' connections, as they are: <- from the agent, -> to it
     #[arg(long)]
     raw: bool,
@@ -64,7 +67,7 @@ impl Watch {
             let is_team = is_there(hub, &format!("/v1/teams/{path}"), About::Team).await?;
             // What goes over the lines of agents is seen as that of agents.
             if is_team && !self.raw {
-                return team::watch(hub, id, self.plain, &self.client).await;
+                return team::watch(hub, id, self.plain, self.history, &self.client).await;
             }
             if !is_team && !is_there(hub, &format!("/v1/agents/{path}"), About::Agent).await? {
                 output::chat(&format!("no agent {id} is known yet; waiting for it"));

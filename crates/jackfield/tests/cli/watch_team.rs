@@ -80,6 +80,50 @@ async fn a_team_is_seen_in_lines() {
 }
 
 #[tokio::test]
+async fn only_the_last_lines_of_what_was_before_are_shown_unless_asked_for() {
+    for (args, first, count) in [
+        (&["watch", "shop"][..], "lead     │ line 11", 20),
+        (&["watch", "shop", "--history"], "lead     │ line 1", 30),
+    ] {
+        let (_hub, mut watch, mut stream) = watching(args).await;
+        stream.event("snapshot", None, &snapshot(30)).await;
+        for sequence in 1..=30 {
+            say(&mut stream, sequence, &format!("line {sequence}\n")).await;
+        }
+        watch.line().await;
+        watch.line().await;
+        let mark = watch.line().await.unwrap();
+        let is_cut = count < 30;
+        assert_eq!(mark.contains("the last 20 of 30 lines"), is_cut, "{mark}");
+        assert_eq!(mark.contains("--history"), is_cut, "{mark}");
+        assert_eq!(watch.line().await.unwrap(), first);
+        for _ in 1..count {
+            watch.line().await;
+        }
+        assert_eq!(watch.line().await.unwrap(), "— now —");
+    }
+}
+
+/// The last event of a replay may be one that this viewer is not shown, so that nothing says that the replay is over.
+#[tokio::test]
+async fn a_replay_without_an_end_is_shown_too() {
+    let (_hub, mut watch, mut stream) = watching(&["watch", "shop"]).await;
+    stream.event("snapshot", None, &snapshot(3)).await;
+    say(&mut stream, 1, "one\n").await;
+    for line in [
+        "shop     │ · RUNNING",
+        "shop     │ task scan (lead): queued",
+    ] {
+        assert_eq!(watch.line().await.unwrap(), line);
+    }
+    assert_eq!(watch.line().await.unwrap(), "— earlier —");
+    assert_eq!(watch.line().await.unwrap(), "lead     │ one");
+    say(&mut stream, 4, "four\n").await;
+    assert_eq!(watch.line().await.unwrap(), "— now —");
+    assert_eq!(watch.line().await.unwrap(), "lead     │ four");
+}
+
+#[tokio::test]
 async fn json_is_what_the_hub_says_line_by_line() {
     let (_hub, mut watch, mut stream) = watching(&["watch", "shop", "--json"]).await;
     stream.event("snapshot", None, &snapshot(1)).await;

@@ -7,7 +7,7 @@ mod screen;
 mod story;
 mod words;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use jackfield_sdk::Hub;
@@ -22,6 +22,9 @@ use crate::{
     output::{self, Style},
 };
 
+/// The replay of what happened before is over if it pauses for so long: its last event may be one that is not for us.
+const REPLAY_PAUSE: Duration = Duration::from_secs(1);
+
 /// Shows a team until it is no more, or nobody wants to see it.
 #[cfg_attr(
     not(feature = "tui"),
@@ -31,6 +34,7 @@ pub(super) async fn watch(
     hub: &Hub,
     team: &str,
     is_plain: bool,
+    has_history: bool,
     client: &Client,
 ) -> Result<ExitCode> {
     let mut feed = Feed::open(hub, team).await?;
@@ -38,11 +42,20 @@ pub(super) async fn watch(
     if !is_plain && !client.json && screen::is_possible() {
         return screen::run(feed, hub, team, &client.flags()).await;
     }
-    let mut lines = (!client.json).then(|| Lines::new(Style::stdout(), team, &client.flags()));
+    let mut lines = (!client.json)
+        .then(|| Lines::new(Style::stdout(), team, &client.flags()).with_history(has_history));
     output::chat("watching; ctrl-c ends it");
     let mut is_back = false;
     loop {
-        let told = match feed.next().await {
+        let is_holding = lines.as_ref().is_some_and(Lines::is_holding);
+        let told = tokio::select! {
+            told = feed.next() => told,
+            () = tokio::time::sleep(REPLAY_PAUSE), if is_holding => {
+                print(&lines.as_mut().map(Lines::held).unwrap_or_default())?;
+                continue;
+            }
+        };
+        let told = match told {
             Ok(told) => told,
             Err(stop) => {
                 print(&lines.as_mut().map(Lines::rest).unwrap_or_default())?;

@@ -1,6 +1,6 @@
 //! A team in lines: who, and what. Text comes in whole lines, a tool in one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use serde_json::Value;
 
@@ -15,6 +15,10 @@ use crate::output::{Style, clean, items, text};
 const LINE_MAX: usize = 16 << 10;
 /// What stands so many lines above is still seen.
 const IN_SIGHT: usize = 10;
+/// How many lines are shown of what happened before anybody watched, unless all of them are wanted.
+const EARLIER: usize = 20;
+/// The tool under whose name the hub shows status lines that belong to no tool.
+const STATUS: &str = "status";
 /// What one member may have open at once; what is older is shown as it is.
 const OPEN_MAX: usize = 64;
 
@@ -39,6 +43,15 @@ pub(super) struct Lines {
     is_earlier: bool,
     /// Whether that was said, which it is with the first line of it.
     is_marked: bool,
+    /// Whether all lines of what happened before are shown.
+    has_history: bool,
+    /// The last lines of what happened before, which are shown when it is told to its end.
+    held: VecDeque<String>,
+    /// How many lines there were in all since some were shown.
+    past: usize,
+    /// What is shown as a tool, and is none, by place and id: a question or an approval that was answered, status lines. The
+    /// hub ends it with the call, which is no news.
+    stands: HashSet<(String, String)>,
     /// Name and status of the tasks, by team and id.
     tasks: HashMap<(String, String), (String, String)>,
     lines: Vec<String>,
@@ -73,22 +86,46 @@ impl Lines {
             count: 0,
             is_earlier: false,
             is_marked: false,
+            has_history: false,
+            held: VecDeque::new(),
+            past: 0,
+            stands: HashSet::new(),
             tasks: HashMap::new(),
             lines: Vec::new(),
         }
     }
 
+    /// Shows all that happened before, not only the last lines of it.
+    pub(super) fn with_history(mut self, has_history: bool) -> Self {
+        self.has_history = has_history;
+        self
+    }
+
+    /// Whether lines of what happened before wait for its end.
+    pub(super) fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The lines of what happened before that wait for its end, when that does not come.
+    pub(super) fn held(&mut self) -> Vec<String> {
+        self.release();
+        std::mem::take(&mut self.lines)
+    }
+
     /// The lines of what is told.
     pub(super) fn of(&mut self, told: &Told) -> Vec<String> {
         match told {
-            Told::Snapshot(snapshot) => self.snapshot(snapshot),
+            Told::Snapshot(snapshot) => {
+                self.release();
+                self.snapshot(snapshot);
+            }
             Told::Envelope { envelope, is_past } => {
                 text(envelope, "team_run_id").clone_into(&mut self.run);
                 if let Some(news) = story::read(envelope)
                     && !(*is_past && news.is_standing())
                 {
                     self.news(&news, *is_past);
-                    self.mark_earlier();
+                    self.hold();
                 }
             }
             Told::Earlier => self.is_earlier = true,
@@ -98,14 +135,16 @@ impl Lines {
                 let (from, to) = (&gap["from_sequence"], &gap["to_sequence"]);
                 let line = format!("the events {from} to {to} are no longer kept");
                 self.line("", Tone::Loud, &line);
+                self.hold();
             }
-            Told::Lost | Told::Back => {}
+            Told::Lost | Told::Back => self.release(),
         }
         std::mem::take(&mut self.lines)
     }
 
     /// The lines that have no end yet, when there will be none.
     pub(super) fn rest(&mut self) -> Vec<String> {
+        self.release();
         self.flush_all();
         std::mem::take(&mut self.lines)
     }
@@ -144,7 +183,8 @@ impl Lines {
     /// All that was is told: what comes is new. What waits for an answer is told again if it is far above by now.
     fn now(&mut self) {
         self.flush_all();
-        self.mark_earlier();
+        self.hold();
+        self.release();
         self.is_earlier = false;
         if !std::mem::take(&mut self.is_marked) {
             return;
@@ -160,12 +200,38 @@ impl Lines {
         }
     }
 
-    /// Says above the first line of what was that it was.
-    fn mark_earlier(&mut self) {
-        if self.is_earlier && !self.is_marked && !self.lines.is_empty() {
-            self.lines.insert(0, self.style.dim("— earlier —"));
-            self.is_marked = true;
+    /// Keeps new lines of what happened before until all of it is told, and of them only the last.
+    fn hold(&mut self) {
+        if !self.is_earlier {
+            return;
         }
+        self.past += self.lines.len();
+        self.held.extend(self.lines.drain(..));
+        if self.has_history {
+            self.release();
+        } else {
+            let surplus = self.held.len().saturating_sub(EARLIER);
+            self.held.drain(..surplus);
+        }
+    }
+
+    /// Shows what is held of what happened before. Above the first line of it stands that it is past, and how to see more.
+    fn release(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        if !std::mem::replace(&mut self.is_marked, true) {
+            let (shown, past) = (self.held.len(), self.past);
+            let mark = match past > shown {
+                true => {
+                    format!("— earlier: the last {shown} of {past} lines (--history shows all) —")
+                }
+                false => "— earlier —".to_owned(),
+            };
+            self.lines.push(self.style.dim(&mark));
+        }
+        self.lines.extend(self.held.drain(..));
+        self.past = 0;
     }
 
     fn news(&mut self, news: &News<'_>, is_past: bool) {
@@ -244,6 +310,7 @@ impl Lines {
                 if *status == "idle" {
                     self.flush(place);
                     self.member(place).has_text = false;
+                    self.stands.retain(|(at, _)| at != place);
                 }
                 self.plainly(place, deed);
             }
@@ -329,6 +396,9 @@ impl Lines {
         if !is_past && !matches!(step, Step::Asks(_) | Step::Logs(_)) {
             self.asked.remove(&(place.to_owned(), id.to_owned()));
         }
+        if self.is_end_of_stand(place, id, tool, step) {
+            return;
+        }
         match step {
             Step::Asks(ask) if !is_past => self.asks(place, id, tool, *ask),
             Step::Asks(_) if self.is_asked(place, id) => {}
@@ -349,6 +419,25 @@ impl Lines {
             }
             Step::Logs(entry) => self.line(place, Tone::Quiet, &format!("· {}", clean(entry))),
         }
+    }
+
+    /// Whether this is only the end of something that stands for no tool; what does is noted on the way.
+    fn is_end_of_stand(&mut self, place: &str, id: &str, tool: &str, step: &Step<'_>) -> bool {
+        let key = (place.to_owned(), id.to_owned());
+        let is_stand = match step {
+            Step::Approved => true,
+            Step::Logs(_) if tool == STATUS => true,
+            Step::Succeeded(Value::Null) | Step::Failed(_) => return self.stands.remove(&key),
+            // It runs after leave was given, so that it is a tool; or it is over.
+            Step::Runs(_) | Step::Succeeded(_) | Step::Denied(_) => false,
+            Step::Asks(_) | Step::Logs(_) => return false,
+        };
+        if is_stand {
+            self.stands.insert(key);
+        } else {
+            self.stands.remove(&key);
+        }
+        false
     }
 
     fn is_asked(&self, place: &str, id: &str) -> bool {

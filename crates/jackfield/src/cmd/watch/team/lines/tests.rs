@@ -139,6 +139,48 @@ fn a_tool_is_one_line() {
 }
 
 #[test]
+fn what_is_no_tool_does_not_end_as_one() {
+    let mut seen = Seen::new();
+    // Status lines stand under a tool of their own, which the hub ends with the call.
+    let status = json!({"invocation_id": "s", "tool_invocation_id": "s", "tool_name": "status", "log_entry": "asking bob"});
+    seen.agent("tool_execution_started", status.clone());
+    assert_eq!(
+        seen.agent("tool_interaction_log_entry", status.clone()),
+        ["lead     │ · asking bob"]
+    );
+    // So does an approval that belongs to no tool; the tool itself may follow under the same name.
+    let press =
+        |id: &str| json!({"invocation_id": id, "tool_name": "press", "result": "500 copies"});
+    let mut stand = press("ask-1");
+    stand["result"].take();
+    seen.agent("tool_approval_requested", stand.clone());
+    assert_eq!(
+        seen.agent("tool_approved", stand.clone()),
+        ["lead     │ ▸ press approved"]
+    );
+    seen.agent("tool_execution_started", press("run"));
+    assert_eq!(
+        seen.agent("tool_execution_succeeded", press("run")),
+        ["lead     │ ▸ press ✓"]
+    );
+    assert!(seen.agent("tool_execution_succeeded", stand).is_empty());
+    assert!(seen.agent("tool_execution_succeeded", status).is_empty());
+    // A tool that was asked for, ran and gave nothing has ended.
+    let quiet = json!({"invocation_id": "q", "tool_name": "rm"});
+    for event in [
+        "tool_approval_requested",
+        "tool_approved",
+        "tool_execution_started",
+    ] {
+        seen.agent(event, quiet.clone());
+    }
+    assert_eq!(
+        seen.agent("tool_execution_succeeded", quiet),
+        ["lead     │ ▸ rm ✓"]
+    );
+}
+
+#[test]
 fn an_approval_is_shown_once_with_the_command_that_answers_it() {
     let mut seen = Seen::new();
     let approval = json!({"route_key": "lead", "invocation_id": "call 1", "tool_name": "rm", "arguments": {"f": 1}});
@@ -179,9 +221,41 @@ fn what_waits_is_told_again_after_the_replay_if_it_is_out_of_sight() {
         for _ in 0..replayed {
             seen.say("s", "word\n");
         }
-        let now = seen.lines.of(&Told::Now);
-        assert_eq!((now[0].as_str(), now.len()), ("— now —", 1 + again));
+        let lines = seen.lines.of(&Told::Now);
+        let now = lines.iter().position(|line| line == "— now —").unwrap();
+        assert_eq!((now, lines.len()), (1 + replayed, 2 + replayed + again));
     }
+}
+
+#[test]
+fn of_what_was_before_the_last_lines_are_shown_and_how_to_see_all() {
+    for (has_history, shown) in [(false, EARLIER), (true, EARLIER + 5)] {
+        let mut seen = Seen::new();
+        seen.lines = seen.lines.with_history(has_history);
+        seen.lines.of(&Told::Earlier);
+        let mut lines = Vec::new();
+        for number in 1..=EARLIER + 5 {
+            lines.extend(seen.say("s", &format!("{number}\n")));
+            assert_eq!(seen.lines.is_holding(), !has_history);
+        }
+        lines.extend(seen.lines.of(&Told::Now));
+        assert_eq!(lines.len(), shown + 2, "with what is above and below");
+        assert_eq!(lines[0].contains("the last 20 of 25 lines"), !has_history);
+        assert_eq!(lines[shown], "lead     │ 25");
+        assert!(!seen.lines.is_holding());
+        assert_eq!(seen.say("s", "new\n"), ["lead     │ new"]);
+    }
+}
+
+#[test]
+fn a_replay_that_pauses_is_shown_as_far_as_it_has_come() {
+    let mut seen = Seen::new();
+    seen.lines.of(&Told::Earlier);
+    seen.say("s", "one\n");
+    assert_eq!(seen.lines.held(), ["— earlier —", "lead     │ one"]);
+    seen.say("s", "two\n");
+    let lines = seen.lines.of(&Told::Now);
+    assert_eq!(lines, ["lead     │ two", "— now —"]);
 }
 
 #[test]
