@@ -103,6 +103,7 @@ pub enum Lookup {
 /// The address of a hub that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
+    /// The address.
     pub address: Address,
     /// The number of the user who owns the file, and runs the hub.
     pub owner: u32,
