@@ -8,6 +8,7 @@ use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use axum::{Router, extract::State, response::Response, routing::get};
+use jackfield_agora::wire::{Relay, Uplink, downlink, parse};
 use jackfield_kit::{
     io::Io,
     server::Server,
@@ -15,7 +16,6 @@ use jackfield_kit::{
     upgrade::Upgrade,
     ws::{Incoming, Turn, Ws, WsConfig},
 };
-use jackfield_wire::agora::{Relay, Uplink, downlink, parse};
 use parking_lot::RwLock;
 use tokio::{net::TcpListener, sync::mpsc};
 

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::{Buf, BytesMut};
-use jackfield_wire::agora::{DeliveryKind, Downlink, Opening, Register, parse_downlink, uplink};
+use jackfield_agora::wire::{DeliveryKind, Downlink, Opening, Register, parse_downlink, uplink};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,

@@ -1,7 +1,7 @@
 //! The frames of the bench, as bytes ready for the socket: made once, and stamped with a number for every message.
 //! Sender and receiver stamp the same template, so that checking a message is one comparison of bytes.
 
-use jackfield_wire::agora::{downlink, uplink};
+use jackfield_agora::wire::{downlink, uplink};
 
 /// How long the JSON of a `send_chunk` is.
 pub(crate) const FRAME_BYTES: usize = 200;
@@ -214,7 +214,7 @@ pub(crate) fn server_frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_wire::agora::{Uplink, parse};
+    use jackfield_agora::wire::{Uplink, parse};
 
     fn unmasked(frame: &[u8]) -> String {
         let key: [u8; 4] = frame[4..8].try_into().unwrap();

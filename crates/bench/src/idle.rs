@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use jackfield_wire::agora::{Downlink, parse_downlink, uplink};
+use jackfield_agora::wire::{Downlink, parse_downlink, uplink};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{task::JoinSet, time::sleep};
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use jackfield_wire::agora::{Downlink, Opening, parse_downlink, uplink};
+use jackfield_agora::wire::{Downlink, Opening, parse_downlink, uplink};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},

@@ -25,11 +25,6 @@ impl Limits {
     pub(crate) fn too_deep(&self) -> String {
         format!("is nested deeper than {} levels", self.max_depth)
     }
-
-    /// What is wrong with a chunk that is too large.
-    pub(crate) fn too_large(&self) -> String {
-        format!("is larger than {} bytes", self.max_chunk)
-    }
 }
 
 impl Default for Limits {

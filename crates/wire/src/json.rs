@@ -13,18 +13,26 @@ use serde_json::value::RawValue;
 mod tests;
 mod write;
 
-pub use write::{ObjectWriter, Text, push_string};
+pub use write::{ObjectWriter, Text, members, push_string, to_json};
+
+use crate::read::{Borrowed, read_part};
 
 /// How deep a value that a peer sent may be nested; deeper ones break recursive parsers further down the line.
 pub const MAX_DEPTH: usize = 64;
 
 /// Whether `raw`, a JSON value without whitespace around it, nests arrays and objects more than `max` levels deep (`[]` is one level).
 ///
-/// Strings and numbers cost one look at the first byte; a scan stops at the first bracket too many.
+/// Strings and numbers cost one look at the first byte. Others are scanned only if they have more brackets than `max`, and
+/// the scan stops at the first bracket too many.
 #[inline]
 pub fn depth_exceeds(raw: &str, max: usize) -> bool {
     // A value shorter than `max` bytes has not enough brackets.
     if raw.len() <= max || !is_container(raw) {
+        return false;
+    }
+    // Most values have few brackets, and counting them compiles to vector instructions.
+    let opening = |byte: &u8| matches!(byte, b'[' | b'{');
+    if raw.as_bytes().iter().filter(|byte| opening(byte)).count() <= max {
         return false;
     }
     let mut depth = 0usize;
@@ -85,65 +93,10 @@ pub fn is_null(raw: &RawValue) -> bool {
 #[inline]
 pub fn str_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    Some(match inner.find('\\') {
-        None => Cow::Borrowed(inner),
-        Some(_) => Cow::Owned(unescape(inner)),
-    })
-}
-
-/// Decodes the escapes of a string's inside; the JSON parser has already checked their form.
-fn unescape(inner: &str) -> String {
-    let mut out = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let escape = &rest[at + 1..];
-        let (decoded, used) = match escape.as_bytes().first() {
-            Some(b'b') => ('\u{8}', 1),
-            Some(b'f') => ('\u{c}', 1),
-            Some(b'n') => ('\n', 1),
-            Some(b'r') => ('\r', 1),
-            Some(b't') => ('\t', 1),
-            Some(b'u') => unicode_escape(&escape[1..]),
-            _ => match escape.chars().next() {
-                Some(itself) => (itself, itself.len_utf8()),
-                None => break,
-            },
-        };
-        out.push(decoded);
-        rest = escape.get(used..).unwrap_or_default();
+    match inner.contains('\\') {
+        false => Some(Cow::Borrowed(inner)),
+        true => read_part(raw).ok().map(|Borrowed(text)| text),
     }
-    out.push_str(rest);
-    out
-}
-
-/// Decodes what follows `\u`; the second value is how many bytes it took, counting the `u` itself.
-fn unicode_escape(digits: &str) -> (char, usize) {
-    const ONE: usize = "u0000".len();
-    const PAIR: usize = "u0000\\u0000".len();
-    let Some(first) = hex4(digits) else {
-        return (char::REPLACEMENT_CHARACTER, 1);
-    };
-    if let Some(decoded) = char::from_u32(u32::from(first)) {
-        return (decoded, ONE);
-    }
-    let second = digits
-        .get(4..)
-        .and_then(|rest| rest.strip_prefix("\\u"))
-        .and_then(hex4);
-    match second.and_then(|second| char::decode_utf16([first, second]).next()) {
-        Some(Ok(decoded)) => (decoded, PAIR),
-        _ => (char::REPLACEMENT_CHARACTER, ONE),
-    }
-}
-
-/// The value of four leading hex digits.
-fn hex4(text: &str) -> Option<u16> {
-    let digits = text.get(..4)?;
-    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    u16::from_str_radix(digits, 16).ok()
 }
 
 /// `raw` without the whitespace between its tokens.
@@ -174,29 +127,6 @@ pub struct Member<'a> {
     pub name: Cow<'a, str>,
     /// Its value as it was written.
     pub value: &'a RawValue,
-}
-
-/// A name read in place, which `Cow` alone would copy.
-#[derive(Debug, Clone)]
-pub struct Name<'a>(pub Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameVisitor;
-        impl<'de> Visitor<'de> for NameVisitor {
-            type Value = Cow<'de, str>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-                Ok(Cow::Borrowed(name))
-            }
-            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(Cow::Owned(name.to_owned()))
-            }
-        }
-        deserializer.deserialize_str(NameVisitor).map(Name)
-    }
 }
 
 /// The members of one object in their order, one level deep.
@@ -242,7 +172,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some((Name(name), value)) = map.next_entry()? {
+                while let Some((Borrowed(name), value)) = map.next_entry()? {
                     members.push(Member { name, value });
                 }
                 Ok(members)

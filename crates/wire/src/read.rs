@@ -9,22 +9,36 @@
 //!   Names of fields and a `serde_json::Value` still refuse it, so keep free-form values as [`RawValue`].
 //!
 //! Good input is parsed once. Only after a failure a second parse finds out the path of the field.
+//!
+//! Functions for `#[serde(deserialize_with)]` stand beside: [`or_default`] and others for strict readers, [`lenient`] and
+//! others for readers that ignore what they cannot use. [`Open`] keeps the fields that a struct does not have.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::de::{Deserialize, Error};
 use serde_json::value::RawValue;
 use serde_path_to_error::Segment;
 
 use crate::echo;
-use crate::json::depth_exceeds;
+use crate::json::{Member, Members, depth_exceeds};
 
+mod fields;
+mod lenient;
+mod open;
 mod strict;
 #[cfg(test)]
 mod tests;
 
+pub use fields::{
+    Borrowed, array, blank_is_absent, not_blank, or_default, text, texts, verbatim, word,
+};
+pub use lenient::{lenient, lenient_list, lenient_number, lenient_text, lenient_texts};
+pub use open::Open;
 use strict::Strict;
+
+/// Separates the parts of a [`Misread`] inside the message of an error. No message of serde begins with it.
+const NESTED: char = '\u{1}';
 
 /// What sort of mistake a [`Misread`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,6 +92,61 @@ impl Misread {
         }
     }
 
+    /// The field at `path` is nested more than `max` levels deep.
+    pub fn too_deep(path: &str, max: usize) -> Self {
+        Misread {
+            mistake: Mistake::TooDeep,
+            ..Self::invalid(path, format!("is nested deeper than {max} levels"))
+        }
+    }
+
+    /// The text is not JSON, or another JSON value than an object.
+    pub fn no_object(error: &serde_json::Error) -> Self {
+        match error.is_data() {
+            true => Self::invalid("", "must be a JSON object"),
+            false => Self::broken(error),
+        }
+    }
+
+    /// The text is not JSON.
+    fn broken(error: &serde_json::Error) -> Self {
+        Misread {
+            mistake: Mistake::Syntax,
+            ..Self::invalid("", format!("is not valid JSON: {error}"))
+        }
+    }
+
+    /// Hands the mistake to the reader of the document around the value, which adds its own path.
+    ///
+    /// For a `Deserialize` that reads a [`RawValue`] and then its content by [`read_part`].
+    pub fn into_error<E: Error>(self) -> E {
+        let mistake = match self.mistake {
+            Mistake::Missing => "missing",
+            Mistake::Twice => "twice",
+            Mistake::Syntax | Mistake::TooDeep | Mistake::Invalid => "invalid",
+        };
+        E::custom(format!(
+            "{NESTED}{mistake}{NESTED}{}{NESTED}{}",
+            self.path, self.problem
+        ))
+    }
+
+    /// Reads what [`Misread::into_error`] wrote.
+    fn from_error(message: &str) -> Option<Self> {
+        let (mistake, rest) = message.strip_prefix(NESTED)?.split_once(NESTED)?;
+        // A path may have a peer's own words, a problem has them escaped.
+        let (path, problem) = rest.rsplit_once(NESTED)?;
+        let mistake = match mistake {
+            "missing" => Mistake::Missing,
+            "twice" => Mistake::Twice,
+            _ => Mistake::Invalid,
+        };
+        Some(Misread {
+            mistake,
+            ..Self::invalid(path, problem.to_owned())
+        })
+    }
+
     /// The path of the wrong field; `None` if the value itself is wrong.
     pub fn field(&self) -> Option<&str> {
         Some(&*self.path).filter(|path| !path.is_empty())
@@ -108,13 +177,31 @@ impl std::error::Error for Misread {}
 /// Reads a whole document, which may be nested `max_depth` levels deep.
 pub fn read<'de, T: Deserialize<'de>>(text: &'de str, max_depth: usize) -> Result<T, Misread> {
     if depth_exceeds(text.trim_ascii(), max_depth) {
-        let problem = format!("is nested deeper than {max_depth} levels");
-        return Err(Misread {
-            mistake: Mistake::TooDeep,
-            ..Misread::invalid("", problem)
-        });
+        return Err(Misread::too_deep("", max_depth));
     }
     parse(text)
+}
+
+/// Checks how deep the fields of an object are nested, and names the first that is nested more than `max_depth` levels.
+///
+/// For readers of several types, who then read with `usize::MAX`.
+pub fn check_fields_depth(text: &str, max_depth: usize) -> Result<(), Misread> {
+    // The object itself is a level too.
+    if !depth_exceeds(text.trim_ascii(), max_depth.saturating_add(1)) {
+        return Ok(());
+    }
+    let members: Members<'_> =
+        serde_json::from_str(text).map_err(|error| Misread::no_object(&error))?;
+    let is_deep = |member: &&Member<'_>| depth_exceeds(member.value.get(), max_depth);
+    let field = members.iter().find(is_deep).map(|member| &*member.name);
+    Err(Misread::too_deep(field.unwrap_or_default(), max_depth))
+}
+
+/// Reads a whole document if it is a `T`. What is wrong with another one is not found out.
+pub fn try_read<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = T::deserialize(Strict(&mut deserializer)).ok()?;
+    deserializer.end().is_ok().then_some(value)
 }
 
 /// Reads a value inside a document whose depth was checked when the document was read.
@@ -133,22 +220,16 @@ fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Misread> {
 /// Parses `text` again, which could not be read as `T`, to find out where the mistake is.
 #[cold]
 fn find_mistake<'de, T: Deserialize<'de>>(text: &'de str, error: serde_json::Error) -> Misread {
-    // A wrong type may stand before the place where the JSON breaks off: then the broken JSON is what to tell.
-    let broken = match error.is_data() {
-        true => serde_json::from_str::<&RawValue>(text).err(),
-        false => Some(error),
-    };
-    if let Some(error) = broken {
-        return Misread {
-            mistake: Mistake::Syntax,
-            ..Misread::invalid("", format!("is not valid JSON: {error}"))
-        };
+    // A wrong type may stand before the place where the JSON breaks off: then the broken JSON is what to tell. A lone
+    // surrogate is no broken JSON, though serde_json says so where it wants no string.
+    if let Err(broken) = serde_json::from_str::<&RawValue>(text) {
+        return Misread::broken(&broken);
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     match serde_path_to_error::deserialize::<_, T>(Strict(&mut deserializer)) {
-        Err(error) => at(error.path(), error.inner()),
+        Err(path) => at(path.path(), path.inner()),
         // Both parses do the same.
-        Ok(_) => Misread::invalid("", "cannot be read"),
+        Ok(_) => Misread::broken(&error),
     }
 }
 
@@ -162,6 +243,13 @@ fn at(path: &serde_path_to_error::Path, error: &serde_json::Error) -> Misread {
             Segment::Enum { .. } | Segment::Unknown => place,
         };
     }
+    if !error.is_data() {
+        let surrogate = "must be another value than a string with a lone surrogate";
+        return match place.is_empty() {
+            true => Misread::broken(error),
+            false => Misread::invalid(&place, surrogate),
+        };
+    }
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = message.strip_suffix(&position).unwrap_or(&message);
@@ -170,6 +258,12 @@ fn at(path: &serde_path_to_error::Path, error: &serde_json::Error) -> Misread {
     }
     if let Some(name) = quoted(message, "duplicate field ") {
         return Misread::twice(&join(&place, name));
+    }
+    if let Some(misread) = Misread::from_error(message) {
+        return Misread {
+            path: join(&place, &misread.path),
+            ..misread
+        };
     }
     let is_element = place.is_empty() || place.ends_with(']');
     if message.starts_with("invalid type: null,") && !is_element {
@@ -217,36 +311,4 @@ fn join(outer: &str, inner: &str) -> String {
         (outer, inner) if inner.starts_with('[') => format!("{outer}{inner}"),
         (outer, inner) => format!("{outer}.{inner}"),
     }
-}
-
-/// For `#[serde(default, deserialize_with)]`: `null` stands for the default.
-pub fn or_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: Deserialize<'de> + Default,
-    D: Deserializer<'de>,
-{
-    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
-}
-
-/// For `#[serde(deserialize_with)]`: a string that is not blank.
-pub fn not_blank<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: Deserialize<'de> + AsRef<str>,
-    D: Deserializer<'de>,
-{
-    let text = T::deserialize(deserializer)?;
-    match text.as_ref().trim().is_empty() {
-        true => Err(D::Error::custom("must not be blank")),
-        false => Ok(text),
-    }
-}
-
-/// For `#[serde(default, deserialize_with)]`: a blank string is as good as absent.
-pub fn blank_is_absent<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    T: Deserialize<'de> + AsRef<str>,
-    D: Deserializer<'de>,
-{
-    let text = Option::<T>::deserialize(deserializer)?;
-    Ok(text.filter(|text| !text.as_ref().trim().is_empty()))
 }

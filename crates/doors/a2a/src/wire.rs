@@ -6,6 +6,5 @@
 mod base64;
 pub(crate) mod card;
 pub(crate) mod official;
-mod open;
 pub(crate) mod seed;
 mod write;

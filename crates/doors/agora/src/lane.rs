@@ -16,10 +16,12 @@ use jackfield_core::{
     shared::Shared,
 };
 use jackfield_model::Reason;
-use jackfield_wire::agora::{ErrorFrame, Relay, RelayKind, downlink};
 use parking_lot::Mutex;
 
-use crate::link::{AgoraLink, Mail};
+use crate::{
+    link::{AgoraLink, Mail},
+    wire::{ErrorFrame, Relay, RelayKind, downlink},
+};
 
 /// How many streams one agent may have open towards another; far beyond what one does, and it bounds what we keep.
 pub(crate) const MAX_STREAMS: usize = 1024;

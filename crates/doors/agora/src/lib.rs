@@ -10,7 +10,7 @@
 //! - `lane.rs` is the way of frames from one Agora connection to another
 //! - `outgoing.rs` calls of this connection to other doors, `awaited.rs` those that it gave no name, `artifacts.rs` what is
 //!   made meanwhile; `served.rs` calls of other doors to this connection
-//! - `translate.rs` pure functions between wire and core
+//! - `translate.rs` pure functions between wire and core; `wire.rs` the frames
 
 mod awaited;
 mod config;
@@ -22,6 +22,7 @@ mod serve;
 mod served;
 mod session;
 mod translate;
+pub mod wire;
 
 pub use self::{config::Config, matrix::MATRIX, serve::Agora};
 

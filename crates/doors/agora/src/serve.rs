@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jackfield_core::hub::Hub;
 use jackfield_kit::{auth::Gatekeeper, line::Line, tasks::Tasks};
 
-use crate::{DOOR, session::Session};
+use crate::{DOOR, session::Session, wire};
 
 /// What the sessions of this door share.
 #[derive(Debug)]
@@ -13,14 +13,14 @@ pub struct Agora {
     pub(crate) hub: Hub,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) tasks: Tasks,
-    pub(crate) wire_limits: jackfield_wire::agora::Limits,
+    pub(crate) wire_limits: wire::Limits,
 }
 
 impl Agora {
     /// The door of a hub. What its sessions leave to be done is among `tasks`.
     pub fn new(hub: Hub, gatekeeper: Gatekeeper, tasks: Tasks) -> Arc<Self> {
         let limits = hub.limits();
-        let wire_limits = jackfield_wire::agora::Limits {
+        let wire_limits = wire::Limits {
             max_depth: limits.json_depth,
             max_chunk: limits.chunk.0,
         };

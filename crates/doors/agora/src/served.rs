@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use jackfield_core::call::{Call, Serving};
 use jackfield_model::{ChunkKind, End, Event, Failure, Input, Reason};
-use jackfield_wire::agora::{Relay, RelayKind, answer_of, downlink};
 
-use crate::translate::{
-    Then, call_address, chunk_from_relay, frame_from_answer, frame_from_call, said_in,
-    said_in_opening,
+use crate::{
+    translate::{
+        Then, call_address, chunk_from_relay, frame_from_answer, frame_from_call, said_in,
+        said_in_opening,
+    },
+    wire::{Relay, RelayKind, answer_of, downlink},
 };
 
 /// One call that the agent works on.

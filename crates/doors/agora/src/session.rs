@@ -315,7 +315,7 @@ impl Session {
     }
 
     fn say_error(&mut self, code: &str, message: &str) {
-        use jackfield_wire::agora::{ErrorFrame, downlink};
+        use crate::wire::{ErrorFrame, downlink};
         let frame = downlink::error(&ErrorFrame::new(code, message));
         self.queue(&frame);
     }

@@ -8,10 +8,6 @@ use jackfield_core::call::Call;
 use jackfield_kit::line::Goodbye;
 use jackfield_model::{Answer, CallId, Chunk, ChunkKind, Failure, Json, Message, Part, Reason};
 use jackfield_wire::{
-    agora::{
-        self, CALL_PREFIX, ErrorFrame, Malformed, Opening, Payload, Query, QueryPayload, Relay,
-        RelayKind, downlink,
-    },
     echo,
     json::{Members, Text},
 };
@@ -22,6 +18,10 @@ pub(crate) use self::{
     said::{Then, said_in, said_in_opening},
     thread::Thread,
 };
+use crate::wire::{
+    CALL_PREFIX, ErrorFrame, Fault, Malformed, Opening, Payload, Query, QueryBody, QueryPayload,
+    Relay, RelayKind, answer_of, downlink, opening_of, query_of,
+};
 
 /// The address by which an agent answers a call of another door.
 pub(crate) fn call_address(id: CallId) -> String {
@@ -31,9 +31,9 @@ pub(crate) fn call_address(id: CallId) -> String {
 /// The code of a frame that could not be read.
 pub(crate) fn malformed_frame(malformed: &Malformed) -> String {
     let reason = match malformed.fault {
-        agora::Fault::Syntax | agora::Fault::Invalid => Reason::Invalid,
-        agora::Fault::Unsupported => Reason::Unsupported,
-        agora::Fault::TooLarge => Reason::TooLarge,
+        Fault::Syntax | Fault::Invalid => Reason::Invalid,
+        Fault::Unsupported => Reason::Unsupported,
+        Fault::TooLarge => Reason::TooLarge,
     };
     malformed.to_frame(reason.name())
 }
@@ -76,13 +76,13 @@ pub(crate) fn words_of(relay: &Relay<'_>) -> String {
         RelayKind::SendChunk | RelayKind::ReplyChunk => {
             relay.chunk_text().map(String::from).unwrap_or_default()
         }
-        RelayKind::Send => agora::query_of(relay.payload).text,
+        RelayKind::Send => query_of(relay.payload).text,
         RelayKind::Reply if relay.stream => {
-            let answer = relay.payload.map(agora::opening_of);
+            let answer = relay.payload.map(opening_of);
             answer.and_then(|answer| answer.text).unwrap_or_default()
         }
         RelayKind::Reply | RelayKind::ReplyEnd => {
-            let answer = relay.payload.map(agora::answer_of);
+            let answer = relay.payload.map(answer_of);
             answer.and_then(|answer| answer.text).unwrap_or_default()
         }
         RelayKind::Error => relay.message().map(String::from).unwrap_or_default(),
@@ -147,9 +147,11 @@ pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
     let parts = raw_from(&rest);
     let attachments = raw_from_files(call.message.files(), call.files());
     let payload = QueryPayload {
-        question: Text::from(words.as_str()),
-        parts: parts.as_deref(),
-        attachments: attachments.as_deref(),
+        body: QueryBody {
+            question: Text::from(words.as_str()),
+            parts: parts.as_deref(),
+            attachments: attachments.as_deref(),
+        },
         request_id: Some(call.request.as_str()),
         session_id: Some(call.agent_session.as_str()),
     };
@@ -218,11 +220,7 @@ pub(crate) fn answer_from_payload(payload: &RawValue) -> Option<(String, Answer)
     let reason = body.text("reason").or_else(|| members.text("reason"));
     let approved = flag("approved");
     // A decision is no words; of anything else the words are looked for, and if there are none the payload is said whole.
-    let said = || {
-        agora::answer_of(payload)
-            .text
-            .filter(|_| approved.is_none())
-    };
+    let said = || answer_of(payload).text.filter(|_| approved.is_none());
     let answer = Answer {
         content: body.text("content").map(String::from).or_else(said),
         parts: parts.map(parts_from_raw).unwrap_or_default(),

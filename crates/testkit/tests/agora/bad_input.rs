@@ -132,7 +132,7 @@ async fn unknown_types_and_wrong_fields_are_named() {
             (r#"{"type":"register","id":7}"#, wrong("register", "id")),
             (r#"{"type":"register","id":"bad","name":7}"#, wrong("register", "name")),
             (r#"{"type":"register","id":"bad","capabilities":"sum"}"#, wrong("register", "capabilities")),
-            (r#"{"type":"register","id":"bad","capabilities":[7]}"#, wrong("register", "capabilities")),
+            (r#"{"type":"register","id":"bad","capabilities":[7]}"#, wrong("register", "capabilities[0]")),
             (r#"{"type":"list","capabilities":{}}"#, wrong("list", "capabilities")),
         ],
     )

@@ -11,7 +11,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Fault, Limits, no_object};
-use crate::json::{self, Member, Name};
+use crate::json::{self, Member};
+use crate::read::Borrowed;
 
 /// The fields of a protocol that have slots, of which there are `N`.
 pub(crate) trait Slots<const N: usize>: Copy + 'static {
@@ -256,7 +257,7 @@ impl<'de, S: Slots<N>, const N: usize> Visitor<'de> for FieldsVisitor<'_, 'de, S
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some((Name(name), value)) = map.next_entry()? {
+        while let Some((Borrowed(name), value)) = map.next_entry()? {
             self.0.put(name, value);
         }
         Ok(())

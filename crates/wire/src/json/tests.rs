@@ -128,8 +128,6 @@ proptest! {
     fn no_text_makes_the_scanners_panic(text in any::<String>(), max in 0usize..70) {
         depth_exceeds(&text, max);
         is_container(&text);
-        unescape(&text);
-        unescape(&format!("\\u{text}"));
     }
 
     #[test]

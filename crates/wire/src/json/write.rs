@@ -4,6 +4,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error, Unexpected},
+};
 use serde_json::value::RawValue;
 
 use super::Member;
@@ -11,7 +15,8 @@ use super::Member;
 /// A text that becomes a JSON string: plain, or still as a peer wrote it, escapes and all.
 ///
 /// The second form lets a chunk travel from socket to socket without being unescaped and escaped again.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
 pub enum Text<'a> {
     /// Decoded text.
     Plain(&'a str),
@@ -55,6 +60,35 @@ impl<'a> From<&'a RawValue> for Text<'a> {
     fn from(raw: &'a RawValue) -> Self {
         Text::Json(raw)
     }
+}
+
+/// Reads a JSON string in place, without decoding it.
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        match super::is_string(raw) {
+            true => Ok(Text::Json(raw)),
+            false if super::is_null(raw) => {
+                Err(D::Error::invalid_type(Unexpected::Unit, &"a string"))
+            }
+            false => Err(D::Error::custom("must be a string")),
+        }
+    }
+}
+
+/// The JSON of `value`, which takes about `size` bytes.
+pub fn to_json(value: &impl Serialize, size: usize) -> String {
+    let mut out = Vec::with_capacity(size);
+    match serde_json::to_writer(&mut out, value) {
+        Ok(()) => String::from_utf8(out).unwrap_or_default(),
+        // Texts, numbers and raw JSON, of which frames consist, can always be written.
+        Err(_) => String::new(),
+    }
+}
+
+/// For `#[serde(serialize_with)]`: members of some object, as an object or flattened into one.
+pub fn members<S: Serializer>(members: &[Member<'_>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(members.iter().map(|member| (&member.name, member.value)))
 }
 
 /// Appends `text` as a quoted, escaped JSON string.

@@ -137,6 +137,12 @@ fn each_mistake_is_told_with_its_path() {
             "list[1]",
         ),
         (r#"{"text":"a","list":{}}"#, Invalid, "list"),
+        (r#"{"text":"a","list":"\ud83d"}"#, Invalid, "list"),
+        (
+            r#"{"text":"a","names":{"b":"c","\ud83d":"d"}}"#,
+            Invalid,
+            "names",
+        ),
         (r#"{"text":"a","names":{"b":1}}"#, Invalid, "names.b"),
         (r#"{"text":"a","flag":0}"#, Invalid, "flag"),
     ] {
@@ -203,6 +209,79 @@ fn a_mistake_inside_a_part_is_told_from_the_outside() {
     let element = inner.within("[2]").within("list");
     assert_eq!(element.path, "list[2].word");
     assert_eq!(Misread::twice("").within("data").path, "data");
+}
+
+#[test]
+fn a_value_that_is_kept_raw_and_read_as_well_tells_its_mistakes() {
+    #[derive(Debug)]
+    struct Both(Inner, usize);
+    impl<'de> Deserialize<'de> for Both {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let raw = <&RawValue>::deserialize(deserializer)?;
+            let inner = read_part(raw).map_err(Misread::into_error)?;
+            Ok(Both(inner, raw.get().len()))
+        }
+    }
+    let read = |text| read_part::<Vec<Both>>(serde_json::from_str(text).unwrap());
+    let list = read(r#"[{"word": "w"}]"#).unwrap();
+    assert_eq!((list[0].0.word.as_str(), list[0].1), ("w", 13));
+    for (text, mistake, path) in [
+        (r#"[{"word":"w"},{}]"#, Mistake::Missing, "[1].word"),
+        (r#"[{"word":"w","word":"w"}]"#, Mistake::Twice, "[0].word"),
+        (
+            r#"[{"word":"w","count":"x"}]"#,
+            Mistake::Invalid,
+            "[0].count",
+        ),
+        ("[7]", Mistake::Invalid, "[0]"),
+    ] {
+        let misread = read(text).unwrap_err();
+        assert_eq!((misread.mistake, &*misread.path), (mistake, path), "{text}");
+    }
+    let misread = read(r#"[{"word":"w","count":"x"}]"#).unwrap_err();
+    assert_eq!(misread.problem, "must be a whole number from 0");
+}
+
+#[test]
+fn lenient_fields_ignore_what_they_cannot_use() {
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default)]
+    struct Loose<'a> {
+        #[serde(borrow, deserialize_with = "lenient_text")]
+        text: Option<Cow<'a, str>>,
+        #[serde(deserialize_with = "lenient_texts")]
+        texts: Vec<Cow<'a, str>>,
+        #[serde(deserialize_with = "lenient")]
+        flag: bool,
+        #[serde(deserialize_with = "lenient_number")]
+        number: u64,
+        #[serde(deserialize_with = "lenient_list")]
+        list: Vec<u8>,
+    }
+    let loose = |text| read::<Loose<'_>>(text, MAX_DEPTH).unwrap();
+    for value in ["null", "{}", r#"{"a":[1]}"#, "-1", "[null,{}]", "[[]]"] {
+        let text = format!(
+            r#"{{"text":{value},"texts":{value},"flag":{value},"number":{value},"list":{value}}}"#
+        );
+        let read: Loose<'_> = read(&text, MAX_DEPTH).unwrap();
+        assert_eq!(read, Loose::default(), "{text}");
+    }
+    let read = loose(
+        r#"{"text":"\ud83d","texts":["a",1,"b"],"flag":true,"number":12.9,"list":[1,-1,"x",2]}"#,
+    );
+    assert_eq!(read.text.as_deref(), Some("\u{fffd}"));
+    assert_eq!(read.texts, ["a", "b"]);
+    assert_eq!((read.flag, read.number, read.list), (true, 12, vec![1, 2]));
+}
+
+#[test]
+fn too_deep_a_field_is_named() {
+    let deep = "[".repeat(9) + &"]".repeat(9);
+    let text = format!(r#" {{"a":[[1]],"b":{deep}}} "#);
+    assert_eq!(check_fields_depth(&text, 9), Ok(()));
+    let misread = check_fields_depth(&text, 8).unwrap_err();
+    let found = (misread.mistake, &*misread.path);
+    assert_eq!(found, (Mistake::TooDeep, "b"));
 }
 
 #[test]

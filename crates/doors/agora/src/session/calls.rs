@@ -12,10 +12,7 @@ use jackfield_core::{
     hub::{Parent, Request},
 };
 use jackfield_model::{Failure, Message, Reason, RequestId, SessionId};
-use jackfield_wire::{
-    agora::{Query, Relay, RelayKind, query_of},
-    json::{self, Members},
-};
+use jackfield_wire::json::{self, Members};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
@@ -28,6 +25,7 @@ use crate::{
     link::Mail,
     outgoing::{Outgoing, State, ended},
     translate::{Thread, answer_from_payload, message_from_query},
+    wire::{Query, Relay, RelayKind, query_of},
 };
 
 impl Session {

@@ -5,7 +5,6 @@ use std::{pin::Pin, sync::Arc};
 
 use jackfield_core::{entry::Entry, tap::Direction};
 use jackfield_model::{AgentId, CallId, End, Failure, Reason};
-use jackfield_wire::agora::{CALL_PREFIX, Relay, RelayKind, Uplink, downlink, parse_with};
 
 use super::{Flow, Session};
 use crate::{
@@ -14,6 +13,7 @@ use crate::{
     link::AgoraLink,
     served::cancel_frame,
     translate::{malformed_frame, refusal, unreadable, words_of},
+    wire::{CALL_PREFIX, Relay, RelayKind, Uplink, downlink, parse_with},
 };
 
 /// The longest stream id: it is kept while the stream is open, and comes back whole in errors.

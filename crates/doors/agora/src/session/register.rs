@@ -8,13 +8,13 @@ use jackfield_core::{
 };
 use jackfield_kit::{api::store_failure, mailbox::MAILBOX};
 use jackfield_model::{AgentId, Failure, Reason};
-use jackfield_wire::{
-    agora::{AgentEntry, CALL_PREFIX, ErrorFrame, List, Register, downlink},
-    echo,
-};
+use jackfield_wire::echo;
 
 use super::{Registered, Session, frames::Refused};
-use crate::link::AgoraLink;
+use crate::{
+    link::AgoraLink,
+    wire::{AgentEntry, CALL_PREFIX, ErrorFrame, List, Register, downlink},
+};
 
 /// The longest name, description or endpoint that is kept.
 const MAX_WORDS: usize = 4096;
@@ -201,7 +201,7 @@ fn profile_from(register: &Register<'_>, id: &AgentId) -> Result<Profile, Refuse
 fn entry_from<'a>(view: &'a AgentView, registered_at: &'a str) -> AgentEntry<'a> {
     AgentEntry {
         id: view.id.as_str().into(),
-        name: view.profile.name.as_str().into(),
+        name: Some(view.profile.name.as_str().into()),
         endpoint: view.profile.endpoint.as_deref().map(Into::into),
         registered_at: registered_at.into(),
         capabilities: view

@@ -1,10 +1,10 @@
 //! What an agent says in its one answer, or at the end of a streamed one.
 
 use jackfield_model::{Artifact, Ask, AskKind, CallId, Done, DoneState, End, Event, Json, Part};
-use jackfield_wire::agora::{self, Answer, InputRequired};
 use serde_json::value::RawValue;
 
 use super::{files::files_from_raw, parts_from_raw};
+use crate::wire::{Answer, InputRequired, answer_of, opening_of};
 
 /// What the payload of a `reply` or `reply_end` says: events that come first, then the end or a question.
 pub(crate) struct Said {
@@ -23,12 +23,12 @@ pub(crate) enum Then {
 /// Reads what an agent says at the end, or in its one answer. Text that was said in chunks before (not `with_text`)
 /// becomes the result instead of an event.
 pub(crate) fn said_in(payload: Option<&RawValue>, with_text: bool) -> Said {
-    said_by(payload.map(agora::answer_of).unwrap_or_default(), with_text)
+    said_by(payload.map(answer_of).unwrap_or_default(), with_text)
 }
 
 /// Reads what an agent says when it opens a stream; the end comes with another frame.
 pub(crate) fn said_in_opening(payload: Option<&RawValue>) -> Said {
-    said_by(payload.map(agora::opening_of).unwrap_or_default(), true)
+    said_by(payload.map(opening_of).unwrap_or_default(), true)
 }
 
 fn said_by(mut answer: Answer, with_text: bool) -> Said {

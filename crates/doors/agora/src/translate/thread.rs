@@ -2,12 +2,12 @@
 
 use jackfield_core::files::Files;
 use jackfield_model::{Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, Failure, Json};
-use jackfield_wire::{
-    agora::{self, AnswerPayload, ErrorFrame, InputRequired, Opening, Payload, downlink},
-    json::Text,
-};
+use jackfield_wire::json::Text;
 
 use super::{files::raw_from_files, raw_from};
+use crate::wire::{
+    self, AnswerBody, AnswerPayload, ErrorFrame, InputRequired, Opening, Payload, downlink,
+};
 
 /// Whom the frames of a reply are from, and what they are matched by.
 #[derive(Debug, Clone, Default)]
@@ -45,13 +45,13 @@ impl Thread {
 
     /// A piece of a streamed reply.
     pub(crate) fn chunk(&self, chunk: &Chunk) -> String {
-        let wire = agora::Chunk {
+        let chunk = wire::Chunk {
             text: Text::from(chunk.text.as_str()),
             kind: (chunk.kind != ChunkKind::Text).then(|| chunk.kind.name()),
             tool_name: chunk.tool_name.as_deref(),
             tool_call_id: chunk.tool_call_id.as_deref(),
         };
-        downlink::reply_chunk(&self.from, self.reply_stream().unwrap_or_default(), wire)
+        downlink::reply_chunk(&self.from, self.reply_stream().unwrap_or_default(), chunk)
     }
 
     /// A question: it says what is wanted, and the stream stays open.
@@ -106,7 +106,10 @@ impl Thread {
         // One reply always has an answer, be it empty.
         let answer = answer.or((!opened).then_some(""));
         let payload = AnswerPayload {
-            answer: answer.map(Text::from),
+            body: answer.map(|answer| AnswerBody {
+                answer: Some(Text::from(answer)),
+                ..AnswerBody::default()
+            }),
             request_id: self.request_id.as_deref(),
             session_id: self.session_id.as_deref(),
             state,

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use jackfield_agora::wire as agora;
 use jackfield_team::wire as team;
 use jackfield_testkit::Raw;
-use jackfield_wire::{agora, bridge};
+use jackfield_wire::bridge;
 use serde_json::{Value, json};
 
 use super::{

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use jackfield_wire::{
     echo,
     json::{MAX_DEPTH, Member},
-    read::{self, Misread, Mistake},
+    read::{self, Misread, Mistake, Open},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,7 +16,6 @@ use super::{
     part::{Part, PartIn},
     refusal::{Code, Id, Refusal},
 };
-use crate::wire::open::Open;
 
 /// The only version of JSON-RPC.
 const VERSION: &str = "2.0";

@@ -2,7 +2,7 @@
 
 use jackfield_wire::{
     json,
-    read::{self, Misread, or_default},
+    read::{self, Misread, Open, or_default},
     time,
 };
 use serde::{Deserialize, de::IgnoredAny};
@@ -19,7 +19,6 @@ use super::{
     message::OpenMessage,
     part::PartIn,
 };
-use crate::wire::open::Open;
 
 /// How much is shown of what should be a state and is none.
 const SHOWN: usize = 40;

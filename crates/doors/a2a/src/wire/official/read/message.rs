@@ -2,7 +2,7 @@
 
 use jackfield_wire::{
     json,
-    read::{self, Misread, or_default},
+    read::{self, Misread, Open, or_default},
 };
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
@@ -16,7 +16,7 @@ use super::{
     },
     part::PartIn,
 };
-use crate::wire::{open::Open, seed::MAX_PARTS};
+use crate::wire::seed::MAX_PARTS;
 
 /// A message as it is written, in both versions.
 #[derive(Debug, Deserialize)]

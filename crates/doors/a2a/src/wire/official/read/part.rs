@@ -2,7 +2,7 @@
 
 use jackfield_wire::{
     json::{self, Member, Members},
-    read::Misread,
+    read::{Misread, Open},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,7 +17,6 @@ use super::super::{
 };
 use crate::wire::{
     base64,
-    open::Open,
     write::{MembersOut, to_json},
 };
 

@@ -1,6 +1,6 @@
 //! Push configs, and the params of the operations on them.
 
-use jackfield_wire::read::{self, Misread};
+use jackfield_wire::read::{self, Misread, Open};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
@@ -10,7 +10,6 @@ use super::super::{
     fields::{Count, extra, filled, read_params, word, word_in},
     model::{Authentication, PushConfig, PushCreateParams, PushListParams, PushParams},
 };
-use crate::wire::open::Open;
 
 /// A push config as it is written, in both versions.
 #[derive(Debug, Deserialize)]

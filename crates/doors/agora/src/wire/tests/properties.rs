@@ -222,7 +222,7 @@ proptest! {
     ) {
         let entry = AgentEntry {
             id: id.as_str().into(),
-            name: text.as_str().into(),
+            name: Some(text.as_str().into()),
             endpoint: Some(text.as_str().into()),
             registered_at: "2026-01-01T00:00:00Z".into(),
             capabilities: vec![text.as_str().into()],
@@ -247,9 +247,10 @@ proptest! {
         let frame = downlink::message_chunk(&id, "s", &*text);
         prop_assert_eq!(value(&frame), json!({"type":"message_chunk","from":id,"stream_id":"s","chunk":text}));
         let query = QueryPayload {
-            question: text.as_str().into(),
-            parts: None,
-            attachments: None,
+            body: QueryBody {
+                question: text.as_str().into(),
+                ..QueryBody::default()
+            },
             request_id: Some("r"),
             session_id: None,
         };

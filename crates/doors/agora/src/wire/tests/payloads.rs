@@ -83,8 +83,10 @@ fn an_answer_we_write_reads_back_whole() {
         tool: Some("sh".into()),
     };
     let payload = AnswerPayload {
-        answer: Some("so".into()),
-        parts: Some(raw("[0]")),
+        body: Some(AnswerBody {
+            answer: Some("so".into()),
+            parts: Some(raw("[0]")),
+        }),
         request_id: Some("r"),
         session_id: Some("s"),
         state: Some("input_required"),

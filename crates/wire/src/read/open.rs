@@ -2,21 +2,23 @@
 
 use std::fmt;
 
-use jackfield_wire::json::{Member, Name};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor, value::CowStrDeserializer,
 };
 use serde_json::value::RawValue;
 
+use super::Borrowed;
+use crate::json::Member;
+
 /// A struct `T` that derives `Deserialize`, and the fields beside it that it does not have.
 ///
 /// This is what `#[serde(flatten)]` is for, which buffers every value and cannot read a [`RawValue`].
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Open<'a, T> {
+pub struct Open<'a, T> {
     /// The fields that are known.
-    pub(crate) known: T,
+    pub known: T,
     /// The others, in their order.
-    pub(crate) rest: Vec<Member<'a>>,
+    pub rest: Vec<Member<'a>>,
 }
 
 impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Open<'a, T> {
@@ -97,7 +99,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for SplittingMembers<'_, 'de, A> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        while let Some(Name(name)) = self.members.next_key()? {
+        while let Some(Borrowed(name)) = self.members.next_key()? {
             if self.fields.contains(&&*name) {
                 return seed.deserialize(CowStrDeserializer::new(name)).map(Some);
             }

@@ -1,11 +1,11 @@
 //! Golden frames: every example of the seed read and forwarded, and every frame the hub or a client writes.
 //! Refusals, payloads and properties stand in files of their own below.
 
+use jackfield_wire::{json::Text, read::Mistake};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::json::Text;
 
 mod malformed;
 mod payloads;
@@ -198,7 +198,8 @@ fn a_field_name_written_with_escapes_is_passed_on_decoded() {
 fn nobody_can_say_who_they_are() {
     let sent = r#"{"type":"send","to":"b","from":"mallory","caller":{"id":"root"},"fr\u006fm":"x","keep":1}"#;
     let refused = parse(sent).unwrap_err();
-    assert_eq!(refused.to_string(), "send: field \"from\" is given twice");
+    let found = (refused.misread.mistake, refused.field());
+    assert_eq!(found, (Mistake::Twice, Some("from")));
 
     let sent =
         r#"{"type":"send","to":"b","fr\u006fm":"mallory","c\u0061ller":{"id":"root"},"keep":1}"#;
@@ -269,9 +270,11 @@ fn registering_and_listing_are_read() {
 #[test]
 fn the_hub_writes_these_frames() {
     let query = QueryPayload {
-        question: "why?".into(),
-        parts: Some(raw("[1]")),
-        attachments: Some(raw("[2]")),
+        body: QueryBody {
+            question: "why?".into(),
+            parts: Some(raw("[1]")),
+            attachments: Some(raw("[2]")),
+        },
         request_id: Some("r"),
         session_id: Some("s"),
     };
@@ -289,7 +292,7 @@ fn the_hub_writes_these_frames() {
     };
     let entry = AgentEntry {
         id: "a".into(),
-        name: "A".into(),
+        name: Some("A".into()),
         registered_at: "2026-01-01T00:00:00Z".into(),
         capabilities: vec!["x".into()],
         online: true,
@@ -368,7 +371,8 @@ fn a_client_reads_what_the_hub_writes() {
     };
     assert_eq!(agents.len(), 2);
     assert!(agents[0].online && !agents[1].online);
-    assert_eq!(agents[1].name, "b");
+    assert_eq!(agents[0].name.as_deref(), Some("A"));
+    assert_eq!(agents[1].name, None);
     assert_eq!(agents[1].capabilities, ["x"]);
 
     let message = delivery(
@@ -406,6 +410,6 @@ fn a_client_reads_what_the_hub_writes() {
         (r#"{"from":"a"}"#, "type"),
     ] {
         let malformed = parse_downlink(text).unwrap_err();
-        assert_eq!(malformed.field.as_deref(), Some(field), "{text}");
+        assert_eq!(malformed.field(), Some(field), "{text}");
     }
 }

@@ -5,12 +5,16 @@
 
 use std::borrow::Cow;
 
+use jackfield_wire::{
+    json::{self, Member, Members},
+    read::{Misread, text, texts},
+};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::fields::{Fields, Slot};
 use super::payload::ANSWER_KEYS;
 use super::{CALL_PREFIX, Fault, Limits, Malformed};
-use crate::json::{self, Member, Members};
 
 mod build;
 
@@ -47,28 +51,62 @@ pub enum Uplink<'a> {
 }
 
 /// An agent introducing itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "register")]
 pub struct Register<'a> {
     /// The id it wants; its alphabet is not checked here.
+    #[serde(borrow)]
     pub id: Cow<'a, str>,
     /// A name for people.
+    #[serde(
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub name: Option<Cow<'a, str>>,
     /// Where else it can be reached.
+    #[serde(
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub endpoint: Option<Cow<'a, str>>,
     /// What it does.
+    #[serde(
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub description: Option<Cow<'a, str>>,
     /// What it is: a model, a framework, a tool.
+    #[serde(
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub agent_type: Option<Cow<'a, str>>,
     /// What proves its owner.
+    #[serde(
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub token: Option<Cow<'a, str>>,
     /// The tags it can be found by.
+    #[serde(
+        default,
+        deserialize_with = "texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub capabilities: Vec<Cow<'a, str>>,
 }
 
 /// A question for the agents that have all of some capabilities.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename = "list")]
 pub struct List<'a> {
     /// The capabilities to filter by, from `capability` and `capabilities` together; empty asks for all agents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<Cow<'a, str>>,
 }
 
@@ -317,10 +355,13 @@ pub fn parse_with<'a>(text: &'a str, limits: &Limits) -> Result<Uplink<'a>, Malf
         return read_relay(kind, fields, limits);
     }
     match &*frame_type {
-        "register" => read_register(&fields).map(Uplink::Register),
-        "list" => read_list(&fields).map(Uplink::List),
+        "register" => fields.frame(text).map(Uplink::Register),
+        "list" => fields.frame(text).map(list_of).map(Uplink::List),
         "ping" => Ok(Uplink::Ping),
-        other => Err(fields.malformed(Fault::Unsupported, "type", no_frame(other))),
+        other => Err(Malformed {
+            fault: Fault::Unsupported,
+            ..fields.refuse(Misread::invalid("type", no_frame(other)))
+        }),
     }
 }
 
@@ -341,26 +382,23 @@ fn no_frame(frame_type: &str) -> String {
     }
 }
 
-fn read_register<'a>(fields: &Fields<'a>) -> Result<Register<'a>, Malformed> {
-    Ok(Register {
-        id: fields.required_text("id")?,
-        name: fields.text("name")?,
-        endpoint: fields.text("endpoint")?,
-        description: fields.text("description")?,
-        agent_type: fields.text("agent_type")?,
-        token: fields.text("token")?,
-        capabilities: fields.texts("capabilities")?,
-    })
+/// A `list` as clients send it.
+#[derive(Deserialize)]
+struct ListIn<'a> {
+    #[serde(borrow, default, deserialize_with = "text")]
+    capability: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "texts")]
+    capabilities: Vec<Cow<'a, str>>,
 }
 
-fn read_list<'a>(fields: &Fields<'a>) -> Result<List<'a>, Malformed> {
-    let mut capabilities = fields.texts("capabilities")?;
-    if let Some(capability) = fields.text("capability")?
+fn list_of(list: ListIn<'_>) -> List<'_> {
+    let mut capabilities = list.capabilities;
+    if let Some(capability) = list.capability
         && !capabilities.contains(&capability)
     {
         capabilities.push(capability);
     }
-    Ok(List { capabilities })
+    List { capabilities }
 }
 
 fn read_relay<'a>(
@@ -384,10 +422,10 @@ fn read_relay<'a>(
     };
     if needs_stream_id && stream_id.is_none() {
         return Err(if kind == RelayKind::Cancel && !stream {
-            let problem = "is missing, and so is \"request_id\"; one of them is needed";
-            fields.invalid("stream_id", problem)
+            let problem = "or \"request_id\" is required";
+            fields.invalid(Slot::StreamId, problem)
         } else {
-            fields.missing("stream_id")
+            fields.missing(Slot::StreamId)
         });
     }
     let chunk = if kind.is_chunk() {
@@ -415,12 +453,16 @@ fn read_relay<'a>(
 fn read_chunk<'a>(fields: &Fields<'a>, limits: &Limits) -> Result<&'a RawValue, Malformed> {
     let raw = fields
         .get(Slot::Chunk)
-        .ok_or_else(|| fields.missing("chunk"))?;
+        .ok_or_else(|| fields.missing(Slot::Chunk))?;
     if !json::is_string(raw) {
-        return Err(fields.invalid("chunk", "must be a string"));
+        return Err(fields.invalid(Slot::Chunk, "must be a string"));
     }
     if raw.get().len() - "\"\"".len() > limits.max_chunk {
-        return Err(fields.malformed(Fault::TooLarge, "chunk", limits.too_large()));
+        let problem = format!("is larger than {} bytes", limits.max_chunk);
+        return Err(Malformed {
+            fault: Fault::TooLarge,
+            ..fields.refuse(Misread::invalid(Slot::Chunk.name(), problem))
+        });
     }
     Ok(raw)
 }

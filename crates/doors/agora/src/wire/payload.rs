@@ -4,20 +4,23 @@
 //! known to put it, and a payload of an unknown shape is passed on as JSON text rather than lost. Between two Agora
 //! agents nothing of this is used; it serves calls that cross to another protocol.
 
+use jackfield_wire::json::{self, Member, Members, Text};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::json::{self, Member, Members, ObjectWriter, Text};
-
 /// The payload of a frame that is written.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
 pub enum Payload<'a> {
     /// JSON that is there already.
     Raw(&'a RawValue),
     /// Only the ids by which a streamed answer is matched to its request.
     Ids {
         /// The request that is answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
         request_id: Option<&'a str>,
         /// The conversation it belongs to.
+        #[serde(skip_serializing_if = "Option::is_none")]
         session_id: Option<&'a str>,
     },
     /// A question.
@@ -27,138 +30,112 @@ pub enum Payload<'a> {
 }
 
 impl Payload<'_> {
-    pub(crate) fn size_hint(&self) -> usize {
+    pub(super) fn size_hint(&self) -> usize {
         const META: usize = 192;
-        match self {
-            Payload::Raw(raw) => raw.get().len(),
-            Payload::Ids { .. } => META,
-            Payload::Query(query) => META + query.question.size_hint(),
-            Payload::Answer(answer) => META + answer.answer.map_or(0, |text| text.size_hint()),
-        }
-    }
-
-    pub(crate) fn put(&self, object: &mut ObjectWriter<'_>) {
-        const NAME: &str = "payload";
-        match *self {
-            Payload::Raw(raw) => object.raw(NAME, raw),
-            Payload::Ids {
-                request_id,
-                session_id,
-            } => object.object(NAME, |ids| {
-                ids.maybe_text("request_id", request_id)
-                    .maybe_text("session_id", session_id);
-            }),
-            Payload::Query(query) => object.object(NAME, |payload| query.write(payload)),
-            Payload::Answer(answer) => object.object(NAME, |payload| answer.write(payload)),
+        let text = match self {
+            Payload::Raw(raw) => return raw.get().len(),
+            Payload::Ids { .. } => None,
+            Payload::Query(query) => Some(query.body.question),
+            Payload::Answer(answer) => answer.body.and_then(|body| body.answer),
         };
+        META + text.map_or(0, |text| text.size_hint())
     }
 }
 
 /// A question as the hub puts it to an agent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(tag = "action", rename = "query")]
 pub struct QueryPayload<'a> {
+    /// What is asked.
+    pub body: QueryBody<'a>,
+    /// The id under which the answer is awaited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<&'a str>,
+    /// The conversation it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<&'a str>,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct QueryBody<'a> {
     /// The question.
     pub question: Text<'a>,
     /// The message's parts, when it is more than text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<&'a RawValue>,
     /// Links to its files, for agents that know only links.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub attachments: Option<&'a RawValue>,
-    /// The id under which the answer is awaited.
-    pub request_id: Option<&'a str>,
-    /// The conversation it belongs to.
-    pub session_id: Option<&'a str>,
-}
-
-impl QueryPayload<'_> {
-    fn write(&self, payload: &mut ObjectWriter<'_>) {
-        payload
-            .text("action", "query")
-            .object("body", |body| {
-                body.text("question", self.question)
-                    .maybe_raw("parts", self.parts)
-                    .maybe_raw("attachments", self.attachments);
-            })
-            .maybe_text("request_id", self.request_id)
-            .maybe_text("session_id", self.session_id);
-    }
 }
 
 /// An answer as the hub gives it; what is `None` is left out.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[serde(tag = "action", rename = "answer")]
 pub struct AnswerPayload<'a> {
-    /// The whole text, for answers that were not streamed.
-    pub answer: Option<Text<'a>>,
-    /// The answer's parts, when it is more than text.
-    pub parts: Option<&'a RawValue>,
+    /// The answer itself, unless it was streamed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<AnswerBody<'a>>,
     /// The request that is answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<&'a str>,
     /// The conversation it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<&'a str>,
     /// How the turn ended: `completed`, `input_required`, `rejected`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'a str>,
     /// Files that come with the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub attachments: Option<&'a RawValue>,
     /// What was produced on the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<&'a RawValue>,
     /// What it cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<&'a RawValue>,
     /// Why the model stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<&'a str>,
     /// A structured result.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'a RawValue>,
     /// What the agent needs to know before it can go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_required: Option<&'a InputRequired>,
 }
 
-impl AnswerPayload<'_> {
-    fn write(&self, payload: &mut ObjectWriter<'_>) {
-        payload.text("action", "answer");
-        if self.answer.is_some() || self.parts.is_some() {
-            payload.object("body", |body| {
-                body.maybe_text("answer", self.answer)
-                    .maybe_raw("parts", self.parts);
-            });
-        }
-        payload
-            .maybe_text("request_id", self.request_id)
-            .maybe_text("session_id", self.session_id)
-            .maybe_text("state", self.state)
-            .maybe_raw("attachments", self.attachments)
-            .maybe_raw("artifacts", self.artifacts)
-            .maybe_raw("usage", self.usage)
-            .maybe_text("stop_reason", self.stop_reason)
-            .maybe_raw("result", self.result);
-        if let Some(ask) = self.input_required {
-            payload.object("input_required", |object| ask.write(object));
-        }
-    }
+/// The words and parts of an answer.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct AnswerBody<'a> {
+    /// The whole text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Text<'a>>,
+    /// The answer's parts, when it is more than text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<&'a RawValue>,
 }
 
 /// A question back to the caller.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct InputRequired {
     /// The id an answer must name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// What is asked for: `input` or `approval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The question.
     pub text: String,
     /// The JSON schema of an acceptable answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Box<RawValue>>,
     /// The tool that waits for approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
 }
 
 impl InputRequired {
-    fn write(&self, object: &mut ObjectWriter<'_>) {
-        object
-            .maybe_text("id", self.id.as_deref())
-            .maybe_text("kind", self.kind.as_deref())
-            .text("text", self.text.as_str())
-            .maybe_raw("schema", self.schema.as_deref())
-            .maybe_text("tool", self.tool.as_deref());
-    }
-
     /// Reads the object we write, but also a bare question or `true`.
     fn read(raw: &RawValue) -> Option<Self> {
         if raw.get() == "false" {

@@ -1,0 +1,385 @@
+//! What the hub sends to Agora clients: writing it at the hub, and reading it in a client.
+//!
+//! Frames between two Agora agents are not built here but forwarded by [`Relay::forward`](super::Relay::forward).
+//! Reading is lenient, so that a client outlives a newer hub: unknown types and fields are no mistakes.
+
+use std::borrow::Cow;
+
+use jackfield_wire::{
+    json::{self, Member, to_json},
+    read::{Misread, Open, lenient, lenient_text, lenient_texts, read, read_part},
+};
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+use super::fields::Fields;
+use super::frame::{Frame, OVERHEAD};
+use super::{Chunk, Malformed, Opening, Payload};
+
+/// An `error` frame; `from` and `to` say whose mistake it speaks of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "error")]
+pub struct ErrorFrame<'a> {
+    /// The failure's name.
+    #[serde(borrow, default, deserialize_with = "lenient_text")]
+    pub code: Cow<'a, str>,
+    /// What went wrong, for people.
+    #[serde(default, deserialize_with = "lenient_text")]
+    pub message: Cow<'a, str>,
+    /// The agent that failed or left.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub from: Option<Cow<'a, str>>,
+    /// The agent the refused frame was for.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub to: Option<Cow<'a, str>>,
+    /// The stream that is over.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub stream_id: Option<Cow<'a, str>>,
+    /// The request that is over.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub request_id: Option<Cow<'a, str>>,
+    /// The field that was wrong.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub field: Option<Cow<'a, str>>,
+    /// The type of the frame that was refused.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub frame_type: Option<Cow<'a, str>>,
+}
+
+impl<'a> ErrorFrame<'a> {
+    /// An error that names neither peer nor stream.
+    pub fn new(code: &'a str, message: &'a str) -> Self {
+        ErrorFrame {
+            code: code.into(),
+            message: message.into(),
+            ..ErrorFrame::default()
+        }
+    }
+}
+
+/// One agent in the answer to `list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentEntry<'a> {
+    /// Its id.
+    #[serde(borrow)]
+    pub id: Cow<'a, str>,
+    /// Its name, or its id again; our hub always says one.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub name: Option<Cow<'a, str>>,
+    /// Where else it can be reached.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub endpoint: Option<Cow<'a, str>>,
+    /// When it registered, in ISO 8601.
+    #[serde(default, deserialize_with = "lenient_text")]
+    pub registered_at: Cow<'a, str>,
+    /// The tags it can be found by.
+    #[serde(default, deserialize_with = "lenient_texts")]
+    pub capabilities: Vec<Cow<'a, str>>,
+    /// Whether it can be called now. A hub that does not say lists only who is there.
+    #[serde(default = "is_online", deserialize_with = "unless_false")]
+    pub online: bool,
+    /// The protocol it speaks, if not this one.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub door: Option<Cow<'a, str>>,
+    /// What it does.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub description: Option<Cow<'a, str>>,
+}
+
+fn is_online() -> bool {
+    true
+}
+
+fn unless_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let value: Option<bool> = lenient(deserializer)?;
+    Ok(value != Some(false))
+}
+
+/// A `registered` frame.
+pub fn registered(id: &str) -> String {
+    #[derive(Serialize)]
+    #[serde(tag = "type", rename = "registered")]
+    struct Registered<'a> {
+        id: &'a str,
+    }
+    to_json(&Registered { id }, OVERHEAD)
+}
+
+/// An `agents` frame.
+pub fn agents(entries: &[AgentEntry<'_>]) -> String {
+    const ENTRY: usize = 192;
+    #[derive(Serialize)]
+    #[serde(tag = "type", rename = "agents")]
+    struct Agents<'a> {
+        agents: &'a [AgentEntry<'a>],
+    }
+    let agents = Agents { agents: entries };
+    to_json(&agents, OVERHEAD + entries.len() * ENTRY)
+}
+
+/// A `pong` frame.
+pub fn pong() -> String {
+    Frame::bare("pong")
+}
+
+/// A `message` frame.
+pub fn message(from: &str, opening: &Opening<'_>) -> String {
+    Frame::opening("message", opening).from(from)
+}
+
+/// A `message_chunk` frame.
+pub fn message_chunk<'c>(from: &str, stream_id: &str, chunk: impl Into<Chunk<'c>>) -> String {
+    Frame::chunk("message_chunk", stream_id, chunk.into()).from(from)
+}
+
+/// A `message_end` frame.
+pub fn message_end(from: &str, stream_id: &str) -> String {
+    Frame::end("message_end", stream_id, None).from(from)
+}
+
+/// A `reply` frame.
+pub fn reply(from: &str, opening: &Opening<'_>) -> String {
+    Frame::opening("reply", opening).from(from)
+}
+
+/// A `reply_chunk` frame.
+pub fn reply_chunk<'c>(from: &str, stream_id: &str, chunk: impl Into<Chunk<'c>>) -> String {
+    Frame::chunk("reply_chunk", stream_id, chunk.into()).from(from)
+}
+
+/// A `reply_end` frame.
+pub fn reply_end(from: &str, stream_id: &str, payload: Option<Payload<'_>>) -> String {
+    Frame::end("reply_end", stream_id, payload).from(from)
+}
+
+/// A `cancel` frame.
+pub fn cancel(from: &str, stream_id: Option<&str>, request_id: Option<&str>) -> String {
+    Frame::cancel(stream_id, request_id).from(from)
+}
+
+/// An `error` frame.
+pub fn error(error: &ErrorFrame<'_>) -> String {
+    to_json(error, OVERHEAD + error.code.len() + 2 * error.message.len())
+}
+
+/// A frame from the hub.
+#[derive(Debug, Clone)]
+pub enum Downlink<'a> {
+    /// The agent is known under this id now.
+    Registered(Cow<'a, str>),
+    /// The answer to `list`.
+    Agents(Vec<AgentEntry<'a>>),
+    /// Something from another agent.
+    Delivery(Delivery<'a>),
+    /// Something failed, at the hub or at another agent.
+    Error(ErrorFrame<'a>),
+    /// The answer to `ping`.
+    Pong,
+    /// A frame of a type this client does not know.
+    Unknown(Cow<'a, str>),
+}
+
+/// The frame types that come from other agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeliveryKind {
+    /// A message, or the start of a streamed one.
+    Message,
+    /// A piece of a streamed message.
+    MessageChunk,
+    /// The end of a streamed message.
+    MessageEnd,
+    /// An answer, or the start of a streamed one.
+    Reply,
+    /// A piece of a streamed answer.
+    ReplyChunk,
+    /// The end of a streamed answer.
+    ReplyEnd,
+    /// The wish that a request or stream stop.
+    Cancel,
+}
+
+impl DeliveryKind {
+    fn of(frame_type: &str) -> Option<Self> {
+        Some(match frame_type {
+            "message" => DeliveryKind::Message,
+            "message_chunk" => DeliveryKind::MessageChunk,
+            "message_end" => DeliveryKind::MessageEnd,
+            "reply" => DeliveryKind::Reply,
+            "reply_chunk" => DeliveryKind::ReplyChunk,
+            "reply_end" => DeliveryKind::ReplyEnd,
+            "cancel" => DeliveryKind::Cancel,
+            _ => return None,
+        })
+    }
+}
+
+/// A frame from another agent, as the receiver sees it.
+#[derive(Debug, Clone)]
+pub struct Delivery<'a> {
+    /// What it is.
+    pub kind: DeliveryKind,
+    /// Who sent it, and where an answer goes.
+    pub from: Cow<'a, str>,
+    /// The stable id of who is calling, if that differs from `from`.
+    pub caller: Option<Cow<'a, str>>,
+    /// The stream it starts or belongs to.
+    pub stream_id: Option<Cow<'a, str>>,
+    /// Whether chunks follow.
+    pub stream: bool,
+    /// The request id at the top level.
+    pub request_id: Option<Cow<'a, str>>,
+    /// The payload, unread; see [`query_of`](super::query_of) and [`answer_of`](super::answer_of).
+    pub payload: Option<&'a RawValue>,
+    /// The text of a chunk.
+    pub chunk: Option<Cow<'a, str>>,
+    /// All other fields, in their order.
+    pub extra: Vec<Member<'a>>,
+}
+
+impl<'a> Delivery<'a> {
+    /// The text of one of the other fields, such as `kind` or `tool_name`.
+    pub fn extra_text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.extra
+            .iter()
+            .find(|member| member.name == name)
+            .and_then(|member| json::str_of(member.value))
+    }
+}
+
+/// Reads a frame from the hub; only what a client cannot do without is required.
+pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, Malformed> {
+    read_downlink(text).map_err(|misread| {
+        let mut fields = Fields::default();
+        match fields.fill(text) {
+            Ok(()) => fields.refuse(misread),
+            Err(malformed) => malformed,
+        }
+    })
+}
+
+fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
+    #[derive(Deserialize)]
+    struct Tag<'a> {
+        #[serde(borrow)]
+        r#type: Cow<'a, str>,
+    }
+    #[derive(Deserialize)]
+    struct Registered<'a> {
+        #[serde(borrow)]
+        id: Cow<'a, str>,
+    }
+    #[derive(Deserialize)]
+    struct Agents<'a> {
+        #[serde(borrow)]
+        agents: Vec<&'a RawValue>,
+    }
+    // What a hub let through is not nested too deeply, and nothing here follows it down.
+    let tag: Tag<'_> = read(text, usize::MAX)?;
+    if let Some(kind) = DeliveryKind::of(&tag.r#type) {
+        return read_delivery(kind, read(text, usize::MAX)?).map(Downlink::Delivery);
+    }
+    Ok(match &*tag.r#type {
+        "registered" => Downlink::Registered(read::<Registered<'_>>(text, usize::MAX)?.id),
+        "agents" => {
+            let entries = read::<Agents<'_>>(text, usize::MAX)?.agents.into_iter();
+            // An entry without an id is of no use to anybody.
+            Downlink::Agents(entries.filter_map(|raw| read_part(raw).ok()).collect())
+        }
+        "error" => Downlink::Error(read(text, usize::MAX)?),
+        "pong" => Downlink::Pong,
+        _ => Downlink::Unknown(tag.r#type),
+    })
+}
+
+/// A delivery as it is read. What only some types need is checked afterwards.
+#[derive(Deserialize)]
+struct DeliveryIn<'a> {
+    #[serde(rename = "type")]
+    _type: IgnoredAny,
+    #[serde(borrow)]
+    from: Cow<'a, str>,
+    #[serde(default, deserialize_with = "lenient_text")]
+    caller: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "lenient_text")]
+    stream_id: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "lenient")]
+    stream: bool,
+    #[serde(default, deserialize_with = "lenient_text")]
+    request_id: Option<Cow<'a, str>>,
+    payload: Option<&'a RawValue>,
+    chunk: Option<&'a RawValue>,
+}
+
+fn read_delivery<'a>(
+    kind: DeliveryKind,
+    delivery: Open<'a, DeliveryIn<'a>>,
+) -> Result<Delivery<'a>, Misread> {
+    let Open { known, rest } = delivery;
+    let (needs_stream_id, needs_chunk) = match kind {
+        DeliveryKind::MessageChunk | DeliveryKind::ReplyChunk => (true, true),
+        DeliveryKind::MessageEnd | DeliveryKind::ReplyEnd => (true, false),
+        DeliveryKind::Message | DeliveryKind::Reply | DeliveryKind::Cancel => (false, false),
+    };
+    if needs_stream_id && known.stream_id.is_none() {
+        return Err(Misread::missing("stream_id"));
+    }
+    let chunk = match known.chunk {
+        _ if !needs_chunk => None,
+        None => return Err(Misread::missing("chunk")),
+        Some(raw) => {
+            let no_text = || Misread::invalid("chunk", "must be a string");
+            Some(json::str_of(raw).ok_or_else(no_text)?)
+        }
+    };
+    Ok(Delivery {
+        kind,
+        from: known.from,
+        caller: known.caller,
+        stream_id: known.stream_id,
+        stream: known.stream,
+        request_id: known.request_id,
+        payload: known.payload,
+        chunk,
+        extra: rest,
+    })
+}

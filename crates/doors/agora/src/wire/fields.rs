@@ -1,0 +1,222 @@
+//! The top level of one frame, read in a single pass: the fields of relayed frames in slots, the rest in a list.
+//!
+//! Nothing is decoded or copied while reading, and a chunk frame allocates nothing. The refusal of a frame is made here
+//! too, since it repeats some of the fields.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use jackfield_wire::{
+    echo,
+    json::{self, Member, Members},
+    read::{Borrowed, Misread, Mistake, read},
+};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{Fault, Limits, Malformed};
+
+/// A field that relayed frames know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    Type,
+    To,
+    From,
+    Caller,
+    StreamId,
+    Stream,
+    RequestId,
+    Payload,
+    Chunk,
+    Code,
+    Message,
+}
+
+/// The names of the slots, in their order.
+const NAMES: [&str; 11] = [
+    "type",
+    "to",
+    "from",
+    "caller",
+    "stream_id",
+    "stream",
+    "request_id",
+    "payload",
+    "chunk",
+    "code",
+    "message",
+];
+
+impl Slot {
+    #[inline]
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "type" => Slot::Type,
+            "to" => Slot::To,
+            "from" => Slot::From,
+            "caller" => Slot::Caller,
+            "stream_id" => Slot::StreamId,
+            "stream" => Slot::Stream,
+            "request_id" => Slot::RequestId,
+            "payload" => Slot::Payload,
+            "chunk" => Slot::Chunk,
+            "code" => Slot::Code,
+            "message" => Slot::Message,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+}
+
+/// All fields of one frame.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fields<'a> {
+    slots: [Option<&'a RawValue>; NAMES.len()],
+    /// Fields without a slot, in their order.
+    pub(super) extra: Vec<Member<'a>>,
+    /// A slot that was given more than once; the first value is kept.
+    duplicate: Option<Slot>,
+}
+
+impl<'a> Fields<'a> {
+    /// Adds the fields of a frame; in place, since handing them up through serde costs as much as reading them.
+    pub(super) fn fill(&mut self, text: &'a str) -> Result<(), Malformed> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        deserializer
+            .deserialize_map(FieldsVisitor(self))
+            .and_then(|()| deserializer.end())
+            .map_err(|error| Fields::default().refuse(Misread::no_object(&error)))
+    }
+
+    /// The value as written, `null` included; lenient about everything.
+    #[inline]
+    pub(super) fn raw(&self, slot: Slot) -> Option<&'a RawValue> {
+        self.slots[slot as usize]
+    }
+
+    /// The value, `null` counting as absent; lenient about everything.
+    #[inline]
+    pub(super) fn get(&self, slot: Slot) -> Option<&'a RawValue> {
+        self.raw(slot).filter(|raw| !json::is_null(raw))
+    }
+
+    /// The text of a field, if it is a string.
+    #[inline]
+    pub(super) fn lenient_text(&self, slot: Slot) -> Option<Cow<'a, str>> {
+        self.raw(slot).and_then(json::str_of)
+    }
+
+    /// The text of an optional field, which must be a string if it is there.
+    #[inline]
+    pub(super) fn text(&self, slot: Slot) -> Result<Option<Cow<'a, str>>, Malformed> {
+        match self.get(slot) {
+            None => Ok(None),
+            Some(raw) => match json::str_of(raw) {
+                Some(text) => Ok(Some(text)),
+                None => Err(self.invalid(slot, "must be a string")),
+            },
+        }
+    }
+
+    /// The text of a field that must be there.
+    #[inline]
+    pub(super) fn required_text(&self, slot: Slot) -> Result<Cow<'a, str>, Malformed> {
+        self.text(slot)?.ok_or_else(|| self.missing(slot))
+    }
+
+    /// An optional boolean; absent is `false`.
+    #[inline]
+    pub(super) fn flag(&self, slot: Slot) -> Result<bool, Malformed> {
+        match self.get(slot).map(RawValue::get) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(self.invalid(slot, "must be true or false")),
+        }
+    }
+
+    /// Refuses slots given twice and values nested too deeply.
+    pub(super) fn check(&self, limits: &Limits) -> Result<(), Malformed> {
+        if let Some(slot) = self.duplicate {
+            return Err(self.refuse(Misread::twice(slot.name())));
+        }
+        // Strings, which is what slots mostly hold, cost two comparisons each.
+        let is_deep = |raw: &RawValue| json::depth_exceeds(raw.get(), limits.max_depth);
+        let mut slots = NAMES.into_iter().zip(self.slots);
+        let slot = slots.find(|(_, value)| value.is_some_and(is_deep));
+        let extra = || self.extra.iter().find(|member| is_deep(member.value));
+        match slot.map(|(name, _)| name).or_else(|| Some(&*extra()?.name)) {
+            Some(name) => Err(self.refuse(Misread::too_deep(name, limits.max_depth))),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the same text once more, as a frame that is meant for the hub itself.
+    pub(super) fn frame<T: Deserialize<'a>>(&self, text: &'a str) -> Result<T, Malformed> {
+        // How deep it is nested was checked field by field.
+        read(text, usize::MAX).map_err(|misread| self.refuse(misread))
+    }
+
+    #[cold]
+    pub(super) fn missing(&self, slot: Slot) -> Malformed {
+        self.refuse(Misread::missing(slot.name()))
+    }
+
+    #[cold]
+    pub(super) fn invalid(&self, slot: Slot, problem: &'static str) -> Malformed {
+        self.refuse(Misread::invalid(slot.name(), problem))
+    }
+
+    /// The refusal of a frame, or of one of its fields.
+    #[cold]
+    pub(super) fn refuse(&self, misread: Misread) -> Malformed {
+        let is_no_object = misread.mistake == Mistake::Syntax || misread.field().is_none();
+        let echoed = |slot: Slot| self.lenient_text(slot).map(|text| echo(&text).into());
+        let in_payload = || {
+            let payload = self.get(Slot::Payload).and_then(Members::of)?;
+            payload.text("request_id").map(|text| echo(&text).into())
+        };
+        Malformed {
+            fault: match is_no_object {
+                true => Fault::Syntax,
+                false => Fault::Invalid,
+            },
+            misread,
+            frame_type: echoed(Slot::Type),
+            to: echoed(Slot::To),
+            stream_id: echoed(Slot::StreamId),
+            request_id: echoed(Slot::RequestId).or_else(in_payload),
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, name: Cow<'a, str>, value: &'a RawValue) {
+        match Slot::of(&name) {
+            None => self.extra.push(Member { name, value }),
+            Some(slot) => match &mut self.slots[slot as usize] {
+                Some(_) => self.duplicate = self.duplicate.or(Some(slot)),
+                empty => *empty = Some(value),
+            },
+        }
+    }
+}
+
+struct FieldsVisitor<'f, 'a>(&'f mut Fields<'a>);
+
+impl<'de> Visitor<'de> for FieldsVisitor<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some((Borrowed(name), value)) = map.next_entry()? {
+            self.0.put(name, value);
+        }
+        Ok(())
+    }
+}

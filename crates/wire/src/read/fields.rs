@@ -1,0 +1,109 @@
+//! Functions for `#[serde(deserialize_with)]` that are strict: a value of the wrong type is a mistake.
+//!
+//! Those for texts borrow, which serde's own `Cow` does only where it is the field itself and not inside an `Option`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+use serde_json::value::RawValue;
+
+use crate::json;
+
+/// For `#[serde(default, deserialize_with)]`: `null` stands for the default.
+pub fn or_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Deserialize<'de> + Default,
+    D: Deserializer<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// For `#[serde(deserialize_with)]`: a string that is not blank.
+pub fn not_blank<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Deserialize<'de> + AsRef<str>,
+    D: Deserializer<'de>,
+{
+    let text = T::deserialize(deserializer)?;
+    match text.as_ref().trim().is_empty() {
+        true => Err(D::Error::custom("must not be blank")),
+        false => Ok(text),
+    }
+}
+
+/// For `#[serde(default, deserialize_with)]`: a blank string is as good as absent.
+pub fn blank_is_absent<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de> + AsRef<str>,
+    D: Deserializer<'de>,
+{
+    let text = Option::<T>::deserialize(deserializer)?;
+    Ok(text.filter(|text| !text.as_ref().trim().is_empty()))
+}
+
+/// A string that borrows from the document unless it has escapes.
+#[derive(Debug, Clone, Default)]
+pub struct Borrowed<'a>(pub Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Borrowed<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Cow<'de, str>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Cow::Borrowed(text))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(text.to_owned()))
+            }
+            fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(text))
+            }
+        }
+        deserializer.deserialize_str(TextVisitor).map(Borrowed)
+    }
+}
+
+/// For `#[serde(default, deserialize_with)]`: a string; `null` stands for the default.
+pub fn text<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: From<Cow<'de, str>> + Default,
+    D: Deserializer<'de>,
+{
+    let text = Option::<Borrowed<'de>>::deserialize(deserializer)?;
+    Ok(text.map_or_else(T::default, |text| text.0.into()))
+}
+
+/// For `#[serde(default, deserialize_with)]`: a string; `null` and the empty string are as good as absent.
+pub fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, str>>, D::Error> {
+    let word: Option<Cow<'de, str>> = text(deserializer)?;
+    Ok(word.filter(|word| !word.is_empty()))
+}
+
+/// For `#[serde(default, deserialize_with)]`: an array of strings; `null` is an empty one.
+pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cow<'de, str>>, D::Error> {
+    let texts: Vec<Borrowed<'de>> = or_default(deserializer)?;
+    Ok(texts.into_iter().map(|text| text.0).collect())
+}
+
+/// For `#[serde(default, deserialize_with)]`: any value as it was written, `null` included.
+pub fn verbatim<'de, D>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// For `#[serde(deserialize_with)]`: an array as it was written.
+pub fn array<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'de RawValue, D::Error> {
+    let raw = Option::<&RawValue>::deserialize(deserializer)?;
+    match raw {
+        Some(raw) if json::is_array(raw) => Ok(raw),
+        Some(_) => Err(D::Error::custom("must be an array")),
+        None => Err(D::Error::invalid_type(Unexpected::Unit, &"an array")),
+    }
+}
