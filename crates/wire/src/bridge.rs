@@ -1,27 +1,28 @@
-//! The Agent Mesh Bridge Protocol, versions 1 and 2 (seed 004): frames between agents and the hub, and the relay's bodies.
+//! The Agent Mesh Bridge Protocol, versions 1 and 2 (seed 004): frames between agents and the hub.
 //!
-//! [`uplink`] is what agents send, [`downlink`] what the hub sends, [`relay`] what platforms and the hub say over HTTP.
-//! Frames are both read and written here, since the SDK is an agent of the same protocol. A hub translates these
+//! [`uplink`] is what agents send, [`downlink`] what the hub sends. Frames are both read and written here, since the SDK is
+//! an agent of the same protocol; what platforms and the hub say over HTTP lives in the bridge door. A hub translates these
 //! frames and relays none of them, so unknown fields are ignored, except on `rtc_signal`, which goes to another agent.
 //!
 //! Beyond the seed: version 2, which the published clients speak; `error` from the hub for a frame it refused; and the
 //! [`extension`]s, which no peer sees that did not announce them.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use crate::frame::write_mistake;
-use crate::json::ObjectWriter;
+use serde::Deserialize;
+
+use crate::echo;
+use crate::json::Members;
+use crate::read::{Misread, Mistake, read};
 
 mod attachment;
 pub mod code;
 pub mod downlink;
-mod fields;
-pub mod relay;
 #[cfg(test)]
 mod tests;
 pub mod uplink;
 
-pub use crate::frame::{Fault, Limits, MAX_CHUNK};
 pub use attachment::Attachment;
 pub use code::ErrorCode;
 pub use downlink::{Downlink, parse_downlink};
@@ -47,19 +48,15 @@ pub mod extension {
     pub const ALL: [&str; 4] = [RESUME, ARTIFACTS, INPUT, META];
 }
 
-/// Why a frame or body was refused, with as much of it as an answer needs to name it.
+/// Why a frame was refused, with as much of it as an answer needs to name it.
 ///
 /// What is repeated of the frame is cut to the length of an [`echo`](crate::echo).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// What kind of mistake it is.
-    pub fault: Fault,
-    /// The frame's `type`, if it could be read; bodies have none.
+    /// The field that is wrong, and what is wrong with it.
+    pub misread: Misread,
+    /// The frame's `type`, if it could be read.
     pub frame_type: Option<Box<str>>,
-    /// The field that is wrong, if it is one.
-    pub field: Option<Box<str>>,
-    /// What is wrong, as the end of a sentence about the field or the frame.
-    pub problem: String,
     /// The frame's `request_id`, if it could be read.
     pub request_id: Option<Box<str>>,
     /// The frame's `call_id`, if it could be read.
@@ -67,16 +64,27 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// A mistake in the body of a request.
-    fn in_body(field: Option<&str>, fault: Fault, problem: impl Into<String>) -> Self {
+    /// The refusal of a frame, of which it repeats what can be read.
+    #[cold]
+    fn of(text: &str, misread: Misread) -> Self {
+        let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
+        let echoed = |name| members.text(name).map(|text| echo(&text).into());
         Malformed {
-            fault,
-            frame_type: None,
-            field: field.map(Into::into),
-            problem: problem.into(),
-            request_id: None,
-            call_id: None,
+            misread,
+            frame_type: echoed("type"),
+            request_id: echoed("request_id"),
+            call_id: echoed("call_id"),
         }
+    }
+
+    /// Whether the text is no JSON object.
+    pub fn is_no_object(&self) -> bool {
+        self.misread.mistake == Mistake::Syntax || self.field().is_none()
+    }
+
+    /// The path of the wrong field; `None` if the frame itself is wrong.
+    pub fn field(&self) -> Option<&str> {
+        self.misread.field()
     }
 
     /// The `error` frame that tells the sender.
@@ -87,7 +95,7 @@ impl Malformed {
             message: message.into(),
             request_id: self.request_id.as_deref().map(Into::into),
             call_id: self.call_id.as_deref().map(Into::into),
-            field: self.field.as_deref().map(Into::into),
+            field: self.field().map(Into::into),
             frame_type: self.frame_type.as_deref().map(Into::into),
         })
     }
@@ -95,8 +103,14 @@ impl Malformed {
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (frame_type, field) = (self.frame_type.as_deref(), self.field.as_deref());
-        write_mistake(f, frame_type, field, &self.problem)
+        // Escaped, so that a peer cannot write lines of its own into a log.
+        if let Some(frame_type) = &self.frame_type {
+            write!(f, "{}: ", frame_type.escape_debug())?;
+        }
+        match self.field() {
+            Some(_) => self.misread.fmt(f),
+            None => write!(f, "the frame {}", self.misread.problem),
+        }
     }
 }
 
@@ -131,28 +145,23 @@ pub fn is_free_client_id(id: &str) -> bool {
 pub const FREE_CLIENT_ID: &str =
     "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot or with \"agent.\"";
 
-/// Writes one object of the given type into a string of about the right size.
-fn frame(frame_type: &str, size_hint: usize, fill: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
-    /// Room for braces, field names, a frame type and two ids; texts come on top.
-    const OVERHEAD: usize = 192;
-    let mut out = String::with_capacity(OVERHEAD + size_hint);
-    let mut object = ObjectWriter::open(&mut out);
-    object.text("type", frame_type);
-    fill(&mut object);
-    object.close();
-    out
+/// Room for braces, field names, a frame type and two ids; texts come on top.
+const OVERHEAD: usize = 192;
+
+/// A frame of any type.
+#[derive(Deserialize)]
+struct Tag<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
 }
 
-/// Adds what says of which kind a chunk is; empty texts count as absent.
-fn put_kind(
-    object: &mut ObjectWriter<'_>,
-    kind: Option<&str>,
-    tool_name: Option<&str>,
-    tool_call_id: Option<&str>,
-) {
-    let given = |text: &&str| !text.is_empty();
-    object
-        .maybe_text("kind", kind.filter(given))
-        .maybe_text("tool_name", tool_name.filter(given))
-        .maybe_text("tool_call_id", tool_call_id.filter(given));
+/// Reads a frame whose depth was checked.
+fn whole<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Misread> {
+    read(text, usize::MAX)
+}
+
+/// For `skip_serializing_if`: empty texts count as absent.
+#[expect(clippy::ref_option, reason = "as serde calls it")]
+fn is_no_word(word: &Option<Cow<'_, str>>) -> bool {
+    word.as_deref().is_none_or(str::is_empty)
 }

@@ -1,11 +1,12 @@
-//! The frames of the agent protocols Jackfield speaks, one module each: reading them, writing them, and nothing else.
+//! JSON between agents and the hub: [`read`] reads it into derived types and names the field that is wrong, [`json`] handles
+//! raw text that is passed on byte for byte.
 //!
-//! This crate knows no sockets, no runtime and no hub. Doors translate between these types and the core's; the SDK
-//! uses the same types from the other side. Values that are only passed on stay raw JSON text, byte for byte.
+//! What more than one crate speaks of a protocol stands here too: the frames of the [`bridge`], which the SDK uses from the
+//! other side, and the cards and paths of [`p2p`]. All else lives in the doors. This crate knows no sockets, no runtime
+//! and no hub.
 
 pub mod bridge;
 mod echo;
-mod frame;
 pub mod json;
 pub mod observers;
 pub mod p2p;

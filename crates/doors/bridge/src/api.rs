@@ -15,12 +15,11 @@ use axum::{
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
 use jackfield_kit::body;
-use jackfield_wire::bridge::relay::response::Health;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{describe::Description, problem::Problem};
-use crate::{DOOR, bridge::Bridge, files::platform, relay, secret};
+use crate::{DOOR, bridge::Bridge, files::platform, relay, secret, wire::response::Health};
 
 mod a2a;
 mod agents;

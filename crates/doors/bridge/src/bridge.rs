@@ -8,7 +8,6 @@ use std::{
 use jackfield_core::{entry::Entry, hub::Hub, principal::Principal};
 use jackfield_kit::{auth::Gatekeeper, outbound::OutboundError, tasks::Tasks};
 use jackfield_model::AgentId;
-use jackfield_wire::bridge::Limits;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -39,7 +38,10 @@ pub struct Bridge {
     pub(crate) hub: Hub,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) tasks: Tasks,
-    pub(crate) wire_limits: Limits,
+    /// How deep the fields of frames and bodies may be nested.
+    pub(crate) max_depth: usize,
+    /// How much text of an agent goes on in one piece, in bytes.
+    pub(crate) max_chunk: usize,
     /// Who calls when the platform does.
     pub(crate) platform: Principal,
     pub(crate) secrets: Secrets,
@@ -123,15 +125,13 @@ impl Bridge {
         callbacks: Callbacks,
     ) -> Arc<Self> {
         let limits = hub.limits();
-        let wire_limits = Limits {
-            max_depth: limits.json_depth,
-            max_chunk: limits.chunk.0,
-        };
+        let (max_depth, max_chunk) = (limits.json_depth, limits.chunk.0);
         Arc::new(Self {
             hub,
             gatekeeper,
             tasks,
-            wire_limits,
+            max_depth,
+            max_chunk,
             platform: Principal::platform(),
             secrets: Secrets::new(platform.secrets),
             callbacks: Arc::new(callbacks),

@@ -4,7 +4,7 @@
 //! - `config.rs` opens the door, `matrix.rs` says what it supports
 //! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's way into it
 //! - `served.rs` calls that the agent works on, `calling.rs` calls that it makes, `lineage.rs` what outlives a connection
-//! - `translate.rs` pure functions between wire and core, `failure.rs` the codes
+//! - `wire.rs` what is said over HTTP, `translate.rs` pure functions between wire and core, `failure.rs` the codes
 //! - `signals.rs` signalling about transfers of files, `parties.rs` who may, `client.rs` as whom, `files.rs` transfers for
 //!   every caller
 //! - `api.rs` the routes of the HTTP API, `relay.rs` its heart, `callbacks.rs` what async relays come back with
@@ -29,6 +29,7 @@ mod served;
 mod session;
 mod signals;
 mod translate;
+mod wire;
 
 pub use self::{
     api::{description, router},

@@ -16,10 +16,6 @@ use http::{HeaderMap, StatusCode};
 use jackfield_core::{call::Life, task::Cursor};
 use jackfield_kit::trace;
 use jackfield_model::{Failure, RequestId};
-use jackfield_wire::bridge::relay::{
-    RelayRequest,
-    response::{Accepted, ErrorBody},
-};
 
 use self::order::{Mode, Order};
 use crate::{
@@ -30,6 +26,10 @@ use crate::{
         read_body,
     },
     bridge::Bridge,
+    wire::{
+        body::RelayRequest,
+        response::{Accepted, ErrorBody},
+    },
 };
 
 mod kept;
@@ -61,7 +61,7 @@ pub(crate) async fn open(
 ) -> Result<Response, Problem> {
     let headers = request.headers().clone();
     let body = read_body(&bridge, request).await?;
-    let parsed = RelayRequest::parse(&body, &bridge.wire_limits)?;
+    let parsed = RelayRequest::parse(&body, bridge.max_depth)?;
     let Order { mut request, mode } = Order::read(&bridge, &parsed)?;
     trace::follow(&mut request, &headers)?;
     let (agent, id) = (request.target.clone(), request.request.clone());

@@ -91,7 +91,7 @@ impl Served {
             return Ok(None);
         };
         match seq {
-            None => Err(BadNumber("is missing".to_owned())),
+            None => Err(BadNumber("is required".to_owned())),
             Some(seq) if (1..=last.saturating_add(1)).contains(&seq) => Ok(Some(seq)),
             Some(seq) => Err(BadNumber(format!("must be {} here, not {seq}", last + 1))),
         }

@@ -197,7 +197,7 @@ pub(crate) fn frame_from_answer(request_id: &str, ask_id: &str, answer: &Answer)
 pub(crate) fn entry_from_view(view: &AgentView) -> AgentEntry<'_> {
     AgentEntry {
         id: view.id.as_str().into(),
-        name: view.profile.name.as_str().into(),
+        name: Some(view.profile.name.as_str().into()),
         agent_type: view
             .profile
             .agent_type

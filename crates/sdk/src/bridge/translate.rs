@@ -235,9 +235,10 @@ pub(super) fn signal(relay: RtcRelay<'_>) -> Signal {
 }
 
 pub(super) fn peer(entry: AgentEntry<'_>) -> Peer {
+    let name = entry.name.unwrap_or_else(|| entry.id.clone());
     Peer {
+        name: name.into_owned(),
         id: entry.id.into_owned(),
-        name: entry.name.into_owned(),
         agent_type: entry.agent_type.into_owned(),
         skills: entry
             .capabilities

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::json::{self, Members, ObjectWriter};
+use crate::read::{Misread, read_part, text};
 
 /// A file, and where its bytes are.
 #[derive(Debug, Clone, Default)]
@@ -39,68 +39,8 @@ impl<'a> Attachment<'a> {
         }
     }
 
-    /// Reads one attachment; the error is the path to the wrong field and what is wrong with it.
-    fn read(raw: &'a RawValue) -> Result<Self, (&'static str, &'static str)> {
-        let members = Members::of(raw).ok_or(("", "must be an object"))?;
-        let text = |name: &'static str, path: &'static str| match members.get(name) {
-            None => Ok(None),
-            Some(value) => match json::str_of(value) {
-                Some(text) => Ok(Some(text)),
-                None => Err((path, "must be a string")),
-            },
-        };
-        Ok(Attachment {
-            name: text("name", ".name")?.unwrap_or_default(),
-            url: text("url", ".url")?.ok_or((".url", "is missing"))?,
-            media_type: text("type", ".type")?.unwrap_or_default(),
-            raw: Some(raw),
-        })
-    }
-
-    /// Reads a list; the error is the path to the wrong field and what is wrong with it.
-    pub(super) fn read_list(raw: &'a RawValue) -> Result<Vec<Self>, (String, &'static str)> {
-        let elements = json::elements(raw).ok_or((String::new(), "must be an array"))?;
-        elements
-            .into_iter()
-            .enumerate()
-            .map(|(index, raw)| {
-                Attachment::read(raw)
-                    .map_err(|(field, problem)| (format!("[{index}]{field}"), problem))
-            })
-            .collect()
-    }
-
-    /// Reads what can be read of a list.
-    pub(super) fn read_lenient(raw: &'a RawValue) -> Vec<Self> {
-        let elements = json::elements(raw).unwrap_or_default();
-        elements
-            .into_iter()
-            .filter_map(|raw| Attachment::read(raw).ok())
-            .collect()
-    }
-
-    pub(super) fn write(&self, out: &mut String) {
-        if let Some(raw) = self.raw {
-            out.push_str(raw.get());
-            return;
-        }
-        let mut object = ObjectWriter::open(out);
-        object
-            .text("name", &*self.name)
-            .text("url", &*self.url)
-            .text("type", &*self.media_type);
-        object.close();
-    }
-
-    /// Adds a list, unless it is empty.
-    pub(super) fn put(object: &mut ObjectWriter<'_>, list: &[Self]) {
-        if !list.is_empty() {
-            object.list("attachments", list, |out, attachment| attachment.write(out));
-        }
-    }
-
     /// About how many bytes a list takes in a frame.
-    pub(super) fn size_hint(list: &[Self]) -> usize {
+    pub fn size_hint(list: &[Self]) -> usize {
         const NAMES: usize = 64;
         list.iter()
             .map(|one| match one.raw {
@@ -120,15 +60,40 @@ impl PartialEq for Attachment<'_> {
 
 impl Eq for Attachment<'_> {}
 
+/// An attachment as it is read and written by us.
+#[derive(Serialize, Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow, default, deserialize_with = "text")]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    url: Cow<'a, str>,
+    #[serde(rename = "type", default, deserialize_with = "text")]
+    media_type: Cow<'a, str>,
+}
+
 impl Serialize for Attachment<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Some(raw) = self.raw {
             return raw.serialize(serializer);
         }
-        let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("name", &self.name)?;
-        map.serialize_entry("url", &self.url)?;
-        map.serialize_entry("type", &self.media_type)?;
-        map.end()
+        let fields = Fields {
+            name: (&*self.name).into(),
+            url: (&*self.url).into(),
+            media_type: (&*self.media_type).into(),
+        };
+        fields.serialize(serializer)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Attachment<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let fields: Fields<'_> = read_part(raw).map_err(Misread::into_error)?;
+        Ok(Attachment {
+            name: fields.name,
+            url: fields.url,
+            media_type: fields.media_type,
+            raw: Some(raw),
+        })
     }
 }

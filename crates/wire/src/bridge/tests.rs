@@ -1,17 +1,16 @@
 //! Golden frames: every example of the seed, read and written again.
-//! Frames of the published client, extensions, refusals, relay bodies and properties stand in files of their own.
+//! Frames of the published client, extensions, refusals and properties stand in files of their own.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::json::Text;
+use crate::json::{MAX_DEPTH, Text};
 
 mod extensions;
 mod frames;
 mod malformed;
 mod properties;
-mod relay;
 
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -22,7 +21,7 @@ fn raw(text: &str) -> &RawValue {
 }
 
 fn read(text: &str) -> Uplink<'_> {
-    match parse(text, &Limits::default()) {
+    match parse(text, MAX_DEPTH) {
         Ok(frame) => frame,
         Err(malformed) => panic!("{text} was refused: {malformed}"),
     }

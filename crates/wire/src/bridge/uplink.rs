@@ -1,15 +1,21 @@
 //! What agents send: reading it at the hub, and writing it in an agent.
 //!
 //! [`parse`] meets every chunk of every answer: one pass over the text, known fields checked, the delta left as the
-//! agent wrote it, nothing allocated. Whether ids, kinds and codes mean anything is the door's to judge.
+//! agent wrote it, nothing allocated. Other frames take a second pass, as the type that the first one found. Whether ids,
+//! kinds and codes mean anything is the door's to judge.
 
 use std::borrow::Cow;
+use std::ops::Not;
 
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, Slot};
-use super::{Attachment, Limits, Malformed};
+use super::{Attachment, Malformed, Tag, is_no_word, whole};
 use crate::json::{self, Member, Text};
+use crate::read::{
+    Borrowed, Misread, Open, array, check_fields_depth, lenient_number, lenient_text, or_default,
+    text, try_read, verbatim, word,
+};
 
 mod build;
 mod register;
@@ -64,101 +70,179 @@ pub enum Uplink<'a> {
 }
 
 /// A piece of an answer.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(tag = "type", rename = "chunk")]
 pub struct Chunk<'a> {
     /// The session, which agents repeat and hubs ignore.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Cow<'a, str>>,
     /// The request that is answered; empty if the agent named none.
     pub request_id: Cow<'a, str>,
     /// The text, undecoded when it was read.
     pub delta: Text<'a>,
     /// What kind of text it is; absent means `text`.
+    #[serde(skip_serializing_if = "is_no_word")]
     pub kind: Option<Cow<'a, str>>,
     /// The tool it speaks of.
+    #[serde(skip_serializing_if = "is_no_word")]
     pub tool_name: Option<Cow<'a, str>>,
     /// The call of that tool it belongs to.
+    #[serde(skip_serializing_if = "is_no_word")]
     pub tool_call_id: Option<Cow<'a, str>>,
     /// Its number within the request (extension `resume`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
 
 /// The end of an answer.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "done")]
 pub struct Done<'a> {
     /// The session, which agents repeat and hubs ignore.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub session_id: Option<Cow<'a, str>>,
     /// The request that is answered; empty if the agent named none.
+    #[serde(borrow, default, deserialize_with = "text")]
     pub request_id: Cow<'a, str>,
     /// The files the agent made.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub attachments: Vec<Attachment<'a>>,
     /// The offer of a transfer between peers, passed on as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file_transfer_offer: Option<&'a RawValue>,
     /// The whole answer, undecoded when it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Text<'a>>,
     /// The list of files that version 1 agents give.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file_manifest: Option<&'a RawValue>,
     /// How the turn ended (extension `input`): `completed`, `message`, `input_required`, `rejected`.
+    #[serde(
+        default,
+        deserialize_with = "word",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub state: Option<Cow<'a, str>>,
     /// What the answer cost (extension `meta`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<&'a RawValue>,
     /// Why the model stopped (extension `meta`).
+    #[serde(
+        default,
+        deserialize_with = "word",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub stop_reason: Option<Cow<'a, str>>,
     /// Its number within the request (extension `resume`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
 
 /// The failure of a request.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "error")]
 pub struct AgentError<'a> {
     /// The session, which agents repeat and hubs ignore.
+    #[serde(
+        default,
+        deserialize_with = "lenient_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub session_id: Option<Cow<'a, str>>,
     /// The request that failed; empty if the agent named none.
+    #[serde(borrow, default, deserialize_with = "text")]
     pub request_id: Cow<'a, str>,
     /// Why, for programs; see [`ErrorCode::from_name`](super::ErrorCode::from_name).
+    #[serde(borrow)]
     pub code: Cow<'a, str>,
     /// Why, for people.
+    #[serde(borrow)]
     pub message: Cow<'a, str>,
     /// Its number within the request (extension `resume`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
 
 /// A sign of life; what it says is for statistics only, so that nothing in it can be wrong.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "heartbeat")]
 pub struct Heartbeat {
     /// How many sessions the agent has.
+    #[serde(default, deserialize_with = "lenient_number")]
     pub active_sessions: u64,
     /// How long it has been running, in milliseconds.
+    #[serde(default, deserialize_with = "lenient_number")]
     pub uptime_ms: u64,
 }
 
 /// The question for agents.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "discover_agents")]
 pub struct DiscoverAgents<'a> {
     /// The capability they must have.
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "word",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub capability: Option<Cow<'a, str>>,
     /// How many are wanted at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
 /// A call of another agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "call_agent")]
 pub struct CallAgent<'a> {
     /// Who is called.
+    #[serde(borrow)]
     pub target_agent_id: Cow<'a, str>,
     /// What it is asked.
+    #[serde(borrow)]
     pub task_description: Cow<'a, str>,
     /// The id under which the caller awaits the answer; the hub makes one up if there is none.
+    #[serde(
+        default,
+        deserialize_with = "word",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub call_id: Option<Cow<'a, str>>,
     /// Whether files are wanted.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Not::not"
+    )]
     pub with_files: bool,
     /// The request on whose behalf the agent calls (ours), by which loops and cancels are followed.
+    #[serde(
+        default,
+        deserialize_with = "word",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub parent_request_id: Option<Cow<'a, str>>,
     /// The conversation it continues (ours).
+    #[serde(
+        default,
+        deserialize_with = "word",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub session_id: Option<Cow<'a, str>>,
 }
 
 /// Signalling of a file transfer between peers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(tag = "type", rename = "rtc_signal")]
 pub struct RtcSignal<'a> {
     /// The transfer.
     pub transfer_id: Cow<'a, str>,
@@ -167,199 +251,186 @@ pub struct RtcSignal<'a> {
     /// What it is: `offer`, `answer`, `candidate`, or whatever peers agree on.
     pub signal_type: Cow<'a, str>,
     /// Its content, a string in practice; `null` is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<&'a RawValue>,
     /// Other fields, which survive the hop; never those that only the hub may say.
+    #[serde(flatten, serialize_with = "json::members")]
     pub extra: Vec<Member<'a>>,
 }
 
 /// Something an agent made.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "artifact")]
 pub struct Artifact<'a> {
     /// The request it belongs to; empty if the agent named none.
+    #[serde(borrow, default, deserialize_with = "text")]
     pub request_id: Cow<'a, str>,
     /// Its id within the request.
+    #[serde(borrow)]
     pub artifact_id: Cow<'a, str>,
     /// Its name.
+    #[serde(
+        default,
+        deserialize_with = "word",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub name: Option<Cow<'a, str>>,
     /// An array of its contents.
+    #[serde(deserialize_with = "array")]
     pub parts: &'a RawValue,
     /// Whether the parts continue what came before under this id.
+    #[serde(default, deserialize_with = "or_default")]
     pub append: bool,
     /// Whether nothing more comes under this id.
+    #[serde(default, deserialize_with = "or_default")]
     pub last: bool,
     /// Its number within the request (extension `resume`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
 
 /// A question that suspends a request.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "ask")]
 pub struct Ask<'a> {
     /// The request that waits; empty if the agent named none.
+    #[serde(borrow, default, deserialize_with = "text")]
     pub request_id: Cow<'a, str>,
     /// The id under which the answer is awaited.
+    #[serde(borrow)]
     pub ask_id: Cow<'a, str>,
     /// What is wanted: `input` or `approval`.
+    #[serde(deserialize_with = "ask_kind")]
     pub kind: Cow<'a, str>,
     /// The question.
+    #[serde(borrow)]
     pub text: Cow<'a, str>,
     /// The tool that needs approval.
+    #[serde(
+        default,
+        deserialize_with = "word",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tool_name: Option<Cow<'a, str>>,
     /// Which call of it does.
+    #[serde(
+        default,
+        deserialize_with = "word",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tool_call_id: Option<Cow<'a, str>>,
     /// What the tool would be called with.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<&'a RawValue>,
     /// The JSON schema of the wanted answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<&'a RawValue>,
     /// Its number within the request (extension `resume`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
 
-/// Reads a frame from an agent.
-pub fn parse<'a>(text: &'a str, limits: &Limits) -> Result<Uplink<'a>, Malformed> {
-    let mut fields = Fields::default();
-    fields.fill(text)?;
-    fields.check(limits)?;
-    let frame_type = fields.required_text(Slot::Type)?;
-    match &*frame_type {
-        "chunk" => read_chunk(&fields).map(Uplink::Chunk),
-        "done" => read_done(&fields).map(Uplink::Done),
-        "error" => read_error(&fields).map(Uplink::Error),
-        "heartbeat" => Ok(Uplink::Heartbeat(Heartbeat {
-            active_sessions: fields.lenient_number("active_sessions").unwrap_or(0),
-            uptime_ms: fields.lenient_number("uptime_ms").unwrap_or(0),
-        })),
-        "register" => register::read(&fields).map(Uplink::Register),
-        "discover_agents" => read_discover(&fields).map(Uplink::DiscoverAgents),
-        "call_agent" => read_call(&fields).map(Uplink::CallAgent),
-        "rtc_signal" => read_signal(&fields).map(Uplink::RtcSignal),
-        "artifact" => read_artifact(&fields).map(Uplink::Artifact),
-        "ask" => read_ask(&fields).map(Uplink::Ask),
-        _ => Ok(Uplink::Unknown(frame_type)),
+/// Reads a frame from an agent, whose fields may be nested `max_depth` levels deep.
+pub fn parse(text: &str, max_depth: usize) -> Result<Uplink<'_>, Malformed> {
+    check_fields_depth(text, max_depth)
+        .and_then(|()| read_uplink(text))
+        .map_err(|misread| Malformed::of(text, misread))
+}
+
+/// A frame read as a chunk, which nearly all frames are: one pass tells what it is, and reads it if it is one.
+#[derive(Deserialize)]
+struct ChunkIn<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(default, deserialize_with = "lenient_text")]
+    session_id: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "text")]
+    request_id: Cow<'a, str>,
+    delta: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "word")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "word")]
+    tool_name: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "word")]
+    tool_call_id: Option<Cow<'a, str>>,
+    seq: Option<u64>,
+}
+
+impl<'a> ChunkIn<'a> {
+    fn chunk(self) -> Result<Chunk<'a>, Misread> {
+        Ok(Chunk {
+            session_id: self.session_id,
+            request_id: self.request_id,
+            delta: self.delta.ok_or_else(|| Misread::missing("delta"))?,
+            kind: self.kind,
+            tool_name: self.tool_name,
+            tool_call_id: self.tool_call_id,
+            seq: self.seq,
+        })
     }
 }
 
-/// The request that a frame is about. Agents forget to name it; which one they mean is the door's to judge.
-fn request_of<'a>(fields: &Fields<'a>) -> Result<Cow<'a, str>, Malformed> {
-    Ok(fields.text(Slot::RequestId)?.unwrap_or_default())
-}
-
-fn read_chunk<'a>(fields: &Fields<'a>) -> Result<Chunk<'a>, Malformed> {
-    let request_id = request_of(fields)?;
-    let delta = fields
-        .raw_text(Slot::Delta)?
-        .ok_or_else(|| fields.missing("delta"))?;
-    Ok(Chunk {
-        session_id: fields.lenient_text(Slot::SessionId),
-        request_id,
-        delta,
-        kind: fields.word(Slot::Kind)?,
-        tool_name: fields.word(Slot::ToolName)?,
-        tool_call_id: fields.word(Slot::ToolCallId)?,
-        seq: fields.number(Slot::Seq)?,
+fn read_uplink(text: &str) -> Result<Uplink<'_>, Misread> {
+    let frame_type = match try_read::<ChunkIn<'_>>(text) {
+        Some(chunk) if chunk.r#type == "chunk" => return chunk.chunk().map(Uplink::Chunk),
+        Some(other) => other.r#type,
+        None => whole::<Tag<'_>>(text)?.r#type,
+    };
+    Ok(match &*frame_type {
+        "chunk" => Uplink::Chunk(whole::<ChunkIn<'_>>(text)?.chunk()?),
+        "done" => Uplink::Done(whole(text)?),
+        "error" => Uplink::Error(whole(text)?),
+        "heartbeat" => Uplink::Heartbeat(try_read(text).unwrap_or_default()),
+        "register" => Uplink::Register(whole(text)?),
+        "discover_agents" => Uplink::DiscoverAgents(whole(text)?),
+        "call_agent" => Uplink::CallAgent(whole(text)?),
+        "rtc_signal" => Uplink::RtcSignal(whole::<Open<'_, SignalIn<'_>>>(text)?.into()),
+        "artifact" => Uplink::Artifact(whole(text)?),
+        "ask" => Uplink::Ask(whole(text)?),
+        _ => Uplink::Unknown(frame_type),
     })
 }
 
-fn read_done<'a>(fields: &Fields<'a>) -> Result<Done<'a>, Malformed> {
-    Ok(Done {
-        session_id: fields.lenient_text(Slot::SessionId),
-        request_id: request_of(fields)?,
-        attachments: fields.attachments()?,
-        file_transfer_offer: fields.value("file_transfer_offer")?,
-        result: fields.raw_text("result")?,
-        file_manifest: fields.value("file_manifest")?,
-        state: fields.word("state")?,
-        usage: fields.value("usage")?,
-        stop_reason: fields.word("stop_reason")?,
-        seq: fields.number(Slot::Seq)?,
-    })
+/// A signal as it is read.
+#[derive(Deserialize)]
+struct SignalIn<'a> {
+    #[serde(borrow)]
+    transfer_id: Cow<'a, str>,
+    #[serde(borrow)]
+    target_agent_id: Cow<'a, str>,
+    #[serde(borrow)]
+    signal_type: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "verbatim")]
+    payload: Option<&'a RawValue>,
 }
 
-fn read_error<'a>(fields: &Fields<'a>) -> Result<AgentError<'a>, Malformed> {
-    Ok(AgentError {
-        session_id: fields.lenient_text(Slot::SessionId),
-        request_id: request_of(fields)?,
-        code: fields.required_text("code")?,
-        message: fields.required_text("message")?,
-        seq: fields.number(Slot::Seq)?,
-    })
-}
+/// What a signal's receiver is told by the hub, and by nobody else.
+const OF_THE_HUB: [&str; 4] = ["type", "from_agent_id", "client_id", "ice_servers"];
 
-fn read_discover<'a>(fields: &Fields<'a>) -> Result<DiscoverAgents<'a>, Malformed> {
-    Ok(DiscoverAgents {
-        capability: fields.word("capability")?,
-        limit: fields.number("limit")?,
-    })
-}
-
-fn read_call<'a>(fields: &Fields<'a>) -> Result<CallAgent<'a>, Malformed> {
-    Ok(CallAgent {
-        target_agent_id: fields.required_text("target_agent_id")?,
-        task_description: fields.required_text("task_description")?,
-        call_id: fields.word(Slot::CallId)?,
-        with_files: fields.flag("with_files")?,
-        parent_request_id: fields.word("parent_request_id")?,
-        session_id: fields.word(Slot::SessionId)?,
-    })
-}
-
-/// What a signal's receiver is told by the hub or by the fields above, and by nobody else.
-const SIGNAL_FIELDS: [&str; 8] = [
-    "type",
-    "transfer_id",
-    "target_agent_id",
-    "from_agent_id",
-    "signal_type",
-    "payload",
-    "client_id",
-    "ice_servers",
-];
-
-fn read_signal<'a>(fields: &Fields<'a>) -> Result<RtcSignal<'a>, Malformed> {
-    Ok(RtcSignal {
-        transfer_id: fields.required_text("transfer_id")?,
-        target_agent_id: fields.required_text("target_agent_id")?,
-        signal_type: fields.required_text("signal_type")?,
-        payload: fields.verbatim("payload")?,
-        extra: fields.rest(&SIGNAL_FIELDS),
-    })
-}
-
-fn read_artifact<'a>(fields: &Fields<'a>) -> Result<Artifact<'a>, Malformed> {
-    let request_id = request_of(fields)?;
-    let artifact_id = fields.required_text("artifact_id")?;
-    let parts = fields
-        .value("parts")?
-        .ok_or_else(|| fields.missing("parts"))?;
-    if !json::is_array(parts) {
-        return Err(fields.invalid("parts", "must be an array"));
+impl<'a> From<Open<'a, SignalIn<'a>>> for RtcSignal<'a> {
+    fn from(signal: Open<'a, SignalIn<'a>>) -> Self {
+        let Open { known, mut rest } = signal;
+        rest.retain(|member| !OF_THE_HUB.contains(&&*member.name));
+        RtcSignal {
+            transfer_id: known.transfer_id,
+            target_agent_id: known.target_agent_id,
+            signal_type: known.signal_type,
+            payload: known.payload,
+            extra: rest,
+        }
     }
-    Ok(Artifact {
-        request_id,
-        artifact_id,
-        name: fields.word("name")?,
-        parts,
-        append: fields.flag("append")?,
-        last: fields.flag("last")?,
-        seq: fields.number(Slot::Seq)?,
-    })
 }
 
-fn read_ask<'a>(fields: &Fields<'a>) -> Result<Ask<'a>, Malformed> {
-    let kind = fields.required_text(Slot::Kind)?;
-    // A mistyped approval would go to the caller, whose it is not to give.
-    if !ASK_KINDS.contains(&&*kind) {
-        let problem = format!("must be {:?} or {:?}", ASK_KINDS[0], ASK_KINDS[1]);
-        return Err(fields.invalid("kind", problem));
+/// A mistyped approval would go to the caller, whose it is not to give.
+fn ask_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'de, str>, D::Error> {
+    let Borrowed(kind) = Borrowed::deserialize(deserializer)?;
+    match ASK_KINDS.contains(&&*kind) {
+        true => Ok(kind),
+        false => {
+            let [input, approval] = ASK_KINDS;
+            Err(D::Error::custom(format!(
+                "must be {input:?} or {approval:?}"
+            )))
+        }
     }
-    Ok(Ask {
-        request_id: request_of(fields)?,
-        ask_id: fields.required_text("ask_id")?,
-        kind,
-        text: fields.required_text("text")?,
-        tool_name: fields.word(Slot::ToolName)?,
-        tool_call_id: fields.word(Slot::ToolCallId)?,
-        arguments: fields.value("arguments")?,
-        schema: fields.value("schema")?,
-        seq: fields.number(Slot::Seq)?,
-    })
 }

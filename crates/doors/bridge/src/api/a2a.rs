@@ -9,7 +9,6 @@ use axum::{
 use jackfield_core::{hub, principal::Principal};
 use jackfield_kit::trace;
 use jackfield_model::{AgentId, Message, Reason, SessionId};
-use jackfield_wire::bridge::relay::A2aCall;
 use uuid::Uuid;
 
 use super::{
@@ -17,7 +16,7 @@ use super::{
     problem::{Problem, agent_id},
     read_body,
 };
-use crate::{DOOR, bridge::Bridge, relay};
+use crate::{DOOR, bridge::Bridge, relay, wire::body::A2aCall};
 
 /// Lets one agent call another.
 #[utoipa::path(
@@ -35,7 +34,7 @@ pub(crate) async fn call(
 ) -> Result<Response, Problem> {
     let headers = request.headers().clone();
     let body = read_body(&bridge, request).await?;
-    let body = A2aCall::parse(&body, &bridge.wire_limits)?;
+    let body = A2aCall::parse(&body, bridge.max_depth)?;
     let caller = body.caller_agent_id.required()?;
     let target = body.target_agent_id.required()?;
     let text = body.task_description.required()?;

@@ -8,10 +8,6 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use jackfield_core::agent::Closing;
-use jackfield_wire::bridge::relay::{
-    AgentsByToken, DisconnectRequest,
-    response::{AgentStatus, Disconnected, TokenAgent, TokenAgents},
-};
 use subtle::ConstantTimeEq as _;
 
 use super::{
@@ -26,6 +22,10 @@ use crate::{
     DOOR,
     bridge::{Attachment, Bridge},
     relay::words::time,
+    wire::{
+        body::{AgentsByToken, DisconnectRequest},
+        response::{AgentStatus, Disconnected, TokenAgent, TokenAgents},
+    },
 };
 
 /// The id in the path of a request.
@@ -102,7 +102,7 @@ pub(crate) async fn disconnect(
     request: Request,
 ) -> Result<Json<Disconnected>, Problem> {
     let body = read_body(&bridge, request).await?;
-    let body = DisconnectRequest::parse(&body, &bridge.wire_limits)?;
+    let body = DisconnectRequest::parse(&body, bridge.max_depth)?;
     let id = agent_id(body.agent_id.required()?)?;
     let entry = bridge.hub.find(&bridge.platform, id.as_str()).ok();
     let link = entry.and_then(|entry| entry.link());
@@ -130,7 +130,7 @@ pub(crate) async fn by_token(
     request: Request,
 ) -> Result<Response, Problem> {
     let body = read_body(&bridge, request).await?;
-    let body = AgentsByToken::parse(&body, &bridge.wire_limits)?;
+    let body = AgentsByToken::parse(&body, bridge.max_depth)?;
     let wanted = body.token_hash.required()?.to_ascii_lowercase();
     let uses_it = |attachment: &Attachment| {
         let hash = attachment.token_hash.as_deref().unwrap_or_default();

@@ -10,10 +10,6 @@ use axum::{
 };
 use jackfield_core::call::Call;
 use jackfield_model::{AgentId, RequestId, SessionId};
-use jackfield_wire::bridge::relay::{
-    CancelRequest,
-    response::{Cancelled, ErrorBody},
-};
 use uuid::Uuid;
 
 use super::{
@@ -21,7 +17,13 @@ use super::{
     problem::{Problem, agent_id, peer_id},
     read_body,
 };
-use crate::bridge::Bridge;
+use crate::{
+    bridge::Bridge,
+    wire::{
+        body::CancelRequest,
+        response::{Cancelled, ErrorBody},
+    },
+};
 
 /// Cancels a request, or all of a conversation. The agent is told at once, and streams end.
 #[utoipa::path(
@@ -41,7 +43,7 @@ pub(crate) async fn cancel(
     request: Request,
 ) -> Result<Response, Problem> {
     let body = read_body(&bridge, request).await?;
-    let body = CancelRequest::parse(&body, &bridge.wire_limits)?;
+    let body = CancelRequest::parse(&body, bridge.max_depth)?;
     let agent = agent_id(body.agent_id.required()?)?;
     let wanted = wanted(&body);
     let calls = match &wanted {

@@ -5,10 +5,7 @@
 use std::borrow::Cow;
 
 use jackfield_kit::api::{self, Responses};
-use jackfield_wire::bridge::{
-    Attachment, ErrorCode,
-    relay::response::{Accepted, ErrorBody},
-};
+use jackfield_wire::bridge::{Attachment, ErrorCode};
 use utoipa::{
     IntoResponses, Modify, PartialSchema, ToSchema,
     openapi::{
@@ -17,6 +14,8 @@ use utoipa::{
         security::{ApiKey, ApiKeyValue, SecurityScheme},
     },
 };
+
+use crate::wire::response::{Accepted, ErrorBody};
 
 pub(crate) mod bodies;
 

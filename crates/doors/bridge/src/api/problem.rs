@@ -8,9 +8,12 @@ use axum::{
 };
 use http::StatusCode;
 use jackfield_model::{AgentId, Failure, Reason, id::BadPeerId};
-use jackfield_wire::bridge::{ErrorCode, FREE_CLIENT_ID, Malformed, relay::response::ErrorBody};
+use jackfield_wire::{
+    bridge::{ErrorCode, FREE_CLIENT_ID},
+    read::Misread,
+};
 
-use crate::{failure, relay::words};
+use crate::{failure, relay::words, wire::response::ErrorBody};
 
 /// The code for a body over the limit, which only HTTP knows.
 const TOO_LARGE: &str = "payload_too_large";
@@ -70,9 +73,12 @@ impl Problem {
     }
 }
 
-impl From<Malformed> for Problem {
-    fn from(malformed: Malformed) -> Self {
-        Self::invalid(malformed.to_string())
+impl From<Misread> for Problem {
+    fn from(misread: Misread) -> Self {
+        match misread.field() {
+            Some(_) => Self::invalid(misread.to_string()),
+            None => Self::invalid(format!("the body {}", misread.problem)),
+        }
     }
 }
 

@@ -10,13 +10,7 @@ use axum::{
 };
 use http::StatusCode;
 use jackfield_model::{Failure, Reason};
-use jackfield_wire::bridge::{
-    ErrorCode, is_free_client_id,
-    relay::{
-        RtcSignalRequest,
-        response::{ErrorBody, Signal, Signals},
-    },
-};
+use jackfield_wire::bridge::{ErrorCode, is_free_client_id};
 use tokio::time::Instant;
 
 use super::{
@@ -29,6 +23,10 @@ use crate::{
     bridge::Bridge,
     parties::for_platform,
     signals::{self, POLL, PREPARE_UPLOAD, Word, announced_offer, check_type},
+    wire::{
+        body::RtcSignalRequest,
+        response::{ErrorBody, Signal, Signals},
+    },
 };
 
 /// Says something to an agent about a file transfer, and fetches what it said meanwhile.
@@ -55,7 +53,7 @@ pub(crate) async fn exchange(
 ) -> Result<Response, Problem> {
     let id = agent_id(&path_id(path)?)?;
     let body = read_body(&bridge, request).await?;
-    let body = RtcSignalRequest::parse(&body, &bridge.wire_limits)?;
+    let body = RtcSignalRequest::parse(&body, bridge.max_depth)?;
     let transfer = body.transfer_id.required()?;
     let signal_type = body.signal_type.required()?.as_ref();
     let now = Instant::now();

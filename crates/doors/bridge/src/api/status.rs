@@ -13,7 +13,6 @@ use jackfield_core::{
 };
 use jackfield_kit::api::store_failure;
 use jackfield_model::RequestId;
-use jackfield_wire::bridge::relay::response::{ErrorBody, TaskStatus};
 
 use super::{
     Query,
@@ -23,6 +22,7 @@ use super::{
 use crate::{
     bridge::Bridge,
     relay::{outcome::Outcome, words::time},
+    wire::response::{ErrorBody, TaskStatus},
 };
 
 /// Tells what became of a request that is async or kept.

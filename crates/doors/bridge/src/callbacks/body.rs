@@ -2,10 +2,10 @@
 
 use jackfield_core::{files::Files, store::TaskRecord};
 use jackfield_model::Json;
-use jackfield_wire::{bridge::relay::response::Callback, json::Members};
+use jackfield_wire::json::Members;
 use serde::Serialize;
 
-use crate::relay::outcome::Outcome;
+use crate::{relay::outcome::Outcome, wire::response::Callback};
 
 /// What is kept of the request for its callback.
 #[derive(Debug, Serialize)]

@@ -9,7 +9,7 @@ use axum::{
 };
 use http::{HeaderMap, Method, StatusCode};
 use jackfield_model::Failure;
-use jackfield_wire::bridge::{ErrorCode, relay::response::ErrorBody};
+use jackfield_wire::bridge::ErrorCode;
 use tokio::time::Instant;
 
 use super::{
@@ -22,6 +22,7 @@ use crate::{
         problem::{Problem, agent_id},
     },
     bridge::Bridge,
+    wire::response::ErrorBody,
 };
 
 /// Fetches the archive that the agent offered in an answer to the platform, through the hub. `Range: bytes=N-` goes on after

@@ -15,11 +15,10 @@ use jackfield_kit::{
     sse::{SseBody, SseFrame},
 };
 use jackfield_model::{Failure, Reason};
-use jackfield_wire::bridge::relay::sse;
 use tokio_util::sync::CancellationToken;
 
 use super::{live::NO_COMMENTS, silence::Silence, teller::Teller, told};
-use crate::{DOOR, bridge::Bridge};
+use crate::{DOOR, bridge::Bridge, wire::sse};
 
 /// The response that streams a kept call; `after` is where the reader goes on, if not from the start.
 pub(super) fn respond(

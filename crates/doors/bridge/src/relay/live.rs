@@ -12,10 +12,9 @@ use jackfield_core::{
 };
 use jackfield_kit::sse::{SseBody, SseFrame};
 use jackfield_model::{End, Event};
-use jackfield_wire::bridge::relay::sse;
 
 use super::{silence::Silence, teller::Teller};
-use crate::{DOOR, bridge::Bridge};
+use crate::{DOOR, bridge::Bridge, wire::sse};
 
 /// How much is moved out of the pipe at once.
 const BATCH: usize = 64 << 10;

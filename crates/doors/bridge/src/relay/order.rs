@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jackfield_core::{hub::Request, units::Span};
 use jackfield_model::{AgentId, Json, Message, Part, RequestId, SessionId};
-use jackfield_wire::bridge::{is_free_client_id, relay::RelayRequest};
+use jackfield_wire::{bridge::is_free_client_id, read::Misread};
 use serde::Serialize;
 
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     attachment::file_from_attachment,
     bridge::Bridge,
     callbacks::Repeated,
+    wire::body::RelayRequest,
 };
 
 /// How the platform gets its answer.
@@ -70,8 +71,8 @@ impl Order {
         body: &RelayRequest<'_>,
         agent: &AgentId,
     ) -> Result<Self, Problem> {
-        let missing = |malformed| {
-            let problem = Problem::from(malformed);
+        let missing = |misread: Misread| {
+            let problem = Problem::from(misread);
             problem.prefixed("Missing required fields")
         };
         let session = body.session_id.required().map_err(missing)?;

@@ -7,16 +7,13 @@ use jackfield_core::{call::Life, files::Files, task::LastTurn};
 use jackfield_model::{
     Ask, Chunk, ChunkKind, Done, DoneState, End, Event, File, Json, Part, StreamedText,
 };
-use jackfield_wire::{
-    bridge::{
-        ErrorCode,
-        relay::sse::{self, ChunkEvent, DoneEvent},
-    },
-    json::Text,
-};
+use jackfield_wire::{bridge::ErrorCode, json::Text};
 
 use super::{told, words};
-use crate::attachment::attachment_from_file;
+use crate::{
+    attachment::attachment_from_file,
+    wire::sse::{self, ChunkEvent, DoneEvent},
+};
 
 /// The most files that are kept for the end of a stream.
 pub(crate) const MAX_FILES: usize = 1000;

@@ -9,12 +9,13 @@ use jackfield_core::hub::{Parent, Request, Wanted};
 use jackfield_model::{AgentId, CallId, End, Failure, Json, Message, Reason, RequestId, SessionId};
 use jackfield_wire::{
     bridge::{
-        ErrorCode, Fault, Malformed, Uplink,
+        ErrorCode, Malformed, Uplink,
         downlink::{self, HubError},
         parse,
         uplink::{CallAgent, DiscoverAgents, Heartbeat, RtcSignal, TYPES},
     },
     echo,
+    read::Misread,
 };
 
 use super::{
@@ -37,8 +38,7 @@ const DISCOVERED: (usize, usize) = (20, 200);
 
 impl Session {
     pub(super) fn on_frame(&mut self, text: &str) {
-        let limits = self.bridge.wire_limits;
-        match parse(text, &limits) {
+        match parse(text, self.bridge.max_depth) {
             Ok(uplink) => self.on_uplink(uplink, text.len()),
             Err(malformed) => self.on_malformed(&malformed),
         }
@@ -48,14 +48,16 @@ impl Session {
         match uplink {
             Uplink::Chunk(chunk) => {
                 let piece = Piece::new("chunk", &chunk.request_id, chunk.seq, size);
-                let max = self.bridge.wire_limits.max_chunk;
+                let max = self.bridge.max_chunk;
                 self.on_piece(piece, |served| served.chunk(&chunk, max));
             }
             Uplink::Artifact(artifact) => {
                 let piece = Piece::new("artifact", &artifact.request_id, artifact.seq, size);
                 match event_from_artifact(&artifact) {
                     Ok(event) => self.on_piece(piece, |served| served.event(event, artifact.seq)),
-                    Err(wrong) => self.on_malformed(&piece.malformed(&wrong.field, wrong.problem)),
+                    Err(wrong) => self.on_malformed(
+                        &piece.malformed(Misread::invalid(&wrong.field, wrong.problem)),
+                    ),
                 }
             }
             Uplink::Ask(ask) => {
@@ -110,7 +112,7 @@ impl Session {
     fn placed<'a>(&mut self, mut piece: Piece<'a>) -> Option<Piece<'a>> {
         if piece.request.is_empty() {
             let Some(only) = self.only_request().filter(|_| !self.has_stopped) else {
-                self.on_malformed(&piece.malformed("request_id", "is missing".to_owned()));
+                self.on_malformed(&piece.malformed(Misread::missing("request_id")));
                 return None;
             };
             piece.request = Cow::Owned(only);
@@ -231,7 +233,7 @@ impl Session {
     /// So the call fails, and the agent is told why and to stop.
     fn on_bad_number(&mut self, piece: &Piece<'_>, wrong: &BadNumber) {
         self.bridge.hub.metrics().refused(DOOR);
-        let malformed = piece.malformed("seq", wrong.to_string());
+        let malformed = piece.malformed(Misread::invalid("seq", wrong.to_string()));
         self.queue(&malformed.to_frame());
         if let Some(served) = self.stop(&piece.request) {
             let text = format!("the agent's answer has a gap: {malformed}");
@@ -400,12 +402,10 @@ struct Piece<'a> {
 
 impl<'a> Piece<'a> {
     /// Something in the frame is wrong.
-    fn malformed(&self, field: &str, problem: String) -> Malformed {
+    fn malformed(&self, misread: Misread) -> Malformed {
         Malformed {
-            fault: Fault::Invalid,
+            misread,
             frame_type: Some(self.frame_type.into()),
-            field: Some(field.into()),
-            problem,
             request_id: Some(&*self.request)
                 .filter(|id| !id.is_empty())
                 .map(Into::into),

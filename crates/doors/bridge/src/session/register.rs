@@ -6,7 +6,7 @@ use jackfield_core::{agent::Closing, call::Call, entry::Entry, principal::Princi
 use jackfield_kit::{api::store_failure, line::Leave, mailbox::MAILBOX};
 use jackfield_model::{AgentId, Reason};
 use jackfield_wire::bridge::{
-    Fault, Uplink,
+    Uplink,
     downlink::{self, Registered as Accepted, Resumed as Back},
     extension, parse,
     uplink::Register,
@@ -23,10 +23,9 @@ use crate::{
 impl Session {
     /// Takes the first frame, which must be `register`.
     pub(super) async fn on_first(&mut self, text: &str) -> Option<Leave> {
-        let limits = self.bridge.wire_limits;
-        let register = match parse(text, &limits) {
+        let register = match parse(text, self.bridge.max_depth) {
             Ok(Uplink::Register(register)) => register,
-            Err(malformed) if malformed.fault == Fault::Syntax => {
+            Err(malformed) if malformed.is_no_object() => {
                 return Some(self.refuse("Invalid JSON", "Invalid JSON"));
             }
             Err(malformed) if malformed.frame_type.as_deref() == Some("register") => {

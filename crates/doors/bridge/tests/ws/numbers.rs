@@ -63,7 +63,7 @@ async fn a_gap_fails_the_call_and_tells_the_agent_why_and_to_stop() {
     let wrong = [
         (json!(3), "must be 2 here, not 3"),
         (json!(0), "must be 2 here, not 0"),
-        (Value::Null, "is missing"),
+        (Value::Null, "is required"),
     ];
     for frame_type in ["chunk", "artifact", "ask", "done", "error"] {
         for (seq, problem) in &wrong {

@@ -63,12 +63,12 @@ async fn a_call_whose_answer_cannot_be_read_fails_and_names_frame_and_field() {
         ),
         (
             json!({"type": "error", "message": "boom"}),
-            r#"error: field "code" is missing"#,
+            r#"error: field "code" is required"#,
             true,
         ),
         (
             json!({"type": "chunk", "text": "oops"}),
-            r#"chunk: field "delta" is missing"#,
+            r#"chunk: field "delta" is required"#,
             false,
         ),
         (
@@ -103,7 +103,7 @@ async fn a_call_whose_answer_cannot_be_read_fails_and_names_frame_and_field() {
 const NO_REQUEST: [&str; 3] = [
     "invalid_message",
     "request_id",
-    r#"field "request_id" is missing"#,
+    r#"field "request_id" is required"#,
 ];
 
 /// The next frame is the refusal of a frame of this type that names no request.

@@ -5,7 +5,7 @@ use std::fs;
 use jackfield_agora::wire as agora;
 use jackfield_team::wire as team;
 use jackfield_testkit::Raw;
-use jackfield_wire::bridge;
+use jackfield_wire::{bridge, json::MAX_DEPTH};
 use serde_json::{Value, json};
 
 use super::{
@@ -87,7 +87,7 @@ fn is_frame(place: &str, frame: &Value) {
     let text = frame.to_string();
     let is_read = agora::parse(&text).is_ok()
         || agora::parse_downlink(&text).is_ok()
-        || bridge::parse(&text, &bridge::Limits::default()).is_ok()
+        || bridge::parse(&text, MAX_DEPTH).is_ok()
         || bridge::parse_downlink(&text).is_ok()
         || team::read_client_message(&text, &team::Limits::default()).is_ok();
     assert!(is_read, "{place}: no protocol reads {text}");

@@ -2,206 +2,139 @@
 
 use std::borrow::Cow;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::fields::{Fields, Slot, json_number};
-use super::super::{Attachment, Malformed};
-use super::{
-    Ack, AgentEntry, Answer, CallChunk, CallDone, CallError, Cancel, Downlink, Have, HubError,
-    Message, Meta, Registered, Resumed, RtcRelay,
-};
-use crate::json::{self, Members, Text};
+use super::super::{Malformed, Tag, whole};
+use super::{CallChunk, Downlink, Registered, Resumed, RtcRelay};
+use crate::json::Text;
+use crate::read::{Misread, Open, lenient, lenient_text, lenient_texts, text, try_read, verbatim};
 
 /// Reads a frame from the hub.
 pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, Malformed> {
-    let mut fields = Fields::default();
-    fields.fill(text)?;
-    let frame_type = fields.required_text(Slot::Type)?;
+    // What a hub lets through is not nested too deeply, and nothing here follows it down.
+    read_downlink(text).map_err(|misread| Malformed::of(text, misread))
+}
+
+fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
+    #[derive(Deserialize)]
+    struct Found<'a> {
+        #[serde(borrow)]
+        agents: Vec<&'a RawValue>,
+    }
+    let frame_type = match try_read::<CallChunkIn<'_>>(text) {
+        Some(chunk) if chunk.r#type == "call_agent_chunk" => {
+            return chunk.chunk().map(Downlink::CallAgentChunk);
+        }
+        Some(other) => other.r#type,
+        None => whole::<Tag<'_>>(text)?.r#type,
+    };
     Ok(match &*frame_type {
-        "call_agent_chunk" => Downlink::CallAgentChunk(read_call_chunk(&fields)?),
-        "message" => Downlink::Message(read_message(&fields)?),
-        "ack" => Downlink::Ack(Ack {
-            request_id: fields.required_text(Slot::RequestId)?,
-            seq: fields
-                .number(Slot::Seq)?
-                .ok_or_else(|| fields.missing("seq"))?,
-        }),
-        "cancel" => Downlink::Cancel(Cancel {
-            session_id: fields.lenient_text(Slot::SessionId).unwrap_or_default(),
-            request_id: fields.required_text(Slot::RequestId)?,
-        }),
-        "registered" => read_registered(&fields)?,
-        "discover_agents_result" => Downlink::DiscoverAgentsResult(read_agents(&fields)?),
-        "call_agent_done" => Downlink::CallAgentDone(CallDone {
-            call_id: fields.required_text(Slot::CallId)?,
-            attachments: read_attachments(&fields),
-            file_transfer_offer: fields.get("file_transfer_offer"),
-        }),
-        "call_agent_error" => Downlink::CallAgentError(CallError {
-            call_id: fields.required_text(Slot::CallId)?,
-            code: fields.lenient_text("code").unwrap_or_default(),
-            message: fields.lenient_text("message").unwrap_or_default(),
-        }),
-        "rtc_signal_relay" => Downlink::RtcSignalRelay(read_relay(&fields)?),
-        "answer" => Downlink::Answer(read_answer(&fields)?),
-        "error" => Downlink::Error(read_error(&fields)),
+        "call_agent_chunk" => Downlink::CallAgentChunk(whole::<CallChunkIn<'_>>(text)?.chunk()?),
+        "message" => Downlink::Message(whole(text)?),
+        "ack" => Downlink::Ack(whole(text)?),
+        "cancel" => Downlink::Cancel(whole(text)?),
+        "registered" => whole::<RegisteredIn<'_>>(text)?.into(),
+        "discover_agents_result" => {
+            let entries = whole::<Found<'_>>(text)?.agents.into_iter();
+            // An entry without an id is of no use to anybody.
+            let entries = entries.filter_map(|raw| try_read(raw.get()));
+            Downlink::DiscoverAgentsResult(entries.collect())
+        }
+        "call_agent_done" => Downlink::CallAgentDone(whole(text)?),
+        "call_agent_error" => Downlink::CallAgentError(whole(text)?),
+        "rtc_signal_relay" => {
+            Downlink::RtcSignalRelay(whole::<Open<'_, RelayIn<'_>>>(text)?.into())
+        }
+        "answer" => Downlink::Answer(whole(text)?),
+        "error" => Downlink::Error(whole(text)?),
         _ => Downlink::Unknown(frame_type),
     })
 }
 
-fn read_attachments<'a>(fields: &Fields<'a>) -> Vec<Attachment<'a>> {
-    fields
-        .get("attachments")
-        .map_or_else(Vec::new, Attachment::read_lenient)
+/// A frame read as a piece of a called agent's answer, which frames mostly are: one pass tells what it is, and reads it.
+#[derive(Deserialize)]
+struct CallChunkIn<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(default, deserialize_with = "text")]
+    call_id: Option<Cow<'a, str>>,
+    delta: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "lenient_text")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "lenient_text")]
+    tool_name: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "lenient_text")]
+    tool_call_id: Option<Cow<'a, str>>,
 }
 
-fn read_registered<'a>(fields: &Fields<'a>) -> Result<Downlink<'a>, Malformed> {
-    if fields.required_text("status")? != "ok" {
-        let error = fields.lenient_text("error").unwrap_or_default();
-        return Ok(Downlink::Refused(error));
+impl<'a> CallChunkIn<'a> {
+    fn chunk(self) -> Result<CallChunk<'a>, Misread> {
+        let word = |word: Option<Cow<'a, str>>| word.filter(|word| !word.is_empty());
+        Ok(CallChunk {
+            call_id: self.call_id.ok_or_else(|| Misread::missing("call_id"))?,
+            delta: self.delta.unwrap_or_default(),
+            kind: word(self.kind),
+            tool_name: word(self.tool_name),
+            tool_call_id: word(self.tool_call_id),
+        })
     }
-    Ok(Downlink::Registered(Registered {
-        extensions: fields
-            .get("extensions")
-            .map_or_else(Vec::new, lenient_texts),
-        resume: fields.get("resume").and_then(read_resumed),
-    }))
 }
 
-/// The strings among the elements of an array.
-fn lenient_texts(raw: &RawValue) -> Vec<Cow<'_, str>> {
-    let elements = json::elements(raw).unwrap_or_default();
-    elements.into_iter().filter_map(json::str_of).collect()
+/// A `registered`, be it an acceptance or a refusal.
+#[derive(Deserialize)]
+struct RegisteredIn<'a> {
+    #[serde(borrow)]
+    status: Cow<'a, str>,
+    #[serde(default, deserialize_with = "lenient_text")]
+    error: Cow<'a, str>,
+    #[serde(default, deserialize_with = "lenient_texts")]
+    extensions: Vec<Cow<'a, str>>,
+    /// Without a token there is no way back.
+    #[serde(default, deserialize_with = "lenient")]
+    resume: Option<Resumed<'a>>,
 }
 
-/// Reads how to come back; without a token there is no way.
-fn read_resumed(raw: &RawValue) -> Option<Resumed<'_>> {
-    let members = Members::of(raw)?;
-    let open = members.get("open").and_then(json::elements);
-    Some(Resumed {
-        token: members.text("token")?,
-        grace_ms: members.get("grace_ms").and_then(json_number).unwrap_or(0),
-        open: open
-            .into_iter()
-            .flatten()
-            .filter_map(|raw| {
-                let entry = Members::of(raw)?;
-                Some(Have {
-                    request_id: entry.text("request_id")?,
-                    have: entry.get("have").and_then(json_number).unwrap_or(0),
-                })
-            })
-            .collect(),
-        gone: members.get("gone").map_or_else(Vec::new, lenient_texts),
-    })
+impl<'a> From<RegisteredIn<'a>> for Downlink<'a> {
+    fn from(registered: RegisteredIn<'a>) -> Self {
+        match &*registered.status {
+            "ok" => Downlink::Registered(Registered {
+                extensions: registered.extensions,
+                resume: registered.resume,
+            }),
+            _ => Downlink::Refused(registered.error),
+        }
+    }
 }
 
-fn read_message<'a>(fields: &Fields<'a>) -> Result<Message<'a>, Malformed> {
-    Ok(Message {
-        session_id: fields.lenient_text(Slot::SessionId).unwrap_or_default(),
-        request_id: fields.required_text(Slot::RequestId)?,
-        content: fields
-            .raw_text("content")?
-            .ok_or_else(|| fields.missing("content"))?,
-        attachments: read_attachments(fields),
-        client_id: fields.lenient_text("client_id"),
-        with_files: fields
-            .get("with_files")
-            .is_some_and(|raw| raw.get() == "true"),
-        meta: fields.get("meta").and_then(Members::of).map(|meta| Meta {
-            message_id: meta.text("message_id"),
-            task_id: meta.text("task_id"),
-            context_id: meta.text("context_id"),
-            parts: meta.get("parts"),
-            metadata: meta.get("metadata"),
-            caller: meta.text("caller"),
-            parent: meta.text("parent"),
-        }),
-    })
+/// A signal as it is read.
+#[derive(Deserialize)]
+struct RelayIn<'a> {
+    #[serde(borrow)]
+    transfer_id: Cow<'a, str>,
+    #[serde(borrow)]
+    from_agent_id: Cow<'a, str>,
+    #[serde(borrow)]
+    signal_type: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "verbatim")]
+    payload: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "lenient_text")]
+    client_id: Option<Cow<'a, str>>,
+    ice_servers: Option<&'a RawValue>,
 }
 
-fn read_agents<'a>(fields: &Fields<'a>) -> Result<Vec<AgentEntry<'a>>, Malformed> {
-    let entries = fields
-        .get("agents")
-        .and_then(json::elements)
-        .ok_or_else(|| fields.invalid("agents", "must be an array"))?;
-    Ok(entries.into_iter().filter_map(read_agent).collect())
-}
-
-/// Reads an entry; one without an id is of no use to anybody.
-fn read_agent(raw: &RawValue) -> Option<AgentEntry<'_>> {
-    let members = Members::of(raw)?;
-    let id = members.text("id")?;
-    Some(AgentEntry {
-        name: members.text("name").unwrap_or_else(|| id.clone()),
-        id,
-        agent_type: members.text("agent_type").unwrap_or_default(),
-        capabilities: members
-            .get("capabilities")
-            .map_or_else(Vec::new, lenient_texts),
-        is_online: members
-            .get("is_online")
-            .is_some_and(|raw| raw.get() == "true"),
-        description: members.text("description"),
-    })
-}
-
-fn read_call_chunk<'a>(fields: &Fields<'a>) -> Result<CallChunk<'a>, Malformed> {
-    let word = |slot| fields.lenient_text(slot).filter(|text| !text.is_empty());
-    Ok(CallChunk {
-        call_id: fields.required_text(Slot::CallId)?,
-        delta: fields.raw_text(Slot::Delta)?.unwrap_or(Text::Plain("")),
-        kind: word(Slot::Kind),
-        tool_name: word(Slot::ToolName),
-        tool_call_id: word(Slot::ToolCallId),
-    })
-}
-
-/// The fields of `rtc_signal_relay`; all others came from the sending agent.
-const RELAY_FIELDS: [&str; 7] = [
-    "type",
-    "transfer_id",
-    "from_agent_id",
-    "signal_type",
-    "payload",
-    "client_id",
-    "ice_servers",
-];
-
-fn read_relay<'a>(fields: &Fields<'a>) -> Result<RtcRelay<'a>, Malformed> {
-    Ok(RtcRelay {
-        transfer_id: fields.required_text("transfer_id")?,
-        from_agent_id: fields.required_text("from_agent_id")?,
-        signal_type: fields.required_text("signal_type")?,
-        payload: fields.verbatim("payload")?,
-        client_id: fields.lenient_text("client_id"),
-        ice_servers: fields.get("ice_servers"),
-        extra: fields.rest(&RELAY_FIELDS),
-    })
-}
-
-fn read_answer<'a>(fields: &Fields<'a>) -> Result<Answer<'a>, Malformed> {
-    Ok(Answer {
-        request_id: fields.required_text(Slot::RequestId)?,
-        ask_id: fields.required_text("ask_id")?,
-        content: fields.lenient_text("content"),
-        parts: fields.get("parts"),
-        approved: match fields.get("approved").map(RawValue::get) {
-            Some("true") => Some(true),
-            Some("false") => Some(false),
-            _ => None,
-        },
-        reason: fields.lenient_text("reason"),
-    })
-}
-
-fn read_error<'a>(fields: &Fields<'a>) -> HubError<'a> {
-    HubError {
-        code: fields.lenient_text("code").unwrap_or_default(),
-        message: fields.lenient_text("message").unwrap_or_default(),
-        request_id: fields.lenient_text(Slot::RequestId),
-        call_id: fields.lenient_text(Slot::CallId),
-        field: fields.lenient_text("field"),
-        frame_type: fields.lenient_text("frame_type"),
+impl<'a> From<Open<'a, RelayIn<'a>>> for RtcRelay<'a> {
+    fn from(relay: Open<'a, RelayIn<'a>>) -> Self {
+        let Open { known, mut rest } = relay;
+        rest.retain(|member| member.name != "type");
+        RtcRelay {
+            transfer_id: known.transfer_id,
+            from_agent_id: known.from_agent_id,
+            signal_type: known.signal_type,
+            payload: known.payload,
+            client_id: known.client_id,
+            ice_servers: known.ice_servers,
+            extra: rest,
+        }
     }
 }

@@ -124,7 +124,7 @@ fn the_unknown_fields_of_a_signal_survive_but_nobody_speaks_for_the_hub() {
     });
     assert_eq!(
         relayed,
-        r#"{"type":"rtc_signal_relay","transfer_id":"t","from_agent_id":"a","signal_type":"offer","payload":{"sdp": "v=0"},"session_id":"s","trickle":true,"x\"y":[ 1 ]}"#
+        r#"{"type":"rtc_signal_relay","transfer_id":"t","from_agent_id":"a","signal_type":"offer","payload":{"sdp": "v=0"},"trickle":true,"session_id":"s","x\"y":[ 1 ]}"#
     );
     assert_eq!(rewrite_downlink(&read_downlink(&relayed)), relayed);
     for (payload, expected) in [(r#","payload":null"#, Some("null")), ("", None)] {

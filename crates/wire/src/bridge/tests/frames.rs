@@ -229,7 +229,7 @@ fn what_the_hub_writes_is_exact() {
         (
             downlink::discover_agents_result(&[AgentEntry {
                 id: "a".into(),
-                name: "A".into(),
+                name: Some("A".into()),
                 agent_type: "claude".into(),
                 capabilities: vec!["x".into()],
                 is_online: true,

@@ -1,4 +1,4 @@
-//! What the bodies of requests may say. They are read by `wire`, field by field and in the order of the original hub, so
+//! What the bodies of requests may say. They are read by `wire::body`, field by field and in the order of the original hub, so
 //! that their types do not tell what is needed. Unknown fields are ignored, and null counts as absent.
 
 #![allow(dead_code, reason = "these types only describe")]
@@ -144,11 +144,12 @@ pub(crate) struct RtcBody {
 mod tests {
     use std::fmt::Debug;
 
-    use jackfield_wire::bridge::{Limits, Malformed, relay};
+    use jackfield_wire::{json::MAX_DEPTH, read::Misread};
     use serde_json::{Value, json};
     use utoipa::PartialSchema;
 
     use super::*;
+    use crate::wire::body;
 
     /// The fields that are described, and those of them that are needed.
     fn described<T: PartialSchema>() -> (Vec<String>, Value) {
@@ -158,7 +159,7 @@ mod tests {
     }
 
     /// The fields that are read: each knows its name.
-    fn read(parsed: Result<impl Debug, Malformed>) -> Vec<String> {
+    fn read(parsed: Result<impl Debug, Misread>) -> Vec<String> {
         let shown = format!("{:?}", parsed.unwrap());
         let names = shown.split("name: \"").skip(1);
         let mut names: Vec<_> = names
@@ -174,7 +175,7 @@ mod tests {
             ($($body:ty, $read:ident, $needed:tt;)*) => {$(
                 let (mut names, needed) = described::<$body>();
                 names.sort();
-                assert_eq!(names, read(relay::$read::parse(b"{}", &Limits::default())));
+                assert_eq!(names, read(body::$read::parse(b"{}", MAX_DEPTH)));
                 assert_eq!(needed, json!($needed));
             )*};
         }

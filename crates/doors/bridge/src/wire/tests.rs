@@ -1,19 +1,32 @@
 //! Bodies and events of the relay API: the seed's examples, the wire notes' answers, and every mistake by name.
 
+use jackfield_wire::{
+    bridge::Attachment,
+    json::MAX_DEPTH,
+    read::{Misread, Mistake},
+};
 use serde::Serialize;
+use serde_json::{Value, value::RawValue};
 
-use super::*;
-use crate::bridge::relay::response::{
+use super::body::{
+    A2aCall, AgentsByToken, CancelRequest, DisconnectRequest, RelayRequest, RtcSignalRequest,
+};
+use super::response::{
     Accepted, AgentStatus, Callback, Cancelled, Disconnected, ErrorBody, Health, Signal, Signals,
     TaskStatus, TokenAgent, TokenAgents,
 };
-use crate::bridge::relay::sse::{self, ChunkEvent, DoneEvent};
-use crate::bridge::relay::{
-    A2aCall, AgentsByToken, CancelRequest, DisconnectRequest, RelayRequest, RtcSignalRequest,
-};
+use super::sse::{self, ChunkEvent, DoneEvent};
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn raw(text: &str) -> &RawValue {
+    serde_json::from_str(text).unwrap()
+}
 
 fn relay(body: &str) -> RelayRequest<'_> {
-    RelayRequest::parse(body.as_bytes(), &Limits::default()).unwrap()
+    RelayRequest::parse(body.as_bytes(), MAX_DEPTH).unwrap()
 }
 
 /// The seed's example, as printed there.
@@ -67,79 +80,85 @@ fn async_needs_the_mode_and_an_address() {
 
 #[test]
 fn a_wrong_field_is_no_mistake_until_it_is_asked_for() {
-    let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
-    let body = format!(
-        r#"{{"session_id":5,"request_id":"","content":null,"attachments":[{{}}],"with_files":"yes","mode":["async"],"wait_online":{deep},"keep":true,"new":1}}"#
+    let request = relay(
+        r#"{"session_id":5,"request_id":"","content":null,"attachments":[{}],"with_files":"yes","mode":["async"],"client_id":"\ud83d","keep":true,"new":1}"#,
     );
-    let request = relay(&body);
-    let problem = |result: Result<(), Malformed>| result.unwrap_err().to_string();
-    for (result, expected) in [
-        (
-            request.agent_id.required().map(drop),
-            r#"field "agent_id" is missing"#,
-        ),
+    use Mistake::{Invalid, Missing};
+    for (result, mistake, path) in [
+        (request.agent_id.required().map(drop), Missing, "agent_id"),
         (
             request.session_id.required().map(drop),
-            r#"field "session_id" must be a string"#,
+            Invalid,
+            "session_id",
         ),
         (
             request.request_id.required().map(drop),
-            r#"field "request_id" is missing"#,
+            Missing,
+            "request_id",
         ),
-        (
-            request.content.required().map(drop),
-            r#"field "content" is missing"#,
-        ),
+        (request.content.required().map(drop), Missing, "content"),
         (
             request.attachments.optional().map(drop),
-            r#"field "attachments[0].url" is missing"#,
+            Missing,
+            "attachments[0].url",
         ),
         (
             request.with_files.optional().map(drop),
-            r#"field "with_files" must be a boolean"#,
+            Invalid,
+            "with_files",
         ),
-        (
-            request.mode.optional().map(drop),
-            r#"field "mode" must be a string"#,
-        ),
-        (
-            request.wait_online.optional().map(drop),
-            r#"field "wait_online" is nested deeper than 64 levels"#,
-        ),
+        (request.mode.optional().map(drop), Invalid, "mode"),
     ] {
-        assert_eq!(problem(result), expected);
+        let misread = result.unwrap_err();
+        assert_eq!((misread.mistake, &*misread.path), (mistake, path));
     }
-    assert_eq!(request.content.name(), "content");
     assert!(request.content.optional().unwrap().is_none());
+    assert_eq!(request.client_id.get().unwrap(), "\u{fffd}");
     assert_eq!(request.keep.get(), Some(&true));
     assert!(request.mode.get().is_none());
 }
 
 #[test]
-fn a_body_that_is_no_object_is_refused() {
-    let parse = |body: &[u8]| RelayRequest::parse(body, &Limits::default()).unwrap_err();
-    for body in [&b""[..], b"{", b"hello", b"{\"a\":\"\xff\"}", b"{} x"] {
-        let malformed = parse(body);
-        assert_eq!(malformed.fault, Fault::Syntax);
-        assert!(
-            malformed.problem.starts_with("the body is not valid JSON"),
-            "{malformed}"
-        );
+fn fields_given_twice_or_nested_too_deeply_are_refused_at_once() {
+    let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
+    for (body, mistake, path) in [
+        (
+            r#"{"keep":true,"keep":true}"#.to_owned(),
+            Mistake::Twice,
+            "keep",
+        ),
+        (
+            format!(r#"{{"wait_online":{deep}}}"#),
+            Mistake::TooDeep,
+            "wait_online",
+        ),
+    ] {
+        let misread = RelayRequest::parse(body.as_bytes(), MAX_DEPTH).unwrap_err();
+        assert_eq!((misread.mistake, &*misread.path), (mistake, path));
     }
-    for body in [&b"[]"[..], b"null", b"1"] {
-        assert_eq!(parse(body).to_string(), "the body must be a JSON object");
+}
+
+#[test]
+fn a_body_that_is_no_object_is_refused() {
+    let parse = |body: &[u8]| -> Misread { RelayRequest::parse(body, MAX_DEPTH).unwrap_err() };
+    for body in [&b""[..], b"{", b"hello", b"{} x"] {
+        let misread = parse(body);
+        assert_eq!((misread.mistake, misread.field()), (Mistake::Syntax, None));
+    }
+    for body in [&b"[]"[..], b"null", b"1", b"{\"a\":\"\xff\"}"] {
+        let misread = parse(body);
+        assert_eq!((misread.mistake, misread.field()), (Mistake::Invalid, None));
     }
 }
 
 #[test]
 fn the_other_bodies_are_understood() {
-    let limits = Limits::default();
     let seed = br#"{
   "caller_agent_id": "uuid",
   "target_agent_id": "uuid",
   "task_description": "Translate this text to Chinese"
 }"#;
-    let call = A2aCall::parse(seed, &limits).unwrap();
+    let call = A2aCall::parse(seed, MAX_DEPTH).unwrap();
     assert_eq!(call.caller_agent_id.required().unwrap(), "uuid");
     assert_eq!(call.target_agent_id.required().unwrap(), "uuid");
     assert_eq!(
@@ -147,18 +166,18 @@ fn the_other_bodies_are_understood() {
         "Translate this text to Chinese"
     );
 
-    let cancel = CancelRequest::parse(br#"{"agent_id":"a","session_id":"s"}"#, &limits).unwrap();
+    let cancel = CancelRequest::parse(br#"{"agent_id":"a","session_id":"s"}"#, MAX_DEPTH).unwrap();
     assert_eq!(cancel.agent_id.required().unwrap(), "a");
     assert_eq!(cancel.session_id.required().unwrap(), "s");
     assert!(cancel.request_id.optional().unwrap().is_none());
 
-    let disconnect = DisconnectRequest::parse(br#"{"agent_id":"a"}"#, &limits).unwrap();
+    let disconnect = DisconnectRequest::parse(br#"{"agent_id":"a"}"#, MAX_DEPTH).unwrap();
     assert_eq!(disconnect.agent_id.required().unwrap(), "a");
-    let by_token = AgentsByToken::parse(br#"{"token_hash":"00ff"}"#, &limits).unwrap();
+    let by_token = AgentsByToken::parse(br#"{"token_hash":"00ff"}"#, MAX_DEPTH).unwrap();
     assert_eq!(by_token.token_hash.required().unwrap(), "00ff");
 
     let body = br#"{"transfer_id":"t","signal_type":"offer","payload":"v=0\r\n","client_id":"c","ice_servers":[{"urls":["turn:x"],"credential":"p"}]}"#;
-    let signal = RtcSignalRequest::parse(body, &limits).unwrap();
+    let signal = RtcSignalRequest::parse(body, MAX_DEPTH).unwrap();
     assert_eq!(signal.transfer_id.required().unwrap(), "t");
     assert_eq!(signal.signal_type.required().unwrap(), "offer");
     assert_eq!(signal.payload.required().unwrap().get(), r#""v=0\r\n""#);

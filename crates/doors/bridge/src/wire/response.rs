@@ -1,58 +1,58 @@
 //! What the relay answers over HTTP, and what it posts to callbacks: exactly the fields of the original hub.
 //! Times are text in ISO 8601 with milliseconds and `Z`; what is absent is left out.
 
+use jackfield_wire::bridge::Attachment;
 use serde::Serialize;
 use serde_json::value::RawValue;
-
-use super::super::Attachment;
+use utoipa::ToSchema;
 
 /// The body of every error.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayError))]
-pub struct ErrorBody<'a> {
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RelayError)]
+pub(crate) struct ErrorBody<'a> {
     /// Why, for programs: a code of the protocol, or one that only HTTP knows, such as `not_found`.
-    pub error: &'a str,
+    pub(crate) error: &'a str,
     /// Why, for people; only the refusal of a plain request to `/ws` goes without.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(nullable = false))]
-    pub message: Option<&'a str>,
+    #[schema(nullable = false)]
+    pub(crate) message: Option<&'a str>,
 }
 
 /// The answer to an async relay.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayAccepted))]
-pub struct Accepted<'a> {
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RelayAccepted)]
+pub(crate) struct Accepted<'a> {
     /// Always `true`.
-    pub accepted: bool,
+    pub(crate) accepted: bool,
     /// The request, by which its result can be asked for.
-    pub request_id: &'a str,
+    pub(crate) request_id: &'a str,
 }
 
 /// The answer of `GET /api/agents/:id/status`; the default is that of an agent that never connected.
-#[derive(Debug, Clone, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayAgentStatus))]
-pub struct AgentStatus<'a> {
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[schema(as = RelayAgentStatus)]
+pub(crate) struct AgentStatus<'a> {
     /// Whether it can be called now.
-    pub online: bool,
+    pub(crate) online: bool,
     /// What it is.
-    pub agent_type: &'a str,
+    pub(crate) agent_type: &'a str,
     /// The tags it can be found by.
-    pub capabilities: Vec<&'a str>,
+    pub(crate) capabilities: Vec<&'a str>,
     /// When it connected last.
-    pub connected_at: &'a str,
+    pub(crate) connected_at: &'a str,
     /// When it gave its last sign of life.
-    pub last_heartbeat: &'a str,
+    pub(crate) last_heartbeat: &'a str,
     /// How many sessions it has.
-    pub active_sessions: u64,
+    pub(crate) active_sessions: u64,
     /// Its owner, while it is connected.
-    pub user_id: &'a str,
+    pub(crate) user_id: &'a str,
 }
 
 /// The answer of `GET /api/task-status`.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayTaskStatus))]
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RelayTaskStatus)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub enum TaskStatus<'a> {
+pub(crate) enum TaskStatus<'a> {
     /// The agent is at it.
     Running {
         /// The request.
@@ -68,11 +68,11 @@ pub enum TaskStatus<'a> {
         result: &'a str,
         /// The files the agent made.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[cfg_attr(feature = "schema", schema(value_type = Vec<Attachment<'_>>, required = false))]
+        #[schema(value_type = Vec<Attachment<'_>>, required = false)]
         attachments: &'a [Attachment<'a>],
         /// The offer of a transfer between peers.
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
+        #[schema(value_type = Option<serde_json::Value>)]
         file_transfer_offer: Option<&'a RawValue>,
         /// How long it took.
         duration_ms: u64,
@@ -97,7 +97,7 @@ pub enum TaskStatus<'a> {
 /// What is posted to the callback of an async relay.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub enum Callback<'a> {
+pub(crate) enum Callback<'a> {
     /// The answer is there.
     Completed {
         /// The request.
@@ -133,73 +133,73 @@ pub enum Callback<'a> {
 }
 
 /// The answer of `POST /api/cancel`.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayCancelled))]
-pub struct Cancelled<'a> {
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RelayCancelled)]
+pub(crate) struct Cancelled<'a> {
     /// Always `true`.
-    pub success: bool,
+    pub(crate) success: bool,
     /// The conversation.
-    pub session_id: &'a str,
+    pub(crate) session_id: &'a str,
     /// The request that was cancelled.
-    pub request_id: &'a str,
+    pub(crate) request_id: &'a str,
 }
 
 /// The answer of `POST /api/disconnect`.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayDisconnected))]
-pub struct Disconnected {
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RelayDisconnected)]
+pub(crate) struct Disconnected {
     /// Always `true`.
-    pub success: bool,
+    pub(crate) success: bool,
     /// Whether there was anything to close.
-    pub was_online: bool,
+    pub(crate) was_online: bool,
 }
 
 /// The answer of `POST /api/agents-by-token`.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayTokenAgents))]
-pub struct TokenAgents<'a> {
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = RelayTokenAgents)]
+pub(crate) struct TokenAgents<'a> {
     /// The agents that are connected with the token.
-    pub agents: Vec<TokenAgent<'a>>,
+    pub(crate) agents: Vec<TokenAgent<'a>>,
 }
 
 /// One agent that is connected with a token.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayTokenAgent))]
-pub struct TokenAgent<'a> {
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RelayTokenAgent)]
+pub(crate) struct TokenAgent<'a> {
     /// Its id.
-    pub agent_id: &'a str,
+    pub(crate) agent_id: &'a str,
     /// What it is.
-    pub agent_type: &'a str,
+    pub(crate) agent_type: &'a str,
 }
 
 /// The answer of `POST /api/rtc-signal/:agentId`.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelaySignals))]
-pub struct Signals<'a> {
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = RelaySignals)]
+pub(crate) struct Signals<'a> {
     /// Always `true`.
-    pub ok: bool,
+    pub(crate) ok: bool,
     /// What the agent said since the last time.
-    pub signals: Vec<Signal<'a>>,
+    pub(crate) signals: Vec<Signal<'a>>,
 }
 
 /// One signal of an agent to an HTTP caller.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelaySignal))]
-pub struct Signal<'a> {
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RelaySignal)]
+pub(crate) struct Signal<'a> {
     /// What it is.
-    pub signal_type: &'a str,
+    pub(crate) signal_type: &'a str,
     /// Its content, as the agent wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
-    pub payload: Option<&'a RawValue>,
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(crate) payload: Option<&'a RawValue>,
 }
 
 /// The answer of `GET /health`.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RelayHealth))]
-pub struct Health {
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RelayHealth)]
+pub(crate) struct Health {
     /// Always `ok`.
-    pub status: &'static str,
+    pub(crate) status: &'static str,
 }
 
 impl Default for Health {

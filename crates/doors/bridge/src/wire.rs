@@ -1,0 +1,8 @@
+//! What the platform and the hub say over HTTP: [`body`] the bodies of requests, [`response`] the answers and callbacks,
+//! [`sse`] the events of streams. The frames of agents are in [`jackfield_wire::bridge`], since the SDK is an agent too.
+
+pub(crate) mod body;
+pub(crate) mod response;
+pub(crate) mod sse;
+#[cfg(test)]
+mod tests;
