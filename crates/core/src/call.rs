@@ -35,11 +35,12 @@ use crate::{
     entry::Entry,
     files::Files,
     hub::Right,
+    observer::Observers,
     pipe::{Levels, Pipe, Pushed},
     principal::Principal,
     shared::Shared,
     tap::Sight,
-    team::seat::{Belonging, Seats},
+    team::seat::Belonging,
 };
 
 /// An end up to this size always reaches its reader, however much else is unread: as much as a pipe leases at once.
@@ -111,8 +112,8 @@ pub struct Call {
     /// The caller's own id of the request, which the agent may know by another.
     pub(crate) wanted: Option<RequestId>,
     parent: Option<Weak<Call>>,
-    /// The stages on which what the agent does is shown; most calls have none.
-    pub(crate) seats: Option<Box<Seats>>,
+    /// Who observes it; most calls have nobody.
+    pub(crate) observers: Option<Box<Observers>>,
     /// The runs of teams that it belongs to.
     pub(crate) runs: Arc<[Belonging]>,
     /// The calls that named this one as their parent; nothing once it was cancelled or has failed, and they with it.
@@ -172,7 +173,7 @@ pub(crate) struct Draft {
     pub(crate) is_allowed: bool,
     pub(crate) taken_up: Option<TakenUp>,
     pub(crate) handle_before: Option<Json>,
-    pub(crate) seats: Option<Box<Seats>>,
+    pub(crate) observers: Option<Box<Observers>>,
     pub(crate) runs: Arc<[Belonging]>,
 }
 
@@ -210,7 +211,7 @@ impl Call {
             made: Instant::now(),
             wanted: draft.wanted,
             parent: draft.parent.as_ref().map(Arc::downgrade),
-            seats: draft.seats,
+            observers: draft.observers,
             runs: draft.runs,
             children: Mutex::new(Some(Vec::new())),
             turn: AtomicU64::new(0),
@@ -397,11 +398,11 @@ impl Call {
         {
             self.note_offer(offer);
         }
-        let told = self.seats.is_some().then(|| end.clone());
+        let told = self.observers.is_some().then(|| end.clone());
         self.reply.end_marked(end, discard, seq);
-        // Nothing can be pushed any more: what was, is shown.
-        if let (Some(seats), Some(end)) = (&self.seats, told) {
-            seats.ended(self, &end);
+        // Nothing can be pushed any more: what was, is observed.
+        if let (Some(observers), Some(end)) = (&self.observers, told) {
+            observers.tell(|observer| observer.ended(self, &end));
         }
         self.shared.calls.lock().remove(&self.id);
         self.entry.release(self, tell_agent);

@@ -368,7 +368,7 @@ impl Entry {
                 state.quota.count(Instant::now());
             }
             let call = Call::new(draft, self.clone(), self.shared.clone());
-            // Before anybody can answer it, so that observers see the beginning first.
+            // Before anybody can answer it, so that taps and observers see the beginning first.
             let started = || Sight::Started {
                 caller: call.principal.label().to_owned(),
                 door: call.door,
@@ -376,8 +376,11 @@ impl Entry {
             };
             let taps = &self.shared.taps;
             taps.see(&self.id, &self.owner, Some(call.id), started);
-            if let Some(seats) = &call.seats {
-                seats.opened(&call);
+            if let Some(observers) = &call.observers {
+                observers.tell(|observer| observer.opened(&call));
+                for ask in call.all_open_asks() {
+                    observers.tell(|observer| observer.asked(&call, &ask));
+                }
             }
             state.open.insert(call.request.clone(), call.clone());
             self.shared.calls.lock().insert(call.id, call.clone());

@@ -16,6 +16,7 @@ pub mod hub;
 pub mod inbox;
 pub mod limits;
 pub mod metrics;
+pub mod observer;
 pub mod outbox;
 pub mod pipe;
 pub mod principal;

@@ -151,20 +151,23 @@ impl Call {
         if let Err(failure) = asks.check_room(&ask, &self.shared.limits) {
             return Opened::Refused(failure);
         }
-        // Under the lock, so that an answer that comes at once finds the ask.
-        let pushed = match seq {
-            None => self.reply.push_as(Some(turn), event),
-            Some(seq) => match self.reply.push_marked(Some(turn), event, seq) {
-                Some(pushed) => pushed,
+        let push = || match seq {
+            None => Some(self.reply.push_as(Some(turn), event)),
+            Some(seq) => {
+                let pushed = self.reply.push_marked(Some(turn), event, seq);
                 // The caller was told before the restart; only the question itself was forgotten.
-                None if self.is_taken_up => Pushed::Room,
-                None => return Opened::Repeated,
-            },
+                pushed.or(self.is_taken_up.then_some(Pushed::Room))
+            }
+        };
+        // Under the lock, so that an answer that comes at once finds the ask.
+        let pushed = match &self.observers {
+            None => push(),
+            Some(observers) => observers.push(push, |observer| observer.asked(self, &ask)),
+        };
+        let Some(pushed) = pushed else {
+            return Opened::Repeated;
         };
         if matches!(pushed, Pushed::Room | Pushed::Full) {
-            if let Some(seats) = &self.seats {
-                seats.asked(self, &ask);
-            }
             self.insert_ask(&mut asks, ask, to_caller);
         }
         Opened::Pushed(pushed)
@@ -304,8 +307,8 @@ impl Call {
         if let Some(open) = answered {
             open.close();
         }
-        if let Some(seats) = &self.seats {
-            seats.answered(self, ask_id, &answer);
+        if let Some(observers) = &self.observers {
+            observers.tell(|observer| observer.answered(self, ask_id, &answer));
         }
         self.hand_in(Input::Answer(ask_id.to_owned(), answer));
         Ok(())

@@ -49,17 +49,18 @@ impl Serving {
         let weight = event.weight();
         let seen = self.is_watched().then(|| event.clone());
         let push = |event| Some(self.call.reply.push_as(Some(self.turn), event));
-        let pushed = self.shown(event, push).unwrap_or(Pushed::Ended);
+        let pushed = self.observed(event, push).unwrap_or(Pushed::Ended);
         self.follow_up(pushed, weight, seen);
         pushed
     }
 
-    /// Pushes an event, and shows it on the stages that the call is on.
-    fn shown(&self, event: Event, push: impl FnOnce(Event) -> Option<Pushed>) -> Option<Pushed> {
-        match &self.call.seats {
-            None => push(event),
-            Some(seats) => seats.push(&self.call, event, push),
-        }
+    /// Pushes an event, and tells those who observe the call.
+    fn observed(&self, event: Event, push: impl FnOnce(Event) -> Option<Pushed>) -> Option<Pushed> {
+        let Some(observers) = &self.call.observers else {
+            return push(event);
+        };
+        let told = event.clone();
+        observers.push(|| push(event), |observer| observer.event(&self.call, &told))
     }
 
     /// Says something to the caller, with the agent's own number of the frame, from 1 on and rising within a call. A frame
@@ -71,7 +72,7 @@ impl Serving {
         let weight = event.weight();
         let seen = self.is_watched().then(|| event.clone());
         let push = |event| self.call.reply.push_marked(Some(self.turn), event, seq);
-        let Some(pushed) = self.shown(event, push) else {
+        let Some(pushed) = self.observed(event, push) else {
             self.repeated();
             return Pushed::Room;
         };

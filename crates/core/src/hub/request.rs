@@ -20,6 +20,7 @@ use crate::{
     clock::{Clock, Progress},
     entry::Entry,
     limits::Limits,
+    observer::Observers,
     outbox::{Callback, Follower},
     principal::{Principal, Who},
     task::Once,
@@ -158,7 +159,7 @@ impl Request {
             is_allowed: start.is_allowed,
             taken_up: start.taken_up.clone(),
             handle_before: start.handle_before.clone(),
-            seats: placed.seats,
+            observers: Observers::new(placed.observers),
             runs: placed.runs,
         })
     }

@@ -24,11 +24,10 @@ pub struct KeptSeat {
 impl KeptSeat {
     /// Those of a call.
     pub(crate) fn of(call: &Call) -> Vec<Self> {
-        let seats = call.seats.as_ref();
         let kept = call.runs.iter().map(|run| Self {
             team: run.stage.of.clone(),
             path: run.from.iter().map(ToString::to_string).collect(),
-            member: seats.and_then(|seats| seats.name_on(&run.stage)),
+            member: run.member.as_ref().map(ToString::to_string),
             caller: run.caller.key().to_owned(),
         });
         kept.collect()

@@ -29,6 +29,7 @@ impl Hub {
                 None => placing.runs.push(Belonging {
                     stage: team.stage.clone(),
                     from: kept.path.iter().map(|name| name.as_str().into()).collect(),
+                    member: None,
                     caller: Caller::of_key(&kept.caller),
                 }),
             }

@@ -9,6 +9,7 @@ use crate::{
     call::Call,
     entry::Entry,
     hub::Request,
+    observer::CallObserver,
     principal::Who,
     team::{
         KeptSeat,
@@ -25,7 +26,7 @@ use crate::{
 pub(in crate::hub) struct Placed {
     /// The agent, or the coordinator of the team that was called.
     pub(in crate::hub) entry: Arc<Entry>,
-    pub(in crate::hub) seats: Option<Box<Seats>>,
+    pub(in crate::hub) observers: Vec<Box<dyn CallObserver>>,
     pub(in crate::hub) runs: Arc<[Belonging]>,
 }
 
@@ -75,7 +76,7 @@ impl Hub {
         {
             return Ok(Placed {
                 entry: served,
-                seats: None,
+                observers: Vec::new(),
                 runs: Arc::default(),
             });
         }
@@ -109,7 +110,10 @@ impl Hub {
                     placing.sit(&run.stage, place, is_member);
                 }
                 // Whoever is called from outside the team may come back into it.
-                None => placing.runs.push(run.clone()),
+                None => placing.runs.push(Belonging {
+                    member: None,
+                    ..run.clone()
+                }),
             }
         }
         if let Some(through) = &request.through
@@ -133,9 +137,11 @@ impl Hub {
             });
         }
         let story = Story::new(call, self.limits().chunk.0);
+        let seats = Seats::new(placing.seats, request.viewer, story);
+        let observers = seats.map(|seats| Box::new(seats) as Box<dyn CallObserver>);
         Ok(Placed {
             entry: served,
-            seats: Seats::new(placing.seats, request.viewer, story),
+            observers: observers.into_iter().collect(),
             runs: placing.runs.into(),
         })
     }
@@ -164,6 +170,7 @@ impl Placing {
         self.runs.push(Belonging {
             stage: stage.clone(),
             from: place.path.iter().map(|node| node.name.clone()).collect(),
+            member: Some(place.name.clone()),
             caller: self.caller.clone(),
         });
         self.seats.push(Seat {
