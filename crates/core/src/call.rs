@@ -38,9 +38,9 @@ use crate::{
     observer::Observers,
     pipe::{Levels, Pipe, Pushed},
     principal::Principal,
+    resolver::CallContext,
     shared::Shared,
     tap::Sight,
-    team::seat::Belonging,
 };
 
 /// An end up to this size always reaches its reader, however much else is unread: as much as a pipe leases at once.
@@ -77,7 +77,7 @@ pub struct Call {
     pub door: &'static str,
     /// Who works on it.
     pub target: AgentId,
-    /// Whom the caller named: the same, or the team that it leads.
+    /// Whom the caller named: the same, or an id that stands for it.
     pub addressed: AgentId,
     /// The conversation, as the caller names it.
     pub session: SessionId,
@@ -114,8 +114,8 @@ pub struct Call {
     parent: Option<Weak<Call>>,
     /// Who observes it; most calls have nobody.
     pub(crate) observers: Option<Box<Observers>>,
-    /// The runs of teams that it belongs to.
-    pub(crate) runs: Arc<[Belonging]>,
+    /// What the hub's resolver attached to it.
+    context: Option<Arc<dyn CallContext>>,
     /// The calls that named this one as their parent; nothing once it was cancelled or has failed, and they with it.
     children: Mutex<Option<Vec<Weak<Call>>>>,
     turn: AtomicU64,
@@ -174,7 +174,7 @@ pub(crate) struct Draft {
     pub(crate) taken_up: Option<TakenUp>,
     pub(crate) handle_before: Option<Json>,
     pub(crate) observers: Option<Box<Observers>>,
-    pub(crate) runs: Arc<[Belonging]>,
+    pub(crate) context: Option<Arc<dyn CallContext>>,
 }
 
 impl Call {
@@ -212,7 +212,7 @@ impl Call {
             wanted: draft.wanted,
             parent: draft.parent.as_ref().map(Arc::downgrade),
             observers: draft.observers,
-            runs: draft.runs,
+            context: draft.context,
             children: Mutex::new(Some(Vec::new())),
             turn: AtomicU64::new(0),
             is_taken_up,
@@ -336,6 +336,21 @@ impl Call {
     pub fn files(&self) -> &Arc<Files> {
         let owner = &self.principal.owner;
         self.files.get_or_init(|| self.shared.files.of(owner))
+    }
+
+    /// The agent that works on it.
+    pub fn agent(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    /// What the hub's [`Resolver`](crate::resolver::Resolver) attached to it.
+    pub fn context(&self) -> Option<&Arc<dyn CallContext>> {
+        self.context.as_ref()
+    }
+
+    /// Cancels it, for somebody who may. The agent is told at once. False if it had ended already.
+    pub fn cancel(self: &Arc<Self>) -> bool {
+        self.finish(End::Cancelled, true)
     }
 
     /// The call that it was made for, if known.

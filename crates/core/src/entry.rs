@@ -4,6 +4,7 @@
 //! Placing, adopting and delivering a call happen under the entry's lock, which the end of a call takes too, so that
 //! no call is left behind. Nothing is finished or dropped under the lock: ends come back here.
 
+mod alias;
 mod attach;
 mod quota;
 mod state;
@@ -24,6 +25,7 @@ use tokio::{
 };
 
 use self::{
+    alias::AliasLink,
     quota::Quota,
     state::{State, Undelivered},
 };
@@ -37,7 +39,6 @@ use crate::{
     shared::Shared,
     store::{AgentRecord, Receipt, Store},
     tap::Sight,
-    team::link::TeamLink,
 };
 
 /// An agent's place on the hub.
@@ -98,7 +99,7 @@ impl Entry {
             settings: record.settings,
             link: None,
             is_away: false,
-            lead: None,
+            stands_for: None,
             changed_at: Timestamp::now(),
             grace: None,
             is_resumable: false,
@@ -145,42 +146,31 @@ impl Entry {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The way to the agent, if it is attached; of a team, a sign that its coordinator is.
+    /// The way to the agent, if it is attached; of an id that stands for an agent, a sign that the agent is.
     pub fn link(&self) -> Option<Arc<dyn Link>> {
-        let (link, lead) = {
+        let (link, stands_for, door) = {
             let state = self.state.lock();
-            (state.link.clone(), state.lead.clone())
+            (state.link.clone(), state.stands_for.clone(), state.door)
         };
-        match lead {
+        match stands_for {
             None => link,
-            Some(lead) => {
-                let link = lead?.link()?;
-                Some(Arc::new(TeamLink::new(link)))
+            Some(agent) => {
+                let link = agent?.link()?;
+                Some(Arc::new(AliasLink::new(link, door)))
             }
         }
     }
 
-    /// Whether it is attached and takes calls, or the coordinator of the team that it is.
+    /// Whether it is attached and takes calls, or the agent that it stands for.
     pub fn is_online(&self) -> bool {
-        let (has_link, lead) = {
+        let (has_link, stands_for) = {
             let state = self.state.lock();
-            (state.takes_calls(), state.lead.clone())
+            (state.takes_calls(), state.stands_for.clone())
         };
-        match lead {
+        match stands_for {
             None => has_link,
-            Some(lead) => lead.is_some_and(|lead| lead.is_online()),
+            Some(agent) => agent.is_some_and(|agent| agent.is_online()),
         }
-    }
-
-    /// The coordinator, if this is a team.
-    pub(crate) fn lead(&self) -> Option<Arc<Self>> {
-        self.state.lock().lead.clone().flatten()
-    }
-
-    /// Makes it the place of a team, which is where its coordinator is.
-    pub(crate) fn follow(&self, lead: Option<Arc<Self>>) {
-        self.state.lock().lead = Some(lead);
-        self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
     /// The door it came through, or last came through.
@@ -201,13 +191,14 @@ impl Entry {
     /// What a caller may know of it.
     pub fn view(&self) -> AgentView {
         let silent = self.link().is_some_and(|link| link.is_silent());
-        let lead = self.lead().map(|lead| lead.view_for(&self.id));
+        let agent = self.stands_for();
+        let agent = agent.map(|agent| agent.view_for(&self.id));
         let state = self.state.lock();
-        let is_team = state.lead.is_some();
-        let (online, since, open_calls) = match lead {
-            Some(lead) => lead,
+        let is_alias = state.stands_for.is_some();
+        let (online, since, open_calls) = match agent {
+            Some(agent) => agent,
             None => (
-                state.takes_calls() && !is_team,
+                state.takes_calls() && !is_alias,
                 state.changed_at,
                 state.open.len(),
             ),
@@ -227,11 +218,12 @@ impl Entry {
         }
     }
 
-    /// What a team that it leads shows of it: whether it is there, since when, and how many of its calls are the team's.
-    fn view_for(&self, team: &AgentId) -> (bool, Timestamp, usize) {
+    /// What an id that stands for it shows of it: whether it is there, since when, and how many of its calls were made to
+    /// that id.
+    fn view_for(&self, id: &AgentId) -> (bool, Timestamp, usize) {
         let state = self.state.lock();
         let calls = state.open.values();
-        let calls = calls.filter(|call| call.addressed == *team).count();
+        let calls = calls.filter(|call| call.addressed == *id).count();
         (state.takes_calls(), state.changed_at, calls)
     }
 
@@ -294,24 +286,24 @@ impl Entry {
             .collect()
     }
 
-    /// The calls that are open here, whether the agent has them or they wait for it, oldest first; of a team those that
-    /// were made to it.
+    /// The calls that are open here, whether the agent has them or they wait for it, oldest first; of an id that stands for
+    /// an agent those that were made to it.
     pub(crate) fn open_calls(&self) -> Vec<Arc<Call>> {
-        let mut calls: Vec<_> = match self.lead() {
+        let mut calls: Vec<_> = match self.stands_for() {
             None => self.state.lock().open.values().cloned().collect(),
-            Some(lead) => lead.open_calls(),
+            Some(agent) => agent.open_calls(),
         };
         calls.retain(|call| [&call.target, &call.addressed].contains(&&self.id));
         calls.sort_by_key(|call| call.id);
         calls
     }
 
-    /// An open call by the id that the agent knows; of a team, one that was made to it.
+    /// An open call by the id that the agent knows; of an id that stands for an agent, one that was made to it.
     pub fn open_call(&self, request: &str) -> Option<Arc<Call>> {
-        match self.lead() {
+        match self.stands_for() {
             None => self.state.lock().open.get(request).cloned(),
-            Some(lead) => {
-                let call = lead.open_call(request);
+            Some(agent) => {
+                let call = agent.open_call(request);
                 call.filter(|call| call.addressed == self.id)
             }
         }

@@ -8,7 +8,7 @@ mod sweeper;
 pub mod teams;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,19 +16,23 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::time::{Instant, timeout, timeout_at};
 
 pub use self::{
     attach::Attached,
     request::{Parent, Request},
+    right::Access,
 };
-use self::{request::Origin, sweeper::TICK};
+use self::{
+    request::{Attachment, Origin},
+    sweeper::TICK,
+};
 pub(crate) use self::{
     request::{LONGEST, Start},
     right::Right,
 };
-use jackfield_model::{AgentId, Answer, CallId, End, Failure, Message, Reason, TaskId};
+use jackfield_model::{AgentId, Answer, CallId, End, Failure, Json, Message, Reason, TaskId};
 
 use crate::{
     agent::{Closing, Settings, Share},
@@ -41,6 +45,7 @@ use crate::{
     metrics::Metrics,
     outbox::Callbacks,
     principal::{Principal, Who},
+    resolver::{Forgetting, Resolution, Resolver, Unresolved},
     shared::Shared,
     store::{Receipt, Store, StoreError, TaskRecord},
     tap::{TapFilter, Taps, Watching, may_watch},
@@ -65,7 +70,10 @@ struct Inner {
     agents: RwLock<HashMap<AgentId, Arc<Entry>>>,
     tokens: Arc<Tokens>,
     tasks: TaskBook,
-    teams: Teams,
+    teams: Arc<Teams>,
+    resolver: Option<Arc<dyn Resolver>>,
+    /// Held while an agent is forgotten: see [`Hub::hold_agents`].
+    forgetting: Mutex<()>,
     store: Arc<dyn Store>,
     stopping: AtomicBool,
 }
@@ -96,12 +104,15 @@ impl Hub {
             })
             .collect();
         let tasks = TaskBook::new(store.clone(), shared.clone(), tokens.clone());
+        let teams = Arc::new(Teams::new(&shared.limits));
         let inner = Inner {
             shared,
             agents: RwLock::new(agents),
             tokens,
             tasks,
-            teams: Teams::default(),
+            resolver: Some(teams.clone()),
+            forgetting: Mutex::default(),
+            teams,
             store: store.clone(),
             stopping: AtomicBool::new(false),
         };
@@ -109,6 +120,9 @@ impl Hub {
         let transfers = store.load_transfers().await?;
         hub.transfers().keep_in(&store, transfers, Instant::now());
         hub.load_teams().await?;
+        if let Some(resolver) = &hub.0.resolver {
+            resolver.opened(&hub);
+        }
         hub.take_up_tasks(store.reopen_tasks().await?).await?;
         Ok(hub)
     }
@@ -179,6 +193,24 @@ impl Hub {
             .ok_or_else(|| Failure::no_such_agent(id))
     }
 
+    /// An agent, whoever may call it: for resolvers, and for those who have checked the right otherwise.
+    pub fn entry(&self, id: &str) -> Option<Arc<Entry>> {
+        self.0.agents.read().get(id).cloned()
+    }
+
+    /// The agents behind an id that stands for several, and the id itself, if the principal may know them.
+    pub fn members(&self, principal: &Principal, id: &str) -> Result<Vec<AgentId>, Failure> {
+        let resolver = self.0.resolver.as_ref();
+        let resolver = resolver.ok_or_else(|| Failure::no_such_agent(id))?;
+        resolver.members(self, principal, id)
+    }
+
+    /// No agent is forgotten as long as the guard lives. For resolvers that come to depend on an agent: what
+    /// [`Resolver::check_forget`] finds under the same lock is the last word. Never held across an await.
+    pub fn hold_agents(&self) -> MutexGuard<'_, ()> {
+        self.0.forgetting.lock()
+    }
+
     /// The agents that the principal may see, by id.
     pub fn discover(&self, principal: &Principal, wanted: &Wanted) -> Vec<AgentView> {
         let entries: Vec<_> = self.0.agents.read().values().cloned().collect();
@@ -234,9 +266,8 @@ impl Hub {
     pub fn forget(&self, principal: &Principal, id: &AgentId) -> Result<Receipt, Failure> {
         let entry = self.owned(principal, id)?;
         let receipt = {
-            // No team is changed to have it as a member meanwhile.
-            let _changing = self.0.teams.changing.lock();
-            self.check_forget(id)?;
+            let _held = self.hold_agents();
+            self.check_forget(id, Forgetting::Wanted)?;
             self.remove_entry(&entry)?
         };
         entry.retire();
@@ -253,19 +284,18 @@ impl Hub {
             return Err(Failure::no_such_agent(id.as_str()));
         }
         agents.remove(id);
-        self.0.teams.remove(id);
+        if let Some(resolver) = &self.0.resolver {
+            resolver.forgotten(id);
+        }
         self.transfers().forget(id);
         Ok(entry.remove_from(&*self.0.store))
     }
 
     /// Forgets an agent that nobody would miss: it is away, nothing waits for it, it is shared with nobody, nothing was set
-    /// for it, and it is in no team. Otherwise nothing happens.
+    /// for it, and the resolver does not need it. Otherwise nothing happens.
     pub fn forget_unmissed(&self, id: &AgentId) -> Option<Receipt> {
-        // No team takes it as a member meanwhile.
-        let _changing = self.0.teams.changing.lock();
-        if self.0.teams.get(id.as_str()).is_some() || self.0.teams.have_member(id) {
-            return None;
-        }
+        let _held = self.hold_agents();
+        self.check_forget(id, Forgetting::Unused).ok()?;
         let mut agents = self.0.agents.write();
         let entry = agents.get(id)?.clone();
         if !entry.retire_unmissed() {
@@ -276,7 +306,13 @@ impl Hub {
         Some(entry.remove_from(&*self.0.store))
     }
 
-    fn owned(&self, principal: &Principal, id: &AgentId) -> Result<Arc<Entry>, Failure> {
+    fn check_forget(&self, id: &AgentId, why: Forgetting) -> Result<(), Failure> {
+        let resolver = self.0.resolver.as_ref();
+        resolver.map_or(Ok(()), |resolver| resolver.check_forget(id, why))
+    }
+
+    /// An agent of the principal's, or any for admins.
+    pub fn owned(&self, principal: &Principal, id: &AgentId) -> Result<Arc<Entry>, Failure> {
         let entry = self.find(principal, id.as_str())?;
         let is_owner = principal.is_admin()
             || (principal.owner == *entry.owner() && principal.who == Who::Person);
@@ -311,12 +347,12 @@ impl Hub {
             account.take(weight)?
         };
         let entry = self.0.agents.read().get(&request.target).cloned();
-        let may = |entry: &Arc<Entry>| match &request.through {
+        let may = |entry: &Arc<Entry>| match (&self.0.resolver, &request.hint) {
             _ if start.is_allowed => true,
-            Some(through) => self.reaches(through, entry),
-            None => may_call(&request.principal, entry),
+            (Some(resolver), Some(_)) => resolver.admits(self, &request, entry),
+            _ => may_call(&request.principal, entry),
         };
-        let entry = entry
+        let addressed = entry
             .filter(may)
             .ok_or_else(|| Failure::no_such_agent(request.target.as_str()))?;
         // After a restart nobody knows any more for which call it was made; it was no loop then.
@@ -327,10 +363,32 @@ impl Hub {
         };
         let explicit = origin.explicit().cloned();
         let id = start.id.unwrap_or_else(CallId::new);
-        let placed = self.place(id, &request, &entry, origin.parent(), &start.seats)?;
-        let right = self.right_to(&entry, &request, &start.seats);
-        let entry = placed.entry.clone();
-        let draft = request.draft(id, placed, (right, held), origin, start, &shared.limits)?;
+        let Resolution {
+            serve_at,
+            observers,
+            context,
+            right,
+        } = match &self.0.resolver {
+            None => Resolution::default(),
+            Some(resolver) => {
+                let unresolved = Unresolved {
+                    call: id,
+                    request: &request,
+                    addressed: &addressed,
+                    parent: origin.parent(),
+                    kept: start.context.get(resolver.name()),
+                };
+                resolver.resolve(self, &unresolved)?
+            }
+        };
+        let entry = serve_at.unwrap_or_else(|| addressed.clone());
+        let right = Right {
+            addressed,
+            extra: right,
+        };
+        let attached = Attachment { observers, context };
+        let served = (&*entry, attached);
+        let draft = request.draft(id, served, (right, held), origin, start, &shared.limits)?;
         let call = entry.open(draft)?;
         // `stop` ends all calls that it finds; it may have missed this one.
         if self.is_stopping() {
@@ -343,6 +401,16 @@ impl Hub {
             call.finish(End::Cancelled, true);
         }
         Ok(call)
+    }
+
+    /// What the resolver keeps of a call with its task.
+    pub(crate) fn kept_context(&self, call: &Call) -> BTreeMap<String, Json> {
+        let resolver = self.0.resolver.as_ref();
+        let kept = call.context().and_then(|context| context.kept());
+        let kept = resolver.zip(kept);
+        kept.map(|(resolver, kept)| (resolver.name().to_owned(), kept))
+            .into_iter()
+            .collect()
     }
 
     pub(crate) fn check_size(&self, message: &Message) -> Result<(), Failure> {
@@ -417,6 +485,25 @@ impl Hub {
         Ok(())
     }
 
+    /// Answers an ask of a call for somebody of whom the resolver knows that they may: an approval in the owner's place
+    /// (`for_owner`), or as one who may answer and can only say yes or no.
+    pub fn decide_ask(
+        &self,
+        principal: &Principal,
+        call: &Arc<Call>,
+        ask_id: &str,
+        answer: Answer,
+        for_owner: bool,
+    ) -> Result<(), Failure> {
+        if for_owner {
+            call.answer_approval(ask_id, answer.clone())?;
+        } else {
+            call.decide(principal, ask_id, answer.clone())?;
+        }
+        self.0.tasks.answered(call, ask_id, answer);
+        Ok(())
+    }
+
     /// Starts to watch what the principal may see.
     pub fn watch(&self, principal: Principal, filter: TapFilter) -> Watching {
         self.0.shared.taps.watch(principal, filter)
@@ -426,8 +513,8 @@ impl Hub {
     /// that may resume them are left to the next hub.
     pub async fn stop(&self, grace: Duration) {
         self.0.stopping.store(true, Ordering::Release);
-        for stage in self.0.teams.stages() {
-            stage.stop();
+        if let Some(resolver) = &self.0.resolver {
+            resolver.stopping();
         }
         self.wait_for_calls(Instant::now() + grace).await;
         self.0.tasks.send_no_more();
@@ -477,7 +564,7 @@ impl Hub {
 }
 
 /// Why nothing new is taken.
-pub(crate) fn stopping() -> Failure {
+pub fn stopping() -> Failure {
     Failure::new(
         Reason::Stopping,
         "the hub is stopping; try again in a moment",
@@ -515,7 +602,7 @@ fn may_call_if_shared(principal: &Principal, entry: &Entry, share: impl FnOnce()
 }
 
 /// Whether a list shows the agent: whoever may call it or watch it sees it.
-pub(crate) fn may_see(principal: &Principal, entry: &Entry) -> bool {
+pub fn may_see(principal: &Principal, entry: &Entry) -> bool {
     may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
 }
 

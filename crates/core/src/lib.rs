@@ -20,6 +20,7 @@ pub mod observer;
 pub mod outbox;
 pub mod pipe;
 pub mod principal;
+pub mod resolver;
 pub mod resume;
 pub mod shared;
 pub mod shares;

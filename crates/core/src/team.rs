@@ -3,8 +3,7 @@
 
 pub mod board;
 pub mod event;
-mod kept;
-pub(crate) mod link;
+pub(crate) mod kept;
 pub(crate) mod seat;
 pub mod stage;
 pub(crate) mod story;
@@ -16,7 +15,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::kept::KeptSeat;
+pub(crate) use self::kept::KeptSeat;
 use jackfield_model::{AgentId, Owner};
 
 /// What a member is.

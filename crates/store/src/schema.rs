@@ -181,7 +181,7 @@ const TABLES: &str = "
         once_key     TEXT,
         once_digest  BLOB, -- SHA-256 of the request
         unread       INTEGER, -- milliseconds
-        seats        TEXT, -- JSON: the runs of teams that it belongs to
+        context      TEXT, -- JSON: what resolvers keep with it, by their names
         bytes        INTEGER NOT NULL DEFAULT 0 -- the sum of the log's bodies
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX tasks_by_principal ON tasks (principal, id);

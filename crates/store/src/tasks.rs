@@ -27,7 +27,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
                             created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
-                            once_key, once_digest, parent, handle, seats, token, sent_at)
+                            once_key, once_digest, parent, handle, context, token, sent_at)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET
             call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
@@ -37,12 +37,12 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
             failure = excluded.failure, failure_text = excluded.failure_text, callback = excluded.callback,
             unread = excluded.unread, followers = excluded.followers, once_key = excluded.once_key,
             once_digest = excluded.once_digest, parent = excluded.parent, handle = excluded.handle,
-            seats = excluded.seats, token = excluded.token, sent_at = excluded.sent_at",
+            context = excluded.context, token = excluded.token, sent_at = excluded.sent_at",
     )?;
     let callback = task.callback.as_ref().map(serde_json::to_string);
     let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
     let once = task.once.as_ref();
-    let seats = (!task.seats.is_empty()).then(|| serde_json::to_string(&task.seats));
+    let context = (!task.context.is_empty()).then(|| serde_json::to_string(&task.context));
     let unread = |span: Span| i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX);
     let failure = task.failure.as_ref();
     statement.execute(rusqlite::params![
@@ -70,7 +70,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
         once.map(|once| once.digest),
         task.parent.map(|parent| parent.to_string()),
         task.handle.as_ref().map(Json::get),
-        seats.transpose()?,
+        context.transpose()?,
         task.token.map(|token| token.to_string()),
         task.sent_at.map(time_text),
     ])?;
@@ -317,7 +317,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         followers: maybe_json(row, "followers")?.unwrap_or_default(),
         once: key.zip(digest).map(|(key, digest)| Once { key, digest }),
         unread: row.get::<_, Option<i64>>("unread")?.map(span),
-        seats: maybe_json(row, "seats")?.unwrap_or_default(),
+        context: maybe_json(row, "context")?.unwrap_or_default(),
         token: maybe_named(row, "token", TokenId::parse)?,
     })
 }

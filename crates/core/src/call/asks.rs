@@ -226,7 +226,7 @@ impl Call {
         self.take_answer(asks, ask_id, answer)
     }
 
-    /// Answers an ask with yes or no, which is all that viewers of a team can say to some questions for words.
+    /// Answers an ask with yes or no, which is all that some can say to a question for words.
     pub(crate) fn decide(
         self: &Arc<Self>,
         principal: &Principal,

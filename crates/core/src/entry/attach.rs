@@ -135,10 +135,10 @@ impl Entry {
     }
 
     /// Whether a kept call to the agent can go on after a cut or a restart of the hub: its connection said that it resumes,
-    /// or its door finds the work again. A team can if its coordinator can.
+    /// or its door finds the work again. An id that stands for an agent can if the agent can.
     pub fn can_resume(&self) -> bool {
-        match self.lead() {
-            Some(lead) => lead.can_go_on(),
+        match self.stands_for() {
+            Some(agent) => agent.can_go_on(),
             None => self.can_go_on(),
         }
     }

@@ -32,8 +32,8 @@ pub(super) struct State {
     pub(super) link: Option<Arc<dyn Link>>,
     /// Whether the link only holds the calls that it has, since its agent cannot be reached now.
     pub(super) is_away: bool,
-    /// The coordinator, if this is the place of a team and there is one.
-    pub(super) lead: Option<Option<Arc<Entry>>>,
+    /// The agent that this id stands for, if it stands for one, and if that is known.
+    pub(super) stands_for: Option<Option<Arc<Entry>>>,
     pub(super) changed_at: Timestamp,
     /// Until when open calls wait for the agent to resume them.
     pub(super) grace: Option<Instant>,
@@ -95,7 +95,7 @@ impl State {
     /// Whether the agent is away, nothing waits for it, and nobody shared or set anything for it.
     pub(super) fn is_unmissed(&self) -> bool {
         self.link.is_none()
-            && self.lead.is_none()
+            && self.stands_for.is_none()
             && self.grace.is_none()
             && self.open.is_empty()
             && self.share == Share::Nobody

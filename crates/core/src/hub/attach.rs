@@ -226,10 +226,13 @@ impl Hub {
 
     /// Takes what an attached agent now says of itself.
     pub fn refresh(&self, attached: &Attached, profile: Profile) -> Option<Receipt> {
-        let changed = attached.entry.set_profile(profile);
-        changed
-            .then(|| attached.entry.save_to(&*self.0.store))
-            .flatten()
+        self.describe(&attached.entry, profile)
+    }
+
+    /// Takes what is now said of an agent, for a door that has reserved its id. Nothing if it is the same as before.
+    pub fn describe(&self, entry: &Entry, profile: Profile) -> Option<Receipt> {
+        let changed = entry.set_profile(profile);
+        changed.then(|| entry.save_to(&*self.0.store)).flatten()
     }
 
     /// Forgets the agent of an owner's that is away for longest and that nobody would miss, for one that comes. False if
@@ -273,14 +276,13 @@ impl Hub {
         };
         let mut agents = self.0.agents.write();
         if let Some(entry) = agents.get(id) {
-            return if *entry.owner() != principal.owner {
-                Err(taken())
-            } else if self.0.teams.get(id.as_str()).is_some() {
-                let text = format!("id {id} belongs to a team; choose another id");
-                Err(Failure::new(Reason::Conflict, text))
-            } else {
-                Ok((entry.clone(), false))
-            };
+            if *entry.owner() != principal.owner {
+                return Err(taken());
+            }
+            if let Some(resolver) = &self.0.resolver {
+                resolver.check_claim(id)?;
+            }
+            return Ok((entry.clone(), false));
         }
         // Counted only when an id is new: a linear look there, nothing on the way of calls.
         if agents
@@ -308,7 +310,9 @@ impl Hub {
         let entry = Arc::new(Entry::new(record, door, self.0.shared.clone()));
         agents.insert(id.clone(), entry.clone());
         drop(agents);
-        self.introduce(id);
+        if let Some(resolver) = &self.0.resolver {
+            resolver.introduced(self, id);
+        }
         Ok((entry, true))
     }
 }

@@ -1,14 +1,11 @@
 //! What a door asks of the hub, and how it becomes a call: session, parent, chain, clocks.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use super::{
-    Hub, Right,
-    teams::{Placed, Through},
-};
+use super::{Hub, Right};
 use jackfield_model::{
     AgentId, CallId, Failure, Json, Message, Owner, RequestId, SessionId, TaskId,
 };
@@ -20,11 +17,11 @@ use crate::{
     clock::{Clock, Progress},
     entry::Entry,
     limits::Limits,
-    observer::Observers,
+    observer::{CallObserver, Observers},
     outbox::{Callback, Follower},
     principal::{Principal, Who},
+    resolver::{CallContext, Hint},
     task::Once,
-    team::{KeptSeat, stage::ViewerId},
 };
 
 /// For which call a request is made.
@@ -74,10 +71,9 @@ pub struct Request {
     pub once: Option<Once>,
     /// How long it goes on without any reader; kept calls only. After that it is cancelled.
     pub unread: Option<Duration>,
-    /// The team through which a member is called by name; the hub fills it in.
-    pub through: Option<Through>,
-    /// The viewer of a team that says it, if one does: it is shown to the other viewers.
-    pub viewer: Option<ViewerId>,
+    /// What the door of the hub's [`Resolver`](crate::resolver::Resolver) tells it of this request. No other door sets it:
+    /// the resolver, and not the hub, then decides whether the request may reach its target.
+    pub hint: Option<Hint>,
 }
 
 impl Request {
@@ -105,22 +101,20 @@ impl Request {
             followers: Vec::new(),
             once: None,
             unread: None,
-            through: None,
-            viewer: None,
+            hint: None,
         }
     }
 
     pub(super) fn draft(
         self,
         id: CallId,
-        placed: Placed,
+        (entry, attached): (&Entry, Attachment),
         (right, held): (Right, Held),
         origin: Origin,
         start: &Start,
         limits: &Limits,
     ) -> Result<Draft, Failure> {
         let Start { life, task, .. } = *start;
-        let entry = &*placed.entry;
         let session = self.session.unwrap_or_else(|| id.into());
         let chain = origin.chain().step(&entry.id, limits)?;
         let deadline = origin
@@ -159,10 +153,17 @@ impl Request {
             is_allowed: start.is_allowed,
             taken_up: start.taken_up.clone(),
             handle_before: start.handle_before.clone(),
-            observers: Observers::new(placed.observers),
-            runs: placed.runs,
+            observers: Observers::new(attached.observers),
+            context: attached.context,
         })
     }
+}
+
+/// What the resolver attaches to a call.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    pub(super) observers: Vec<Box<dyn CallObserver>>,
+    pub(super) context: Option<Arc<dyn CallContext>>,
 }
 
 /// What the hub itself decides of a call.
@@ -180,8 +181,8 @@ pub(crate) struct Start {
     pub(crate) handle_before: Option<Json>,
     /// Whose conversation it is, if not the caller's.
     pub(crate) speaker: Option<Principal>,
-    /// The runs of teams that its task belonged to before.
-    pub(crate) seats: Vec<KeptSeat>,
+    /// What the resolver kept with its task.
+    pub(crate) context: BTreeMap<String, Json>,
 }
 
 impl Start {
@@ -195,7 +196,7 @@ impl Start {
             taken_up: None,
             handle_before: None,
             speaker: None,
-            seats: Vec::new(),
+            context: BTreeMap::new(),
         }
     }
 }

@@ -3,26 +3,49 @@
 
 use std::sync::Arc;
 
-use super::{Hub, Request, may_call_if_shared, teams::team_may_call_if_shared};
+use super::{Hub, may_call_if_shared};
 use jackfield_model::{Failure, Reason};
 
 use crate::{
-    agent::Share,
-    entry::Entry,
-    principal::Principal,
-    store::TaskRecord,
-    team::{KeptSeat, teams::Team},
+    agent::Share, entry::Entry, principal::Principal, resolver::DeliveryRight, store::TaskRecord,
 };
 
 /// By what a call may reach its agent.
 #[derive(Debug)]
 pub(crate) struct Right {
-    /// The place of the agent, or of the team, that was called.
-    addressed: Arc<Entry>,
-    /// The team that was called, if it is one.
-    team: Option<Arc<Team>>,
-    /// The teams through which a member may be reached by name, each with its place.
-    through: Vec<(Arc<Team>, Arc<Entry>)>,
+    /// The place of the id that was called.
+    pub(super) addressed: Arc<Entry>,
+    /// What the resolver knows besides.
+    pub(super) extra: Option<Box<dyn DeliveryRight>>,
+}
+
+/// Who wants to reach which agent, for a check under the agent's lock.
+#[derive(Debug, Clone, Copy)]
+pub struct Access<'a> {
+    principal: &'a Principal,
+    served: &'a Entry,
+    share: &'a Share,
+}
+
+impl Access<'_> {
+    /// The agent that is to get the call.
+    pub fn served(&self) -> &Entry {
+        self.served
+    }
+
+    /// With whom an agent is shared. Takes no lock of the agent that is to get the call.
+    pub fn share_of(&self, entry: &Entry) -> Share {
+        if std::ptr::eq(entry, self.served) {
+            self.share.clone()
+        } else {
+            entry.share()
+        }
+    }
+
+    /// Whether the caller may call an agent, which was not forgotten meanwhile.
+    pub fn may_call(&self, entry: &Entry) -> bool {
+        !entry.is_retired() && may_call_if_shared(self.principal, entry, || self.share_of(entry))
+    }
 }
 
 impl Right {
@@ -38,57 +61,21 @@ impl Right {
             let text = "the token of this call was revoked or has expired before the agent got the message; call again with a valid token";
             return Err(Failure::new(Reason::Unauthorized, text));
         }
-        let shared = |entry: &Entry| {
-            if std::ptr::eq(entry, served) {
-                share.clone()
-            } else {
-                entry.share()
-            }
+        let access = Access {
+            principal,
+            served,
+            share,
         };
-        let may_call = |entry: &Entry| {
-            !entry.is_retired() && may_call_if_shared(principal, entry, || shared(entry))
-        };
-        let addressed = &*self.addressed;
-        let through = |(team, place): &(Arc<Team>, Arc<Entry>)| {
-            let team = team.record();
-            may_call(place) && team_may_call_if_shared(&team, addressed, || shared(addressed))
-        };
-        if !may_call(addressed) && !self.through.iter().any(through) {
+        let (addressed, extra) = (&*self.addressed, self.extra.as_ref());
+        let is_admitted = || extra.is_some_and(|extra| extra.admits(addressed, &access));
+        if !access.may_call(addressed) && !is_admitted() {
             return Err(Failure::no_such_agent(addressed.id.as_str()));
         }
-        if let Some(team) = &self.team
-            && !team_may_call_if_shared(&team.record(), served, || share.clone())
-        {
-            return Err(Failure::agent_offline());
-        }
-        Ok(())
+        extra.map_or(Ok(()), |extra| extra.check_served(&access))
     }
 }
 
 impl Hub {
-    /// The right by which a request reaches the agent or team that it addresses. `seats` are those that its task had
-    /// before a restart.
-    pub(super) fn right_to(
-        &self,
-        addressed: &Arc<Entry>,
-        request: &Request,
-        seats: &[KeptSeat],
-    ) -> Right {
-        let teams = &self.0.teams;
-        let named = request.through.iter().map(|through| &through.stage.of);
-        let seats = seats.iter().filter(|seat| seat.member.is_some());
-        let through = named.chain(seats.map(|seat| &seat.team));
-        let through = through.filter_map(|id| {
-            let place = self.0.agents.read().get(id).cloned();
-            teams.get(id.as_str()).zip(place)
-        });
-        Right {
-            through: through.collect(),
-            team: teams.get(addressed.id.as_str()),
-            addressed: addressed.clone(),
-        }
-    }
-
     /// Who sent the last message of a task, with the rights that they have now.
     pub(crate) fn sender_of(&self, record: &TaskRecord) -> Option<Principal> {
         let grant = record.token.map(|token| self.tokens().grant(token));

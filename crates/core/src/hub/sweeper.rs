@@ -31,13 +31,12 @@ impl Hub {
             self.sweep(Instant::now());
             if count % TRIM_EVERY == 0 {
                 self.tasks().trim();
-                self.rest_teams(Instant::now());
             }
         }
     }
 
     /// One look.
-    pub(crate) fn sweep(&self, now: Instant) {
+    pub fn sweep(&self, now: Instant) {
         let calls: Vec<Arc<Call>> = self.0.shared.calls.lock().values().cloned().collect();
         // In looks, at least one: nought would give up readers of pipes that are not full.
         let stall = self.limits().pipe_stalled.0.as_secs().max(1);
@@ -55,12 +54,8 @@ impl Hub {
         self.files().expire(Timestamp::now());
         self.metrics().pipe_bytes(self.0.shared.budget.used());
         self.metrics().team_ring_bytes(self.0.teams.held());
-    }
-
-    /// Teams that did nothing for long enough have no run any more.
-    pub(crate) fn rest_teams(&self, now: Instant) {
-        if let Some(before) = now.checked_sub(self.limits().team_rest.0) {
-            self.0.teams.rest(before);
+        if let Some(resolver) = &self.0.resolver {
+            resolver.sweep(now);
         }
     }
 

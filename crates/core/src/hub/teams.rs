@@ -7,6 +7,7 @@ mod declare;
 mod place;
 mod publish;
 mod repeated;
+mod resolver;
 mod roster;
 mod steer;
 mod view;
@@ -15,9 +16,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-pub(super) use self::place::Placed;
 pub use self::{
-    place::Through,
     publish::{Claim, Publication, Publisher, Said},
     steer::{Decision, Undecided},
     view::{TeamAgent, TeamView},
@@ -32,7 +31,7 @@ use crate::{
     store::{Receipt, StoreError},
     team::{
         MemberOf, TeamRecord, TeamSpec,
-        teams::{Team, leader, profile},
+        teams::{Team, Teams, leader, profile},
         tree::Place,
     },
 };
@@ -41,6 +40,12 @@ use crate::{
 pub(crate) const DOOR: &str = "team";
 
 impl Hub {
+    /// Ends the runs of teams in which nothing has happened for long enough.
+    #[cfg(test)]
+    pub(crate) fn rest_teams(&self, now: tokio::time::Instant) {
+        self.0.teams.rest_at(now);
+    }
+
     /// Makes a team. It is an agent of the hub from then on. The receipt resolves when the store has it.
     pub fn create_team(
         &self,
@@ -50,8 +55,8 @@ impl Hub {
     ) -> Result<(TeamView, Receipt), Failure> {
         person_only(principal)?;
         let teams = &self.0.teams;
-        let _changing = teams.changing.lock();
-        if self.0.agents.read().contains_key(id) {
+        let _held = self.hold_agents();
+        if self.entry(id.as_str()).is_some() {
             // Whoever may not see it learns no more than that the id is taken, as with agents.
             let what = if teams.get(id.as_str()).is_some() {
                 "a team"
@@ -72,7 +77,7 @@ impl Hub {
         id: &AgentId,
         spec: TeamSpec,
     ) -> Result<(Arc<Team>, Receipt), Failure> {
-        let (entry, saved) = self.reserve(principal, id, &profile(id, &spec), DOOR)?;
+        let (_, saved) = self.reserve(principal, id, &profile(id, &spec), DOOR)?;
         // Nobody waits for it: the team is written after it, and that is waited for.
         drop(saved);
         let now = Timestamp::now();
@@ -86,7 +91,7 @@ impl Hub {
             tasks: Vec::new(),
         };
         let team = self.0.teams.insert(record.clone(), self.limits());
-        self.lead(&team, &entry);
+        self.0.teams.lead(self, &team);
         Ok((team, self.0.store.save_team(record)))
     }
 
@@ -98,9 +103,9 @@ impl Hub {
         change: impl FnOnce(TeamSpec) -> TeamSpec,
     ) -> Result<(TeamView, Receipt), Failure> {
         // Before the look, so that the team is not forgotten meanwhile.
-        let _changing = self.0.teams.changing.lock();
+        let _held = self.hold_agents();
         let (team, entry) = self.owned_team(principal, id)?;
-        self.check_declared(id)?;
+        self.0.teams.check_declared(id)?;
         let mut record = team.record();
         let before = std::mem::replace(&mut record.spec, change(team.spec()));
         self.check_spec(principal, id, &record.spec)?;
@@ -118,7 +123,7 @@ impl Hub {
     fn check_reach(&self, record: &TeamRecord, before: &TeamSpec) -> Result<(), Failure> {
         for (at, member) in record.spec.members.iter().enumerate() {
             let (MemberOf::Agent(id) | MemberOf::Team(id)) = &member.of;
-            let entry = self.0.agents.read().get(id).cloned();
+            let entry = self.entry(id.as_str());
             let is_new = before.members.iter().all(|known| known.of != member.of);
             if is_new && entry.is_some_and(|entry| !team_may_call(record, &entry)) {
                 let text = format!(
@@ -136,13 +141,11 @@ impl Hub {
         record.spec = spec;
         record.by_admin = by_admin;
         record.updated_at = Timestamp::now();
-        if entry.set_profile(profile(&team.id, &record.spec)) {
-            // Nobody waits for it: the team is written after it, and that is waited for.
-            drop(entry.save_to(&*self.0.store));
-        }
+        // Nobody waits for it: the team is written after it, and that is waited for.
+        drop(self.describe(entry, profile(&team.id, &record.spec)));
         let before = self.rosters(&team.id);
         team.set(record.clone());
-        self.lead(team, entry);
+        self.0.teams.lead(self, team);
         self.tell_rosters(before);
         self.0.store.save_team(record)
     }
@@ -153,52 +156,12 @@ impl Hub {
         self.forget(principal, id)
     }
 
-    /// Whether an agent that is to be forgotten is a team that others need.
-    pub(super) fn check_forget(&self, id: &AgentId) -> Result<(), Failure> {
-        self.check_declared(id)?;
-        let parents = if self.0.teams.get(id.as_str()).is_some() {
-            self.0.teams.parents(id)
-        } else {
-            Vec::new()
-        };
-        let Some((parent, _)) = parents.first() else {
-            return Ok(());
-        };
-        let text = format!(
-            "team {id} is a member of team {}; change or remove that one first",
-            parent.id
-        );
-        Err(Failure::new(Reason::Conflict, text))
-    }
-
     /// Loads the teams at start.
     pub(super) async fn load_teams(&self) -> Result<(), StoreError> {
         for record in self.0.store.load_teams().await? {
-            let entry = self.0.agents.read().get(&record.id).cloned();
-            let team = self.0.teams.insert(record, self.limits());
-            if let Some(entry) = entry {
-                self.lead(&team, &entry);
-            }
+            self.0.teams.insert(record, self.limits());
         }
         Ok(())
-    }
-
-    /// An agent is new here: teams that it leads find it.
-    pub(super) fn introduce(&self, agent: &AgentId) {
-        for team in self.0.teams.all() {
-            if team.leader().as_ref() == Some(agent)
-                && let Some(entry) = self.0.agents.read().get(&team.id).cloned()
-            {
-                self.lead(&team, &entry);
-            }
-        }
-    }
-
-    /// Lets a team's place follow its coordinator.
-    fn lead(&self, team: &Team, entry: &Entry) {
-        let leader = team.leader();
-        let leader = leader.and_then(|leader| self.0.agents.read().get(&leader).cloned());
-        entry.follow(leader);
     }
 
     fn check_spec(
@@ -259,17 +222,7 @@ impl Hub {
         principal: &Principal,
         id: &str,
     ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
-        let team = self.0.teams.get(id);
-        let entry = self.0.agents.read().get(id).cloned();
-        let is_member = |team: &Team| self.member_name(principal, team).is_ok();
-        // An invited agent may call the agents of its owner; who works with whom there is not its business.
-        let sees = |entry: &Entry| match entry.share() {
-            Share::Everyone => true,
-            Share::Nobody | Share::With(_) => !principal.is_invited() && may_see(principal, entry),
-        };
-        team.zip(entry)
-            .filter(|(team, entry)| sees(entry) || is_member(team))
-            .ok_or_else(|| Failure::no_such_team(id))
+        self.0.teams.seen(self, principal, id)
     }
 
     /// Whether the principal may act for the whole team: its owner, or an admin.
@@ -280,8 +233,43 @@ impl Hub {
 
     /// The name of the member that the principal is, if it is one.
     pub(super) fn member_name(&self, principal: &Principal, team: &Team) -> Result<Place, Failure> {
+        self.0.teams.member_name(principal, team)
+    }
+}
+
+impl Teams {
+    /// Lets a team's place follow its coordinator.
+    pub(super) fn lead(&self, hub: &Hub, team: &Team) {
+        let Some(entry) = hub.entry(team.id.as_str()) else {
+            return;
+        };
+        let leader = team.leader();
+        entry.stand_for(leader.and_then(|leader| hub.entry(leader.as_str())));
+    }
+
+    /// A team that the principal may see.
+    pub(super) fn seen(
+        &self,
+        hub: &Hub,
+        principal: &Principal,
+        id: &str,
+    ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
+        let team = self.get(id);
+        let is_member = |team: &Team| self.member_name(principal, team).is_ok();
+        // An invited agent may call the agents of its owner; who works with whom there is not its business.
+        let sees = |entry: &Entry| match entry.share() {
+            Share::Everyone => true,
+            Share::Nobody | Share::With(_) => !principal.is_invited() && may_see(principal, entry),
+        };
+        team.zip(hub.entry(id))
+            .filter(|(team, entry)| sees(entry) || is_member(team))
+            .ok_or_else(|| Failure::no_such_team(id))
+    }
+
+    /// The name of the member that the principal is, if it is one.
+    fn member_name(&self, principal: &Principal, team: &Team) -> Result<Place, Failure> {
         let place = match &principal.who {
-            Who::Agent(id) => self.0.teams.tree(&team.id).seat_of(id, &[]),
+            Who::Agent(id) => self.tree(&team.id).seat_of(id, &[]),
             Who::Person | Who::Platform | Who::Peer(_) => None,
         };
         place.ok_or_else(|| {
@@ -291,6 +279,17 @@ impl Hub {
             );
             Failure::new(Reason::Unauthorized, text)
         })
+    }
+
+    /// A team that stands in the configuration is changed there.
+    pub(super) fn check_declared(&self, id: &AgentId) -> Result<(), Failure> {
+        if !self.is_declared(id) {
+            return Ok(());
+        }
+        let text = format!(
+            "team {id} stands in the hub's configuration file; change it there and start the hub again"
+        );
+        Err(Failure::new(Reason::Conflict, text))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tasks as they are kept, as they are opened again after a restart, and as they are looked for.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +15,6 @@ use crate::{
     outbox::{Callback, Follower},
     principal::Whose,
     task::Once,
-    team::KeptSeat,
     units::Span,
 };
 
@@ -132,8 +133,8 @@ pub struct TaskRecord {
     pub once: Option<Once>,
     /// How long it goes on without any reader, where that is bounded.
     pub unread: Option<Span>,
-    /// The runs of teams that it belongs to.
-    pub seats: Vec<KeptSeat>,
+    /// What the hub's [`Resolver`](crate::resolver::Resolver) keeps with it, by the resolver's name. Opaque to the store.
+    pub context: BTreeMap<String, Json>,
 }
 
 impl TaskRecord {

@@ -54,7 +54,7 @@ impl Hub {
     }
 
     /// The task that was made of the same request before.
-    pub(crate) async fn repeated(&self, request: &Request) -> Result<Option<Arc<Task>>, Failure> {
+    pub async fn repeated(&self, request: &Request) -> Result<Option<Arc<Task>>, Failure> {
         let Some(once) = &request.once else {
             return Ok(None);
         };

@@ -1,6 +1,6 @@
 //! Tasks that ended before they began: for callers whose protocol has a task for everything they ask.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -62,7 +62,7 @@ impl Hub {
             followers,
             once: request.once,
             unread: request.unread.map(Span),
-            seats: Vec::new(),
+            context: BTreeMap::new(),
         };
         let keep = kept(entry.settings().store, &record);
         let task = Task::new(record.clone(), keep, false, Some(0), tasks);

@@ -59,7 +59,7 @@ impl Hub {
                 is_allowed: true,
                 taken_up,
                 handle_before: record.handle.clone().filter(|_| !record.sent),
-                seats: record.seats.clone(),
+                context: record.context.clone(),
                 ..Start::new(Life::Kept)
             },
         )

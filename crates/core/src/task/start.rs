@@ -1,6 +1,6 @@
 //! How a kept call becomes a task, goes on with another message, or is cancelled.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -15,7 +15,6 @@ use crate::{
     outbox::{Callback, Follower, add},
     principal::Principal,
     store::{LogItem, TaskRecord, TaskState},
-    team::KeptSeat,
     units::Span,
 };
 
@@ -100,9 +99,9 @@ impl Hub {
                 speaker: before
                     .as_ref()
                     .and_then(|record| Principal::from_key(&record.principal)),
-                seats: before
+                context: before
                     .as_ref()
-                    .map_or_else(Vec::new, |record| record.seats.clone()),
+                    .map_or_else(BTreeMap::new, |record| record.context.clone()),
                 handle_before: before.as_ref().and_then(|record| record.handle.clone()),
                 ..Start::new(Life::Kept)
             },
@@ -141,7 +140,7 @@ impl Hub {
             followers,
             once,
             unread,
-            seats: KeptSeat::of(&call),
+            context: self.kept_context(&call),
         };
         let keep = kept(call.entry.settings().store, &record);
         let turn = Some(record.log_end);

@@ -2,10 +2,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
 };
 
 use parking_lot::{Mutex, RwLock};
+use tokio::time::Instant;
 
 use super::{
     Member, MemberOf, TeamRecord, TeamSpec,
@@ -63,7 +65,7 @@ pub(crate) fn leader(spec: &TeamSpec) -> Option<AgentId> {
 }
 
 /// The teams of a hub.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Teams {
     teams: RwLock<HashMap<AgentId, Arc<Team>>>,
     /// The stages of agents that are, or lately were, viewed alone.
@@ -71,11 +73,31 @@ pub(crate) struct Teams {
     theatre: Arc<Theatre>,
     /// Those that stand in the hub's configuration.
     declared: RwLock<HashSet<AgentId>>,
-    /// Held while a team is made or changed, so that no two changes make a cycle together.
-    pub(crate) changing: Mutex<()>,
+    /// How often the hub has swept.
+    pub(crate) sweeps: AtomicU64,
+    /// How long nothing happens until a run is over.
+    rest_after: Duration,
 }
 
 impl Teams {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            teams: RwLock::default(),
+            solo: RwLock::default(),
+            theatre: Arc::default(),
+            declared: RwLock::default(),
+            sweeps: AtomicU64::default(),
+            rest_after: limits.team_rest.0,
+        }
+    }
+
+    /// Ends the runs in which nothing has happened for long enough.
+    pub(crate) fn rest_at(&self, now: Instant) {
+        if let Some(before) = now.checked_sub(self.rest_after) {
+            self.rest(before);
+        }
+    }
+
     pub(crate) fn get(&self, id: &str) -> Option<Arc<Team>> {
         self.teams.read().get(id).cloned()
     }
@@ -144,7 +166,7 @@ impl Teams {
     }
 
     /// Ends the runs in which nothing happened since `before`.
-    pub(crate) fn rest(&self, before: tokio::time::Instant) {
+    pub(crate) fn rest(&self, before: Instant) {
         for stage in self.stages() {
             stage.rest(before);
         }

@@ -2,9 +2,9 @@
 //! is told so; it never blocks anybody.
 
 use axum::{extract::State, response::Response};
-use jackfield_core::{hub::Hub, principal::Principal, tap::TapFilter};
+use jackfield_core::tap::TapFilter;
 use jackfield_kit::api::{Caller, ErrorView, Params, Problem, Refused};
-use jackfield_model::{AgentId, Failure};
+use jackfield_model::AgentId;
 
 use crate::{OwnState, describe::WatchFrame, stream};
 
@@ -32,7 +32,7 @@ pub(crate) async fn watch(
     let team = params.one::<AgentId>("team")?;
     let raw = params.one("raw")?.unwrap_or(false);
     params.finish()?;
-    let among = team.map(|team| agents_of(&state.hub, &principal, team));
+    let among = team.map(|team| state.hub.members(&principal, team.as_str()));
     let filter = TapFilter {
         agent,
         among: among.transpose()?,
@@ -40,12 +40,4 @@ pub(crate) async fn watch(
     };
     let watching = state.hub.watch(principal.clone(), filter);
     Ok(stream::watch(&state, &principal, watching))
-}
-
-/// A team and the agents of its tree.
-fn agents_of(hub: &Hub, principal: &Principal, team: AgentId) -> Result<Vec<AgentId>, Failure> {
-    let agents = hub.team(principal, team.as_str())?.agents;
-    let mut agents: Vec<_> = agents.into_iter().map(|it| it.place.agent).collect();
-    agents.push(team);
-    Ok(agents)
 }

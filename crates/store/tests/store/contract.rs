@@ -46,7 +46,7 @@ use pages::{
 use teams::{
     a_team_goes_with_its_agent_and_its_tasks_with_it, tasks_keep_their_order_whenever_they_change,
     tasks_of_a_team_that_is_not_there_are_not_kept,
-    teams_read_back_and_keep_their_tasks_when_changed, the_seats_of_a_call_are_kept_with_its_task,
+    teams_read_back_and_keep_their_tasks_when_changed, the_context_of_a_call_is_kept_with_its_task,
 };
 
 use crate::records::{
@@ -87,7 +87,7 @@ on_every_store! {
     peers_read_back_may_change_and_are_forgotten
     transfers_read_back_until_they_are_over_or_forgotten
     teams_read_back_and_keep_their_tasks_when_changed
-    the_seats_of_a_call_are_kept_with_its_task
+    the_context_of_a_call_is_kept_with_its_task
     tasks_keep_their_order_whenever_they_change
     tasks_of_a_team_that_is_not_there_are_not_kept
     a_team_goes_with_its_agent_and_its_tasks_with_it

@@ -142,7 +142,7 @@ pub(crate) fn task() -> TaskRecord {
         followers: Vec::new(),
         once: None,
         unread: None,
-        seats: Vec::new(),
+        context: std::collections::BTreeMap::new(),
     }
 }
 

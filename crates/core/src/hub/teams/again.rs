@@ -1,18 +1,14 @@
 //! How a kept call finds the place again that its task had before: after a restart of the hub, or in its next turn.
 
 use super::place::Placing;
-use crate::{
-    hub::Hub,
-    team::{KeptSeat, event::Caller, seat::Belonging, tree::Place},
-};
+use crate::team::{KeptSeat, event::Caller, seat::Belonging, teams::Teams, tree::Place};
 
-impl Hub {
+impl Teams {
     /// Seats a call where its task was seated. A team that is no more shows nothing; who is no member any more, or is
     /// another agent by now, belongs to the run as somebody from outside.
     pub(super) fn sit_again(&self, placing: &mut Placing, kept: &[KeptSeat]) {
-        let teams = &self.0.teams;
         for kept in kept {
-            let Some(team) = teams.get(kept.team.as_str()) else {
+            let Some(team) = self.get(kept.team.as_str()) else {
                 continue;
             };
             if placing.is_on(&team.stage) {
@@ -24,7 +20,7 @@ impl Hub {
                     && Some(&*place.name) == kept.member.as_deref()
                     && place.agent == placing.agent
             };
-            match teams.tree(&team.id).places().into_iter().find(is_it) {
+            match self.tree(&team.id).places().into_iter().find(is_it) {
                 Some(place) => placing.sit(&team.stage, place, false),
                 None => placing.runs.push(Belonging {
                     stage: team.stage.clone(),

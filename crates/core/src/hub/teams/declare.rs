@@ -17,7 +17,7 @@ impl Hub {
         let mut saved = Vec::new();
         for (id, spec) in &teams {
             let known = self.0.teams.get(id.as_str());
-            let entry = self.0.agents.read().get(id).cloned();
+            let entry = self.entry(id.as_str());
             saved.push(match (known, entry) {
                 (Some(team), Some(entry)) => self.set_team(&team, &entry, spec.clone(), true),
                 (None, Some(_)) => {
@@ -62,16 +62,5 @@ impl Hub {
             return Err(Failure::new(Reason::Invalid, text));
         }
         Ok(())
-    }
-
-    /// A team that stands in the configuration is changed there.
-    pub(super) fn check_declared(&self, id: &AgentId) -> Result<(), Failure> {
-        if !self.0.teams.is_declared(id) {
-            return Ok(());
-        }
-        let text = format!(
-            "team {id} stands in the hub's configuration file; change it there and start the hub again"
-        );
-        Err(Failure::new(Reason::Conflict, text))
     }
 }

@@ -1,64 +1,75 @@
 //! How a call finds its place: who works on it, and on which stages that is shown.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
-use super::{Hub, team_may_call};
-use jackfield_model::{AgentId, CallId, Failure};
+use super::{resolver::TeamRight, team_may_call};
+use jackfield_model::{AgentId, Failure};
 
 use crate::{
-    call::Call,
     entry::Entry,
-    hub::Request,
+    hub::{Hub, Request},
     observer::CallObserver,
     principal::Who,
+    resolver::{CallContext, Resolution, Unresolved},
     team::{
         KeptSeat,
         event::Caller,
+        kept::Runs,
         seat::{Belonging, Seat, Seats},
-        stage::{Spot, Stage},
+        stage::{Spot, Stage, ViewerId},
         story::Story,
+        teams::{Team, Teams},
         tree::{Place, Tree},
     },
 };
 
-/// Who works on a call, and where that is shown.
-#[derive(Debug)]
-pub(in crate::hub) struct Placed {
-    /// The agent, or the coordinator of the team that was called.
-    pub(in crate::hub) entry: Arc<Entry>,
-    pub(in crate::hub) observers: Vec<Box<dyn CallObserver>>,
-    pub(in crate::hub) runs: Arc<[Belonging]>,
-}
-
 /// A member that is called through its team, by name.
 #[derive(Debug, Clone)]
-pub struct Through {
-    pub(crate) stage: Arc<Stage>,
-    pub(crate) place: Place,
+pub(super) struct Through {
+    pub(super) stage: Arc<Stage>,
+    pub(super) place: Place,
 }
 
-impl Hub {
+/// What the door of teams tells of a request: [`Request::hint`].
+#[derive(Debug)]
+pub(super) struct Said {
+    /// The team through which a member is called by name.
+    pub(super) through: Option<Through>,
+    /// The viewer that says it, if one does: it is shown to the other viewers.
+    pub(super) viewer: Option<ViewerId>,
+}
+
+impl Said {
+    pub(super) fn of(request: &Request) -> Option<&Self> {
+        request.hint.as_ref()?.downcast_ref()
+    }
+}
+
+impl Teams {
     /// Whether a team's call, or one through a team, may reach this agent.
-    pub(in crate::hub) fn reaches(&self, through: &Through, entry: &Entry) -> bool {
-        let team = self.0.teams.get(through.stage.of.as_str());
+    pub(super) fn reaches(&self, through: &Through, entry: &Entry) -> bool {
+        let team = self.get(through.stage.of.as_str());
         team.is_some_and(|team| team_may_call(&team.record(), entry))
     }
 
-    /// Finds a call's place.
-    pub(in crate::hub) fn place(
+    /// Finds a call's place: who works on it, and on which stages that is shown.
+    pub(super) fn place(
         &self,
-        call: CallId,
-        request: &Request,
-        entry: &Arc<Entry>,
-        parent: Option<&Arc<Call>>,
-        kept: &[KeptSeat],
-    ) -> Result<Placed, Failure> {
-        let teams = &self.0.teams;
-        let team = teams.get(entry.id.as_str());
+        hub: &Hub,
+        unresolved: &Unresolved<'_>,
+    ) -> Result<Resolution, Failure> {
+        let Unresolved {
+            call,
+            request,
+            addressed,
+            parent,
+            kept,
+        } = *unresolved;
+        let team = self.get(addressed.id.as_str());
         let served = match &team {
-            None => entry.clone(),
+            None => addressed.clone(),
             Some(team) => {
-                let leader = entry.lead().filter(|leader| !leader.is_retired());
+                let leader = addressed.stands_for().filter(|leader| !leader.is_retired());
                 let leader = leader.ok_or_else(Failure::agent_offline)?;
                 if !team_may_call(&team.record(), &leader) {
                     return Err(Failure::agent_offline());
@@ -66,21 +77,22 @@ impl Hub {
                 leader
             }
         };
-        let inherited = parent.map_or(&[][..], |parent| &parent.runs);
-        let solo = teams.solo(&served.id);
+        let inherited = parent.and_then(|parent| parent.context());
+        let inherited = inherited.and_then(|context| (&**context as &dyn Any).downcast_ref());
+        let inherited = inherited.map_or(&[][..], |Runs(runs)| runs);
+        let solo = self.solo(&served.id);
+        let said = Said::of(request);
+        let through = said.and_then(|said| said.through.as_ref());
         if team.is_none()
             && inherited.is_empty()
             && solo.is_none()
-            && request.through.is_none()
-            && kept.is_empty()
+            && through.is_none()
+            && kept.is_none()
         {
-            return Ok(Placed {
-                entry: served,
-                observers: Vec::new(),
-                runs: Arc::default(),
-            });
+            return Ok(Resolution::default());
         }
-        let caller = match (inherited, kept) {
+        let kept = kept.map_or_else(Vec::new, KeptSeat::read);
+        let caller = match (inherited, &kept[..]) {
             ([run, ..], _) => run.caller.clone(),
             ([], [kept, ..]) => Caller::of_key(&kept.caller),
             ([], []) => Caller::new(&request.principal),
@@ -99,7 +111,7 @@ impl Hub {
             runs: Vec::new(),
         };
         for run in inherited {
-            let tree = teams.tree(&run.stage.of);
+            let tree = self.tree(&run.stage.of);
             let place = match &team {
                 Some(team) => tree.seat_of_team(&team.id, &run.from),
                 None => tree.seat_of(&served.id, &run.from),
@@ -116,18 +128,18 @@ impl Hub {
                 }),
             }
         }
-        if let Some(through) = &request.through
+        if let Some(through) = through
             && !placing.is_on(&through.stage)
         {
             placing.sit(&through.stage, through.place.clone(), false);
         }
         if let Some(team) = &team
             && !placing.is_on(&team.stage)
-            && let Some(place) = teams.tree(&team.id).seat_of_team(&team.id, &[])
+            && let Some(place) = self.tree(&team.id).seat_of_team(&team.id, &[])
         {
             placing.sit(&team.stage, place, false);
         }
-        self.sit_again(&mut placing, kept);
+        self.sit_again(&mut placing, &kept);
         if let Some(stage) = solo {
             let spot = placing.alone();
             placing.seats.push(Seat {
@@ -136,14 +148,36 @@ impl Hub {
                 sender: None,
             });
         }
-        let story = Story::new(call, self.limits().chunk.0);
-        let seats = Seats::new(placing.seats, request.viewer, story);
+        let story = Story::new(call, hub.limits().chunk.0);
+        let viewer = said.and_then(|said| said.viewer);
+        let seats = Seats::new(placing.seats, viewer, story);
         let observers = seats.map(|seats| Box::new(seats) as Box<dyn CallObserver>);
-        Ok(Placed {
-            entry: served,
+        let context = Runs::new(placing.runs);
+        let right = self.right(hub, team, through, &kept);
+        Ok(Resolution {
+            serve_at: Some(served),
             observers: observers.into_iter().collect(),
-            runs: placing.runs.into(),
+            context: context.map(|runs| Arc::new(runs) as Arc<dyn CallContext>),
+            right: right.map(|right| Box::new(right) as _),
         })
+    }
+
+    /// What a call may besides what its caller may: as one of a team, by a member's name in a team, or as the call of a task
+    /// that was made so.
+    fn right(
+        &self,
+        hub: &Hub,
+        team: Option<Arc<Team>>,
+        through: Option<&Through>,
+        kept: &[KeptSeat],
+    ) -> Option<TeamRight> {
+        let named = through.map(|through| &through.stage.of).into_iter();
+        let kept = kept.iter().filter(|seat| seat.member.is_some());
+        let through = named.chain(kept.map(|seat| &seat.team));
+        let through = through.filter_map(|id| self.get(id.as_str()).zip(hub.entry(id.as_str())));
+        let through: Vec<_> = through.collect();
+        let is_plain = team.is_none() && through.is_empty();
+        (!is_plain).then_some(TeamRight { team, through })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use jackfield_model::{AgentId, End};
+use jackfield_model::AgentId;
 
 use crate::{
     hub::Hub,
@@ -39,14 +39,14 @@ impl Hub {
                 places.any(|place| place.agent == *agent && *place.route_key() == *route)
             };
             for call in team.stage.unseated(is_there) {
-                call.finish(End::Cancelled, true);
+                call.cancel();
             }
             for place in before.iter().filter(|place| !now.contains(place)) {
                 team.stage.forget_member(&place.route_key());
                 tell_status(&team, place, MemberStatus::ShutdownComplete);
             }
             for place in now.iter().filter(|place| !before.contains(place)) {
-                let entry = self.0.agents.read().get(&place.agent).cloned();
+                let entry = self.entry(place.agent.as_str());
                 let is_online = entry.is_some_and(|entry| entry.is_online());
                 tell_status(&team, place, MemberStatus::at_rest(is_online));
             }

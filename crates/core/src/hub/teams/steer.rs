@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Hub, Through, repeated};
-use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Failure, Message, Reason, SessionId};
+use super::{
+    Hub,
+    place::{Said, Through},
+    repeated,
+};
+use jackfield_model::{AgentId, Answer, Ask, AskKind, Failure, Message, Reason, SessionId};
 
 use crate::{
     call::Call,
@@ -74,8 +78,7 @@ impl Hub {
             None => team.spec().coordinator,
         };
         let mut request = Request::new(principal.clone(), super::DOOR, agent, message);
-        request.through = through;
-        request.viewer = viewer;
+        request.hint = Some(Arc::new(Said { through, viewer }));
         // Whoever said it is told that it was refused; nobody else has to do with it, and the team is as it was.
         let said = self.say_on(&team.stage, &route, request).await;
         said.map_err(|failure| {
@@ -95,7 +98,7 @@ impl Hub {
         message: Message,
     ) -> Result<Option<Arc<Task>>, Failure> {
         let entry = self.find(principal, id)?;
-        let served = entry.lead().unwrap_or_else(|| entry.clone());
+        let served = entry.stands_for().unwrap_or_else(|| entry.clone());
         let stage = self.0.teams.open_solo(&served.id, self.limits());
         let request = Request::new(principal.clone(), super::DOOR, entry.id.clone(), message);
         self.say_on(&stage, served.id.as_str(), request).await
@@ -223,7 +226,7 @@ impl Hub {
     /// Stops what an agent that is viewed alone does, as far as the principal may.
     pub fn stop_viewed(&self, principal: &Principal, id: &str) -> Result<usize, Failure> {
         let entry = self.find(principal, id)?;
-        let entry = entry.lead().unwrap_or(entry);
+        let entry = entry.stands_for().unwrap_or(entry);
         let is_owner = principal.may_act_for(entry.owner().as_str());
         let stage = self.0.teams.solo(&entry.id);
         Ok(stage.map_or(0, |stage| stop(principal, &stage, None, is_owner)))
@@ -251,8 +254,8 @@ impl Hub {
         let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
         let is_caller = pending.caller.is(principal);
         // The one who asks is its owner's, whosever the team is, and whoever made it: that owner decides, or lets callers.
-        let settings = call.entry.settings();
-        let may = principal.may_act_for(call.entry.owner().as_str())
+        let settings = call.agent().settings();
+        let may = principal.may_act_for(call.agent().owner().as_str())
             || (is_caller && settings.approvals_to_caller)
             || !decision.approved;
         self.answer_pending(principal, &call, &pending, decision, may)
@@ -266,7 +269,7 @@ impl Hub {
         decision: &Decision,
     ) -> Result<(), Undecided> {
         let entry = self.find(principal, id).map_err(Undecided::Failed)?;
-        let entry = entry.lead().unwrap_or(entry);
+        let entry = entry.stands_for().unwrap_or(entry);
         let stage = self.0.teams.solo(&entry.id).ok_or(Undecided::NotPending)?;
         let pending = find_pending(&stage, decision, None, |_| true)?;
         let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
@@ -288,12 +291,8 @@ impl Hub {
             ..Answer::default()
         };
         // Words are the caller's to give, whoever the team's owner is.
-        let answered = if may && pending.kind == AskKind::Approval {
-            call.answer_approval(&pending.ask, answer.clone())
-        } else {
-            call.decide(principal, &pending.ask, answer.clone())
-        };
-        let answered = answered.map(|()| self.0.tasks.answered(call, &pending.ask, answer));
+        let for_owner = may && pending.kind == AskKind::Approval;
+        let answered = self.decide_ask(principal, call, &pending.ask, answer, for_owner);
         answered.map_err(|failure| match failure.reason {
             Reason::NotFound | Reason::Unauthorized => Undecided::NotAllowed,
             _ => Undecided::Failed(failure),
@@ -344,8 +343,6 @@ fn find_pending(
 
 fn stop(principal: &Principal, stage: &Stage, route: Option<&str>, is_owner: bool) -> usize {
     let calls = stage.calls(route, |caller| is_owner || caller.is(principal));
-    let stopped = calls
-        .iter()
-        .filter(|call| call.finish(End::Cancelled, true));
+    let stopped = calls.iter().filter(|call| call.cancel());
     stopped.count()
 }

@@ -84,17 +84,17 @@ impl Hub {
         id: &str,
         since: &Since,
     ) -> Result<Viewing, Failure> {
-        let entry = self.0.agents.read().get(id).cloned();
+        let entry = self.entry(id);
         let entry = entry.filter(|entry| may_see(principal, entry));
         let entry = entry.ok_or_else(|| Failure::no_such_agent(id))?;
         // A team viewed so is its coordinator's stream without the others.
-        let entry = entry.lead().unwrap_or(entry);
+        let entry = entry.stands_for().unwrap_or(entry);
         let only = only_own(principal, &entry);
         let stage = self.0.teams.open_solo(&entry.id, self.limits());
         let viewing = Viewing::new(stage, only, since);
         // Whoever forgets the agent closes the stage, but not one that is opened afterwards: that may be viewed by those
         // who may see the next agent of this id.
-        let known = self.0.agents.read().get(&entry.id).cloned();
+        let known = self.entry(entry.id.as_str());
         if !known.is_some_and(|known| Arc::ptr_eq(&known, &entry)) {
             return Err(Failure::no_such_agent(id));
         }
@@ -103,9 +103,8 @@ impl Hub {
 
     pub(super) fn view_of(&self, team: &Team) -> TeamView {
         let tree = self.0.teams.tree(&team.id);
-        let entries = self.0.agents.read();
         let is_online = |agent: &AgentId| {
-            let entry = entries.get(agent);
+            let entry = self.entry(agent.as_str());
             entry.is_some_and(|entry| entry.is_online())
         };
         let agents = tree.places().into_iter().map(|place| {

@@ -68,7 +68,7 @@ pub(super) fn record() -> TaskRecord {
         unread: None,
         followers: Vec::new(),
         once: None,
-        seats: Vec::new(),
+        context: Default::default(),
     }
 }
 

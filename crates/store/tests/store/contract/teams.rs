@@ -1,13 +1,15 @@
 //! Teams and their boards.
 
+use std::collections::BTreeMap;
+
 use jackfield_core::{
     store::{Store, TaskRecord},
     team::{
-        KeptSeat, TeamRecord,
+        TeamRecord,
         board::{BoardStatus, BoardTask},
     },
 };
-use jackfield_model::AgentId;
+use jackfield_model::Json;
 
 use crate::records::{agent, board_task, find, save as save_task, task, team, time};
 
@@ -105,24 +107,17 @@ pub(crate) fn a_team_goes_with_its_agent_and_its_tasks_with_it(store: &dyn Store
     assert_eq!(load(store), [a, b]);
 }
 
-pub(crate) fn the_seats_of_a_call_are_kept_with_its_task(store: &dyn Store) {
-    let seat = |path: &[&str], member: Option<&str>| KeptSeat {
-        team: AgentId::parse("shop").unwrap(),
-        path: path.iter().map(ToString::to_string).collect(),
-        member: member.map(str::to_owned),
-        caller: "ann/agent/lead".into(),
-    };
+pub(crate) fn the_context_of_a_call_is_kept_with_its_task(store: &dyn Store) {
+    let context =
+        r#"[{"team": "shop", "path": ["back end", "db"], "member": "d\u00e9"}, {"team": 1e2}]"#;
+    let context = Json::parse(context).unwrap();
     let record = TaskRecord {
-        seats: vec![
-            seat(&[], Some("lead")),
-            seat(&["back end", "db"], Some("d\u{e9}")),
-            seat(&["db"], None),
-        ],
+        context: BTreeMap::from([("team".to_owned(), context)]),
         epoch: 0,
         ..task()
     };
     save_task(store, &record, Vec::new());
     assert_eq!(find(store, record.id), record);
     let reopened = store.reopen_tasks().wait().unwrap();
-    assert_eq!(reopened[0].seats, record.seats);
+    assert_eq!(reopened[0].context, record.context);
 }
