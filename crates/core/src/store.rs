@@ -22,7 +22,6 @@ use crate::{
     agent::{Profile, Settings, Share},
     outbox::{NewCallback, OutboxRow, Settled},
     principal::Whose,
-    team::{TeamRecord, board::BoardTask},
     transfers::Toward,
 };
 
@@ -94,6 +93,19 @@ pub struct TransferRecord {
     pub until: Timestamp,
 }
 
+/// Something that a door keeps for an agent of its own. The store does not look into it, and forgets it with the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoorRecord {
+    /// Which door keeps it.
+    pub door: String,
+    /// For which agent.
+    pub agent: AgentId,
+    /// Which of the door's records for this agent it is.
+    pub key: String,
+    /// What is kept.
+    pub value: Json,
+}
+
 /// A token as it is kept: never the token itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenRecord {
@@ -137,7 +149,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>>;
     /// Writes an agent, new or changed; synced to disk, since it says who owns the id.
     fn save_agent(&self, record: AgentRecord) -> Receipt;
-    /// Forgets an agent, who owned it, and how it is dialled; of a team, its members and its board too.
+    /// Forgets an agent, who owned it, how it is dialled, and what doors keep for it.
     fn remove_agent(&self, id: AgentId) -> Receipt;
 
     /// All agents that are dialled, by id, at start.
@@ -160,14 +172,11 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Forgets a transfer under this name.
     fn remove_transfer(&self, name: AgentId, id: String) -> Receipt;
 
-    /// All teams, by id, each with its board in the order in which the tasks were first written; at start.
-    fn load_teams(&self) -> Receipt<Vec<TeamRecord>>;
-    /// Writes a team, new or changed, but not its board, which stays as it is; synced to disk. [`Store::remove_agent`]
-    /// forgets it.
-    fn save_team(&self, record: TeamRecord) -> Receipt;
-    /// Writes tasks of a team's board, new or changed, and leaves its others alone; synced to disk. Nothing happens if
-    /// there is no such team.
-    fn save_team_tasks(&self, team: AgentId, tasks: Vec<BoardTask>) -> Receipt;
+    /// All records of a door, by agent, those of each agent in the order in which they were first written; at start.
+    fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>>;
+    /// Writes records of doors, new or changed, in one transaction, and leaves others alone; synced to disk. Records for an
+    /// agent that is not known are not written. [`Store::remove_agent`] forgets them.
+    fn save_records(&self, records: Vec<DoorRecord>) -> Receipt;
 
     /// All tokens, at start.
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>>;

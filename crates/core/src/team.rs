@@ -4,6 +4,7 @@
 pub mod board;
 pub mod event;
 pub(crate) mod kept;
+pub(crate) mod record;
 pub(crate) mod seat;
 pub mod stage;
 pub(crate) mod story;

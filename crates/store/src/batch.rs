@@ -6,10 +6,9 @@ use std::collections::{HashMap, hash_map::Entry};
 use jackfield_core::{
     outbox::{NewCallback, Settled},
     store::{
-        AgentRecord, LogItem, LogRow, PeerRecord, RemoteRecord, TaskRecord, TokenRecord,
-        TransferRecord,
+        AgentRecord, DoorRecord, LogItem, LogRow, PeerRecord, RemoteRecord, TaskRecord,
+        TokenRecord, TransferRecord,
     },
-    team::{TeamRecord, board::BoardTask},
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 use jiff::Timestamp;
@@ -21,9 +20,9 @@ use crate::{
     fault::Fault,
     outbox, peers, probe,
     queue::Reply,
-    remotes,
+    records, remotes,
     tail::{Tail, Tails},
-    tasks, teams, tokens, transfers,
+    tasks, tokens, transfers,
 };
 
 /// What an operation weighs in a batch besides its text; how many may wait is bounded by number too.
@@ -47,11 +46,7 @@ pub(crate) enum Op {
     RemovePeer(String),
     SaveTransfer(Box<TransferRecord>),
     RemoveTransfer(AgentId, String),
-    SaveTeam(Box<TeamRecord>),
-    SaveTeamTasks {
-        team: AgentId,
-        tasks: Vec<BoardTask>,
-    },
+    SaveRecords(Vec<DoorRecord>),
     SaveToken(Box<TokenRecord>),
     RemoveToken(TokenId),
     SaveTask {
@@ -86,8 +81,7 @@ impl Op {
             | Self::SaveRemote(_)
             | Self::SavePeer(_)
             | Self::RemovePeer(_)
-            | Self::SaveTeam(_)
-            | Self::SaveTeamTasks { .. }
+            | Self::SaveRecords(_)
             | Self::SaveToken(_)
             | Self::RemoveToken(_)
             | Self::SettleCallback { .. }
@@ -116,14 +110,10 @@ impl Op {
             | Self::DropCallbacks(_) => OP_OVERHEAD,
             Self::SaveRemote(record) => OP_OVERHEAD + record.spec.get().len(),
             Self::SavePeer(record) => OP_OVERHEAD + record.address.as_ref().map_or(0, String::len),
-            Self::SaveTeam(record) => {
-                let members = record.spec.members.iter();
-                let members = members.map(|member| OP_OVERHEAD + member.name.len());
-                let text = record.spec.description.as_ref().map_or(0, String::len);
-                OP_OVERHEAD + record.spec.name.len() + text + members.sum::<usize>()
-            }
-            Self::SaveTeamTasks { tasks, .. } => {
-                OP_OVERHEAD + tasks.iter().map(BoardTask::weight).sum::<usize>()
+            Self::SaveRecords(records) => {
+                let values = records.iter();
+                let values = values.map(|it| OP_OVERHEAD + it.key.len() + it.value.get().len());
+                OP_OVERHEAD + values.sum::<usize>()
             }
             Self::SaveAgent(record) => {
                 let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
@@ -191,7 +181,7 @@ impl Batch<'_> {
             Op::SaveAgent(record) => agents::save(self.conn, record),
             Op::RemoveAgent(id) => {
                 remotes::remove(self.conn, id)?;
-                teams::remove(self.conn, id)?;
+                records::remove_of(self.conn, id)?;
                 transfers::remove_of(self.conn, id)?;
                 agents::remove(self.conn, id)
             }
@@ -200,8 +190,7 @@ impl Batch<'_> {
             Op::RemovePeer(id) => peers::remove(self.conn, id),
             Op::SaveTransfer(record) => transfers::save(self.conn, record),
             Op::RemoveTransfer(name, id) => transfers::remove(self.conn, name, id),
-            Op::SaveTeam(record) => teams::save(self.conn, record),
-            Op::SaveTeamTasks { team, tasks } => teams::save_tasks(self.conn, team, tasks),
+            Op::SaveRecords(records) => records::save(self.conn, records),
             Op::SaveToken(record) => tokens::save(self.conn, record),
             Op::RemoveToken(id) => tokens::remove(self.conn, *id),
             Op::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),

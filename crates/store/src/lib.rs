@@ -1,4 +1,4 @@
-//! Jackfield's SQLite store: tokens, profiles, remotes, peers, teams with their boards, tasks, their event log and their callbacks, in
+//! Jackfield's SQLite store: tokens, profiles, remotes, peers, records of doors, tasks, their event log and their callbacks, in
 //! `jackfield.db` of a data directory; beside it the hub's own secrets.
 //!
 //! The walk of a write: [`SqliteStore`] puts it into `queue.rs`; the thread of `writer.rs` takes what waits there as one
@@ -18,12 +18,12 @@ mod peers;
 mod probe;
 mod queue;
 mod reader;
+mod records;
 mod remotes;
 mod schema;
 pub mod secrets;
 mod tail;
 mod tasks;
-mod teams;
 mod tokens;
 mod transfers;
 mod trim;
@@ -39,10 +39,9 @@ use std::{
 use jackfield_core::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord, Reopened,
-        Store, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Receipt,
+        RemoteRecord, Reopened, Store, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
     },
-    team::{TeamRecord, board::BoardTask},
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 use jiff::Timestamp;
@@ -206,18 +205,14 @@ impl Store for SqliteStore {
         self.write(Op::RemovePeer(id))
     }
 
-    fn load_teams(&self) -> Receipt<Vec<TeamRecord>> {
+    fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Teams(reply));
+        self.reader.ask(Read::Records(door.to_owned(), reply));
         receipt
     }
 
-    fn save_team(&self, record: TeamRecord) -> Receipt {
-        self.write(Op::SaveTeam(Box::new(record)))
-    }
-
-    fn save_team_tasks(&self, team: AgentId, tasks: Vec<BoardTask>) -> Receipt {
-        self.write(Op::SaveTeamTasks { team, tasks })
+    fn save_records(&self, records: Vec<DoorRecord>) -> Receipt {
+        self.write(Op::SaveRecords(records))
     }
 
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {

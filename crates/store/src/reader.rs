@@ -16,10 +16,9 @@ use std::{
 use jackfield_core::{
     outbox::OutboxRow,
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, Reopened,
-        StoreError, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, RemoteRecord,
+        Reopened, StoreError, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
     },
-    team::TeamRecord,
 };
 use jackfield_model::{CallbackId, TaskId};
 use jiff::Timestamp;
@@ -31,7 +30,7 @@ use crate::{
     fault::Fault,
     log, outbox, peers,
     queue::{Queue, Reply},
-    remotes, tasks, teams, tokens, transfers,
+    records, remotes, tasks, tokens, transfers,
 };
 
 /// How many reads may wait. Each is asked for by somebody who waits for it, and answers are bounded one by one.
@@ -44,7 +43,7 @@ pub(crate) enum Read {
     Remotes(Reply<Vec<RemoteRecord>>),
     Peers(Reply<Vec<PeerRecord>>),
     Transfers(Reply<Vec<TransferRecord>>),
-    Teams(Reply<Vec<TeamRecord>>),
+    Records(String, Reply<Vec<DoorRecord>>),
     Tokens(Reply<Vec<TokenRecord>>),
     Task(TaskId, Reply<Option<TaskRecord>>),
     Turn(Box<TaskRecord>, Reply<Reopened>),
@@ -73,7 +72,7 @@ impl Read {
             Self::Remotes(reply) => send(reply, || remotes::load(conn)),
             Self::Peers(reply) => send(reply, || peers::load(conn)),
             Self::Transfers(reply) => send(reply, || transfers::load(conn)),
-            Self::Teams(reply) => send(reply, || teams::load(conn)),
+            Self::Records(door, reply) => send(reply, || records::load(conn, &door)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
             Self::Turn(record, reply) => send(reply, || tasks::turn(conn, *record)),
@@ -101,7 +100,7 @@ impl Read {
             Self::Remotes(reply) => drop(reply.send(Err(error))),
             Self::Peers(reply) => drop(reply.send(Err(error))),
             Self::Transfers(reply) => drop(reply.send(Err(error))),
-            Self::Teams(reply) => drop(reply.send(Err(error))),
+            Self::Records(_, reply) => drop(reply.send(Err(error))),
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),
             Self::Turn(_, reply) => drop(reply.send(Err(error))),

@@ -57,9 +57,9 @@ pub(crate) struct Schema {
     steps: &'static [Step],
 }
 
-/// The schema of this program. Versions up to 14 were those of programs before the first release.
+/// The schema of this program. Versions up to 15 were those of programs before the first release.
 pub(crate) const SCHEMA: Schema = Schema {
-    first: 15,
+    first: 16,
     steps: &[Step::breaks(TABLES)],
 };
 
@@ -115,29 +115,16 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX transfers_by_time ON transfers (until);
 
-    -- A team goes with its agent, but not when its agent is written anew.
-    CREATE TABLE teams (
-        id         TEXT PRIMARY KEY NOT NULL,
-        owner      TEXT NOT NULL,
-        by_admin   INTEGER NOT NULL,
-        spec       TEXT NOT NULL, -- JSON
-        created_at TEXT NOT NULL,
-        updated_at TEXT NOT NULL
+    -- What doors keep for their agents. It goes with its agent, but not when the agent is written anew.
+    CREATE TABLE records (
+        agent TEXT NOT NULL,
+        door  TEXT NOT NULL,
+        key   TEXT NOT NULL,
+        pos   INTEGER NOT NULL, -- the order in which a door's records for an agent were first written
+        value TEXT NOT NULL, -- JSON, which only the door reads
+        PRIMARY KEY (agent, door, key)
     ) STRICT, WITHOUT ROWID;
-
-    CREATE TABLE team_tasks (
-        team         TEXT NOT NULL REFERENCES teams (id) ON DELETE CASCADE,
-        id           TEXT NOT NULL,
-        pos          INTEGER NOT NULL, -- the order in which tasks came onto their board
-        name         TEXT NOT NULL,
-        assignee     TEXT NOT NULL,
-        description  TEXT NOT NULL,
-        dependencies TEXT NOT NULL, -- JSON
-        status       TEXT NOT NULL,
-        deliverables TEXT NOT NULL, -- JSON
-        PRIMARY KEY (team, id)
-    ) STRICT, WITHOUT ROWID;
-    CREATE UNIQUE INDEX team_tasks_in_order ON team_tasks (team, pos);
+    CREATE UNIQUE INDEX records_in_order ON records (door, agent, pos);
 
     CREATE TABLE tokens (
         id         TEXT PRIMARY KEY NOT NULL,

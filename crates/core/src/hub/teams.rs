@@ -30,7 +30,7 @@ use crate::{
     principal::{Principal, Who},
     store::{Receipt, StoreError},
     team::{
-        MemberOf, TeamRecord, TeamSpec,
+        MemberOf, TeamRecord, TeamSpec, record,
         teams::{Team, Teams, leader, profile},
         tree::Place,
     },
@@ -92,7 +92,7 @@ impl Hub {
         };
         let team = self.0.teams.insert(record.clone(), self.limits());
         self.0.teams.lead(self, &team);
-        Ok((team, self.0.store.save_team(record)))
+        Ok((team, record::save(&*self.0.store, record)))
     }
 
     /// Changes a team. Its run goes on, and so do open calls but those of members that are none any more.
@@ -147,7 +147,7 @@ impl Hub {
         team.set(record.clone());
         self.0.teams.lead(self, team);
         self.tell_rosters(before);
-        self.0.store.save_team(record)
+        record::save(&*self.0.store, record)
     }
 
     /// Forgets a team and its board. Its members stay.
@@ -158,7 +158,7 @@ impl Hub {
 
     /// Loads the teams at start.
     pub(super) async fn load_teams(&self) -> Result<(), StoreError> {
-        for record in self.0.store.load_teams().await? {
+        for record in record::load(&*self.0.store).await? {
             self.0.teams.insert(record, self.limits());
         }
         Ok(())

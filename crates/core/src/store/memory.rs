@@ -11,15 +11,12 @@ use parking_lot::Mutex;
 
 use self::outbox::Outbox;
 use super::{
-    AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord, Reopened,
-    Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord, TransferRecord,
+    AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord,
+    Reopened, Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord, TransferRecord,
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 
-use crate::{
-    outbox::{Callback, NewCallback, OutboxRow, Settled},
-    team::{TeamRecord, board::BoardTask},
-};
+use crate::outbox::{Callback, NewCallback, OutboxRow, Settled};
 
 /// A store in memory. Nothing survives the process.
 #[derive(Debug, Default)]
@@ -31,7 +28,7 @@ struct Inner {
     remotes: BTreeMap<AgentId, RemoteRecord>,
     peers: BTreeMap<String, PeerRecord>,
     transfers: BTreeMap<(AgentId, String), TransferRecord>,
-    teams: BTreeMap<AgentId, TeamRecord>,
+    records: BTreeMap<AgentId, Vec<DoorRecord>>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     tasks: BTreeMap<TaskId, Task>,
     outbox: Outbox,
@@ -39,8 +36,8 @@ struct Inner {
 
 impl MemoryStore {
     /// What a process that was killed here would leave behind.
-    #[cfg(test)]
-    pub(crate) fn copy(&self) -> Self {
+    #[must_use]
+    pub fn copy(&self) -> Self {
         Self(Mutex::new(self.0.lock().clone()))
     }
 }
@@ -166,7 +163,7 @@ impl Store for MemoryStore {
         let mut inner = self.0.lock();
         inner.agents.remove(&id);
         inner.remotes.remove(&id);
-        inner.teams.remove(&id);
+        inner.records.remove(&id);
         inner.transfers.retain(|(name, _), _| *name != id);
         Receipt::ready(Ok(()))
     }
@@ -215,26 +212,24 @@ impl Store for MemoryStore {
         Receipt::ready(Ok(()))
     }
 
-    fn load_teams(&self) -> Receipt<Vec<TeamRecord>> {
-        Receipt::ready(Ok(self.0.lock().teams.values().cloned().collect()))
+    fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
+        let inner = self.0.lock();
+        let records = inner.records.values().flatten();
+        let records = records.filter(|record| record.door == door);
+        Receipt::ready(Ok(records.cloned().collect()))
     }
 
-    fn save_team(&self, record: TeamRecord) -> Receipt {
+    fn save_records(&self, records: Vec<DoorRecord>) -> Receipt {
         let mut inner = self.0.lock();
-        let known = inner.teams.remove(&record.id);
-        let tasks = known.map(|known| known.tasks).unwrap_or_default();
-        let id = record.id.clone();
-        inner.teams.insert(id, TeamRecord { tasks, ..record });
-        Receipt::ready(Ok(()))
-    }
-
-    fn save_team_tasks(&self, team: AgentId, tasks: Vec<BoardTask>) -> Receipt {
-        if let Some(team) = self.0.lock().teams.get_mut(&team) {
-            for task in tasks {
-                match team.tasks.iter_mut().find(|known| known.id == task.id) {
-                    Some(known) => *known = task,
-                    None => team.tasks.push(task),
-                }
+        for record in records {
+            if !inner.agents.contains_key(&record.agent) {
+                continue;
+            }
+            let kept = inner.records.entry(record.agent.clone()).or_default();
+            let is_it = |it: &&mut DoorRecord| it.door == record.door && it.key == record.key;
+            match kept.iter_mut().find(is_it) {
+                Some(known) => *known = record,
+                None => kept.push(record),
             }
         }
         Receipt::ready(Ok(()))

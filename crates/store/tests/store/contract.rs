@@ -1,5 +1,7 @@
 //! What holds for every store: each promise is checked on the one in memory and on SQLite.
 
+#[path = "contract/doors.rs"]
+mod doors;
 #[path = "contract/lanes.rs"]
 mod lanes;
 #[path = "contract/many.rs"]
@@ -8,8 +10,6 @@ mod many;
 mod outbox;
 #[path = "contract/pages.rs"]
 mod pages;
-#[path = "contract/teams.rs"]
-mod teams;
 
 use jackfield_core::{
     store::{
@@ -24,6 +24,11 @@ use jackfield_model::{
 };
 use jiff::{SignedDuration, Timestamp};
 
+use doors::{
+    records_for_an_agent_that_is_not_there_are_not_kept, records_go_with_their_agent,
+    records_keep_their_order_whenever_they_change, records_read_back_each_for_its_door,
+    the_context_of_a_call_is_kept_with_its_task,
+};
 use lanes::{
     a_lane_that_is_dropped_takes_nothing_else_along, of_each_lane_only_the_first_is_due,
     what_a_token_asked_for_is_dropped_and_nothing_else,
@@ -42,11 +47,6 @@ use pages::{
     a_task_is_found_by_the_key_of_its_request, lists_by_update_come_in_pages_whatever_their_times,
     only_what_changed_since_is_listed_and_counted,
     tasks_are_found_by_where_a_protocol_says_they_stand,
-};
-use teams::{
-    a_team_goes_with_its_agent_and_its_tasks_with_it, tasks_keep_their_order_whenever_they_change,
-    tasks_of_a_team_that_is_not_there_are_not_kept,
-    teams_read_back_and_keep_their_tasks_when_changed, the_context_of_a_call_is_kept_with_its_task,
 };
 
 use crate::records::{
@@ -86,11 +86,11 @@ on_every_store! {
     remotes_read_back_and_go_with_their_agent
     peers_read_back_may_change_and_are_forgotten
     transfers_read_back_until_they_are_over_or_forgotten
-    teams_read_back_and_keep_their_tasks_when_changed
+    records_read_back_each_for_its_door
+    records_keep_their_order_whenever_they_change
+    records_for_an_agent_that_is_not_there_are_not_kept
+    records_go_with_their_agent
     the_context_of_a_call_is_kept_with_its_task
-    tasks_keep_their_order_whenever_they_change
-    tasks_of_a_team_that_is_not_there_are_not_kept
-    a_team_goes_with_its_agent_and_its_tasks_with_it
     tokens_read_back_and_may_change
     a_task_reads_back_as_written_and_may_change
     an_append_moves_the_end_and_not_the_time

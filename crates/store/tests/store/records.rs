@@ -1,15 +1,13 @@
 //! Records for the tests, and short ways to write and read them.
 
+use std::collections::BTreeMap;
+
 use jackfield_core::{
     agent::{Profile, Settings, Share, Skill},
     outbox::{Callback, NewCallback, OutboxRow},
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, RemoteRecord, Reopened, Store, TaskRecord,
-        TaskState, TokenRecord,
-    },
-    team::{
-        Member, MemberOf, TeamRecord, TeamSpec,
-        board::{BoardStatus, BoardTask, Deliverable},
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, RemoteRecord, Reopened, Store,
+        TaskRecord, TaskState, TokenRecord,
     },
 };
 use jackfield_model::{
@@ -57,46 +55,14 @@ pub(crate) fn remote(id: &str) -> RemoteRecord {
     }
 }
 
-/// A team of two, without tasks.
-pub(crate) fn team(id: &str) -> TeamRecord {
-    let member = |name: &str, of| Member {
-        name: name.into(),
-        of,
-    };
-    TeamRecord {
-        id: AgentId::parse(id).unwrap(),
-        owner: Owner::parse("ann").unwrap(),
-        by_admin: true,
-        spec: TeamSpec {
-            name: "Ünïcode \"quoted\"".into(),
-            description: Some("does things together".into()),
-            coordinator: "lead".into(),
-            members: vec![
-                member("lead", MemberOf::Agent(AgentId::parse("a-1").unwrap())),
-                member("backend", MemberOf::Team(AgentId::parse("t-2").unwrap())),
-            ],
-        },
-        created_at: time(4),
-        updated_at: time(5),
-        tasks: Vec::new(),
-    }
-}
-
-/// A task of a board, with something of everything.
-pub(crate) fn board_task(number: u32) -> BoardTask {
-    BoardTask {
-        id: format!("task_{number:04}"),
-        name: format!("scan {number}"),
-        assignee: "backend/db/dba".into(),
-        description: "look \u{0} at \u{1F600}".into(),
-        dependencies: vec!["task_0001".into(), "task_0002".into()],
-        status: BoardStatus::InProgress,
-        deliverables: vec![Deliverable {
-            file_path: "out/a.md".into(),
-            summary: "notes".into(),
-            author_agent_name: "dba".into(),
-            timestamp: time(6),
-        }],
+/// Something that the door `team` keeps for an agent.
+pub(crate) fn door_record(agent: &str, key: &str, number: u32) -> DoorRecord {
+    let value = format!(r#"{{"text": "\u00fc \u0000", "number": {number}}}"#);
+    DoorRecord {
+        door: "team".into(),
+        agent: AgentId::parse(agent).unwrap(),
+        key: key.into(),
+        value: Json::parse(&value).unwrap(),
     }
 }
 
@@ -142,7 +108,7 @@ pub(crate) fn task() -> TaskRecord {
         followers: Vec::new(),
         once: None,
         unread: None,
-        context: std::collections::BTreeMap::new(),
+        context: BTreeMap::new(),
     }
 }
 

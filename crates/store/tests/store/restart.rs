@@ -5,14 +5,13 @@ use jackfield_core::{
     store::{
         CallbackFilter, LogItem, Reopened, Store, StoreError, TaskFilter, TaskRecord, TaskState,
     },
-    team::TeamRecord,
 };
 use jackfield_model::{CallbackId, Json, Message, Part};
 use jackfield_store::SqliteStore;
 
 use crate::records::{
-    agent, board_task, callback, callbacks, end, find, look_inside, message, reopen, row, save,
-    sqlite, task, team, text, token, whole_log, words,
+    agent, callback, callbacks, door_record, end, find, look_inside, message, reopen, row, save,
+    sqlite, task, text, token, whole_log, words,
 };
 
 #[test]
@@ -21,9 +20,8 @@ fn everything_handed_over_before_closing_is_there_after_it() {
     let (record, token) = (task(), token("t"));
     drop(store.save_agent(agent("a")));
     drop(store.save_token(token.clone()));
-    let team = team("t");
-    drop(store.save_team(team.clone()));
-    drop(store.save_team_tasks(team.id.clone(), vec![board_task(1)]));
+    let kept = [door_record("a", "team", 1), door_record("a", "task/1", 2)];
+    drop(store.save_records(kept.to_vec()));
     drop(store.save_task(record.clone(), vec![message(0, "hi")], Vec::new(), false));
     for pos in 1..=1000 {
         drop(store.append(record.id, vec![text(pos, "x")], Vec::new()));
@@ -32,11 +30,7 @@ fn everything_handed_over_before_closing_is_there_after_it() {
     let store = SqliteStore::open(dir.path()).unwrap();
     assert_eq!(store.load_agents().wait().unwrap(), [agent("a")]);
     assert_eq!(store.load_tokens().wait().unwrap(), [token]);
-    let team = TeamRecord {
-        tasks: vec![board_task(1)],
-        ..team
-    };
-    assert_eq!(store.load_teams().wait().unwrap(), [team]);
+    assert_eq!(store.load_records("team").wait().unwrap(), kept);
     assert_eq!(words(&whole_log(&store, record.id, 0, 1 << 20)).len(), 1000);
     let found = find(&store, record.id);
     assert_eq!(

@@ -14,6 +14,7 @@ use crate::{
     team::{
         board::{BoardChange, BoardTask, NewTask, TaskChange},
         event::Body,
+        record,
         teams::Team,
         tree::Place,
     },
@@ -47,7 +48,7 @@ impl Hub {
             BoardChange::Created { added, .. } => added.to_vec(),
             BoardChange::Status { .. } => Vec::new(),
         };
-        let saved = self.0.store.save_team_tasks(team.id.clone(), added.clone());
+        let saved = record::save_tasks(&*self.0.store, &team.id, &added);
         // Under the board's lock, so that changes are shown in their order.
         self.tell(&team, Body::Board(change));
         Ok((added, saved))
@@ -72,8 +73,8 @@ impl Hub {
         if changes.is_empty() {
             return Ok((task, Receipt::ready(Ok(()))));
         }
-        let tasks = vec![task.clone()];
-        let saved = self.0.store.save_team_tasks(team.id.clone(), tasks);
+        let changed = std::slice::from_ref(&task);
+        let saved = record::save_tasks(&*self.0.store, &team.id, changed);
         for change in changes {
             self.tell(&team, Body::Board(change));
         }

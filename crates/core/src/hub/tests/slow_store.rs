@@ -9,10 +9,9 @@ use jackfield_model::{CallbackId, TaskId, TokenId};
 use crate::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, LogItem, LogRow, PeerRecord, RemoteRecord, Reopened,
-        TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, RemoteRecord,
+        Reopened, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
     },
-    team::{TeamRecord, board::BoardTask},
 };
 
 /// What was handed over for a task.
@@ -222,14 +221,11 @@ impl Store for SlowStore {
     fn remove_peer(&self, id: String) -> Receipt {
         self.inner.remove_peer(id)
     }
-    fn load_teams(&self) -> Receipt<Vec<TeamRecord>> {
-        self.inner.load_teams()
+    fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
+        self.inner.load_records(door)
     }
-    fn save_team(&self, record: TeamRecord) -> Receipt {
-        self.inner.save_team(record)
-    }
-    fn save_team_tasks(&self, team: AgentId, tasks: Vec<BoardTask>) -> Receipt {
-        self.inner.save_team_tasks(team, tasks)
+    fn save_records(&self, records: Vec<DoorRecord>) -> Receipt {
+        self.inner.save_records(records)
     }
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
         self.inner.load_tokens()

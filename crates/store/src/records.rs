@@ -1,0 +1,53 @@
+//! What doors keep for their agents: their SQL. The values are opaque here.
+
+use jackfield_core::store::DoorRecord;
+use jackfield_model::AgentId;
+use rusqlite::{Connection, Row};
+
+use crate::{
+    column::{json, parsed},
+    fault::Fault,
+};
+
+/// Writes records, new or changed. A new one comes after all others of its door and agent; nothing is written for an agent
+/// that is not known.
+pub(crate) fn save(conn: &Connection, records: &[DoorRecord]) -> Result<(), Fault> {
+    let mut statement = conn.prepare_cached(
+        "INSERT INTO records (agent, door, key, pos, value)
+         SELECT id, ?2, ?3, (SELECT coalesce(max(pos), 0) + 1 FROM records WHERE door = ?2 AND agent = ?1), ?4
+            FROM agents WHERE id = ?1
+         ON CONFLICT (agent, door, key) DO UPDATE SET value = excluded.value",
+    )?;
+    for record in records {
+        statement.execute((
+            record.agent.as_str(),
+            &record.door,
+            &record.key,
+            record.value.get(),
+        ))?;
+    }
+    Ok(())
+}
+
+/// Forgets what all doors keep for an agent.
+pub(crate) fn remove_of(conn: &Connection, agent: &AgentId) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM records WHERE agent = ?")?
+        .execute([agent.as_str()])?;
+    Ok(())
+}
+
+/// All records of a door, by agent, those of each in order.
+pub(crate) fn load(conn: &Connection, door: &str) -> Result<Vec<DoorRecord>, Fault> {
+    let mut statement = conn.prepare("SELECT * FROM records WHERE door = ? ORDER BY agent, pos")?;
+    let records = statement.query_map([door], from_row)?;
+    Ok(records.collect::<Result<_, _>>()?)
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<DoorRecord> {
+    Ok(DoorRecord {
+        door: row.get("door")?,
+        agent: parsed(row, "agent", AgentId::parse)?,
+        key: row.get("key")?,
+        value: json(row, "value")?,
+    })
+}

@@ -1,0 +1,94 @@
+//! What doors keep for their agents, and resolvers with tasks.
+
+use std::collections::BTreeMap;
+
+use jackfield_core::store::{DoorRecord, Store, TaskRecord};
+use jackfield_model::{AgentId, Json};
+
+use crate::records::{agent, door_record, find, save as save_task, task};
+
+fn save(store: &dyn Store, records: &[&DoorRecord]) {
+    let records = records.iter().copied().cloned().collect();
+    store.save_records(records).wait().unwrap();
+}
+
+fn load(store: &dyn Store) -> Vec<DoorRecord> {
+    store.load_records("team").wait().unwrap()
+}
+
+fn know(store: &dyn Store, agents: &[&str]) {
+    for id in agents {
+        store.save_agent(agent(id)).wait().unwrap();
+    }
+}
+
+pub(crate) fn records_read_back_each_for_its_door(store: &dyn Store) {
+    know(store, &["a", "b"]);
+    let (a, b) = (door_record("a", "team", 1), door_record("b", "team", 2));
+    let other = DoorRecord {
+        door: "p2p".into(),
+        value: Json::parse("[]").unwrap(),
+        ..a.clone()
+    };
+    save(store, &[&b, &other]);
+    save(store, &[&a]);
+    save(store, &[]);
+    assert_eq!(load(store), [a, b]);
+    assert_eq!(store.load_records("p2p").wait().unwrap(), [other]);
+    assert_eq!(store.load_records("own").wait().unwrap(), []);
+}
+
+pub(crate) fn records_keep_their_order_whenever_they_change(store: &dyn Store) {
+    know(store, &["a", "b"]);
+    // Text would sort 10,000 before 9,999.
+    let records = ["9998", "9999", "10000"].map(|key| door_record("a", key, 1));
+    save(store, &records.each_ref());
+    // Keys are counted for each agent by itself.
+    let of_b = door_record("b", "9999", 1);
+    save(store, &[&of_b]);
+    let [first, _, third] = records;
+    let (changed, last) = (door_record("a", "9999", 2), door_record("a", "1", 1));
+    save(store, &[&last, &changed]);
+    assert_eq!(load(store), [first, changed, third, last, of_b]);
+}
+
+pub(crate) fn records_for_an_agent_that_is_not_there_are_not_kept(store: &dyn Store) {
+    know(store, &["b"]);
+    let (a, b) = (door_record("a", "team", 1), door_record("b", "team", 1));
+    save(store, &[&a, &b]);
+    know(store, &["a"]);
+    assert_eq!(load(store), [b]);
+}
+
+pub(crate) fn records_go_with_their_agent(store: &dyn Store) {
+    know(store, &["a", "b"]);
+    let records = [("a", "team"), ("a", "task/1"), ("b", "team")];
+    let records = records.map(|(agent, key)| door_record(agent, key, 1));
+    save(store, &records.each_ref());
+    // An agent that is written again, as whenever its profile changes, keeps them.
+    know(store, &["a", "a"]);
+    assert_eq!(load(store), records);
+    let [a, _, b] = records;
+    let removed = store.remove_agent(AgentId::parse("a").unwrap());
+    removed.wait().unwrap();
+    assert_eq!(load(store), std::slice::from_ref(&b));
+    // One of the same id begins with nothing.
+    know(store, &["a"]);
+    save(store, &[&a]);
+    assert_eq!(load(store), [a, b]);
+}
+
+pub(crate) fn the_context_of_a_call_is_kept_with_its_task(store: &dyn Store) {
+    let context =
+        r#"[{"team": "shop", "path": ["back end", "db"], "member": "d\u00e9"}, {"team": 1e2}]"#;
+    let context = Json::parse(context).unwrap();
+    let record = TaskRecord {
+        context: BTreeMap::from([("team".to_owned(), context)]),
+        epoch: 0,
+        ..task()
+    };
+    save_task(store, &record, Vec::new());
+    assert_eq!(find(store, record.id), record);
+    let reopened = store.reopen_tasks().wait().unwrap();
+    assert_eq!(reopened[0].context, record.context);
+}
