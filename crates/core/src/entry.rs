@@ -439,8 +439,7 @@ impl Entry {
     }
 
     /// Whether nothing of any call is left here.
-    #[cfg(test)]
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         let state = self.state.lock();
         state.open.is_empty() && state.sessions.is_empty() && state.waiting.is_empty()
     }

@@ -5,7 +5,6 @@ mod attach;
 mod request;
 mod right;
 mod sweeper;
-pub mod teams;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -50,7 +49,6 @@ use crate::{
     store::{Receipt, Store, StoreError, TaskRecord},
     tap::{TapFilter, Taps, Watching, may_watch},
     task::TaskBook,
-    team::teams::Teams,
     token::Tokens,
     transfers::Transfers,
 };
@@ -70,7 +68,6 @@ struct Inner {
     agents: RwLock<HashMap<AgentId, Arc<Entry>>>,
     tokens: Arc<Tokens>,
     tasks: TaskBook,
-    teams: Arc<Teams>,
     resolver: Option<Arc<dyn Resolver>>,
     /// Held while an agent is forgotten: see [`Hub::hold_agents`].
     forgetting: Mutex<()>,
@@ -90,6 +87,23 @@ pub struct Wanted {
 impl Hub {
     /// A hub on a store: loads agents and tokens, and takes up unfinished tasks.
     pub async fn open(store: Arc<dyn Store>, limits: Limits) -> Result<Self, StoreError> {
+        Self::open_resolved(store, limits, None).await
+    }
+
+    /// A hub that asks a resolver where calls are opened.
+    pub async fn open_with(
+        store: Arc<dyn Store>,
+        limits: Limits,
+        resolver: Arc<dyn Resolver>,
+    ) -> Result<Self, StoreError> {
+        Self::open_resolved(store, limits, Some(resolver)).await
+    }
+
+    async fn open_resolved(
+        store: Arc<dyn Store>,
+        limits: Limits,
+        resolver: Option<Arc<dyn Resolver>>,
+    ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::new(limits));
         let agents = store.load_agents().await?;
         let tokens = Arc::new(Tokens::new(store.clone(), store.load_tokens().await?));
@@ -104,22 +118,19 @@ impl Hub {
             })
             .collect();
         let tasks = TaskBook::new(store.clone(), shared.clone(), tokens.clone());
-        let teams = Arc::new(Teams::new(&shared.limits));
         let inner = Inner {
             shared,
             agents: RwLock::new(agents),
             tokens,
             tasks,
-            resolver: Some(teams.clone()),
+            resolver,
             forgetting: Mutex::default(),
-            teams,
             store: store.clone(),
             stopping: AtomicBool::new(false),
         };
         let hub = Self(Arc::new(inner));
         let transfers = store.load_transfers().await?;
         hub.transfers().keep_in(&store, transfers, Instant::now());
-        hub.load_teams().await?;
         if let Some(resolver) = &hub.0.resolver {
             resolver.opened(&hub);
         }
@@ -142,7 +153,7 @@ impl Hub {
         &self.0.shared.metrics
     }
 
-    /// The observers.
+    /// The taps.
     pub fn taps(&self) -> &Arc<Taps> {
         &self.0.shared.taps
     }
@@ -349,7 +360,7 @@ impl Hub {
         let entry = self.0.agents.read().get(&request.target).cloned();
         let may = |entry: &Arc<Entry>| match (&self.0.resolver, &request.hint) {
             _ if start.is_allowed => true,
-            (Some(resolver), Some(_)) => resolver.admits(self, &request, entry),
+            (Some(resolver), Some(_)) => resolver.admits(&request, entry),
             _ => may_call(&request.principal, entry),
         };
         let addressed = entry

@@ -27,7 +27,6 @@ pub mod shares;
 pub mod store;
 pub mod tap;
 pub mod task;
-pub mod team;
 pub mod token;
 pub mod transfers;
 pub mod units;

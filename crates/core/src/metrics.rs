@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -60,7 +61,7 @@ type Seconds = Family<DoorLabels, Histogram>;
 /// The hub's counters.
 #[derive(Debug)]
 pub struct Metrics {
-    registry: Registry,
+    registry: Mutex<Registry>,
     calls: Family<CallLabels, Counter>,
     open_calls: Gauge,
     call_seconds: Seconds,
@@ -76,7 +77,6 @@ pub struct Metrics {
     bytes: Family<TrafficLabels, Counter>,
     missed_by_taps: Counter,
     pipe_bytes: Gauge,
-    team_ring_bytes: Gauge,
 }
 
 fn seconds() -> Histogram {
@@ -86,7 +86,7 @@ fn seconds() -> Histogram {
 impl Default for Metrics {
     fn default() -> Self {
         let mut metrics = Self {
-            registry: Registry::with_prefix("jackfield"),
+            registry: Mutex::new(Registry::with_prefix("jackfield")),
             calls: Family::default(),
             open_calls: Gauge::default(),
             call_seconds: Family::new_with_constructor(seconds),
@@ -102,9 +102,8 @@ impl Default for Metrics {
             bytes: Family::default(),
             missed_by_taps: Counter::default(),
             pipe_bytes: Gauge::default(),
-            team_ring_bytes: Gauge::default(),
         };
-        let registry = &mut metrics.registry;
+        let registry = metrics.registry.get_mut();
         registry.register(
             "calls",
             "Calls that ended, by the caller's and the agent's door and by outcome",
@@ -172,11 +171,6 @@ impl Default for Metrics {
             "Memory leased by pipes",
             metrics.pipe_bytes.clone(),
         );
-        registry.register(
-            "team_ring_bytes",
-            "Memory of the events that teams keep for their viewers",
-            metrics.team_ring_bytes.clone(),
-        );
         metrics
     }
 }
@@ -186,8 +180,15 @@ impl Metrics {
     pub fn render(&self) -> String {
         let mut text = String::new();
         // Writing into a String cannot fail.
-        encode(&mut text, &self.registry).expect("a String takes any text");
+        encode(&mut text, &self.registry.lock()).expect("a String takes any text");
         text
+    }
+
+    /// Adds an amount that a door measures, as `jackfield_NAME`. Once for each name.
+    pub fn level(&self, name: &str, help: &str) -> Level {
+        let gauge = Gauge::default();
+        self.registry.lock().register(name, help, gauge.clone());
+        Level(gauge)
     }
 
     /// The counters of one door's traffic.
@@ -286,10 +287,16 @@ impl Metrics {
         self.pipe_bytes
             .set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
+}
 
-    pub(crate) fn team_ring_bytes(&self, bytes: usize) {
-        self.team_ring_bytes
-            .set(i64::try_from(bytes).unwrap_or(i64::MAX));
+/// An amount that a door measures: see [`Metrics::level`].
+#[derive(Debug)]
+pub struct Level(Gauge);
+
+impl Level {
+    /// It is so much now.
+    pub fn set(&self, amount: usize) {
+        self.0.set(i64::try_from(amount).unwrap_or(i64::MAX));
     }
 }
 

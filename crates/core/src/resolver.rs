@@ -51,8 +51,7 @@ pub trait Resolver: Send + Sync + std::fmt::Debug {
 
     /// Whether a request may reach the agent that it addresses. Called instead of the hub's own rule, and only for requests
     /// with a [hint](Request::hint), which nobody but the resolver's own door makes.
-    fn admits(&self, hub: &Hub, request: &Request, addressed: &Entry) -> bool {
-        let _ = hub;
+    fn admits(&self, request: &Request, addressed: &Entry) -> bool {
         may_call(&request.principal, addressed)
     }
 

@@ -20,7 +20,7 @@ pub struct Shared {
     pub limits: Limits,
     /// The memory of all pipes.
     pub budget: Arc<Budget>,
-    /// The observers.
+    /// The taps.
     pub taps: Arc<Taps>,
     /// The counters.
     pub metrics: Arc<Metrics>,

@@ -77,7 +77,7 @@ pub struct PeerRecord {
 /// A transfer as the book of transfers keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransferRecord {
-    /// Under whose name it is in the book: the agent's, or that of a team which it leads.
+    /// Under whose name it is in the book: the agent's, or an id that stands for it.
     pub name: AgentId,
     /// The agent.
     pub agent: AgentId,

@@ -95,7 +95,7 @@ pub struct Transfers {
 
 #[derive(Debug, Default)]
 struct Book {
-    /// By the name under which the agent was called: its own, or that of a team which it leads. Oldest first.
+    /// By the name under which the agent was called: its own, or an id that stands for it. Oldest first.
     agents: HashMap<AgentId, Known>,
     count: usize,
 }

@@ -28,6 +28,7 @@ use jackfield_store::{
     SqliteStore,
     secrets::{self, Secret},
 };
+use jackfield_team::Teams;
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, task::JoinSet};
 
@@ -81,9 +82,10 @@ pub async fn start(config: &Config) -> Result<Running> {
     };
     let store = Arc::new(open_store(&config.data_dir)?);
     let (outbound, key) = (callbacks::outbound(config)?, callbacks::key(config)?);
-    let hub = Hub::open(store.clone(), config.limits.clone())
+    let teams = Teams::open(store.clone(), config.limits.clone())
         .await
         .context("cannot read the database")?;
+    let hub = teams.hub().clone();
     let proof_key = proof_key(&hub, config).await?;
     files::serve(&hub, config, addr)?;
     let gatekeeper = Gatekeeper::new(hub.clone(), config.trust());
@@ -107,7 +109,7 @@ pub async fn start(config: &Config) -> Result<Running> {
         },
         version: env!("CARGO_PKG_VERSION"),
     };
-    let doors = Doors::open(config, proof_key, &context).await?;
+    let doors = Doors::open(config, proof_key, teams, &context).await?;
     let router = guarded(config, addr, doors.router)?;
     let tasks = context.tasks;
     let mut courier = Courier::new(hub.clone(), outbound, key);

@@ -11,6 +11,7 @@ use jackfield_kit::{
 use jackfield_own::proof::ProofKey;
 #[cfg(feature = "p2p")]
 use jackfield_p2p::P2p;
+use jackfield_team::Teams;
 use utoipa::openapi::OpenApi;
 
 use crate::{
@@ -36,6 +37,7 @@ impl Doors {
     pub(crate) async fn open(
         config: &Config,
         proof_key: Option<ProofKey>,
+        teams: Teams,
         context: &Context,
     ) -> Result<Self> {
         let own = jackfield_own::Config {
@@ -43,14 +45,17 @@ impl Doors {
             public_url: config.public_url.clone(),
         };
         let own = own.open(context).await?;
-        let teams = config.teams.iter().map(TeamConfig::team);
-        let teams = teams.collect::<Result<Vec<_>>>()?;
+        let declared = config.teams.iter().map(TeamConfig::team);
+        let team = jackfield_team::Config {
+            teams,
+            declared: declared.collect::<Result<_>>()?,
+        };
         let mut joined = Joined::new(own);
         // Connections at /ws are offered in this order; Agora takes what no other door wants.
         joined.add(config.bridge().open(context).await?);
         joined.add(jackfield_agora::Config.open(context).await?);
         joined.add(config.a2a().open(context).await?);
-        joined.add(jackfield_team::Config { teams }.open(context).await?);
+        joined.add(team.open(context).await?);
         #[cfg(feature = "mcp")]
         joined.add(jackfield_mcp::Config.open(context).await?);
         #[cfg(feature = "p2p")]

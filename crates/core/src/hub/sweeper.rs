@@ -53,7 +53,6 @@ impl Hub {
         self.tasks().drop_unwanted();
         self.files().expire(Timestamp::now());
         self.metrics().pipe_bytes(self.0.shared.budget.used());
-        self.metrics().team_ring_bytes(self.0.teams.held());
         if let Some(resolver) = &self.0.resolver {
             resolver.sweep(now);
         }

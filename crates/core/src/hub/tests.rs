@@ -36,7 +36,6 @@ mod stop;
 mod stress;
 mod taps;
 mod tasks;
-mod teams;
 mod unread;
 
 use std::sync::atomic::AtomicI64;

@@ -8,7 +8,6 @@ use axum::{
 };
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, header::UPGRADE};
-use jackfield_core::team::stage::{Missed, Pending, Seen, Since, Told, Viewing};
 use jackfield_kit::{
     api::{
         Actor, ActsAs, CallRefused, ErrorView, Id, Params, Problem, header, invalid,
@@ -23,7 +22,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    DOOR, TeamDoor, publisher, translate,
+    DOOR, TeamDoor, publisher,
+    team::stage::{Missed, Pending, Seen, Since, Told, Viewing},
+    translate,
     view::{TaskList, TaskView, Team},
     viewer,
 };
@@ -73,9 +74,9 @@ pub(crate) async fn events(
         Some(last) => after(last)?,
         None => asked,
     };
-    let (team, viewing) = door.hub.view_team(&principal, &id, &since)?;
+    let (team, viewing) = door.teams.view(&principal, &id, &since)?;
     // The board is not for those who only see what came of their own calls.
-    let tasks = door.hub.board(&principal, &id).unwrap_or_default();
+    let tasks = door.teams.board(&principal, &id).unwrap_or_default();
     let pending = viewing.pending();
     let first = frame(
         "snapshot",
@@ -94,7 +95,7 @@ pub(crate) async fn events(
     });
     let leash = Leash::until_stop(&principal, door.tasks.stop_token());
     let frames = stream::iter([first]).chain(seen);
-    Ok(respond(&door.hub, DOOR, leash, failed, frames))
+    Ok(respond(door.teams.hub(), DOOR, leash, failed, frames))
 }
 
 fn wants_socket(headers: &HeaderMap) -> bool {

@@ -8,6 +8,7 @@ mod publish;
 mod publisher;
 mod steer;
 mod tasks;
+pub mod team;
 mod teams;
 mod translate;
 mod view;
@@ -26,14 +27,16 @@ use jackfield_kit::{
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+pub use self::team::teams::Teams;
+
 /// The door's name, for people and metrics.
 pub const DOOR: &str = "team";
 
 /// What the door needs.
 #[derive(Debug, Clone)]
 pub struct TeamDoor {
-    /// The hub.
-    pub hub: Hub,
+    /// The teams, and their hub.
+    pub teams: Teams,
     /// Who decides who is calling.
     pub gatekeeper: Gatekeeper,
     /// Where its sockets run, and what tells them that the hub stops.
@@ -42,7 +45,7 @@ pub struct TeamDoor {
 
 impl Api for TeamDoor {
     fn hub(&self) -> &Hub {
-        &self.hub
+        self.teams.hub()
     }
 
     fn gatekeeper(&self) -> &Gatekeeper {
@@ -65,7 +68,7 @@ pub fn router(door: TeamDoor) -> (Router, OpenApi) {
     let router = router
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::map_response_with_state(
-            (door.hub.clone(), DOOR),
+            (door.teams.hub().clone(), DOOR),
             count_refused,
         ))
         .with_state(door.clone());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_core::{hub::teams::Publication, principal::Principal};
+use jackfield_core::principal::Principal;
 use jackfield_kit::api::{Actor, ActsAs, CallRefused, Id, Problem, Unread, invalid};
 use jackfield_model as event;
 use jackfield_model::{Failure, Reason};
@@ -19,8 +19,13 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use self::envelope::Envelopes;
-use crate::wire::{Fill, Limits, Published, complete, read_envelopes};
-use crate::{TeamDoor, teams::team_id, translate};
+use crate::{
+    TeamDoor,
+    team::teams::Publication,
+    teams::team_id,
+    translate,
+    wire::{Fill, Limits, Published, complete, read_envelopes},
+};
 
 /// What was published.
 #[derive(Debug, Serialize, ToSchema)]
@@ -51,7 +56,7 @@ pub(crate) async fn publish(
     Id(id): Id,
     body: Unread,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    door.hub.publisher(&principal, team_id(&id)?.as_str())?;
+    door.teams.publisher(&principal, team_id(&id)?.as_str())?;
     let text = body.read_text(&door).await?;
     let accepted = publish_text(&door, &principal, &id, &text)?;
     Ok((StatusCode::ACCEPTED, Json(accepted)))
@@ -67,9 +72,9 @@ pub(crate) fn publish_text(
     let team = team_id(team)?;
     let team = team.as_str();
     // First: who may not publish here is not told what is wrong with the text.
-    let publisher = door.hub.publisher(principal, team)?;
+    let publisher = door.teams.publisher(principal, team)?;
     let limits = Limits {
-        max_depth: door.hub.limits().json_depth,
+        max_depth: door.teams.hub().limits().json_depth,
         ..Limits::default()
     };
     let envelopes = read_envelopes(text, &limits).map_err(|fault| invalid(fault.to_string()))?;
@@ -92,7 +97,7 @@ pub(crate) fn publish_text(
     let whole = envelopes.map(|(envelope, checked)| whole(envelope, checked, team, &at));
     let whole = whole.collect::<Result<Vec<_>, _>>()?;
     let accepted = whole.len();
-    let (run, last_sequence) = door.hub.publish(principal, team, whole)?;
+    let (run, last_sequence) = door.teams.publish(principal, team, whole)?;
     Ok(Accepted {
         accepted,
         team_run_id: run.id.clone(),

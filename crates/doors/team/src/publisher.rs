@@ -23,7 +23,7 @@ pub(crate) fn open(
     peer: Option<Extension<Peer>>,
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
-    door.hub.team(&principal, &team)?;
+    door.teams.get(&principal, &team)?;
     let parts = line_parts(&door, &principal, peer)?;
     let tasks = door.tasks.clone();
     Ok(Line::open(upgrade, &tasks, parts, move |mut line| {
@@ -75,7 +75,7 @@ impl Publisher {
     }
 
     fn refuse(&mut self, failure: &Failure) {
-        self.door.hub.metrics().refused(DOOR);
+        self.door.teams.hub().metrics().refused(DOOR);
         self.say(&ErrorView::from(failure));
     }
 

@@ -2,13 +2,17 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_core::hub::teams::{Decision, Undecided};
 use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, Id, Problem, Unread, invalid};
 use jackfield_model::{CallId, Failure, Reason, TaskId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{TeamDoor, teams::team_id, translate};
+use crate::{
+    TeamDoor,
+    team::teams::{Decision, Undecided},
+    teams::team_id,
+    translate,
+};
 
 /// Something that is said to a team.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -113,7 +117,7 @@ pub(crate) async fn say(
     body: Unread,
 ) -> Result<(StatusCode, Json<Taken>), Problem> {
     let id = team_id(&id)?;
-    door.hub.team(&principal, id.as_str())?;
+    door.teams.get(&principal, id.as_str())?;
     let body: MessageBody = body.read(&door).await?;
     let (files, images) = (body.context_file_paths, body.image_urls);
     if body.content.trim().is_empty() && files.is_empty() && images.is_empty() {
@@ -122,8 +126,8 @@ pub(crate) async fn say(
     let message = translate::message(body.content, &files, images);
     let target = body.target.as_deref();
     let said = door
-        .hub
-        .say_to_team(&principal, id.as_str(), target, message, None);
+        .teams
+        .say(&principal, id.as_str(), target, message, None);
     let record = said.await?.map(|task| task.record());
     let taken = Taken {
         answered: record.is_none(),
@@ -152,8 +156,8 @@ pub(crate) async fn stop(
     let id = team_id(&id)?;
     let target = body.and_then(|body| body.0.target);
     let stopped = door
-        .hub
-        .stop_team(&principal, id.as_str(), target.as_deref())?;
+        .teams
+        .stop(&principal, id.as_str(), target.as_deref())?;
     Ok((StatusCode::ACCEPTED, Json(Stopped { stopped })))
 }
 
@@ -174,7 +178,7 @@ pub(crate) async fn decide(
     body: Unread,
 ) -> Result<Json<Decided>, Problem> {
     let id = team_id(&id)?;
-    door.hub.team(&principal, id.as_str())?;
+    door.teams.get(&principal, id.as_str())?;
     let body: DecisionBody = body.read(&door).await?;
     let decision = Decision {
         run: body.team_run_id,
@@ -183,7 +187,7 @@ pub(crate) async fn decide(
         approved: body.approve,
         reason: body.reason,
     };
-    match door.hub.decide(&principal, id.as_str(), &decision) {
+    match door.teams.decide(&principal, id.as_str(), &decision) {
         Ok(()) => Ok(Json(Decided {})),
         Err(undecided) => Err(failure(undecided, &decision).into()),
     }

@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_core::team::board::{BoardStatus, NewDeliverable, NewTask, TaskChange};
 use jackfield_kit::{
     api::{Actor, ActsAs, CallRefused, ErrorView, Id, Ids, Problem, Refused, Unread, invalid},
     json::Object,
@@ -12,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::{
     TeamDoor,
+    team::board::{BoardStatus, NewDeliverable, NewTask, TaskChange},
     teams::team_id,
     view::{TaskList, TaskView},
 };
@@ -124,7 +124,7 @@ pub(crate) async fn list(
     Id(id): Id,
 ) -> Result<Json<TaskList>, Problem> {
     let id = team_id(&id)?;
-    let tasks = door.hub.board(&principal, id.as_str())?;
+    let tasks = door.teams.board(&principal, id.as_str())?;
     Ok(Json(tasks.into()))
 }
 
@@ -144,13 +144,11 @@ pub(crate) async fn add(
     body: Unread,
 ) -> Result<(StatusCode, Json<TaskList>), Problem> {
     let id = team_id(&id)?;
-    door.hub.team(&principal, id.as_str())?;
+    door.teams.get(&principal, id.as_str())?;
     let new: NewTasks = body.read(&door).await?;
     let tasks = new.tasks.into_iter().map(|task| task.0.into()).collect();
     let by = new.agent_name.as_deref();
-    let (added, saved) = door
-        .hub
-        .add_board_tasks(&principal, id.as_str(), tasks, by)?;
+    let (added, saved) = door.teams.add_tasks(&principal, id.as_str(), tasks, by)?;
     saved.await?;
     Ok((StatusCode::CREATED, Json(added.into())))
 }
@@ -175,7 +173,7 @@ pub(crate) async fn change(
     body: Unread,
 ) -> Result<Json<TaskView>, Problem> {
     let id = team_id(&id)?;
-    door.hub.team(&principal, id.as_str())?;
+    door.teams.get(&principal, id.as_str())?;
     let body: ChangeBody = body.read(&door).await?;
     let by = body.agent_name.as_deref();
     let change = TaskChange {
@@ -194,8 +192,8 @@ pub(crate) async fn change(
         return Err(invalid(text).into());
     }
     let changed = door
-        .hub
-        .change_board_task(&principal, id.as_str(), &task, change, by);
+        .teams
+        .change_task(&principal, id.as_str(), &task, change, by);
     let (task, saved) = changed?;
     saved.await?;
     Ok(Json(task.into()))

@@ -4,11 +4,7 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_core::{
-    hub::Hub,
-    principal::Principal,
-    team::{Member, MemberOf, TeamSpec},
-};
+use jackfield_core::principal::Principal;
 use jackfield_kit::{
     api::{
         Actor, ActsAs, Body, CallRefused, Caller, ErrorView, Id, Problem, Refused, Unread, invalid,
@@ -20,7 +16,8 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::{
-    TeamDoor,
+    TeamDoor, Teams,
+    team::{Member, MemberOf, TeamSpec},
     view::{NewMember, Team, TeamList},
 };
 
@@ -79,10 +76,10 @@ pub(crate) fn team_id(text: &str) -> Result<AgentId, Failure> {
 
 fn members(
     given: Vec<Object<NewMember>>,
-    hub: &Hub,
+    teams: &Teams,
     principal: &Principal,
 ) -> Result<Vec<Member>, Failure> {
-    let is_team = |id: &AgentId| hub.team(principal, id.as_str()).is_ok();
+    let is_team = |id: &AgentId| teams.get(principal, id.as_str()).is_ok();
     let given = given.into_iter().enumerate();
     let members = given.map(|(at, member)| member.0.member(at, is_team));
     members.collect()
@@ -124,7 +121,7 @@ fn filled(text: String) -> Option<String> {
     responses((status = 200, description = "The teams", body = TeamList), Refused),
 )]
 pub(crate) async fn list(State(door): State<TeamDoor>, Actor(principal): Actor) -> Json<TeamList> {
-    let teams = door.hub.teams(&principal);
+    let teams = door.teams.list(&principal);
     let teams = teams.iter().map(Team::from).collect();
     Json(TeamList { teams })
 }
@@ -143,14 +140,14 @@ pub(crate) async fn create(
     Caller(principal): Caller,
     Body(new): Body<NewTeam>,
 ) -> Result<(StatusCode, Json<Team>), Problem> {
-    let members = members(new.members, &door.hub, &principal)?;
+    let members = members(new.members, &door.teams, &principal)?;
     let spec = TeamSpec {
         name: name(new.name.unwrap_or_default(), &new.id),
         description: new.description.and_then(filled),
         coordinator: coordinator(new.coordinator, &members)?,
         members,
     };
-    let (team, saved) = door.hub.create_team(&principal, &new.id, spec)?;
+    let (team, saved) = door.teams.create(&principal, &new.id, spec)?;
     saved.await?;
     tracing::info!(team = %new.id, by = %principal.owner, "team made");
     Ok((StatusCode::CREATED, Json(Team::from(&team))))
@@ -174,7 +171,7 @@ pub(crate) async fn show(
     Id(id): Id,
 ) -> Result<Json<Team>, Problem> {
     let id = team_id(&id)?;
-    let team = door.hub.team(&principal, id.as_str())?;
+    let team = door.teams.get(&principal, id.as_str())?;
     Ok(Json(Team::from(&team)))
 }
 
@@ -194,16 +191,16 @@ pub(crate) async fn change(
     body: Unread,
 ) -> Result<Json<Team>, Problem> {
     let id = team_id(&id)?;
-    door.hub.team(&principal, id.as_str())?;
+    door.teams.get(&principal, id.as_str())?;
     let change: TeamChange = body.read(&door).await?;
     if change.is_empty() {
         let text = "the body changes nothing: give name, description, coordinator or members";
         return Err(invalid(text).into());
     }
     let given = change.members;
-    let members = given.map(|given| members(given, &door.hub, &principal));
+    let members = given.map(|given| members(given, &door.teams, &principal));
     let members = members.transpose()?;
-    let changed = door.hub.change_team(&principal, &id, |spec| TeamSpec {
+    let changed = door.teams.change(&principal, &id, |spec| TeamSpec {
         name: change.name.map_or(spec.name, |given| name(given, &id)),
         description: change.description.map_or(spec.description, filled),
         coordinator: change.coordinator.map_or(spec.coordinator, Into::into),
@@ -234,7 +231,7 @@ pub(crate) async fn remove(
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
     let id = team_id(&id)?;
-    door.hub.remove_team(&principal, &id)?.await?;
+    door.teams.remove(&principal, &id)?.await?;
     tracing::info!(team = %id, by = %principal.owner, "team forgotten");
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,20 +2,22 @@
 
 mod tasks;
 
-use jackfield_core::team::{
-    board::{BoardChange, BoardStatus, BoardTask},
-    event::{
-        Body, Invocation, MadeArtifact, MemberEvent, MemberStatus, Node, SegmentKind, StatusChange,
-        TeamStatus,
-    },
-    stage::Told,
-};
 use jackfield_model::{File, Message, Part};
 use jiff::Timestamp;
 
 use self::tasks::Plan;
 pub(crate) use self::tasks::{BoardForm, deliverable, snapshot_tasks};
-use crate::wire;
+use crate::{
+    team::{
+        board::{BoardChange, BoardStatus, BoardTask},
+        event::{
+            Body, Invocation, MadeArtifact, MemberEvent, MemberStatus, Node, SegmentKind,
+            StatusChange, TeamStatus,
+        },
+        stage::Told,
+    },
+    wire,
+};
 
 /// The hub is one node to those who know of several.
 const NODE: &str = "hub";

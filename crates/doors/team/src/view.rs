@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    hub::teams::TeamView,
-    team::{Member, MemberOf, board::BoardTask},
-};
 use jackfield_kit::api::invalid;
 use jackfield_model::{AgentId, Failure, Owner};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::translate::{deliverable, member_status, team_status};
-use crate::wire::{AgentStatus, Deliverable, TeamStatus};
+use crate::{
+    team::{Member, MemberOf, board::BoardTask, teams::TeamView},
+    translate::{deliverable, member_status, team_status},
+    wire::{AgentStatus, Deliverable, TeamStatus},
+};
 
 /// A team.
 #[derive(Debug, Serialize, ToSchema)]

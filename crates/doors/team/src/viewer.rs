@@ -6,7 +6,7 @@ mod session;
 mod snapshot;
 
 use axum::{Extension, Router, extract::State, response::Response, routing::get};
-use jackfield_core::{principal::Principal, team::stage::Since};
+use jackfield_core::principal::Principal;
 use jackfield_kit::{
     api::{Caller, Id, Params, Problem, invalid},
     auth::Came,
@@ -17,7 +17,7 @@ use jackfield_kit::{
 use jackfield_model::Failure;
 
 use self::session::Session;
-use crate::{DOOR, TeamDoor, translate::BoardForm};
+use crate::{DOOR, TeamDoor, team::stage::Since, translate::BoardForm};
 
 /// The routes.
 pub(crate) fn router(door: TeamDoor) -> Router {
@@ -125,7 +125,7 @@ pub(crate) fn line_parts(
         peer.account.move_to(&principal.owner)?;
     }
     Ok(LineParts {
-        hub: door.hub.clone(),
+        hub: door.teams.hub().clone(),
         door: DOOR,
         stop: door.tasks.stop_token().clone(),
         peer,

@@ -1,7 +1,7 @@
 //! `[[team]]`: a team that the hub has from its start.
 
-use jackfield_core::team::{Member, MemberOf, TeamSpec};
 use jackfield_model::AgentId;
+use jackfield_team::team::{Member, MemberOf, TeamSpec};
 use serde::{Deserialize, Serialize};
 
 /// A team that the hub has from its start.

@@ -3,7 +3,6 @@
 use std::thread;
 
 use super::{slow_store::on_slow_store, *};
-use crate::team::stage::{Since, Viewing};
 
 fn described(text: &str) -> Profile {
     Profile {
@@ -77,20 +76,4 @@ async fn a_forget_that_comes_late_leaves_an_agent_alone_that_registered_since() 
     );
     assert!(hub.find(&ann(), "a").unwrap().is_online());
     assert_eq!(store.load_agents().await.unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn the_stage_of_a_viewer_that_is_just_coming_is_not_forgotten() {
-    let hub = hub().await;
-    let (_a, line) = agent(&hub, "a");
-    let stage = hub.0.teams.open_solo(&id("a"), hub.limits());
-    // The sweeper comes between.
-    hub.rest_teams(Instant::now());
-    let mut viewing = Viewing::new(stage, None, &Since::Now);
-    let _call = hub.call(to("a", "hi")).unwrap();
-    line.next().push(Event::text("hello"));
-    let mut seen = Vec::new();
-    viewing.take(usize::MAX, &mut seen);
-    assert!(!seen.is_empty(), "it sees what the agent does");
-    drop(viewing);
 }

@@ -1,7 +1,6 @@
 //! Agents that the hub reaches by itself have their place before they are reached, and not after they were removed.
 
 use super::*;
-use crate::team::{Member, MemberOf, TeamSpec};
 
 fn reserve(hub: &Hub, name: &str) -> Result<Arc<Entry>, Failure> {
     let profile = Profile::default();
@@ -75,7 +74,7 @@ async fn an_agent_that_nobody_would_miss_is_forgotten_and_its_id_is_free() {
 #[tokio::test]
 async fn an_agent_that_somebody_holds_on_to_is_not_forgotten_by_itself() {
     let hub = hub().await;
-    for name in ["shared", "set", "awaited", "member"] {
+    for name in ["shared", "set", "awaited"] {
         reserve(&hub, name).unwrap();
     }
     let change = |name, share, settings| hub.change(&ann(), &id(name), share, settings).unwrap();
@@ -89,18 +88,8 @@ async fn an_agent_that_somebody_holds_on_to_is_not_forgotten_by_itself() {
         wait_online: Some(Duration::from_secs(60)),
         ..to("awaited", "hi")
     });
-    let spec = TeamSpec {
-        name: String::new(),
-        description: None,
-        coordinator: "m".into(),
-        members: vec![Member {
-            name: "m".into(),
-            of: MemberOf::Agent(id("member")),
-        }],
-    };
-    hub.create_team(&ann(), &id("crew"), spec).unwrap();
-    for name in ["shared", "set", "awaited", "member", "crew", "nobody"] {
+    for name in ["shared", "set", "awaited", "nobody"] {
         assert!(hub.forget_unmissed(&id(name)).is_none(), "{name}");
     }
-    assert_eq!(hub.discover(&ann(), &Wanted::default()).len(), 5);
+    assert_eq!(hub.discover(&ann(), &Wanted::default()).len(), 3);
 }

@@ -6,7 +6,6 @@ use jackfield_model::TokenId;
 use crate::{
     outbox::{Callback, Follower},
     store::CallbackFilter,
-    team::{Member, MemberOf, TeamSpec},
     token::{Lookup, NewToken},
 };
 
@@ -202,31 +201,6 @@ async fn a_live_call_that_waits_for_its_turn_is_refused_and_the_next_one_has_it(
     for asking in &refused {
         assert_eq!(failure(asking), Reason::NotFound);
     }
-}
-
-#[tokio::test]
-async fn a_team_that_is_shared_no_more_is_unknown_to_what_waits_for_it() {
-    let hub = hub().await;
-    drop(agent(&hub, "a"));
-    let member = Member {
-        name: "lead".into(),
-        of: MemberOf::Agent(id("a")),
-    };
-    let spec = TeamSpec {
-        name: String::new(),
-        description: None,
-        coordinator: "lead".into(),
-        members: vec![member],
-    };
-    hub.create_team(&ann(), &id("t"), spec).unwrap();
-    share(&hub, "t", Share::Everyone);
-    let lost = hub.start_task(waiting(&bob(), "t")).await.unwrap();
-    hub.start_task(waiting(&ann(), "t")).await.unwrap();
-    share(&hub, "t", Share::Nobody);
-    let (_a, line) = agent(&hub, "a");
-    settle().await;
-    assert_eq!(line.texts(), ["ann"]);
-    assert_eq!(failed(&hub, &lost).await, Failure::no_such_agent("t"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,6 +21,7 @@ use jackfield_kit::{
 };
 use jackfield_model::Owner;
 use jackfield_own::{OwnState, openapi_route, router};
+use jackfield_team::Teams;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
@@ -29,6 +30,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 pub(crate) struct Running {
     pub(crate) addr: SocketAddr,
     pub(crate) hub: Hub,
+    pub(crate) teams: Teams,
     pub(crate) tasks: Tasks,
     pub(crate) spec: Value,
     client: reqwest::Client,
@@ -46,7 +48,8 @@ impl Running {
     }
 
     pub(crate) async fn start_on(store: impl Store, trusts_everyone: bool, limits: Limits) -> Self {
-        let hub = Hub::open(Arc::new(store), limits).await.unwrap();
+        let teams = Teams::open(Arc::new(store), limits).await.unwrap();
+        let hub = teams.hub().clone();
         let tasks = Tasks::new();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
         let (app, api) = router(OwnState {
@@ -69,6 +72,7 @@ impl Running {
         let mut running = Self {
             addr,
             hub,
+            teams,
             tasks,
             spec: Value::Null,
             client: reqwest::Client::new(),

@@ -4,10 +4,10 @@ use jackfield_core::{
     limits::Limits,
     principal::Principal,
     tap::Direction,
-    team::{Member, MemberOf, TeamSpec},
     units::{Size, Span},
 };
 use jackfield_model::{AgentId, End, Event};
+use jackfield_team::team::{Member, MemberOf, TeamSpec};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -124,7 +124,7 @@ async fn team(hub: &Running, id: &str, members: &[MemberOf]) {
         members,
     };
     let id = AgentId::parse(id).unwrap();
-    let made = hub.hub.create_team(&Principal::local(), &id, spec);
+    let made = hub.teams.create(&Principal::local(), &id, spec);
     made.unwrap().1.await.unwrap();
 }
 

@@ -1,11 +1,12 @@
 //! What a published envelope claims to be, in the core's words.
 
-use jackfield_core::{
-    hub::teams::{Claim, Said},
-    team::event::{MemberStatus, TeamStatus},
+use crate::{
+    team::{
+        event::{MemberStatus, TeamStatus},
+        teams::{Claim, Said},
+    },
+    wire,
 };
-
-use crate::wire;
 
 /// The claim of an envelope.
 pub(super) fn of<'a>(envelope: &'a wire::Published<'_>) -> Claim<'a> {

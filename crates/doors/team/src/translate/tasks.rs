@@ -1,9 +1,10 @@
 //! A team's board in the protocol's words.
 
-use jackfield_core::team::board::{BoardChange, BoardStatus, BoardTask, Deliverable};
-
 use super::time;
-use crate::wire;
+use crate::{
+    team::board::{BoardChange, BoardStatus, BoardTask, Deliverable},
+    wire,
+};
 
 /// What a viewer is shown when tasks are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

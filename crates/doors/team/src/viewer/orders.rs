@@ -6,11 +6,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use jackfield_core::{
-    hub::teams::{Decision, Undecided},
-    principal::Principal,
-    team::stage::ViewerId,
-};
+use jackfield_core::principal::Principal;
 use jackfield_kit::mailbox::Mailbox;
 use jackfield_model::{Failure, Reason, TaskId};
 use tokio::sync::{
@@ -19,8 +15,15 @@ use tokio::sync::{
 };
 
 use super::Subject;
-use crate::wire::{ClientMessage, code};
-use crate::{TeamDoor, translate};
+use crate::{
+    TeamDoor,
+    team::{
+        stage::ViewerId,
+        teams::{Decision, Undecided},
+    },
+    translate,
+    wire::{ClientMessage, code},
+};
 
 /// How many of its messages may be on their way, or answered without its having read so.
 const UNANSWERED: usize = 64;
@@ -157,15 +160,14 @@ impl Worker {
                 }
                 let mut message = translate::message(content, &context_file_paths, image_urls);
                 message.id = message_id;
-                let (hub, principal) = (&self.door.hub, &self.principal);
+                let (teams, principal) = (&self.door.teams, &self.principal);
                 let said = match &self.subject {
                     Subject::Team(id, _) => {
                         let target = target.as_deref();
                         let viewer = self.viewer;
-                        hub.say_to_team(principal, id, target, message, viewer)
-                            .await
+                        teams.say(principal, id, target, message, viewer).await
                     }
-                    Subject::Agent(id) => hub.say_to_viewed(principal, id, message).await,
+                    Subject::Agent(id) => teams.say_to_agent(principal, id, message).await,
                 };
                 let is_of_member = target.is_some();
                 said.map(|task| task.map(|task| task.record().id))
@@ -175,9 +177,9 @@ impl Worker {
                 let stopped = match &self.subject {
                     Subject::Team(id, _) => {
                         let target = target.as_deref();
-                        self.door.hub.stop_team(&self.principal, id, target)
+                        self.door.teams.stop(&self.principal, id, target)
                     }
-                    Subject::Agent(id) => self.door.hub.stop_viewed(&self.principal, id),
+                    Subject::Agent(id) => self.door.teams.stop_agent(&self.principal, id),
                 };
                 let is_of_member = target.is_some();
                 stopped
@@ -193,10 +195,10 @@ impl Worker {
                     reason: decision.reason,
                 };
                 let decided = match &self.subject {
-                    Subject::Team(id, _) => self.door.hub.decide(&self.principal, id, &decision),
+                    Subject::Team(id, _) => self.door.teams.decide(&self.principal, id, &decision),
                     Subject::Agent(id) => {
-                        let hub = &self.door.hub;
-                        hub.decide_viewed(&self.principal, id, &decision)
+                        let teams = &self.door.teams;
+                        teams.decide_agent(&self.principal, id, &decision)
                     }
                 };
                 decided

@@ -2,14 +2,7 @@
 
 use std::time::Duration;
 
-use jackfield_core::{
-    principal::Principal,
-    team::{
-        board::{BoardChange, BoardTask},
-        event::Body,
-        stage::{Missed, Seen, Since, Told, ViewerId, Viewing},
-    },
-};
+use jackfield_core::principal::Principal;
 use jackfield_kit::{
     line::{Leave, Line, Step},
     mailbox::{MAILBOX, Mailbox},
@@ -23,10 +16,15 @@ use super::{
     orders::{Orders, Outcome, Refusal},
     snapshot,
 };
-use crate::wire;
 use crate::{
     DOOR, TeamDoor,
+    team::{
+        board::{BoardChange, BoardTask},
+        event::Body,
+        stage::{Missed, Seen, Since, Told, ViewerId, Viewing},
+    },
     translate::{self, BoardForm},
+    wire,
 };
 
 /// How much is taken off the stage at once; about as much as a busy socket has to write.
@@ -86,7 +84,7 @@ impl Session {
         let session_id = Uuid::new_v4().to_string();
         let viewing = match &self.subject {
             Subject::Team(id, _) => {
-                let viewed = self.door.hub.view_team(&self.principal, id, since);
+                let viewed = self.door.teams.view(&self.principal, id, since);
                 let (team, viewing) = viewed.ok()?;
                 self.line.queue(&wire::connected_team(id, &session_id));
                 let (door, principal, line) = (&self.door, &self.principal, &mut self.line);
@@ -96,7 +94,7 @@ impl Session {
                 viewing
             }
             Subject::Agent(id) => {
-                let viewed = self.door.hub.view_agent(&self.principal, id, since);
+                let viewed = self.door.teams.view_agent(&self.principal, id, since);
                 let viewing = viewed.ok()?;
                 self.line.queue(&wire::connected_agent(id, &session_id));
                 let status = snapshot::of_agent(&self.door, &self.principal, id, &viewing);
@@ -208,7 +206,7 @@ impl Session {
             .path
             .last()
             .map_or(id.as_str(), |node| node.team.as_str());
-        let now = self.door.hub.board(&self.principal, team);
+        let now = self.door.teams.board(&self.principal, team);
         let now = now.as_deref().unwrap_or(all);
         let line = &mut self.line;
         translate::begun(told, id, now, &mut |frame| line.queue(frame));
@@ -242,7 +240,7 @@ impl Session {
         let message = match wire::read_client_message(text, &limits) {
             Ok(message) => message,
             Err(fault) => {
-                self.door.hub.metrics().refused(DOOR);
+                self.door.teams.hub().metrics().refused(DOOR);
                 return self.say_outcome(&Outcome::Refused(Refusal {
                     code: fault.code.to_owned(),
                     message: fault.to_string(),
@@ -289,14 +287,14 @@ impl Session {
         if matches!(error, WsError::TooLarge { .. }) {
             self.refuse("TOO_LARGE", &format!("{error}; the connection is closed"));
         } else {
-            self.door.hub.metrics().refused(DOOR);
+            self.door.teams.hub().metrics().refused(DOOR);
         }
         error.into()
     }
 
     /// What the viewer said is not understood.
     fn refuse(&mut self, code: &str, text: &str) {
-        self.door.hub.metrics().refused(DOOR);
+        self.door.teams.hub().metrics().refused(DOOR);
         self.say_error(code, text);
     }
 

@@ -3,21 +3,19 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use jackfield_core::{
-    hub::teams::TeamView,
-    principal::Principal,
+use jackfield_core::principal::Principal;
+use jiff::Timestamp;
+
+use crate::{
+    TeamDoor,
     team::{
         event::{Body, Invocation, MemberEvent, MemberStatus},
         stage::{Pending, Seen, Since, Viewing},
+        teams::TeamView,
         tree::Place,
     },
-};
-use jiff::Timestamp;
-
-use crate::wire;
-use crate::{
-    TeamDoor,
     translate::{self, BoardForm, Standing, member_status, snapshot_tasks, team_status},
+    wire,
 };
 
 /// How a team stands, for a viewer that begins here.
@@ -58,7 +56,7 @@ pub(super) fn of_team(
         }));
     }
     // The board is not for those who only see what came of their own calls.
-    if let Ok(tasks) = door.hub.board(principal, id) {
+    if let Ok(tasks) = door.teams.board(principal, id) {
         snapshot_tasks(&tasks, &mut |source| each(&own.flat(source)));
     }
     // What waits for an answer is told by the events themselves: the web client knows a tool call by its segment, would
@@ -88,7 +86,7 @@ impl Tail {
         if *since == Since::Now {
             return tail;
         }
-        if let Ok((_, mut viewing)) = door.hub.view_team(principal, id, &Since::Tail) {
+        if let Ok((_, mut viewing)) = door.teams.view(principal, id, &Since::Tail) {
             let mut retained = Vec::new();
             viewing.take(usize::MAX, &mut retained);
             retained.iter().for_each(|seen| tail.note(seen));
@@ -139,7 +137,7 @@ pub(super) fn of_agent(
     viewing: &Viewing,
 ) -> MemberStatus {
     // A team is viewed as its coordinator.
-    let team = door.hub.team(principal, id).ok();
+    let team = door.teams.get(principal, id).ok();
     let leads = team.as_ref().and_then(|team| {
         let mut agents = team.agents.iter();
         agents.find(|agent| agent.route_key == team.record.spec.coordinator)
@@ -148,7 +146,7 @@ pub(super) fn of_agent(
     let online = match leads {
         Some(leads) => leads.online,
         None => {
-            let entry = door.hub.find(principal, id);
+            let entry = door.teams.hub().find(principal, id);
             entry.is_ok_and(|entry| entry.is_online())
         }
     };

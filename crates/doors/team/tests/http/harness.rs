@@ -19,7 +19,7 @@ use jackfield_kit::{
 };
 use jackfield_model::Owner;
 use jackfield_own::{OwnState, openapi_route};
-use jackfield_team::TeamDoor;
+use jackfield_team::{TeamDoor, Teams};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
@@ -45,8 +45,9 @@ impl Running {
     }
 
     pub(crate) async fn start_with(trusts_everyone: bool, limits: Limits) -> Self {
-        let hub = Hub::open(Arc::new(MemoryStore::default()), limits);
-        let hub = hub.await.unwrap();
+        let teams = Teams::open(Arc::new(MemoryStore::default()), limits);
+        let teams = teams.await.unwrap();
+        let hub = teams.hub().clone();
         let tasks = Tasks::new();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
         let (own, mut api) = jackfield_own::router(OwnState {
@@ -56,7 +57,7 @@ impl Running {
             stop: tasks.stop_token().clone(),
         });
         let (teams, teams_api) = jackfield_team::router(TeamDoor {
-            hub: hub.clone(),
+            teams,
             gatekeeper: gatekeeper.clone(),
             tasks: tasks.clone(),
         });

@@ -1,6 +1,6 @@
 //! Who may come in, and what they are shown first.
 
-use jackfield_core::team::board::{BoardStatus, NewDeliverable, NewTask, TaskChange};
+use jackfield_team::team::board::{BoardStatus, NewDeliverable, NewTask, TaskChange};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
@@ -132,8 +132,8 @@ async fn the_snapshot_has_the_board_and_what_goes_on() {
         dependencies: Vec::new(),
     };
     let added = hub
-        .hub
-        .add_board_tasks(&local, "web", vec![new("scan"), new("fix")], None);
+        .teams
+        .add_tasks(&local, "web", vec![new("scan"), new("fix")], None);
     added.unwrap();
     let change = TaskChange {
         status: Some(BoardStatus::Completed),
@@ -143,9 +143,7 @@ async fn the_snapshot_has_the_board_and_what_goes_on() {
         }],
         ..TaskChange::default()
     };
-    let changed = hub
-        .hub
-        .change_board_task(&local, "web", "scan", change, None);
+    let changed = hub.teams.change_task(&local, "web", "scan", change, None);
     changed.unwrap();
     let mut first = hub.view("/ws/agent-team/web?replay=false").await;
     first.say("go", None).await;

@@ -1,9 +1,7 @@
 //! The task board on the wire.
 
-use jackfield_core::{
-    principal::Principal,
-    team::board::{BoardStatus, NewTask, TaskChange},
-};
+use jackfield_core::principal::Principal;
+use jackfield_team::team::board::{BoardStatus, NewTask, TaskChange};
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -12,8 +10,8 @@ fn add(hub: &Running, team: &str, name: &str) {
     let new = NewTask {
         name: name.to_owned(),
         assignee: hub
-            .hub
-            .team(&Principal::local(), team)
+            .teams
+            .get(&Principal::local(), team)
             .unwrap()
             .record
             .spec
@@ -23,8 +21,8 @@ fn add(hub: &Running, team: &str, name: &str) {
         dependencies: Vec::new(),
     };
     let added = hub
-        .hub
-        .add_board_tasks(&Principal::local(), team, vec![new], None);
+        .teams
+        .add_tasks(&Principal::local(), team, vec![new], None);
     added.unwrap();
 }
 
@@ -34,8 +32,8 @@ fn set(hub: &Running, team: &str, task: &str, status: BoardStatus) {
         ..TaskChange::default()
     };
     let changed = hub
-        .hub
-        .change_board_task(&Principal::local(), team, task, change, None);
+        .teams
+        .change_task(&Principal::local(), team, task, change, None);
     changed.unwrap();
 }
 

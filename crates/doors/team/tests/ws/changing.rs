@@ -1,17 +1,15 @@
 //! A team whose members are changed while it is viewed.
 
-use jackfield_core::{
-    principal::Principal,
-    team::{MemberOf, TeamSpec},
-};
+use jackfield_core::principal::Principal;
 use jackfield_model::AgentId;
+use jackfield_team::team::{MemberOf, TeamSpec};
 use serde_json::json;
 
 use crate::harness::*;
 
 fn change(hub: &Running, id: &str, change: impl FnOnce(TeamSpec) -> TeamSpec) {
     let (local, id) = (Principal::local(), AgentId::parse(id).unwrap());
-    drop(hub.hub.change_team(&local, &id, change).unwrap());
+    drop(hub.teams.change(&local, &id, change).unwrap());
 }
 
 #[tokio::test]

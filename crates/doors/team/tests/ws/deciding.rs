@@ -233,8 +233,8 @@ async fn an_open_question_that_the_tail_has_lost_is_in_the_snapshot() {
     drop(first);
     let local = Principal::local();
     let said = hub
-        .hub
-        .say_to_team(&local, "web", None, Message::text("talk"), None);
+        .teams
+        .say(&local, "web", None, Message::text("talk"), None);
     said.await.unwrap();
     let talking = boss.next_call().await;
     for word in 0..50 {

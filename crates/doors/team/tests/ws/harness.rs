@@ -10,7 +10,6 @@ use jackfield_core::{
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
-    team::{Member, MemberOf, TeamSpec},
 };
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
@@ -20,7 +19,10 @@ use jackfield_kit::{
     testing::{Manner, SOON},
 };
 use jackfield_model::{AgentId, Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json, Owner};
-use jackfield_team::{TeamDoor, router};
+use jackfield_team::{
+    TeamDoor, Teams, router,
+    team::{Member, MemberOf, TeamSpec},
+};
 use serde_json::{Value, json};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -35,6 +37,7 @@ use tokio_tungstenite::{
 pub(crate) struct Running {
     pub(crate) addr: SocketAddr,
     pub(crate) hub: Hub,
+    pub(crate) teams: Teams,
     pub(crate) tasks: Tasks,
     _server: JoinSet<usize>,
 }
@@ -55,10 +58,11 @@ impl Running {
         trusts_everyone: bool,
         limits: Limits,
     ) -> Self {
-        let hub = Hub::open(store, limits).await.unwrap();
+        let teams = Teams::open(store, limits).await.unwrap();
+        let hub = teams.hub().clone();
         let tasks = Tasks::new();
         let (app, _) = router(TeamDoor {
-            hub: hub.clone(),
+            teams: teams.clone(),
             gatekeeper: Gatekeeper::new(hub.clone(), trusts_everyone),
             tasks: tasks.clone(),
         });
@@ -69,6 +73,7 @@ impl Running {
         Self {
             addr,
             hub,
+            teams,
             tasks,
             _server: server,
         }
@@ -119,7 +124,7 @@ impl Running {
             coordinator: members[0].name.clone(),
             members,
         };
-        self.hub.create_team(principal, &id, spec).unwrap();
+        self.teams.create(principal, &id, spec).unwrap();
     }
 
     /// `web`: boss, and the team backend: lead, and the team db: head, and the team core: dba. With their agents, in this
@@ -159,7 +164,7 @@ impl Running {
 
     /// A viewer of a team in which nothing has happened yet, that has seen how everything stands.
     pub(crate) async fn viewer(&self, team: &str) -> Viewer {
-        let view = self.hub.team(&Principal::local(), team).unwrap();
+        let view = self.teams.get(&Principal::local(), team).unwrap();
         assert!(view.run.is_none(), "nothing has happened yet");
         let mut viewer = self.view(&format!("/ws/agent-team/{team}")).await;
         assert_eq!(viewer.frame().await["type"], "CONNECTED");

@@ -76,7 +76,7 @@ async fn a_team_that_is_removed_says_so() {
         alone.frame().await;
     }
     let id = AgentId::parse("web").unwrap();
-    hub.hub.remove_team(&Principal::local(), &id).unwrap();
+    hub.teams.remove(&Principal::local(), &id).unwrap();
     let (frames, closed) = viewer.until_closed().await;
     let payload = json!({"code": "TEAM_REMOVED", "message": "Team 'web' was removed"});
     assert_eq!(frames, [json!({"type": "ERROR", "payload": payload})]);

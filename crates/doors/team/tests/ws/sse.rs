@@ -188,7 +188,7 @@ async fn a_stream_says_why_it_ends() {
     let (mut stopped, _) = stream(&hub, "three/events", &[("Authorization", &ann)]).await;
 
     let id = AgentId::parse("one").unwrap();
-    hub.hub.remove_team(&Principal::local(), &id).unwrap();
+    hub.teams.remove(&Principal::local(), &id).unwrap();
     let last = removed.next().await.unwrap();
     assert_eq!(
         (last.event.as_deref(), &last.data["error"]),
@@ -207,10 +207,7 @@ async fn a_stream_says_why_it_ends() {
 
     // A run, so that there is a last word.
     let message = jackfield_model::Message::text("go");
-    let said = hub
-        .hub
-        .say_to_team(&ann_as, "three", None, message, None)
-        .await;
+    let said = hub.teams.say(&ann_as, "three", None, message, None).await;
     said.unwrap();
     hub.stop().await;
     let mut rest = Vec::new();

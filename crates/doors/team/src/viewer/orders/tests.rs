@@ -1,10 +1,10 @@
 //! How many of a viewer's messages may be unanswered.
 
-use jackfield_core::{bell::Bell, hub::Hub, limits::Limits, store::memory::MemoryStore};
+use jackfield_core::{bell::Bell, limits::Limits, store::memory::MemoryStore};
 use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
 
 use super::*;
-use crate::translate::BoardForm;
+use crate::{Teams, translate::BoardForm};
 
 fn stop() -> ClientMessage {
     ClientMessage::StopGeneration { target: None }
@@ -12,12 +12,12 @@ fn stop() -> ClientMessage {
 
 #[tokio::test]
 async fn a_viewer_may_have_64_messages_unanswered_and_no_more_until_it_is_told() {
-    let hub = Hub::open(Arc::new(MemoryStore::default()), Limits::default());
-    let hub = hub.await.unwrap();
+    let teams = Teams::open(Arc::new(MemoryStore::default()), Limits::default());
+    let teams = teams.await.unwrap();
     let door = TeamDoor {
-        gatekeeper: Gatekeeper::new(hub.clone(), true),
+        gatekeeper: Gatekeeper::new(teams.hub().clone(), true),
         tasks: Tasks::new(),
-        hub,
+        teams,
     };
     let bell = Bell::new();
     let mut orders = Orders::new(Mailbox::new(bell.rope(1)));

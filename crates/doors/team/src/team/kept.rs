@@ -1,0 +1,55 @@
+//! The runs of teams that a call belongs to. The calls that its agent makes inherit them, and they are written down with
+//! its task: after a restart of the hub, or when the task goes on, what is done is shown where it was before.
+
+use jackfield_core::resolver::CallContext;
+use jackfield_model::{AgentId, Json};
+use serde::{Deserialize, Serialize};
+
+use super::seat::Belonging;
+
+/// A team that a kept call was made for, and the place in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptSeat {
+    /// The team.
+    pub(crate) team: AgentId,
+    /// The names on the way to the team within it in which the last member sat, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) path: Vec<String>,
+    /// The name there of the member that works on it; nothing if the agent is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) member: Option<String>,
+    /// Whose call led to it: [`jackfield_core::principal::Principal::key`].
+    pub(crate) caller: String,
+}
+
+impl KeptSeat {
+    /// Those that were kept with a task.
+    pub(crate) fn read(kept: &Json) -> Vec<Self> {
+        serde_json::from_str(kept.get()).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the runs of a task cannot be read; it is not shown in them");
+            Vec::new()
+        })
+    }
+}
+
+/// The runs that a call belongs to; at least one.
+#[derive(Debug)]
+pub(crate) struct Runs(pub(crate) Box<[Belonging]>);
+
+impl Runs {
+    pub(crate) fn new(runs: Vec<Belonging>) -> Option<Self> {
+        (!runs.is_empty()).then(|| Self(runs.into()))
+    }
+}
+
+impl CallContext for Runs {
+    fn kept(&self) -> Option<Json> {
+        let kept = self.0.iter().map(|run| KeptSeat {
+            team: run.stage.of.clone(),
+            path: run.from.iter().map(ToString::to_string).collect(),
+            member: run.member.as_ref().map(ToString::to_string),
+            caller: run.caller.key().to_owned(),
+        });
+        Json::of(&kept.collect::<Vec<_>>()).ok()
+    }
+}

@@ -1,0 +1,358 @@
+//! The teams of a hub: which there are, who is in them, and the stages on which they are shown.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use jackfield_core::{
+    agent::Profile,
+    limits::Limits,
+    metrics::{Level, Metrics},
+};
+use jackfield_model::{AgentId, Failure, Reason};
+use parking_lot::{Mutex, RwLock};
+use tokio::time::Instant;
+
+use super::{
+    Member, MemberOf, TeamRecord, TeamSpec,
+    board::Board,
+    stage::{Stage, Theatre},
+    tree::{MAX_DEPTH, Tree},
+};
+
+/// A name of a member may have so many characters.
+const MAX_NAME: usize = 128;
+/// A name or description of a team may have so many bytes.
+const MAX_TEXT: usize = 16 << 10;
+
+/// Runs that are over are looked for once in so many sweeps of the hub.
+const REST_EVERY: u64 = 60;
+
+/// A team.
+#[derive(Debug)]
+pub(crate) struct Team {
+    pub(crate) id: AgentId,
+    /// Without its tasks, which are on the board.
+    record: Mutex<TeamRecord>,
+    pub(crate) board: Mutex<Board>,
+    pub(crate) stage: Arc<Stage>,
+}
+
+impl Team {
+    /// What is kept of it, without its tasks.
+    pub(crate) fn record(&self) -> TeamRecord {
+        self.record.lock().clone()
+    }
+
+    pub(crate) fn spec(&self) -> TeamSpec {
+        self.record.lock().spec.clone()
+    }
+
+    pub(crate) fn set(&self, record: TeamRecord) {
+        *self.record.lock() = record;
+        self.stage.changed();
+    }
+
+    /// The agent that leads it.
+    pub(crate) fn leader(&self) -> Option<AgentId> {
+        leader(&self.record.lock().spec)
+    }
+}
+
+/// The agent that leads a team.
+pub(crate) fn leader(spec: &TeamSpec) -> Option<AgentId> {
+    let leads = |member: &&Member| member.name == spec.coordinator;
+    match spec.members.iter().find(leads)?.of.clone() {
+        MemberOf::Agent(agent) => Some(agent),
+        MemberOf::Team(_) => None,
+    }
+}
+
+/// The teams of a hub.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    teams: RwLock<HashMap<AgentId, Arc<Team>>>,
+    /// The stages of agents that are, or lately were, viewed alone.
+    solo: RwLock<HashMap<AgentId, Arc<Stage>>>,
+    theatre: Arc<Theatre>,
+    /// Those that stand in the hub's configuration.
+    declared: RwLock<HashSet<AgentId>>,
+    /// How often the hub has swept.
+    sweeps: AtomicU64,
+    /// The bytes that all stages hold, for metrics.
+    ring_bytes: OnceLock<Level>,
+    /// How long nothing happens until a run is over.
+    rest_after: Duration,
+}
+
+impl Registry {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            teams: RwLock::default(),
+            solo: RwLock::default(),
+            theatre: Arc::default(),
+            declared: RwLock::default(),
+            sweeps: AtomicU64::default(),
+            ring_bytes: OnceLock::new(),
+            rest_after: limits.team_rest.0,
+        }
+    }
+
+    /// Shows in the hub's metrics what the stages hold.
+    pub(crate) fn measure(&self, metrics: &Metrics) {
+        self.ring_bytes.get_or_init(|| {
+            let help = "Memory of the events that teams keep for their viewers";
+            metrics.level("team_ring_bytes", help)
+        });
+    }
+
+    /// The hub sweeps, as it does every second.
+    pub(crate) fn swept(&self, now: Instant) {
+        if let Some(level) = self.ring_bytes.get() {
+            level.set(self.theatre.held());
+        }
+        let sweeps = self.sweeps.fetch_add(1, Ordering::Relaxed);
+        if sweeps.is_multiple_of(REST_EVERY) {
+            self.rest_at(now);
+        }
+    }
+
+    /// Ends the runs in which nothing has happened for long enough.
+    pub(crate) fn rest_at(&self, now: Instant) {
+        if let Some(before) = now.checked_sub(self.rest_after) {
+            self.rest(before);
+        }
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<Team>> {
+        self.teams.read().get(id).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Team>> {
+        self.teams.read().values().cloned().collect()
+    }
+
+    pub(crate) fn insert(&self, mut record: TeamRecord, limits: &Limits) -> Arc<Team> {
+        let tasks = std::mem::take(&mut record.tasks);
+        let team = Arc::new(Team {
+            id: record.id.clone(),
+            board: Mutex::new(Board::new(tasks, limits.board_tasks)),
+            stage: Stage::new(record.id.clone(), self.theatre.clone(), limits),
+            record: Mutex::new(record),
+        });
+        self.teams.write().insert(team.id.clone(), team.clone());
+        team
+    }
+
+    pub(crate) fn remove(&self, id: &AgentId) {
+        let team = self.teams.write().remove(id);
+        let solo = self.solo.write().remove(id);
+        for stage in team.map(|team| team.stage.clone()).into_iter().chain(solo) {
+            stage.close();
+        }
+    }
+
+    /// Notes that a team stands in the hub's configuration, where alone it is changed.
+    pub(crate) fn declare(&self, id: &AgentId) {
+        self.declared.write().insert(id.clone());
+    }
+
+    pub(crate) fn is_declared(&self, id: &AgentId) -> bool {
+        self.declared.read().contains(id)
+    }
+
+    /// The tree of a team as it stands.
+    pub(crate) fn tree(&self, id: &AgentId) -> Tree {
+        let teams = self.teams.read();
+        Tree::grow(id, &|team| teams.get(team).map(|team| team.spec()))
+    }
+
+    /// The stage on which an agent is viewed alone, if anybody does.
+    pub(crate) fn solo(&self, id: &AgentId) -> Option<Arc<Stage>> {
+        self.solo.read().get(id).cloned()
+    }
+
+    /// The same, made if there is none.
+    pub(crate) fn open_solo(&self, id: &AgentId, limits: &Limits) -> Arc<Stage> {
+        let mut solo = self.solo.write();
+        let new = || Stage::new(id.clone(), self.theatre.clone(), limits);
+        solo.entry(id.clone()).or_insert_with(new).clone()
+    }
+
+    /// The stages of all teams and of all agents that are viewed alone.
+    pub(crate) fn stages(&self) -> Vec<Arc<Stage>> {
+        let teams = self.all();
+        let teams = teams.iter().map(|team| team.stage.clone());
+        teams.chain(self.solo.read().values().cloned()).collect()
+    }
+
+    /// Ends the runs in which nothing happened since `before`.
+    pub(crate) fn rest(&self, before: Instant) {
+        for stage in self.stages() {
+            stage.rest(before);
+        }
+        // One that somebody has got from here, as when they are about to view it, stays: others must find the same one.
+        let is_held = |stage: &Arc<Stage>| Arc::strong_count(stage) > 1;
+        let mut solo = self.solo.write();
+        solo.retain(|_, stage| is_held(stage) || stage.is_active());
+    }
+
+    /// The teams that have this one as a member, with its names there.
+    pub(crate) fn parents(&self, id: &AgentId) -> Vec<(Arc<Team>, Arc<str>)> {
+        let is_it = |member: &Member| member.of == MemberOf::Team(id.clone());
+        let mut parents = Vec::new();
+        for team in self.all() {
+            for member in team.spec().members.iter().filter(|member| is_it(member)) {
+                parents.push((team.clone(), member.name.clone()));
+            }
+        }
+        parents
+    }
+
+    /// Whether an agent is a member of any team.
+    pub(crate) fn have_member(&self, id: &AgentId) -> bool {
+        let is_it = |member: &Member| member.of == MemberOf::Agent(id.clone());
+        let mut teams = self.all().into_iter();
+        teams.any(|team| team.spec().members.iter().any(is_it))
+    }
+
+    /// Refuses a team that contradicts itself, or would contain itself, or go too deep.
+    pub(crate) fn check(
+        &self,
+        id: &AgentId,
+        spec: &TeamSpec,
+        limits: &Limits,
+    ) -> Result<(), Failure> {
+        let refused = |text: String| Err(Failure::new(Reason::Invalid, text));
+        for (field, text) in [
+            ("name", Some(&spec.name)),
+            ("description", spec.description.as_ref()),
+        ] {
+            if text.is_some_and(|text| text.len() > MAX_TEXT) {
+                return refused(format!(
+                    "field \"{field}\" may have at most {MAX_TEXT} bytes"
+                ));
+            }
+        }
+        if spec.members.is_empty() || spec.members.len() > limits.team_members {
+            let max = limits.team_members;
+            return refused(format!("field \"members\" must have 1 to {max} members"));
+        }
+        for (at, member) in spec.members.iter().enumerate() {
+            check_name(at, &member.name)?;
+            let is_same = |other: &Member| other.name == member.name;
+            if spec.members[..at].iter().any(is_same) {
+                let name = &member.name;
+                return refused(format!(
+                    "field \"members[{at}].name\": {name:?} is the name of another member; each needs its own"
+                ));
+            }
+        }
+        let leads = |member: &&Member| member.name == spec.coordinator;
+        match spec.members.iter().find(leads).map(|member| &member.of) {
+            Some(MemberOf::Agent(_)) => {}
+            Some(MemberOf::Team(_)) => {
+                return refused(
+                    "field \"coordinator\" must name a member that is an agent, not a team"
+                        .to_owned(),
+                );
+            }
+            None => {
+                let names: Vec<&str> = spec.members.iter().map(|member| &*member.name).collect();
+                return refused(format!(
+                    "field \"coordinator\": {:?} is no member; use one of {}",
+                    spec.coordinator,
+                    names.join(", ")
+                ));
+            }
+        }
+        self.check_depth(id, spec)
+    }
+
+    fn check_depth(&self, id: &AgentId, spec: &TeamSpec) -> Result<(), Failure> {
+        for (at, member) in spec.members.iter().enumerate() {
+            let MemberOf::Team(team) = &member.of else {
+                continue;
+            };
+            if team == id || self.contains(team, id) {
+                let text = format!(
+                    "field \"members[{at}].team\": team {team} contains team {id}, which would contain itself"
+                );
+                return Err(Failure::new(Reason::Invalid, text));
+            }
+        }
+        let teams = self.teams.read();
+        let spec_of = |team: &AgentId| {
+            if team == id {
+                return Some(spec.clone());
+            }
+            teams.get(team).map(|team| team.spec())
+        };
+        let below = Tree::grow(id, &spec_of).depth();
+        drop(teams);
+        let depth = below + self.height(id, 0);
+        if depth >= MAX_DEPTH {
+            let text = format!(
+                "field \"members\": teams would be {} deep within each other; at most {MAX_DEPTH} are allowed",
+                depth + 1
+            );
+            return Err(Failure::new(Reason::Invalid, text));
+        }
+        Ok(())
+    }
+
+    /// Whether a team has another one anywhere below it.
+    pub(crate) fn contains(&self, team: &AgentId, wanted: &AgentId) -> bool {
+        let spec = self.get(team.as_str()).map(|team| team.spec());
+        let members = spec.map_or_else(Vec::new, |spec| spec.members);
+        members.iter().any(|member| match &member.of {
+            MemberOf::Agent(_) => false,
+            MemberOf::Team(below) => below == wanted || self.contains(below, wanted),
+        })
+    }
+
+    /// How many teams are above each other over this one.
+    fn height(&self, id: &AgentId, so_far: usize) -> usize {
+        if so_far > MAX_DEPTH {
+            return so_far;
+        }
+        let parents = self.parents(id);
+        let heights = parents.iter();
+        let heights = heights.map(|(parent, _)| 1 + self.height(&parent.id, so_far + 1));
+        heights.max().unwrap_or(0)
+    }
+}
+
+fn check_name(at: usize, name: &str) -> Result<(), Failure> {
+    let is_good = !name.trim().is_empty()
+        && name.trim() == name
+        && name.chars().count() <= MAX_NAME
+        && !name.contains(['/', '\\'])
+        && !name.chars().any(char::is_control);
+    if is_good {
+        return Ok(());
+    }
+    let text = format!(
+        "field \"members[{at}].name\" must have 1 to {MAX_NAME} characters, no slashes, and no blanks around it"
+    );
+    Err(Failure::new(Reason::Invalid, text))
+}
+
+/// What a team says of itself as an agent.
+pub(crate) fn profile(id: &AgentId, spec: &TeamSpec) -> Profile {
+    Profile {
+        name: if spec.name.is_empty() {
+            id.to_string()
+        } else {
+            spec.name.clone()
+        },
+        description: spec.description.clone(),
+        agent_type: Some("team".to_owned()),
+        ..Profile::default()
+    }
+}

@@ -1,0 +1,176 @@
+//! The tools of one call: which of them a chunk means, and the ids under which they are told. Bounded: the oldest that
+//! are over are forgotten.
+
+use std::{
+    collections::VecDeque,
+    ops::{Index, IndexMut},
+    sync::Arc,
+};
+
+use jackfield_model::id::{MAX_NAME, MAX_PEER_ID};
+
+use super::{
+    Telling,
+    tool::{Closing, Origin, Phase, Tool},
+};
+use crate::team::event::{Invocation, MemberEvent, SegmentKind};
+
+/// How many tools of one call are known at once. Each is small, what they hold is counted besides.
+pub(super) const MAX_TOOLS: usize = 256;
+
+/// The tools of one call. A position is good until the next [`Tools::begin`].
+#[derive(Debug)]
+pub(super) struct Tools {
+    turn: Arc<str>,
+    known: VecDeque<Tool>,
+    generated: u64,
+    has_forgotten: bool,
+}
+
+impl Tools {
+    pub(super) fn new(turn: Arc<str>) -> Self {
+        Self {
+            turn,
+            known: VecDeque::new(),
+            generated: 0,
+            has_forgotten: false,
+        }
+    }
+
+    /// Begins a tool: a segment of its own, under `wanted` if that is free.
+    pub(super) fn begin(
+        &mut self,
+        wanted: Option<&str>,
+        name: &str,
+        origin: Origin,
+        tell: &mut impl FnMut(Telling),
+    ) -> usize {
+        self.make_room(tell);
+        let of = Invocation {
+            id: self.free_id(wanted),
+            tool: name[..name.floor_char_boundary(MAX_NAME)].into(),
+        };
+        tell(Telling::Event(MemberEvent::SegmentStart {
+            id: of.id.clone(),
+            kind: SegmentKind::ToolCall,
+            tool: Some(of.tool.clone()),
+        }));
+        let given = wanted.filter(|_| origin != Origin::Stand);
+        let tool = Tool::new(of, given.map(Arc::from), origin);
+        self.known.push_back(tool);
+        self.known.len() - 1
+    }
+
+    /// The tool that the agent calls so: the last that is not over, else the last.
+    pub(super) fn given(&self, given: &str) -> Option<usize> {
+        let is_it = |tool: &Tool| tool.given.as_deref() == Some(given);
+        self.last(|tool| is_it(tool) && tool.phase != Phase::Over)
+            .or_else(|| self.last(is_it))
+    }
+
+    /// The last tool that is not over; of this name, if there is one.
+    pub(super) fn open(&self, name: Option<&str>) -> Option<usize> {
+        self.named(name, |tool| tool.phase != Phase::Over)
+    }
+
+    /// The same of those that are still written.
+    pub(super) fn written(&self, name: Option<&str>) -> Option<usize> {
+        self.named(name, |tool| tool.phase == Phase::Writing)
+    }
+
+    /// The tool, or what stands for one, that is told under this id.
+    pub(super) fn told_as(&self, id: &str) -> Option<usize> {
+        self.last(|tool| &*tool.of.id == id)
+    }
+
+    /// Whether an answer is waited for.
+    pub(super) fn is_any_asked(&self) -> bool {
+        self.known.iter().any(|tool| tool.phase == Phase::Asked)
+    }
+
+    /// How many bytes of arguments all of them hold.
+    pub(super) fn weight(&self) -> usize {
+        self.known.iter().map(Tool::weight).sum()
+    }
+
+    /// All that are still written run.
+    pub(super) fn run_all(&mut self, tell: &mut impl FnMut(Telling)) {
+        for tool in &mut self.known {
+            tool.run(tell);
+        }
+    }
+
+    /// Nothing more will come of any.
+    pub(super) fn close_all(&mut self, closing: Closing<'_>, tell: &mut impl FnMut(Telling)) {
+        for mut tool in self.known.drain(..) {
+            tool.close(closing, tell);
+        }
+    }
+
+    fn named(&self, name: Option<&str>, is_meant: impl Fn(&Tool) -> bool) -> Option<usize> {
+        let is_meant = |tool: &Tool| tool.origin != Origin::Stand && is_meant(tool);
+        let of_name =
+            name.and_then(|name| self.last(|tool| is_meant(tool) && &*tool.of.tool == name));
+        of_name.or_else(|| self.last(is_meant))
+    }
+
+    fn last(&self, is_it: impl Fn(&Tool) -> bool) -> Option<usize> {
+        self.known.iter().rposition(is_it)
+    }
+
+    fn make_room(&mut self, tell: &mut impl FnMut(Telling)) {
+        if self.known.len() < MAX_TOOLS {
+            return;
+        }
+        let first = |is_it: fn(&Tool) -> bool| self.known.iter().position(is_it);
+        // Some agents never say what a tool gave: then the oldest of those is closed.
+        let oldest = first(|tool| tool.phase == Phase::Over)
+            .or_else(|| first(|tool| tool.phase != Phase::Asked))
+            .unwrap_or(0);
+        if let Some(mut tool) = self.known.remove(oldest) {
+            tool.close(Closing::Unreported, tell);
+            self.has_forgotten = true;
+        }
+    }
+
+    /// Ids are told once. Those that begin like the turn's own are never the agent's, and after one was forgotten
+    /// nobody knows any more which of the agent's were used.
+    fn free_id(&mut self, wanted: Option<&str>) -> Arc<str> {
+        match wanted {
+            Some(id)
+                if !self.has_forgotten
+                    && !id.starts_with(&*self.turn)
+                    && self.told_as(id).is_none() =>
+            {
+                id.into()
+            }
+            _ => {
+                self.generated += 1;
+                format!("{}:tool_{}", self.turn, self.generated).into()
+            }
+        }
+    }
+}
+
+impl Index<usize> for Tools {
+    type Output = Tool;
+    fn index(&self, at: usize) -> &Tool {
+        &self.known[at]
+    }
+}
+
+impl IndexMut<usize> for Tools {
+    fn index_mut(&mut self, at: usize) -> &mut Tool {
+        &mut self.known[at]
+    }
+}
+
+/// An id of the agent that can be told; any other is as good as none.
+pub(super) fn usable(id: Option<&str>) -> Option<&str> {
+    id.filter(|id| !id.trim().is_empty() && id.len() <= MAX_PEER_ID)
+}
+
+/// Words, without what surrounds them, if there are any.
+pub(super) fn filled(words: Option<&str>) -> Option<&str> {
+    words.map(str::trim).filter(|words| !words.is_empty())
+}

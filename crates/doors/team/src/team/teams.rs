@@ -1,0 +1,340 @@
+//! The teams of a hub: who may make and change them, what is seen of them, who steers them, and how a call finds its place
+//! in a run.
+
+mod again;
+mod board;
+mod declare;
+mod place;
+mod publish;
+mod repeated;
+mod resolver;
+mod roster;
+mod steer;
+mod view;
+
+use std::sync::Arc;
+
+use jackfield_core::{
+    agent::Share,
+    entry::Entry,
+    hub::{Hub, may_call, may_see},
+    limits::Limits,
+    principal::{Principal, Who},
+    store::{Receipt, Store, StoreError},
+};
+use jackfield_model::{AgentId, Failure, Reason};
+use jiff::Timestamp;
+
+pub use self::{
+    publish::{Claim, Publication, Publisher, Said},
+    steer::{Decision, Undecided},
+    view::{TeamAgent, TeamView},
+};
+use crate::{
+    DOOR,
+    team::{
+        MemberOf, TeamRecord, TeamSpec, record,
+        registry::{Registry, Team, leader, profile},
+        tree::Place,
+    },
+};
+
+/// The teams of a hub. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Teams {
+    hub: Hub,
+    registry: Arc<Registry>,
+    store: Arc<dyn Store>,
+}
+
+impl Teams {
+    /// Opens a hub on a store, with the teams that are kept there: [`Hub::open`], with teams as its resolver.
+    pub async fn open(store: Arc<dyn Store>, limits: Limits) -> Result<Self, StoreError> {
+        let registry = Arc::new(Registry::new(&limits));
+        for record in record::load(&*store).await? {
+            registry.insert(record, &limits);
+        }
+        let hub = Hub::open_with(store.clone(), limits, registry.clone()).await?;
+        Ok(Self {
+            hub,
+            registry,
+            store,
+        })
+    }
+
+    /// The hub.
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// Makes a team. It is an agent of the hub from then on. The receipt resolves when the store has it.
+    pub fn create(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        spec: TeamSpec,
+    ) -> Result<(TeamView, Receipt), Failure> {
+        person_only(principal)?;
+        let teams = &self.registry;
+        let _held = self.hub.hold_agents();
+        if self.hub.entry(id.as_str()).is_some() {
+            // Whoever may not see it learns no more than that the id is taken, as with agents.
+            let what = if teams.get(id.as_str()).is_some() {
+                "a team"
+            } else {
+                "an agent"
+            };
+            let text = format!("id {id} belongs to {what} already; choose another id");
+            return Err(Failure::new(Reason::Conflict, text));
+        }
+        self.check_spec(principal, id, &spec)?;
+        let (team, saved) = self.add_team(principal, id, spec)?;
+        Ok((self.view_of(&team), saved))
+    }
+
+    fn add_team(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        spec: TeamSpec,
+    ) -> Result<(Arc<Team>, Receipt), Failure> {
+        let (_, saved) = self.hub.reserve(principal, id, &profile(id, &spec), DOOR)?;
+        // Nobody waits for it: the team is written after it, and that is waited for.
+        drop(saved);
+        let now = Timestamp::now();
+        let record = TeamRecord {
+            id: id.clone(),
+            owner: principal.owner.clone(),
+            by_admin: principal.is_admin(),
+            spec,
+            created_at: now,
+            updated_at: now,
+            tasks: Vec::new(),
+        };
+        let team = self.registry.insert(record.clone(), self.hub.limits());
+        self.registry.lead(&self.hub, &team);
+        Ok((team, record::save(&*self.store, record)))
+    }
+
+    /// Changes a team. Its run goes on, and so do open calls but those of members that are none any more.
+    pub fn change(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        change: impl FnOnce(TeamSpec) -> TeamSpec,
+    ) -> Result<(TeamView, Receipt), Failure> {
+        // Before the look, so that the team is not forgotten meanwhile.
+        let _held = self.hub.hold_agents();
+        let (team, entry) = self.owned_team(principal, id)?;
+        self.registry.check_declared(id)?;
+        let mut record = team.record();
+        let before = std::mem::replace(&mut record.spec, change(team.spec()));
+        self.check_spec(principal, id, &record.spec)?;
+        if principal.owner == record.owner {
+            record.by_admin = principal.is_admin();
+        } else {
+            // An admin lends somebody else's team none of their own rights.
+            self.check_reach(&record, &before)?;
+        }
+        let saved = self.set_team(&team, &entry, record.spec, record.by_admin);
+        Ok((self.view_of(&team), saved))
+    }
+
+    /// Whether a team may call the members that it did not have before.
+    fn check_reach(&self, record: &TeamRecord, before: &TeamSpec) -> Result<(), Failure> {
+        for (at, member) in record.spec.members.iter().enumerate() {
+            let (MemberOf::Agent(id) | MemberOf::Team(id)) = &member.of;
+            let entry = self.hub.entry(id.as_str());
+            let is_new = before.members.iter().all(|known| known.of != member.of);
+            if is_new && entry.is_some_and(|entry| !team_may_call(record, &entry)) {
+                let text = format!(
+                    "field \"members[{at}]\": this is a team of {owner}'s, with whom {id} is not shared; see `jackfield share`",
+                    owner = record.owner
+                );
+                return Err(Failure::new(Reason::Invalid, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_team(&self, team: &Team, entry: &Entry, spec: TeamSpec, by_admin: bool) -> Receipt {
+        let mut record = team.record();
+        record.spec = spec;
+        record.by_admin = by_admin;
+        record.updated_at = Timestamp::now();
+        // Nobody waits for it: the team is written after it, and that is waited for.
+        drop(self.hub.describe(entry, profile(&team.id, &record.spec)));
+        let before = self.rosters(&team.id);
+        team.set(record.clone());
+        self.registry.lead(&self.hub, team);
+        self.tell_rosters(before);
+        record::save(&*self.store, record)
+    }
+
+    /// Forgets a team and its board. Its members stay.
+    pub fn remove(&self, principal: &Principal, id: &AgentId) -> Result<Receipt, Failure> {
+        self.owned_team(principal, id)?;
+        self.hub.forget(principal, id)
+    }
+
+    fn check_spec(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+        spec: &TeamSpec,
+    ) -> Result<(), Failure> {
+        for (at, member) in spec.members.iter().enumerate() {
+            let (what, agent) = match &member.of {
+                MemberOf::Agent(agent) => ("agent", agent),
+                MemberOf::Team(team) => ("team", team),
+            };
+            let refused = |text: String| {
+                let text = format!("field \"members[{at}].{what}\": {text}");
+                Err(Failure::new(Reason::Invalid, text))
+            };
+            // A team that contains itself is refused as such.
+            if agent == id {
+                continue;
+            }
+            if self.hub.find(principal, agent.as_str()).is_err() {
+                return refused(format!(
+                    "no {what} {agent} is known here that you may call; see `jackfield ls`"
+                ));
+            }
+            let is_team = self.registry.get(agent.as_str()).is_some();
+            match &member.of {
+                MemberOf::Agent(_) if is_team => {
+                    return refused(format!("{agent} is a team; write \"team\" instead"));
+                }
+                MemberOf::Team(_) if !is_team => {
+                    return refused(format!("{agent} is no team; write \"agent\" instead"));
+                }
+                MemberOf::Agent(_) | MemberOf::Team(_) => {}
+            }
+        }
+        if leader(spec).as_ref() == Some(id) {
+            let text = "field \"coordinator\": a team cannot lead itself";
+            return Err(Failure::new(Reason::Invalid, text));
+        }
+        self.registry.check(id, spec, self.hub.limits())
+    }
+
+    /// A team of the principal's, or any for admins.
+    fn owned_team(
+        &self,
+        principal: &Principal,
+        id: &AgentId,
+    ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
+        let (team, _) = self.seen_team(principal, id.as_str())?;
+        let entry = self.hub.owned(principal, id)?;
+        Ok((team, entry))
+    }
+
+    pub(super) fn seen_team(
+        &self,
+        principal: &Principal,
+        id: &str,
+    ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
+        self.registry.seen(&self.hub, principal, id)
+    }
+
+    /// Whether the principal may act for the whole team: its owner, or an admin.
+    pub(super) fn is_owner(principal: &Principal, team: &Team) -> bool {
+        principal.is_admin()
+            || (principal.who == Who::Person && principal.owner == team.record().owner)
+    }
+
+    /// The name of the member that the principal is, if it is one.
+    pub(super) fn member_name(&self, principal: &Principal, team: &Team) -> Result<Place, Failure> {
+        self.registry.member_name(principal, team)
+    }
+}
+
+impl Registry {
+    /// Lets a team's place follow its coordinator.
+    pub(super) fn lead(&self, hub: &Hub, team: &Team) {
+        let Some(entry) = hub.entry(team.id.as_str()) else {
+            return;
+        };
+        let leader = team.leader();
+        entry.stand_for(leader.and_then(|leader| hub.entry(leader.as_str())));
+    }
+
+    /// A team that the principal may see.
+    pub(super) fn seen(
+        &self,
+        hub: &Hub,
+        principal: &Principal,
+        id: &str,
+    ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
+        let team = self.get(id);
+        let is_member = |team: &Team| self.member_name(principal, team).is_ok();
+        // An invited agent may call the agents of its owner; who works with whom there is not its business.
+        let sees = |entry: &Entry| match entry.share() {
+            Share::Everyone => true,
+            Share::Nobody | Share::With(_) => !principal.is_invited() && may_see(principal, entry),
+        };
+        team.zip(hub.entry(id))
+            .filter(|(team, entry)| sees(entry) || is_member(team))
+            .ok_or_else(|| Failure::no_such_team(id))
+    }
+
+    /// The name of the member that the principal is, if it is one.
+    fn member_name(&self, principal: &Principal, team: &Team) -> Result<Place, Failure> {
+        let place = match &principal.who {
+            Who::Agent(id) => self.tree(&team.id).seat_of(id, &[]),
+            Who::Person | Who::Platform | Who::Peer(_) => None,
+        };
+        place.ok_or_else(|| {
+            let text = format!(
+                "only the owner and the members of team {} may do this",
+                team.id
+            );
+            Failure::new(Reason::Unauthorized, text)
+        })
+    }
+
+    /// A team that stands in the configuration is changed there.
+    pub(super) fn check_declared(&self, id: &AgentId) -> Result<(), Failure> {
+        if !self.is_declared(id) {
+            return Ok(());
+        }
+        let text = format!(
+            "team {id} stands in the hub's configuration file; change it there and start the hub again"
+        );
+        Err(Failure::new(Reason::Conflict, text))
+    }
+}
+
+fn person_only(principal: &Principal) -> Result<(), Failure> {
+    match principal.who {
+        Who::Person => Ok(()),
+        Who::Agent(_) | Who::Platform | Who::Peer(_) => Err(Failure::new(
+            Reason::Unauthorized,
+            "teams are made by people, not by agents",
+        )),
+    }
+}
+
+/// Whether a team may call an agent: its owner may, or an admin made it.
+pub(super) fn team_may_call(record: &TeamRecord, entry: &Entry) -> bool {
+    team_may_call_if_shared(record, entry, || entry.share())
+}
+
+/// The same for an agent that is shared like this.
+pub(super) fn team_may_call_if_shared(
+    record: &TeamRecord,
+    entry: &Entry,
+    share: impl FnOnce() -> Share,
+) -> bool {
+    record.by_admin
+        || record.owner == *entry.owner()
+        || match share() {
+            Share::Nobody => false,
+            Share::With(owners) => owners.contains(&record.owner),
+            Share::Everyone => true,
+        }
+}
+
+#[cfg(test)]
+mod tests;

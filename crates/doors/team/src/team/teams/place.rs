@@ -1,0 +1,234 @@
+//! How a call finds its place: who works on it, and on which stages that is shown.
+
+use std::{any::Any, sync::Arc};
+
+use jackfield_core::{
+    entry::Entry,
+    hub::{Hub, Request},
+    observer::CallObserver,
+    principal::Who,
+    resolver::{CallContext, Resolution, Unresolved},
+};
+use jackfield_model::{AgentId, Failure};
+
+use super::{resolver::TeamRight, team_may_call};
+use crate::team::{
+    KeptSeat,
+    event::Caller,
+    kept::Runs,
+    registry::{Registry, Team},
+    seat::{Belonging, Seat, Seats},
+    stage::{Spot, Stage, ViewerId},
+    story::Story,
+    tree::{Place, Tree},
+};
+
+/// A member that is called through its team, by name.
+#[derive(Debug, Clone)]
+pub(super) struct Through {
+    pub(super) stage: Arc<Stage>,
+    pub(super) place: Place,
+}
+
+/// What the door of teams tells of a request: [`Request::hint`].
+#[derive(Debug)]
+pub(super) struct ViewerRequest {
+    /// The team through which a member is called by name.
+    pub(super) through: Option<Through>,
+    /// The viewer that says it, if one does: it is shown to the other viewers.
+    pub(super) viewer: Option<ViewerId>,
+}
+
+impl ViewerRequest {
+    pub(super) fn of(request: &Request) -> Option<&Self> {
+        request.hint.as_ref()?.downcast_ref()
+    }
+}
+
+impl Registry {
+    /// Whether a team's call, or one through a team, may reach this agent.
+    pub(super) fn reaches(&self, through: &Through, entry: &Entry) -> bool {
+        let team = self.get(through.stage.of.as_str());
+        team.is_some_and(|team| team_may_call(&team.record(), entry))
+    }
+
+    /// Finds a call's place: who works on it, and on which stages that is shown.
+    pub(super) fn place(
+        &self,
+        hub: &Hub,
+        unresolved: &Unresolved<'_>,
+    ) -> Result<Resolution, Failure> {
+        let Unresolved {
+            call,
+            request,
+            addressed,
+            parent,
+            kept,
+        } = *unresolved;
+        let team = self.get(addressed.id.as_str());
+        let served = match &team {
+            None => addressed.clone(),
+            Some(team) => {
+                let leader = addressed.stands_for().filter(|leader| !leader.is_retired());
+                let leader = leader.ok_or_else(Failure::agent_offline)?;
+                if !team_may_call(&team.record(), &leader) {
+                    return Err(Failure::agent_offline());
+                }
+                leader
+            }
+        };
+        let inherited = parent.and_then(|parent| parent.context());
+        let inherited = inherited.and_then(|context| (&**context as &dyn Any).downcast_ref());
+        let inherited = inherited.map_or(&[][..], |Runs(runs)| runs);
+        let solo = self.solo(&served.id);
+        let said = ViewerRequest::of(request);
+        let through = said.and_then(|said| said.through.as_ref());
+        if team.is_none()
+            && inherited.is_empty()
+            && solo.is_none()
+            && through.is_none()
+            && kept.is_none()
+        {
+            return Ok(Resolution::default());
+        }
+        let kept = kept.map_or_else(Vec::new, KeptSeat::read);
+        let caller = match (inherited, &kept[..]) {
+            ([run, ..], _) => run.caller.clone(),
+            ([], [kept, ..]) => Caller::of_key(&kept.caller),
+            ([], []) => Caller::new(&request.principal),
+        };
+        let mut placing = Placing {
+            agent: served.id.clone(),
+            sender: match &request.principal.who {
+                Who::Agent(id) => Some(id.clone()),
+                // A program that the parent's agent started, calling as its owner.
+                Who::Person | Who::Platform | Who::Peer(_) => {
+                    parent.map(|parent| parent.target.clone())
+                }
+            },
+            caller,
+            seats: Vec::new(),
+            runs: Vec::new(),
+        };
+        for run in inherited {
+            let tree = self.tree(&run.stage.of);
+            let place = match &team {
+                Some(team) => tree.seat_of_team(&team.id, &run.from),
+                None => tree.seat_of(&served.id, &run.from),
+            };
+            match place {
+                Some(place) => {
+                    let is_member = placing.is_member(&tree);
+                    placing.sit(&run.stage, place, is_member);
+                }
+                // Whoever is called from outside the team may come back into it.
+                None => placing.runs.push(Belonging {
+                    member: None,
+                    ..run.clone()
+                }),
+            }
+        }
+        if let Some(through) = through
+            && !placing.is_on(&through.stage)
+        {
+            placing.sit(&through.stage, through.place.clone(), false);
+        }
+        if let Some(team) = &team
+            && !placing.is_on(&team.stage)
+            && let Some(place) = self.tree(&team.id).seat_of_team(&team.id, &[])
+        {
+            placing.sit(&team.stage, place, false);
+        }
+        self.sit_again(&mut placing, &kept);
+        if let Some(stage) = solo {
+            let spot = placing.alone();
+            placing.seats.push(Seat {
+                stage,
+                spot,
+                sender: None,
+            });
+        }
+        let story = Story::new(call, hub.limits().chunk.0);
+        let viewer = said.and_then(|said| said.viewer);
+        let seats = Seats::new(placing.seats, viewer, story);
+        let observers = seats.map(|seats| Box::new(seats) as Box<dyn CallObserver>);
+        let context = Runs::new(placing.runs);
+        let right = self.right(hub, team, through, &kept);
+        Ok(Resolution {
+            serve_at: Some(served),
+            observers: observers.into_iter().collect(),
+            context: context.map(|runs| Arc::new(runs) as Arc<dyn CallContext>),
+            right: right.map(|right| Box::new(right) as _),
+        })
+    }
+
+    /// What a call may besides what its caller may: as one of a team, by a member's name in a team, or as the call of a task
+    /// that was made so.
+    fn right(
+        &self,
+        hub: &Hub,
+        team: Option<Arc<Team>>,
+        through: Option<&Through>,
+        kept: &[KeptSeat],
+    ) -> Option<TeamRight> {
+        let named = through.map(|through| &through.stage.of).into_iter();
+        let kept = kept.iter().filter(|seat| seat.member.is_some());
+        let through = named.chain(kept.map(|seat| &seat.team));
+        let through = through.filter_map(|id| self.get(id.as_str()).zip(hub.entry(id.as_str())));
+        let through: Vec<_> = through.collect();
+        let is_plain = team.is_none() && through.is_empty();
+        (!is_plain).then_some(TeamRight { team, through })
+    }
+}
+
+pub(super) struct Placing {
+    pub(super) agent: AgentId,
+    sender: Option<AgentId>,
+    caller: Caller,
+    seats: Vec<Seat>,
+    pub(super) runs: Vec<Belonging>,
+}
+
+impl Placing {
+    pub(super) fn is_on(&self, stage: &Arc<Stage>) -> bool {
+        let stages = self.runs.iter();
+        stages.into_iter().any(|run| Arc::ptr_eq(&run.stage, stage))
+    }
+
+    fn is_member(&self, tree: &Tree) -> bool {
+        let sender = self.sender.as_ref();
+        sender.is_some_and(|sender| tree.seat_of(sender, &[]).is_some())
+    }
+
+    pub(super) fn sit(&mut self, stage: &Arc<Stage>, place: Place, is_from_member: bool) {
+        self.runs.push(Belonging {
+            stage: stage.clone(),
+            from: place.path.iter().map(|node| node.name.clone()).collect(),
+            member: Some(place.name.clone()),
+            caller: self.caller.clone(),
+        });
+        self.seats.push(Seat {
+            stage: stage.clone(),
+            sender: self.sender.clone().filter(|_| is_from_member),
+            spot: Spot {
+                route: place.route_key(),
+                path: place.path,
+                name: place.name,
+                agent: place.agent,
+                caller: self.caller.clone(),
+            },
+        });
+    }
+
+    /// The agent's place when it is viewed alone.
+    fn alone(&self) -> Spot {
+        let name: Arc<str> = self.agent.as_str().into();
+        Spot {
+            path: [].into(),
+            route: name.clone(),
+            name,
+            agent: self.agent.clone(),
+            caller: self.caller.clone(),
+        }
+    }
+}

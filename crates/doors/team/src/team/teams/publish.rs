@@ -1,0 +1,234 @@
+//! What outside runtimes publish on a team's stream: who may say what, and where it is shown.
+
+use std::sync::Arc;
+
+use jackfield_core::principal::Principal;
+use jackfield_model::{AgentId, Failure, Json, Reason};
+
+use super::Teams;
+use crate::team::{
+    event::{Body, MemberStatus, Node, TeamStatus},
+    registry::Team,
+    stage::Run,
+    tree::{BranchOf, MAX_DEPTH, Place, Tree, route_key},
+};
+
+/// What an envelope claims to be, as the door read it.
+#[derive(Debug, Clone)]
+pub struct Claim<'a> {
+    /// The ids of the teams, outermost first; one more than `nodes`. Absent where the envelope has none.
+    pub teams: Vec<Option<&'a str>>,
+    /// The names of the sub-teams, outermost first.
+    pub nodes: Vec<&'a str>,
+    /// Who speaks.
+    pub said: Said<'a>,
+}
+
+/// Who speaks in an envelope.
+#[derive(Debug, Clone, Copy)]
+pub enum Said<'a> {
+    /// The team itself.
+    Team(TeamStatus),
+    /// A member.
+    Member {
+        /// Its name.
+        name: &'a str,
+        /// The agent it says to be.
+        agent: Option<&'a str>,
+        /// What it says to be doing.
+        status: Option<MemberStatus>,
+    },
+    /// The task board.
+    Board,
+}
+
+/// An envelope that was checked.
+#[derive(Debug)]
+pub struct Publication {
+    /// The agent whose event it is.
+    pub agent: Option<AgentId>,
+    route: Option<Arc<str>>,
+    path: Vec<Node>,
+    team: Option<TeamStatus>,
+    status: Option<MemberStatus>,
+}
+
+/// Somebody who may publish on a team's stream, and the tree of the team when it began.
+#[derive(Debug)]
+pub struct Publisher {
+    /// The one member for which it may, if not for all.
+    own: Option<Place>,
+    tree: Tree,
+}
+
+impl Publisher {
+    /// Checks that it may publish what an envelope claims: the owner for any member, a member only as itself. `at` names
+    /// the envelope in errors.
+    pub fn check(&self, claim: &Claim<'_>, at: &str) -> Result<Publication, Failure> {
+        let Self { own, tree } = self;
+        let refused = |field: &str, text: String| {
+            let text = format!("field \"{at}{field}\": {text}");
+            Failure::new(Reason::Invalid, text)
+        };
+        let (mut field, mut path, mut inner) = (String::new(), Vec::new(), tree);
+        let check_id = |said: Option<&&str>, team: &AgentId, field: &str| match said {
+            Some(said) if **said != *team.as_str() => Err(refused(
+                &format!("{field}team_id"),
+                format!("{said:?} is not the team that this is about, which is {team}"),
+            )),
+            _ => Ok(()),
+        };
+        let mut ids = claim.teams.iter().map(Option::as_ref);
+        check_id(ids.next().flatten(), &tree.team, "")?;
+        for node in &claim.nodes {
+            let below = inner.branches.iter().find_map(|branch| match &branch.of {
+                BranchOf::Team(tree) if *branch.name == **node => Some((branch, tree)),
+                BranchOf::Team(_) | BranchOf::Agent(_) => None,
+            });
+            let Some((branch, below)) = below else {
+                let field = format!("{field}data.sub_team_node_name");
+                let text = format!("team {} has no team {node:?} as a member", inner.team);
+                return Err(refused(&field, text));
+            };
+            path.push(Node {
+                name: branch.name.clone(),
+                team: below.team.clone(),
+            });
+            field.push_str("data.sub_team_event.");
+            check_id(ids.next().flatten(), &below.team, &field)?;
+            inner = below;
+        }
+        let mut publication = Publication {
+            agent: None,
+            route: None,
+            path,
+            team: None,
+            status: None,
+        };
+        match claim.said {
+            Said::Member {
+                name,
+                agent,
+                status,
+            } => {
+                let sits = inner.branches.iter().find_map(|branch| match &branch.of {
+                    BranchOf::Agent(agent) if *branch.name == *name => Some((branch, agent)),
+                    BranchOf::Team(_) | BranchOf::Agent(_) => None,
+                });
+                let Some((branch, sits)) = sits else {
+                    let field = format!("{field}data.agent_name");
+                    let text = format!("team {} has no agent {name:?} as a member", inner.team);
+                    return Err(refused(&field, text));
+                };
+                let route = route_key(&publication.path, &branch.name);
+                if let Some(own) = own {
+                    let is_own = own.agent == *sits;
+                    if !is_own || agent.is_some_and(|agent| *agent != *own.agent.as_str()) {
+                        let text = format!(
+                            "field \"{at}{field}data.agent_name\": a member publishes only as itself, which is {:?} (agent {})",
+                            own.route_key(),
+                            own.agent
+                        );
+                        return Err(Failure::new(Reason::Unauthorized, text));
+                    }
+                }
+                publication.agent = Some(sits.clone());
+                publication.route = Some(route);
+                publication.status = status;
+            }
+            Said::Team(_) | Said::Board if own.is_some() => {
+                let text = format!(
+                    "field \"{at}event_source_type\": a member publishes only events of itself (AGENT)"
+                );
+                return Err(Failure::new(Reason::Unauthorized, text));
+            }
+            Said::Team(status) => publication.team = Some(status),
+            Said::Board => {}
+        }
+        Ok(publication)
+    }
+}
+
+impl Teams {
+    /// Lets the principal publish on a team's stream, if it is the team's owner or one of its members.
+    pub fn publisher(&self, principal: &Principal, id: &str) -> Result<Publisher, Failure> {
+        let (team, _) = self.seen_team(principal, id)?;
+        let own = if Self::is_owner(principal, &team) {
+            None
+        } else {
+            Some(self.member_name(principal, &team)?)
+        };
+        let tree = self.registry.tree(&team.id);
+        Ok(Publisher { own, tree })
+    }
+
+    /// Publishes envelopes that were checked, in order. Says in which run, and the number of the last.
+    pub fn publish(
+        &self,
+        principal: &Principal,
+        id: &str,
+        envelopes: Vec<(Publication, Json)>,
+    ) -> Result<(Arc<Run>, u64), Failure> {
+        if self.hub.is_stopping() {
+            return Err(jackfield_core::hub::stopping());
+        }
+        let (team, _) = self.seen_team(principal, id)?;
+        let above = self.above(&team);
+        let mut last = 0;
+        for (publication, json) in envelopes {
+            let body = Arc::new(Body::Published(json));
+            if let (Some(route), Some(status)) = (&publication.route, publication.status) {
+                team.stage.note_member(route, status);
+            }
+            if let Some(status) = publication.team {
+                team.stage.note_team(&publication.path, status);
+            }
+            // The envelope itself says which of its teams it is about.
+            last = team.stage.tell(&[].into(), body.clone());
+            for (parent, path) in &above {
+                parent.stage.tell(path, body.clone());
+            }
+        }
+        let run = team.stage.activate();
+        Ok((run, last))
+    }
+
+    /// Shows something of a team's that no call did, on its own stage and on those of its owner's teams around it.
+    pub(super) fn tell(&self, team: &Arc<Team>, body: Body) -> u64 {
+        let body = Arc::new(body);
+        for (parent, path) in self.above(team) {
+            parent.stage.tell(&path, body.clone());
+        }
+        team.stage.tell(&[].into(), body)
+    }
+
+    /// The teams of the same owner around a team in which something goes on, each with the way down to it.
+    fn above(&self, team: &Arc<Team>) -> Vec<(Arc<Team>, Arc<[Node]>)> {
+        let owner = team.record().owner;
+        let mut found = Vec::new();
+        let mut rising = vec![(team.clone(), Vec::<Node>::new())];
+        while let Some((team, path)) = rising.pop() {
+            if path.len() >= MAX_DEPTH {
+                continue;
+            }
+            for (parent, name) in self.registry.parents(&team.id) {
+                if parent.record().owner != owner {
+                    continue;
+                }
+                let mut path = path.clone();
+                path.insert(
+                    0,
+                    Node {
+                        name,
+                        team: team.id.clone(),
+                    },
+                );
+                if parent.stage.is_active() {
+                    found.push((parent.clone(), path.clone().into()));
+                }
+                rising.push((parent, path));
+            }
+        }
+        found
+    }
+}

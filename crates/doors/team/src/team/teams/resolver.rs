@@ -1,0 +1,137 @@
+//! Teams as the hub's resolver: a team's id stands for its coordinator.
+
+use std::sync::Arc;
+
+use jackfield_core::{
+    entry::Entry,
+    hub::{Access, Hub, Request, may_call},
+    principal::Principal,
+    resolver::{DeliveryRight, Forgetting, Resolution, Resolver, Unresolved},
+};
+use jackfield_model::{AgentId, Failure, Reason};
+use tokio::time::Instant;
+
+use super::{place::ViewerRequest, team_may_call_if_shared};
+use crate::{
+    DOOR,
+    team::registry::{Registry, Team},
+};
+
+impl Resolver for Registry {
+    fn name(&self) -> &'static str {
+        DOOR
+    }
+
+    fn opened(&self, hub: &Hub) {
+        self.measure(hub.metrics());
+        for team in self.all() {
+            self.lead(hub, &team);
+        }
+    }
+
+    fn admits(&self, request: &Request, addressed: &Entry) -> bool {
+        let said = ViewerRequest::of(request);
+        match said.and_then(|said| said.through.as_ref()) {
+            Some(through) => self.reaches(through, addressed),
+            None => may_call(&request.principal, addressed),
+        }
+    }
+
+    fn resolve(&self, hub: &Hub, unresolved: &Unresolved<'_>) -> Result<Resolution, Failure> {
+        self.place(hub, unresolved)
+    }
+
+    fn members(&self, hub: &Hub, principal: &Principal, id: &str) -> Result<Vec<AgentId>, Failure> {
+        let (team, _) = self.seen(hub, principal, id)?;
+        let places = self.tree(&team.id).places();
+        let mut members: Vec<_> = places.into_iter().map(|place| place.agent).collect();
+        members.push(team.id.clone());
+        Ok(members)
+    }
+
+    fn check_claim(&self, id: &AgentId) -> Result<(), Failure> {
+        if self.get(id.as_str()).is_none() {
+            return Ok(());
+        }
+        let text = format!("id {id} belongs to a team; choose another id");
+        Err(Failure::new(Reason::Conflict, text))
+    }
+
+    /// Teams that the agent leads find it.
+    fn introduced(&self, hub: &Hub, agent: &AgentId) {
+        for team in self.all() {
+            if team.leader().as_ref() == Some(agent) {
+                self.lead(hub, &team);
+            }
+        }
+    }
+
+    fn check_forget(&self, id: &AgentId, why: Forgetting) -> Result<(), Failure> {
+        let is_team = self.get(id.as_str()).is_some();
+        let conflict = |text| Err(Failure::new(Reason::Conflict, text));
+        match why {
+            Forgetting::Unused if is_team || self.have_member(id) => {
+                conflict(format!("{id} is a team, or a member of one"))
+            }
+            Forgetting::Unused => Ok(()),
+            Forgetting::Wanted => {
+                self.check_declared(id)?;
+                let parents = if is_team {
+                    self.parents(id)
+                } else {
+                    Vec::new()
+                };
+                match parents.first() {
+                    None => Ok(()),
+                    Some((parent, _)) => conflict(format!(
+                        "team {id} is a member of team {}; change or remove that one first",
+                        parent.id
+                    )),
+                }
+            }
+        }
+    }
+
+    fn forgotten(&self, id: &AgentId) {
+        self.remove(id);
+    }
+
+    fn sweep(&self, now: Instant) {
+        self.swept(now);
+    }
+
+    fn stopping(&self) {
+        for stage in self.stages() {
+            stage.stop();
+        }
+    }
+}
+
+/// What teams allow of a call, besides what its caller may.
+#[derive(Debug)]
+pub(super) struct TeamRight {
+    /// The team that was called, if it is one.
+    pub(super) team: Option<Arc<Team>>,
+    /// The teams through which a member may be reached by name, each with its place.
+    pub(super) through: Vec<(Arc<Team>, Arc<Entry>)>,
+}
+
+impl DeliveryRight for TeamRight {
+    fn admits(&self, addressed: &Entry, access: &Access<'_>) -> bool {
+        self.through.iter().any(|(team, place)| {
+            let share = || access.share_of(addressed);
+            access.may_call(place) && team_may_call_if_shared(&team.record(), addressed, share)
+        })
+    }
+
+    fn check_served(&self, access: &Access<'_>) -> Result<(), Failure> {
+        let (team, served) = (self.team.as_ref(), access.served());
+        let may = |team: &Arc<Team>| {
+            team_may_call_if_shared(&team.record(), served, || access.share_of(served))
+        };
+        if team.is_some_and(|team| !may(team)) {
+            return Err(Failure::agent_offline());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Who is in a team, before and after it was changed: those who left end their work for it, and viewers hear who came and
+//! who went. The protocol has no event for it but the members' statuses.
+
+use std::sync::Arc;
+
+use jackfield_model::AgentId;
+
+use super::Teams;
+use crate::team::{
+    event::{Body, MemberEvent, MemberStatus, StatusChange},
+    registry::Team,
+    tree::Place,
+};
+
+/// The agents of some teams, each at its place.
+pub(super) type Rosters = Vec<(Arc<Team>, Vec<Place>)>;
+
+impl Teams {
+    /// Who is where in a team, and in those around it.
+    pub(super) fn rosters(&self, id: &AgentId) -> Rosters {
+        let teams = &self.registry;
+        let mut around = teams.all();
+        around.retain(|team| team.id == *id || teams.contains(&team.id, id));
+        let rosters = around.into_iter().map(|team| {
+            let places = teams.tree(&team.id).places();
+            (team, places)
+        });
+        rosters.collect()
+    }
+
+    /// Ends what those do for these teams who are in them no more, and tells viewers who came and who went.
+    pub(super) fn tell_rosters(&self, before: Rosters) {
+        for (team, before) in before {
+            let now = self.registry.tree(&team.id).places();
+            let is_there = |route: &str, agent: &AgentId| {
+                let mut places = now.iter();
+                places.any(|place| place.agent == *agent && *place.route_key() == *route)
+            };
+            for call in team.stage.unseated(is_there) {
+                call.cancel();
+            }
+            for place in before.iter().filter(|place| !now.contains(place)) {
+                team.stage.forget_member(&place.route_key());
+                tell_status(&team, place, MemberStatus::ShutdownComplete);
+            }
+            for place in now.iter().filter(|place| !before.contains(place)) {
+                let entry = self.hub.entry(place.agent.as_str());
+                let is_online = entry.is_some_and(|entry| entry.is_online());
+                tell_status(&team, place, MemberStatus::at_rest(is_online));
+            }
+        }
+    }
+}
+
+/// Tells viewers how a member is, if there are any, or may be later.
+fn tell_status(team: &Team, place: &Place, new: MemberStatus) {
+    if !team.stage.is_active() {
+        return;
+    }
+    let status = StatusChange {
+        new,
+        old: None,
+        tool: None,
+        error: None,
+    };
+    let body = Body::Member {
+        name: place.name.clone(),
+        agent: place.agent.clone(),
+        event: MemberEvent::Status(status),
+    };
+    team.stage.tell(&place.path, Arc::new(body));
+}
