@@ -38,6 +38,7 @@ use crate::{
     call::{Asking, Call, Life},
     chain::Chain,
     clock::Progress,
+    door,
     entry::{AgentView, Entry},
     files::Files,
     limits::Limits,
@@ -110,7 +111,7 @@ impl Hub {
         let agents = agents
             .into_iter()
             .map(|record| {
-                let door = known_door(&record.door);
+                let door = door::interned(&record.door);
                 (
                     record.id.clone(),
                     Arc::new(Entry::new(record, door, shared.clone())),
@@ -615,17 +616,6 @@ fn may_call_if_shared(principal: &Principal, entry: &Entry, share: impl FnOnce()
 /// Whether a list shows the agent: whoever may call it or watch it sees it.
 pub fn may_see(principal: &Principal, entry: &Entry) -> bool {
     may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
-}
-
-/// The store keeps a door's name as text; in memory it is one of ours.
-pub(crate) fn known_door(name: &str) -> &'static str {
-    const DOORS: [&str; 8] = [
-        "agora", "bridge", "a2a", "team", "p2p", "own", "mcp", "local",
-    ];
-    DOORS
-        .into_iter()
-        .find(|door| *door == name)
-        .unwrap_or("unknown")
 }
 
 #[cfg(test)]

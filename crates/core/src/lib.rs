@@ -9,6 +9,7 @@ pub mod budget;
 pub mod call;
 pub mod chain;
 mod clock;
+mod door;
 pub mod entry;
 pub mod files;
 pub mod gate;

@@ -10,7 +10,8 @@ use jackfield_model::{End, Failure, Message};
 use crate::{
     agent::Keep,
     call::{Call, Life, TakenUp},
-    hub::{Hub, Request, Start, known_door},
+    door,
+    hub::{Hub, Request, Start},
     store::{Receipt, Reopened, StoreError, TaskRecord},
 };
 
@@ -39,7 +40,7 @@ impl Hub {
     fn reopen(&self, reopened: &mut Reopened, message: Message) -> Result<Arc<Call>, Failure> {
         let record = &reopened.record;
         let principal = self.sender_of(record).ok_or_else(no_such_task)?;
-        let door = known_door(&record.door);
+        let door = door::interned(&record.door);
         let mut request = Request::new(principal, door, record.agent.clone(), message);
         request.session = Some(record.session.clone());
         request.request = Some(record.request.clone());

@@ -34,6 +34,16 @@ async fn a_reserved_agent_is_listed_offline_and_kept_by_the_store() {
 }
 
 #[tokio::test]
+async fn a_door_that_the_core_has_not_heard_of_keeps_its_name_over_a_restart() {
+    let store = Arc::new(MemoryStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    let reserved = hub.reserve(&ann(), &id("far"), &Profile::default(), "telegraph");
+    reserved.unwrap();
+    let hub = hub_on(store, |_| ()).await;
+    assert_eq!(hub.find(&ann(), "far").unwrap().door(), "telegraph");
+}
+
+#[tokio::test]
 async fn an_id_of_another_owner_is_not_reserved() {
     let hub = hub().await;
     let _far = reserve(&hub, "far").unwrap();
