@@ -31,7 +31,8 @@ pub trait CallObserver: Send + std::fmt::Debug {
     /// The agent said something, and it is in the reply. Questions are reported by [`asked`](Self::asked) instead.
     fn event(&mut self, call: &Call, event: &Event);
 
-    /// The agent asks something, whoever may answer it. Runs before anybody can answer.
+    /// The agent asks something, whoever may answer it. Runs under the lock of the call's questions, before anybody can
+    /// answer: an implementation does not read the call's questions.
     fn asked(&mut self, call: &Arc<Call>, ask: &Ask);
 
     /// A question was answered. Only the first answer is reported; questions that are open when the call ends have none.

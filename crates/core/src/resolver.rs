@@ -39,9 +39,12 @@ pub type Hint = Arc<dyn Any + Send + Sync>;
 
 /// Decides at which agent a call is opened, and who observes it.
 ///
-/// All methods return at once. The ones that get the [`Hub`] are called under no lock of the hub and may use it, but open,
-/// answer and end no call. The others may be called under locks of the hub, and must not use it at all. A resolver holds no lock
-/// of its own while it uses the hub.
+/// All methods return at once.
+///
+/// - Methods that get the [`Hub`] may use it, but open, answer and end no call, and forget no agent. They are called under no
+///   lock of the hub but that of [`Hub::hold_agents`].
+/// - The other methods may be called under locks of the hub, and must not use it.
+/// - A resolver holds no lock of its own while it uses the hub.
 pub trait Resolver: Send + Sync + std::fmt::Debug {
     /// Its name. What [`CallContext::kept`] returns is kept under it.
     fn name(&self) -> &'static str;

@@ -25,6 +25,7 @@ mod records;
 mod refused;
 mod replace;
 mod reserve;
+mod resolver;
 mod restart;
 mod resumable;
 mod resume;
