@@ -7,4 +7,4 @@ mod base64;
 pub(crate) mod card;
 pub(crate) mod official;
 pub(crate) mod seed;
-mod write;
+pub(crate) mod write;

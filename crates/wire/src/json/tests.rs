@@ -88,23 +88,23 @@ fn members_keep_order_and_the_first_of_a_name() {
 }
 
 #[test]
-fn an_object_is_written_member_by_member() {
-    let mut out = String::from(">");
-    let mut object = ObjectWriter::open(&mut out);
-    object
-        .text("a", "x\"y")
-        .maybe_text("skipped", None::<&str>)
-        .text("json", raw(r#""\ud83d""#))
-        .flag("f", false)
-        .texts("list", &["1", "2"])
-        .object("o", |inner| {
-            inner.maybe_raw("n", Some(raw("1.0")));
-        })
-        .object("empty", |_| {});
-    object.close();
+fn a_text_that_is_json_already_keeps_its_bytes() {
+    #[derive(serde::Serialize)]
+    struct Frame<'a> {
+        plain: Text<'a>,
+        json: Text<'a>,
+        #[serde(flatten, serialize_with = "members")]
+        rest: Vec<Member<'a>>,
+    }
+    let rest = raw(r#"{"n":1.0,"a\"b":[ 1 ]}"#);
+    let frame = Frame {
+        plain: "x\"y".into(),
+        json: raw(r#""\ud83d""#).into(),
+        rest: Members::of(rest).unwrap().iter().cloned().collect(),
+    };
     assert_eq!(
-        out,
-        r#">{"a":"x\"y","json":"\ud83d","f":false,"list":["1","2"],"o":{"n":1.0},"empty":{}}"#
+        to_json(&frame, 1),
+        r#"{"plain":"x\"y","json":"\ud83d","n":1.0,"a\"b":[ 1 ]}"#
     );
 }
 

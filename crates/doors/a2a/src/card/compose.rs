@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use jackfield_core::{agent, entry::AgentView};
-use jackfield_wire::json::ObjectWriter;
-use serde_json::value::RawValue;
+use serde::Serialize;
+use serde_json::value::to_raw_value;
 
 use super::{
     Site, Terms,
@@ -93,21 +93,29 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
 /// The card of an agent with what is not public: its presence, its door, its owner.
 pub(super) fn extended_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
     let mut card = agent_card(site, view, terms);
-    let mut params = String::new();
-    let mut object = ObjectWriter::open(&mut params);
-    object
-        .text("id", view.id.as_str())
-        .flag("online", view.online)
-        .text("since", view.since.to_string().as_str())
-        .text("door", view.door.as_str())
-        .text("owner", view.owner.as_str())
-        .maybe_text("type", said(view.profile.agent_type.as_deref()));
-    object.close();
+    #[derive(Serialize)]
+    struct Presence<'a> {
+        id: &'a str,
+        online: bool,
+        since: String,
+        door: &'a str,
+        owner: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        r#type: Option<&'a str>,
+    }
+    let presence = Presence {
+        id: view.id.as_str(),
+        online: view.online,
+        since: view.since.to_string(),
+        door: view.door.as_str(),
+        owner: view.owner.as_str(),
+        r#type: said(view.profile.agent_type.as_deref()),
+    };
     card.extensions.push(Extension {
         uri: PRESENCE.to_owned(),
         description: Some("Where the agent is, and whose it is.".to_owned()),
         required: false,
-        params: RawValue::from_string(params).ok(),
+        params: to_raw_value(&presence).ok(),
     });
     card
 }

@@ -14,14 +14,13 @@ use jackfield_kit::{
     etag::has_already,
 };
 use jackfield_model::{Failure, Reason};
-use jackfield_wire::json::ObjectWriter;
 use jiff::fmt::rfc2822::DateTimeParser;
 
 use super::shelf::Issued;
 use crate::A2a;
 use crate::wire::{
     card::{KEYS_PATH, OLD_PATH, PATH, Reader},
-    official::Version,
+    official::{Version, error::http_error},
 };
 
 /// What an agent may be called in a path; they share one space of ids.
@@ -187,18 +186,8 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
 }
 
 /// An error in the shape of the protocol's newest version.
-fn error(status: StatusCode, name: &str, message: &str) -> Response {
-    let mut body = String::new();
-    let mut object = ObjectWriter::open(&mut body);
-    object.object("error", |error| {
-        error
-            .number("code", status.as_u16().into())
-            .text("status", name)
-            .text("message", message)
-            .list("details", &[], |_, ()| {});
-    });
-    object.close();
-    json(status, body)
+fn error(status: StatusCode, name: &'static str, message: &str) -> Response {
+    json(status, http_error(status.as_u16(), name, message))
 }
 
 fn json(status: StatusCode, body: impl IntoResponse) -> Response {

@@ -6,7 +6,8 @@
 mod stream;
 
 use axum::{http::StatusCode, response::Response};
-use jackfield_wire::json::{Members, ObjectWriter};
+use jackfield_wire::json::Members;
+use serde::Serialize;
 
 use super::{
     Visit,
@@ -23,6 +24,7 @@ use crate::wire::official::{
     model::{Item, Role, SendParams},
     rpc,
 };
+use crate::wire::write::to_json;
 
 /// What is asked in this dialect, if it is: the body is an envelope. The address says what is wanted, not the envelope.
 pub(super) fn operation(place: &Place, version: Version, body: &[u8]) -> Option<Operation> {
@@ -102,12 +104,12 @@ fn refused(fault: &Fault) -> Response {
         Kind::InvalidParams | Kind::Parse => format!("Invalid A2A request: {}", fault.message),
         _ => fault.message.clone(),
     };
-    let mut out = String::new();
-    let mut object = ObjectWriter::open(&mut out);
-    object.text("detail", detail.as_str());
-    object.close();
+    #[derive(Serialize)]
+    struct Body {
+        detail: String,
+    }
     let status = reply::status(fault.http_status(Version::V03));
-    reply::refusal(JSON, status, fault, out)
+    reply::refusal(JSON, status, fault, to_json(&Body { detail }))
 }
 
 #[cfg(test)]

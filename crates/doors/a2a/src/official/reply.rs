@@ -7,11 +7,10 @@ use futures_util::stream;
 use http::{HeaderValue, Method, StatusCode, header};
 use jackfield_core::metrics::Connected;
 use jackfield_kit::sse::{SseBody, SseFrame};
-use jackfield_wire::json::ObjectWriter;
 
 use super::{Update, Updates, Visit};
 use crate::wire::official::{
-    error::{Fault, Kind},
+    error::{Fault, Kind, http_error},
     model::Item,
 };
 use crate::{A2a, DOOR};
@@ -69,18 +68,9 @@ pub(super) fn wrong_method(
 ) -> Response {
     let methods: Vec<&str> = methods.iter().map(Method::as_str).collect();
     let allowed = methods.join(", ");
-    let mut out = String::new();
-    let mut object = ObjectWriter::open(&mut out);
-    object.object("error", |error| {
-        let text = format!("{path} takes {allowed}, got {method}");
-        let status = StatusCode::METHOD_NOT_ALLOWED.as_u16();
-        error
-            .number("code", status.into())
-            .text("status", "UNIMPLEMENTED")
-            .text("message", text.as_str());
-    });
-    object.close();
-    let mut response = json(kind, out);
+    let text = format!("{path} takes {allowed}, got {method}");
+    let status = StatusCode::METHOD_NOT_ALLOWED.as_u16();
+    let mut response = json(kind, http_error(status, "UNIMPLEMENTED", &text));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     if let Ok(allowed) = HeaderValue::from_str(&allowed) {
         response.headers_mut().insert(header::ALLOW, allowed);

@@ -11,12 +11,15 @@ use jackfield_model as event;
 use jackfield_model::{Ask, AskKind, CallId, Json};
 use jackfield_wire::json::{self, Members};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::story::is_reply;
-use crate::wire::official::{
-    error::Fault,
-    model::{Artifact, Content, Extra, Message, Part, Raw, Role},
+use crate::wire::{
+    official::{
+        error::Fault,
+        model::{Artifact, Content, Extra, Message, Part, Raw, Role},
+    },
+    write::{MembersOut, Texts},
 };
 
 /// The member of `metadata` that names the call on whose behalf this one is made.
@@ -165,12 +168,8 @@ fn merged(first: Option<&RawValue>, second: &RawValue) -> Option<Raw> {
             .filter(|member| seen.insert(member.name.clone()));
         all.extend(new.cloned());
     }
-    let mut out = String::new();
-    let mut object = json::ObjectWriter::open(&mut out);
-    object.members(&all);
-    object.close();
     // All of it was read as JSON before.
-    RawValue::from_string(out).ok()
+    to_raw_value(&MembersOut(&all)).ok()
 }
 
 /// What a caller says to a question.
@@ -459,19 +458,12 @@ pub(super) fn file_to(file: event::File) -> Part {
 }
 
 /// An object of texts, for metadata. Absent ones are left out; nothing if all are.
-pub(super) fn metadata<const N: usize>(members: [(&str, Option<&str>); N]) -> Option<Raw> {
-    let mut out = String::new();
-    let mut object = json::ObjectWriter::open(&mut out);
-    let mut is_empty = true;
-    for (name, value) in members {
-        is_empty &= value.is_none();
-        object.maybe_text(name, value);
-    }
-    object.close();
-    if is_empty {
-        return None;
-    }
-    RawValue::from_string(out).ok()
+pub(super) fn metadata<const N: usize>(members: [(&'static str, Option<&str>); N]) -> Option<Raw> {
+    let members = members.into_iter();
+    let given = members.filter_map(|(name, value)| Some((name, value?.to_owned())));
+    let given: Vec<_> = given.collect();
+    let texts = Texts(&given);
+    (!texts.is_empty()).then(|| to_raw_value(&texts).ok())?
 }
 
 #[cfg(test)]

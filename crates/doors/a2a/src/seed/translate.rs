@@ -5,11 +5,14 @@ use std::{borrow::Cow, collections::HashSet};
 use jackfield_core::{call::Call, hub::Parent};
 use jackfield_model as event;
 use jackfield_model::{CallId, Json, Message, RequestId, SessionId};
-use jackfield_wire::json::{self, Member, Members, ObjectWriter};
+use jackfield_wire::json::{self, Member, Members};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::wire::seed::{Code, Data, File, FileSource, Part, Refusal, Request, task::Reply};
+use crate::wire::{
+    seed::{Code, Data, File, FileSource, Part, Refusal, Request, task::Reply},
+    write::{MembersOut, to_json},
+};
 
 /// What a file is that nobody says more of; the protocol wants a media type.
 const ANY_BYTES: &str = "application/octet-stream";
@@ -117,12 +120,8 @@ fn metadata_from(request: &Request<'_>) -> Option<Json> {
     if kept.is_empty() {
         return None;
     }
-    let mut out = String::new();
-    let mut object = ObjectWriter::open(&mut out);
-    object.members(&kept);
-    object.close();
     // All of it was read as JSON before.
-    Json::parse(&out).ok()
+    Json::parse(&to_json(&MembersOut(&kept))).ok()
 }
 
 /// What an agent says, part by part.

@@ -1,6 +1,6 @@
 //! What the writers of all dialects share.
 
-use jackfield_wire::json::Member;
+use jackfield_wire::json::{self, Member};
 use serde::{Serialize, Serializer};
 
 /// A value as JSON.
@@ -31,7 +31,6 @@ pub(crate) struct MembersOut<'a>(pub(crate) &'a [Member<'a>]);
 
 impl Serialize for MembersOut<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let members = self.0.iter();
-        serializer.collect_map(members.map(|member| (&member.name, member.value)))
+        json::members(self.0, serializer)
     }
 }

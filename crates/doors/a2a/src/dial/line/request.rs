@@ -3,8 +3,8 @@
 use axum::body::Bytes;
 use http::Method;
 use jackfield_kit::outbound::Url;
-use jackfield_wire::json::ObjectWriter;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::trouble::Trouble;
@@ -19,6 +19,7 @@ use crate::wire::{
         rpc,
         v03_proto::{self, FileBytes},
     },
+    write::to_json,
 };
 
 /// What stands for itself in the path of a URL.
@@ -111,9 +112,18 @@ impl Request {
         let (tenant, id) = (place.tenant.clone(), task.to_owned());
         let write = |out: &mut String| match (place.dialect, operation) {
             (Dialect::Agno, _) => {
-                let mut object = ObjectWriter::open(out);
-                object.text("id", task).maybe_text("contextId", context);
-                object.close();
+                #[derive(Serialize)]
+                #[serde(rename_all = "camelCase")]
+                struct Params<'a> {
+                    id: &'a str,
+                    #[serde(skip_serializing_if = "Option::is_none")]
+                    context_id: Option<&'a str>,
+                }
+                let params = Params {
+                    id: task,
+                    context_id: context,
+                };
+                out.push_str(&to_json(&params));
             }
             (Dialect::Official, Operation::Get) => {
                 let history_length = None;

@@ -7,8 +7,9 @@ use futures_util::stream;
 use jackfield_core::metrics::Connected;
 use jackfield_kit::sse::{SseBody, SseFrame};
 use jackfield_model::ChunkKind;
-use jackfield_wire::json::{Members, ObjectWriter};
-use serde_json::value::RawValue;
+use jackfield_wire::json::Members;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::wire::official::{
     Version,
@@ -152,8 +153,9 @@ fn said(update: ArtifactUpdate) -> Option<Message> {
     let message = Message {
         context_id: Some(update.context_id),
         task_id: Some(update.task_id),
-        metadata: object(|object| {
-            object.text("agno_content_category", "content");
+        metadata: metadata_of(&Metadata {
+            agno_content_category: Some("content"),
+            ..Metadata::default()
         }),
         ..Message::new(id, Role::Agent, update.artifact.parts)
     };
@@ -175,8 +177,9 @@ fn done_meanwhile(mut update: StatusUpdate) -> Item {
     let event = match (kind, update.status.message.take()) {
         (Some(ChunkKind::Thinking), Some(thought)) => {
             return Item::Message(Box::new(Message {
-                metadata: object(|object| {
-                    object.text("agno_content_category", "reasoning");
+                metadata: metadata_of(&Metadata {
+                    agno_content_category: Some("reasoning"),
+                    ..Metadata::default()
                 }),
                 ..thought
             }));
@@ -193,21 +196,30 @@ fn done_meanwhile(mut update: StatusUpdate) -> Item {
     if let Some(event) = event {
         let text = |name| metadata.get(name);
         let (tool, call) = (text("toolName"), text("toolCallId"));
-        let named = object(|object| {
-            object
-                .text("agno_event_type", event)
-                .maybe_raw("tool_name", tool)
-                .maybe_raw("tool_call_id", call);
+        let named = metadata_of(&Metadata {
+            agno_event_type: Some(event),
+            tool_name: tool,
+            tool_call_id: call,
+            ..Metadata::default()
         });
         update.metadata = named;
     }
     Item::Status(Box::new(update))
 }
 
-fn object(fill: impl FnOnce(&mut ObjectWriter<'_>)) -> Option<Raw> {
-    let mut out = String::new();
-    let mut object = ObjectWriter::open(&mut out);
-    fill(&mut object);
-    object.close();
-    RawValue::from_string(out).ok()
+/// What Agno's readers are told beside a message or a status.
+#[derive(Default, Serialize)]
+struct Metadata<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agno_content_category: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agno_event_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a RawValue>,
+}
+
+fn metadata_of(metadata: &Metadata<'_>) -> Option<Raw> {
+    to_raw_value(metadata).ok()
 }

@@ -5,6 +5,7 @@ mod grpc;
 mod read;
 
 use super::Version;
+pub(crate) use body::http_error;
 pub(crate) use grpc::GrpcCode;
 
 /// A kind of error. The first five are those of JSON-RPC, the next nine those of the protocol; the last say what HTTP and

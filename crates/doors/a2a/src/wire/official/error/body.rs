@@ -81,6 +81,17 @@ struct Violation<'a> {
     description: &'a str,
 }
 
+/// The body of an error that only HTTP knows, in the REST binding of 1.0.
+pub(crate) fn http_error(code: u16, status: &'static str, message: &str) -> String {
+    let error = RestError {
+        code,
+        status,
+        message,
+        details: Vec::new(),
+    };
+    to_json(&RestBody { error })
+}
+
 impl Fault {
     /// Whose reasons [`Self::reason`] gives.
     pub(crate) const DOMAIN: &'static str = DOMAIN;
