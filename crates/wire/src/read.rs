@@ -152,6 +152,18 @@ impl Misread {
         Some(&*self.path).filter(|path| !path.is_empty())
     }
 
+    /// Writes the mistake as a sentence about a frame, of which `frame_type` is the type if that could be read.
+    pub fn fmt_frame(&self, frame_type: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Escaped, so that a peer cannot write lines of its own into a log.
+        if let Some(frame_type) = frame_type {
+            write!(f, "{}: ", frame_type.escape_debug())?;
+        }
+        match self.field() {
+            Some(_) => fmt::Display::fmt(self, f),
+            None => write!(f, "the frame {}", self.problem),
+        }
+    }
+
     /// The same mistake, seen from the object that holds the value in the field `place`, or from the array that holds
     /// it at `place`, written `[0]`.
     #[must_use]
@@ -214,12 +226,12 @@ fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Misread> {
     let value = T::deserialize(Strict(&mut deserializer));
     value
         .and_then(|value| deserializer.end().map(|()| value))
-        .map_err(|error| find_mistake::<T>(text, error))
+        .map_err(|error| find_mistake::<T>(text, &error))
 }
 
 /// Parses `text` again, which could not be read as `T`, to find out where the mistake is.
 #[cold]
-fn find_mistake<'de, T: Deserialize<'de>>(text: &'de str, error: serde_json::Error) -> Misread {
+fn find_mistake<'de, T: Deserialize<'de>>(text: &'de str, error: &serde_json::Error) -> Misread {
     // A wrong type may stand before the place where the JSON breaks off: then the broken JSON is what to tell. A lone
     // surrogate is no broken JSON, though serde_json says so where it wants no string.
     if let Err(broken) = serde_json::from_str::<&RawValue>(text) {
@@ -229,7 +241,7 @@ fn find_mistake<'de, T: Deserialize<'de>>(text: &'de str, error: serde_json::Err
     match serde_path_to_error::deserialize::<_, T>(Strict(&mut deserializer)) {
         Err(path) => at(path.path(), path.inner()),
         // Both parses do the same.
-        Ok(_) => Misread::broken(&error),
+        Ok(_) => Misread::broken(error),
     }
 }
 

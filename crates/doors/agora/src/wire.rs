@@ -75,7 +75,7 @@ pub struct Malformed {
     /// What kind of mistake it is.
     pub fault: Fault,
     /// The field that is wrong, and what is wrong with it.
-    pub misread: Misread,
+    pub misread: Box<Misread>,
     /// The frame's `type`, if it could be read.
     pub frame_type: Option<Box<str>>,
     /// The frame's `to`, if it could be read.
@@ -108,14 +108,7 @@ impl Malformed {
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Escaped, so that a peer cannot write lines of its own into a log.
-        if let Some(frame_type) = &self.frame_type {
-            write!(f, "{}: ", frame_type.escape_debug())?;
-        }
-        match self.field() {
-            Some(_) => self.misread.fmt(f),
-            None => write!(f, "the frame {}", self.misread.problem),
-        }
+        self.misread.fmt_frame(self.frame_type.as_deref(), f)
     }
 }
 

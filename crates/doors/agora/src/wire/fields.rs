@@ -184,7 +184,7 @@ impl<'a> Fields<'a> {
                 true => Fault::Syntax,
                 false => Fault::Invalid,
             },
-            misread,
+            misread: Box::new(misread),
             frame_type: echoed(Slot::Type),
             to: echoed(Slot::To),
             stream_id: echoed(Slot::StreamId),

@@ -28,11 +28,6 @@ pub(crate) struct ChunkEvent<'a> {
     pub(crate) tool_call_id: Option<&'a str>,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    clippy::ref_option,
-    reason = "as serde calls it"
-)]
 fn is_no_word(word: &Option<&str>) -> bool {
     word.is_none_or(str::is_empty)
 }
