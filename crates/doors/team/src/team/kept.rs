@@ -53,3 +53,27 @@ impl CallContext for Runs {
         Json::of(&kept.collect::<Vec<_>>()).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seats_of_a_call_read_back_as_they_were_kept() {
+        let seat = |path: &[&str], member: Option<&str>| KeptSeat {
+            team: AgentId::parse("shop").unwrap(),
+            path: path.iter().map(ToString::to_string).collect(),
+            member: member.map(str::to_owned),
+            caller: "ann/agent/lead".into(),
+        };
+        let seats = [
+            seat(&[], Some("lead")),
+            seat(&["back end", "db"], Some("d\u{e9}")),
+            seat(&["db"], None),
+        ];
+        assert_eq!(KeptSeat::read(&Json::of(&seats).unwrap()), seats);
+        // What another program wrote is no reason not to go on with the task.
+        let unknown = Json::parse(r#"{"team": "shop"}"#).unwrap();
+        assert_eq!(KeptSeat::read(&unknown), []);
+    }
+}
