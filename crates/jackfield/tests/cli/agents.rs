@@ -77,7 +77,7 @@ async fn show_tells_what_passes_when_one_agent_calls_another() {
     assert_eq!(told["called"], json!({"id": "ann", "protocol": "agora"}));
     let rows = told["rows"].as_array().unwrap();
     let timeout = rows.iter().find(|row| row["what"] == "timeout").unwrap();
-    assert_eq!(timeout["passes"], "not", "{timeout}");
+    assert_eq!(timeout["passes"], "unsupported", "{timeout}");
     let run = cli.run(&["show", "--calls", "ann", "nobody"]).await;
     assert_eq!(run.code, 3);
     let run = cli.run(&["show", "bob", "--calls", "ann", "bob"]).await;

@@ -193,7 +193,7 @@ async fn every_command_that_it_prints_works_as_it_stands() {
             }
             ["jackfield", "show", "--calls", ..] => {
                 let printed = demo.prints(line).await;
-                assert!(printed.contains("streamed answer\twhole"), "{printed}");
+                assert!(printed.contains("streamed answer\tfull"), "{printed}");
             }
             ["curl", ..] => {
                 let printed = demo.prints(line).await;
