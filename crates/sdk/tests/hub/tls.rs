@@ -98,7 +98,8 @@ async fn trouble(url: &str, trust: Trust) -> Option<TlsError> {
     let address = Address::new(url).unwrap().with_trust(trust);
     let of = |error: Error| match error {
         Error::Tls { why, .. } => Some(why),
-        Error::Refused { status: 410, .. } => None,
+        // The server answers every request, and every handshake of a WebSocket, with 410.
+        Error::Refused { status: 410, .. } | Error::NoWebSocket { .. } => None,
         other => panic!("{other:?}"),
     };
     let by_http = Hub::new(address.clone()).unwrap().agents().await;
