@@ -86,8 +86,7 @@ impl Viewing {
         }
     }
 
-    /// The id of this viewer. [`Hub::say_to_team`](jackfield_core::hub::Hub::say_to_team) takes it, so that what a viewer says is
-    /// shown to the others only.
+    /// The id of this viewer. [`Teams::say`](crate::Teams::say) takes it, so that the other viewers see what this one says.
     pub fn id(&self) -> ViewerId {
         ViewerId(self.key)
     }
