@@ -50,7 +50,7 @@ pub mod extension {
 
 /// Why a frame was refused, with as much of it as an answer needs to name it.
 ///
-/// What is repeated of the frame is cut to the length of an [`echo`](crate::echo).
+/// What is repeated of the frame is cut to the length of an [`echo()`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
     /// The field that is wrong, and what is wrong with it.

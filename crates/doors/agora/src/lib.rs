@@ -8,8 +8,8 @@
 //! - `session.rs` is the loop of one connection, both ways
 //! - `link.rs` is the hub's way into a connection: its mailbox
 //! - `lane.rs` is the way of frames from one Agora connection to another
-//! - `outgoing.rs` calls of this connection to other doors, `awaited.rs` those that it gave no name, `artifacts.rs` what is
-//!   made meanwhile; `served.rs` calls of other doors to this connection
+//! - `outgoing.rs` calls of this connection to other doors, `awaited.rs` those that it gave no name;
+//!   `served.rs` calls of other doors to this connection
 //! - `translate.rs` pure functions between wire and core; `wire.rs` the frames
 
 mod awaited;
