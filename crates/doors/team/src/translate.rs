@@ -10,10 +10,7 @@ pub(crate) use self::tasks::{BoardForm, deliverable, snapshot_tasks};
 use crate::{
     team::{
         board::{BoardChange, BoardStatus, BoardTask},
-        event::{
-            Body, Invocation, MadeArtifact, MemberEvent, MemberStatus, Node, SegmentKind,
-            StatusChange, TeamStatus,
-        },
+        event::{Body, Invocation, MadeArtifact, MemberEvent, Node, StatusChange},
         stage::Told,
     },
     wire,
@@ -30,35 +27,6 @@ const USER_MESSAGE: &str = "user_message";
 /// A time as the protocol writes it.
 pub(crate) fn time(at: Timestamp) -> String {
     format!("{at:.3}")
-}
-
-pub(crate) fn team_status(status: TeamStatus) -> wire::TeamStatus {
-    match status {
-        TeamStatus::Starting => wire::TeamStatus::Starting,
-        TeamStatus::Idle => wire::TeamStatus::Idle,
-        TeamStatus::Running => wire::TeamStatus::Running,
-        TeamStatus::Paused => wire::TeamStatus::Paused,
-        TeamStatus::Error => wire::TeamStatus::Error,
-        TeamStatus::ShuttingDown => wire::TeamStatus::ShuttingDown,
-    }
-}
-
-pub(crate) fn member_status(status: MemberStatus) -> wire::AgentStatus {
-    match status {
-        MemberStatus::Uninitialized => wire::AgentStatus::Uninitialized,
-        MemberStatus::Bootstrapping => wire::AgentStatus::Bootstrapping,
-        MemberStatus::Idle => wire::AgentStatus::Idle,
-        MemberStatus::ProcessingUserInput => wire::AgentStatus::ProcessingUserInput,
-        MemberStatus::AwaitingLlmResponse => wire::AgentStatus::AwaitingLlmResponse,
-        MemberStatus::AnalyzingLlmResponse => wire::AgentStatus::AnalyzingLlmResponse,
-        MemberStatus::AwaitingToolApproval => wire::AgentStatus::AwaitingToolApproval,
-        MemberStatus::ToolDenied => wire::AgentStatus::ToolDenied,
-        MemberStatus::ExecutingTool => wire::AgentStatus::ExecutingTool,
-        MemberStatus::ProcessingToolResult => wire::AgentStatus::ProcessingToolResult,
-        MemberStatus::ShuttingDown => wire::AgentStatus::ShuttingDown,
-        MemberStatus::ShutdownComplete => wire::AgentStatus::ShutdownComplete,
-        MemberStatus::Error => wire::AgentStatus::Error,
-    }
 }
 
 /// The message that an event becomes for the viewers of a team, if it becomes one.
@@ -127,8 +95,8 @@ fn with_event(
     let tasks = plan.tasks();
     let source = match &*told.body {
         Body::Team { new, old, error } => wire::Source::Team {
-            new: team_status(*new),
-            old: old.map(team_status),
+            new: *new,
+            old: *old,
             error_message: error.as_deref(),
         },
         Body::Member { name, agent, event } => wire::Source::Agent {
@@ -172,7 +140,7 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
         MemberEvent::SegmentStart { id, kind, tool } => {
             wire::MemberEvent::Segment(wire::Segment::Start {
                 id,
-                kind: segment_kind(*kind),
+                kind: *kind,
                 metadata: tool.as_deref().map(|tool| wire::Metadata {
                     tool_name: Some(tool),
                     arguments: None,
@@ -180,7 +148,7 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             })
         }
         MemberEvent::SegmentContent { id, kind, delta } => {
-            let kind = Some(segment_kind(*kind));
+            let kind = Some(*kind);
             wire::MemberEvent::Segment(wire::Segment::Content { id, kind, delta })
         }
         MemberEvent::SegmentEnd {
@@ -200,8 +168,8 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             tool,
             error,
         }) => wire::MemberEvent::Status {
-            new: member_status(*new),
-            old: old.map(member_status),
+            new: *new,
+            old: *old,
             trigger: None,
             tool_name: tool.as_deref(),
             error_message: error.as_deref(),
@@ -306,14 +274,6 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             message,
             details: None,
         },
-    }
-}
-
-fn segment_kind(kind: SegmentKind) -> wire::SegmentKind {
-    match kind {
-        SegmentKind::Text => wire::SegmentKind::Text,
-        SegmentKind::Reasoning => wire::SegmentKind::Reasoning,
-        SegmentKind::ToolCall => wire::SegmentKind::ToolCall,
     }
 }
 

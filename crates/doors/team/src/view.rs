@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::{
     team::{Member, MemberOf, board::BoardTask, teams::TeamView},
-    translate::{deliverable, member_status, team_status},
+    translate::deliverable,
     wire::{AgentStatus, Deliverable, TeamStatus},
 };
 
@@ -116,7 +116,7 @@ impl From<&TeamView> for Team {
             name: agent.place.name.clone(),
             agent: agent.place.agent.clone(),
             online: agent.online,
-            status: member_status(agent.status),
+            status: agent.status,
         });
         let record = team.record.clone();
         Self {
@@ -127,7 +127,7 @@ impl From<&TeamView> for Team {
             coordinator: record.spec.coordinator,
             members: record.spec.members.into_iter().map(Into::into).collect(),
             online: team.online,
-            status: team_status(team.status),
+            status: team.status,
             run,
             created_at: record.created_at,
             updated_at: record.updated_at,

@@ -1,5 +1,5 @@
 //! What is shown of a team: the events of its members, its status, its board, and what an outside runtime published.
-//! Protocol-neutral; the team door writes them as the protocol's envelopes and messages.
+//! The door writes them as the protocol's envelopes and messages.
 
 use std::sync::Arc;
 
@@ -7,75 +7,7 @@ use jackfield_core::principal::Principal;
 use jackfield_model::{AgentId, Json};
 
 use super::{board::BoardChange, stage::ViewerId};
-
-/// How a team is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TeamStatus {
-    /// It is about to begin.
-    Starting,
-    /// Nobody in it works.
-    Idle,
-    /// Somebody in it works.
-    Running,
-    /// It was paused, by a runtime that can.
-    Paused,
-    /// Something went wrong.
-    Error,
-    /// The hub stops.
-    ShuttingDown,
-}
-
-/// How a member is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberStatus {
-    /// It is not there.
-    Uninitialized,
-    /// It is about to begin.
-    Bootstrapping,
-    /// It does nothing.
-    Idle,
-    /// It got a message.
-    ProcessingUserInput,
-    /// It waits for its model.
-    AwaitingLlmResponse,
-    /// It speaks.
-    AnalyzingLlmResponse,
-    /// It waits for leave to use a tool.
-    AwaitingToolApproval,
-    /// It was denied a tool.
-    ToolDenied,
-    /// It uses a tool.
-    ExecutingTool,
-    /// It looks at what a tool gave.
-    ProcessingToolResult,
-    /// It is about to end.
-    ShuttingDown,
-    /// It has ended.
-    ShutdownComplete,
-    /// Something went wrong.
-    Error,
-}
-
-impl MemberStatus {
-    /// How a member is that does nothing.
-    pub(crate) fn at_rest(is_online: bool) -> Self {
-        match is_online {
-            true => Self::Idle,
-            false => Self::Uninitialized,
-        }
-    }
-}
-
-/// What a segment of a member's speech is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SegmentKind {
-    /// The answer.
-    Text,
-    /// Reasoning.
-    Reasoning,
-    /// A call of a tool; the segment's id is the invocation's.
-    ToolCall,
-}
+pub use crate::wire::{AgentStatus, SegmentKind, TeamStatus};
 
 /// The name of a tool and one call of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,12 +145,12 @@ pub enum MemberEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusChange {
     /// What it is now.
-    pub new: MemberStatus,
+    pub new: AgentStatus,
     /// What it was, if known.
-    pub old: Option<MemberStatus>,
+    pub old: Option<AgentStatus>,
     /// The tool it is about.
     pub tool: Option<Arc<str>>,
-    /// Why, for [`MemberStatus::Error`].
+    /// Why, for [`AgentStatus::Error`].
     pub error: Option<String>,
 }
 

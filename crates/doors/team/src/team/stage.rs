@@ -27,7 +27,7 @@ pub use self::{
     viewing::{Seen, Since, ViewerId, Viewing},
 };
 use self::{ring::Ring, standing::Standing};
-use super::event::{Body, Caller, Invocation, MemberEvent, MemberStatus, Node, TeamStatus};
+use super::event::{AgentStatus, Body, Caller, Invocation, MemberEvent, Node, TeamStatus};
 
 /// How many answers of viewers are remembered, in case that they are sent again.
 const ANSWERS: usize = 64;
@@ -314,7 +314,7 @@ impl Stage {
     pub(crate) fn show_status(
         &self,
         spot: &Spot,
-        new: MemberStatus,
+        new: AgentStatus,
         tool: Option<&Arc<str>>,
         error: Option<&String>,
     ) {
@@ -375,7 +375,7 @@ impl Stage {
     }
 
     /// What a member is doing, as far as it did anything in this run.
-    pub(crate) fn member_status(&self, route: &str) -> Option<MemberStatus> {
+    pub(crate) fn member_status(&self, route: &str) -> Option<AgentStatus> {
         self.state.lock().standing.member(route)
     }
 
@@ -385,7 +385,7 @@ impl Stage {
     }
 
     /// An outside runtime says how a member is doing.
-    pub(crate) fn note_member(&self, route: &Arc<str>, status: MemberStatus) {
+    pub(crate) fn note_member(&self, route: &Arc<str>, status: AgentStatus) {
         self.state.lock().standing.set_member(route, status);
     }
 

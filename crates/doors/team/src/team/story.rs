@@ -26,7 +26,7 @@ use self::{
     tools::{Tools, filled, usable},
 };
 use super::{
-    event::{Invocation, MemberEvent, MemberStatus, SegmentKind},
+    event::{AgentStatus, Invocation, MemberEvent, SegmentKind},
     stage::ViewerId,
 };
 
@@ -44,10 +44,10 @@ pub(crate) enum Telling {
     /// How the member is doing, as far as this call goes.
     Status {
         /// What it is now.
-        new: MemberStatus,
+        new: AgentStatus,
         /// The tool it is about.
         tool: Option<Arc<str>>,
-        /// Why, for [`MemberStatus::Error`].
+        /// Why, for [`AgentStatus::Error`].
         error: Option<String>,
     },
 }
@@ -68,7 +68,7 @@ pub(crate) struct Story {
     said: Joined,
     /// Whether the answer began where this story does.
     is_from_start: bool,
-    status: Option<(MemberStatus, Option<Arc<str>>)>,
+    status: Option<(AgentStatus, Option<Arc<str>>)>,
     is_over: bool,
 }
 
@@ -105,7 +105,7 @@ impl Story {
 
     /// The member got its message.
     pub(crate) fn opened(&mut self, tell: &mut impl FnMut(Telling)) {
-        self.say(MemberStatus::ProcessingUserInput, None, tell);
+        self.say(AgentStatus::ProcessingUserInput, None, tell);
     }
 
     /// A message of another member, as the one who gets it shows it.
@@ -174,7 +174,7 @@ impl Story {
         };
         let text = self.bounded(&ask.text);
         self.tools[at].ask(arguments, &shown, text, tell);
-        self.say(MemberStatus::AwaitingToolApproval, None, tell);
+        self.say(AgentStatus::AwaitingToolApproval, None, tell);
         self.tools[at].of.clone()
     }
 
@@ -201,14 +201,14 @@ impl Story {
         let reason = filled(reason).map(|words| &words[..words.floor_char_boundary(MAX_REASON)]);
         if !is_yes {
             tool.deny(reason.unwrap_or("denied").to_owned(), tell);
-            self.say(MemberStatus::ToolDenied, None, tell);
+            self.say(AgentStatus::ToolDenied, None, tell);
             return;
         }
         tool.approve(reason.map(str::to_owned), tell);
         let name = tool.of.tool.clone();
         match kind {
-            AskKind::Approval => self.say(MemberStatus::ExecutingTool, Some(name), tell),
-            AskKind::Input => self.say(MemberStatus::AnalyzingLlmResponse, None, tell),
+            AskKind::Approval => self.say(AgentStatus::ExecutingTool, Some(name), tell),
+            AskKind::Input => self.say(AgentStatus::AnalyzingLlmResponse, None, tell),
         }
         if self.tools[at].origin != Origin::Stand {
             self.tools[at].start(tell);
@@ -225,7 +225,7 @@ impl Story {
             End::Done(done) => {
                 self.tools.close_all(Closing::Unreported, tell);
                 self.complete(done, files, tell);
-                self.say(MemberStatus::Idle, None, tell);
+                self.say(AgentStatus::Idle, None, tell);
             }
             End::Cancelled => {
                 self.tools.close_all(Closing::Broken(CANCELLED), tell);
@@ -233,7 +233,7 @@ impl Story {
                     code: CANCELLED.to_owned(),
                     message: "stopped before it was done".to_owned(),
                 }));
-                self.say(MemberStatus::Idle, None, tell);
+                self.say(AgentStatus::Idle, None, tell);
             }
             End::Failed(failure) => {
                 let label = failure.reason.label();
@@ -244,7 +244,7 @@ impl Story {
                     message: why.clone(),
                 }));
                 tell(Telling::Status {
-                    new: MemberStatus::Error,
+                    new: AgentStatus::Error,
                     tool: None,
                     error: Some(why),
                 });
@@ -260,7 +260,7 @@ impl Story {
         let open = self.speech.as_ref().filter(|speech| speech.kind == kind);
         let id = match open.map(|speech| speech.id.clone()) {
             Some(id) => {
-                self.say(MemberStatus::AnalyzingLlmResponse, None, tell);
+                self.say(AgentStatus::AnalyzingLlmResponse, None, tell);
                 id
             }
             None => self.begin_speech(kind, tell),
@@ -277,7 +277,7 @@ impl Story {
     fn begin_speech(&mut self, kind: SegmentKind, tell: &mut impl FnMut(Telling)) -> Arc<str> {
         self.end_speech(tell);
         self.tools.run_all(tell);
-        self.say(MemberStatus::AnalyzingLlmResponse, None, tell);
+        self.say(AgentStatus::AnalyzingLlmResponse, None, tell);
         self.segments += 1;
         let id: Arc<str> = format!("{}:seg_{}", self.turn, self.segments).into();
         tell(Telling::Event(MemberEvent::SegmentStart {
@@ -328,7 +328,7 @@ impl Story {
         };
         self.write(at, input, tell);
         let name = self.tools[at].of.tool.clone();
-        self.say(MemberStatus::ExecutingTool, Some(name), tell);
+        self.say(AgentStatus::ExecutingTool, Some(name), tell);
     }
 
     fn tool_gets(&mut self, chunk: &Chunk, tell: &mut impl FnMut(Telling)) {
@@ -365,7 +365,7 @@ impl Story {
             return;
         }
         self.tools[at].come_back(tell);
-        self.say(MemberStatus::ProcessingToolResult, None, tell);
+        self.say(AgentStatus::ProcessingToolResult, None, tell);
         let mut giving = Giving::new(self.tools[at].of.id.clone(), is_by_id);
         giving.add(&chunk.text, self.max_text);
         self.result = Some(giving);
@@ -385,7 +385,7 @@ impl Story {
         let name = filled(chunk.tool_name.as_deref()).unwrap_or("tool");
         let at = self.tools.begin(given, name, Origin::Begun, tell);
         let name = self.tools[at].of.tool.clone();
-        self.say(MemberStatus::ExecutingTool, Some(name), tell);
+        self.say(AgentStatus::ExecutingTool, Some(name), tell);
         at
     }
 
@@ -504,10 +504,10 @@ impl Story {
     }
 
     /// Says a status, unless it was the last. While an answer is waited for, nothing else is said.
-    fn say(&mut self, new: MemberStatus, tool: Option<Arc<str>>, tell: &mut impl FnMut(Telling)) {
-        let is_same = |(last, of): &(MemberStatus, Option<Arc<str>>)| *last == new && *of == tool;
+    fn say(&mut self, new: AgentStatus, tool: Option<Arc<str>>, tell: &mut impl FnMut(Telling)) {
+        let is_same = |(last, of): &(AgentStatus, Option<Arc<str>>)| *last == new && *of == tool;
         if self.status.as_ref().is_some_and(is_same)
-            || (new != MemberStatus::AwaitingToolApproval && self.tools.is_any_asked())
+            || (new != AgentStatus::AwaitingToolApproval && self.tools.is_any_asked())
         {
             return;
         }

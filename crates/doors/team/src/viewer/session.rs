@@ -98,7 +98,6 @@ impl Session {
                 let viewing = viewed.ok()?;
                 self.line.queue(&wire::connected_agent(id, &session_id));
                 let status = snapshot::of_agent(&self.door, &self.principal, id, &viewing);
-                let status = translate::member_status(status);
                 self.line.queue(&wire::snapshot_agent_status(status));
                 viewing
             }

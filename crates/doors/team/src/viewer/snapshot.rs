@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use crate::{
     TeamDoor,
     team::{
-        event::{Body, Invocation, MemberEvent, MemberStatus},
+        event::{AgentStatus, Body, Invocation, MemberEvent},
         stage::{Pending, Seen, Since, Viewing},
         teams::TeamView,
         tree::Place,
     },
-    translate::{self, BoardForm, Standing, member_status, snapshot_tasks, team_status},
+    translate::{self, BoardForm, Standing, snapshot_tasks},
     wire,
 };
 
@@ -30,7 +30,7 @@ pub(super) fn of_team(
     let (id, now) = (team.record.id.as_str(), Timestamp::now());
     let own = Standing::new(id, &[], now);
     each(&own.flat(wire::Source::Team {
-        new: team_status(team.status),
+        new: team.status,
         old: None,
         error_message: None,
     }));
@@ -39,7 +39,7 @@ pub(super) fn of_team(
         let place = &agent.place;
         // Idle closes what the client shows of a member. Said before the events that it missed, these would begin anew,
         // and what was streamed would be there twice.
-        if agent.status == MemberStatus::Idle && tail.tells_of(&agent.route_key, viewing) {
+        if agent.status == AgentStatus::Idle && tail.tells_of(&agent.route_key, viewing) {
             continue;
         }
         let there = Standing::new(id, &place.path, now);
@@ -47,7 +47,7 @@ pub(super) fn of_team(
             name: &place.name,
             agent_id: place.agent.as_str(),
             event: wire::MemberEvent::Status {
-                new: member_status(agent.status),
+                new: agent.status,
                 old: None,
                 trigger: None,
                 tool_name: None,
@@ -135,7 +135,7 @@ pub(super) fn of_agent(
     principal: &Principal,
     id: &str,
     viewing: &Viewing,
-) -> MemberStatus {
+) -> AgentStatus {
     // A team is viewed as its coordinator.
     let team = door.teams.get(principal, id).ok();
     let leads = team.as_ref().and_then(|team| {
@@ -151,9 +151,9 @@ pub(super) fn of_agent(
         }
     };
     let idle = if online {
-        MemberStatus::Idle
+        AgentStatus::Idle
     } else {
-        MemberStatus::Uninitialized
+        AgentStatus::Uninitialized
     };
     viewing.member_status(agent).unwrap_or(idle)
 }

@@ -38,6 +38,14 @@ pub enum AgentStatus {
 }
 
 impl AgentStatus {
+    /// The status of an agent that has nothing to do.
+    pub(crate) fn at_rest(is_online: bool) -> Self {
+        match is_online {
+            true => Self::Idle,
+            false => Self::Uninitialized,
+        }
+    }
+
     /// Reads a name, in either case.
     pub fn from_name(name: &str) -> Option<Self> {
         read(&name.to_ascii_lowercase())

@@ -10,7 +10,7 @@ use jackfield_model::{AskKind, CallId, Json};
 
 use super::{
     super::event::{
-        Body, Caller, Invocation, MemberEvent, MemberStatus, Node, StatusChange, TeamStatus,
+        AgentStatus, Body, Caller, Invocation, MemberEvent, Node, StatusChange, TeamStatus,
     },
     super::tree::{path_key, route_key},
     Spot, Told,
@@ -30,7 +30,7 @@ pub(super) struct Standing {
 
 #[derive(Debug, Default)]
 struct MemberStanding {
-    status: Option<MemberStatus>,
+    status: Option<AgentStatus>,
     open: usize,
 }
 
@@ -79,11 +79,11 @@ impl Standing {
         team.status.replace(new)
     }
 
-    pub(super) fn member(&self, route: &str) -> Option<MemberStatus> {
+    pub(super) fn member(&self, route: &str) -> Option<AgentStatus> {
         self.members.get(route).and_then(|member| member.status)
     }
 
-    pub(super) fn set_member(&mut self, route: &Arc<str>, new: MemberStatus) {
+    pub(super) fn set_member(&mut self, route: &Arc<str>, new: AgentStatus) {
         self.members.entry(route.clone()).or_default().status = Some(new);
     }
 
@@ -125,12 +125,12 @@ impl Standing {
     pub(super) fn change(
         &mut self,
         spot: &Spot,
-        new: MemberStatus,
+        new: AgentStatus,
         tool: Option<&Arc<str>>,
         error: Option<&String>,
     ) -> Option<MemberEvent> {
         let member = self.members.entry(spot.route.clone()).or_default();
-        if new == MemberStatus::Idle && member.open > 1 {
+        if new == AgentStatus::Idle && member.open > 1 {
             return None;
         }
         let old = member.status.replace(new);

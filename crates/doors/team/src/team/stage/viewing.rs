@@ -8,7 +8,7 @@ use jackfield_core::{
 };
 
 use super::{Pending, Run, Stage, Told, ring::Missed};
-use crate::team::event::MemberStatus;
+use crate::team::event::AgentStatus;
 
 /// Where a viewer begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -149,7 +149,7 @@ impl Viewing {
     }
 
     /// What a member is doing, as far as it did anything in this run.
-    pub fn member_status(&self, route: &str) -> Option<MemberStatus> {
+    pub fn member_status(&self, route: &str) -> Option<AgentStatus> {
         self.stage.state.lock().standing.member(route)
     }
 

@@ -7,7 +7,7 @@ use jackfield_model::{AgentId, Failure, Json, Reason};
 
 use super::Teams;
 use crate::team::{
-    event::{Body, MemberStatus, Node, TeamStatus},
+    event::{AgentStatus, Body, Node, TeamStatus},
     registry::Team,
     stage::Run,
     tree::{BranchOf, MAX_DEPTH, Place, Tree, route_key},
@@ -36,7 +36,7 @@ pub enum Said<'a> {
         /// The agent it says to be.
         agent: Option<&'a str>,
         /// What it says to be doing.
-        status: Option<MemberStatus>,
+        status: Option<AgentStatus>,
     },
     /// The task board.
     Board,
@@ -50,7 +50,7 @@ pub struct Publication {
     route: Option<Arc<str>>,
     path: Vec<Node>,
     team: Option<TeamStatus>,
-    status: Option<MemberStatus>,
+    status: Option<AgentStatus>,
 }
 
 /// Somebody who may publish on a team's stream, and the tree of the team when it began.

@@ -7,7 +7,7 @@ use jackfield_model::AgentId;
 
 use super::Teams;
 use crate::team::{
-    event::{Body, MemberEvent, MemberStatus, StatusChange},
+    event::{AgentStatus, Body, MemberEvent, StatusChange},
     registry::Team,
     tree::Place,
 };
@@ -41,19 +41,19 @@ impl Teams {
             }
             for place in before.iter().filter(|place| !now.contains(place)) {
                 team.stage.forget_member(&place.route_key());
-                tell_status(&team, place, MemberStatus::ShutdownComplete);
+                tell_status(&team, place, AgentStatus::ShutdownComplete);
             }
             for place in now.iter().filter(|place| !before.contains(place)) {
                 let entry = self.hub.entry(place.agent.as_str());
                 let is_online = entry.is_some_and(|entry| entry.is_online());
-                tell_status(&team, place, MemberStatus::at_rest(is_online));
+                tell_status(&team, place, AgentStatus::at_rest(is_online));
             }
         }
     }
 }
 
 /// Tells viewers how a member is, if there are any, or may be later.
-fn tell_status(team: &Team, place: &Place, new: MemberStatus) {
+fn tell_status(team: &Team, place: &Place, new: AgentStatus) {
     if !team.stage.is_active() {
         return;
     }

@@ -8,7 +8,7 @@ use jackfield_model::{AgentId, Failure};
 use super::Teams;
 use crate::team::{
     TeamRecord,
-    event::{MemberStatus, TeamStatus},
+    event::{AgentStatus, TeamStatus},
     registry::Team,
     stage::{Run, Since, Viewing},
     tree::{Place, Tree},
@@ -41,7 +41,7 @@ pub struct TeamAgent {
     /// Whether it is attached.
     pub online: bool,
     /// How it is doing.
-    pub status: MemberStatus,
+    pub status: AgentStatus,
 }
 
 impl Teams {
@@ -108,7 +108,7 @@ impl Teams {
             let online = is_online(&place.agent);
             let status = team.stage.member_status(&route_key);
             TeamAgent {
-                status: status.unwrap_or(MemberStatus::at_rest(online)),
+                status: status.unwrap_or(AgentStatus::at_rest(online)),
                 online,
                 route_key,
                 place,

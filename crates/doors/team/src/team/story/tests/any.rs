@@ -32,7 +32,7 @@ struct Viewer {
     /// Whether each segment is still open.
     segments: HashMap<Arc<str>, bool>,
     tools: HashMap<Arc<str>, (Arc<str>, Seen)>,
-    status: Option<(MemberStatus, Option<Arc<str>>)>,
+    status: Option<(AgentStatus, Option<Arc<str>>)>,
     /// What the segments of text said.
     text: String,
     texts: Vec<Arc<str>>,
@@ -48,7 +48,7 @@ impl Viewer {
                 let is_waiting = self.tools.values().any(|(_, seen)| *seen == Seen::Awaiting);
                 assert_eq!(
                     is_waiting,
-                    *new == MemberStatus::AwaitingToolApproval,
+                    *new == AgentStatus::AwaitingToolApproval,
                     "{new:?}"
                 );
                 self.status = status;
@@ -247,7 +247,7 @@ proptest! {
         }
         let last = viewer.status.map(|(status, _)| status);
         let is_failed = matches!(end, End::Failed(_));
-        prop_assert_eq!(last, Some(if is_failed { MemberStatus::Error } else { MemberStatus::Idle }));
+        prop_assert_eq!(last, Some(if is_failed { AgentStatus::Error } else { AgentStatus::Idle }));
     }
 }
 

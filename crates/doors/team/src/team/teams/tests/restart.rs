@@ -3,7 +3,7 @@
 use jackfield_model::{Ask, AskKind, Input};
 
 use super::*;
-use crate::team::event::{MemberStatus, TeamStatus};
+use crate::team::event::{AgentStatus, TeamStatus};
 use crate::team::teams::Decision;
 
 fn question(id: &str, kind: AskKind) -> Ask {
@@ -61,7 +61,7 @@ async fn what_goes_on_for_a_team_is_shown_in_it_again() {
     let (hub, token, _cut) = killed(|_| ()).await;
     let team = hub.teams.get(&ann(), "all").unwrap();
     assert_eq!(team.status, TeamStatus::Running);
-    assert_eq!(team.agents[1].status, MemberStatus::ProcessingUserInput);
+    assert_eq!(team.agents[1].status, AgentStatus::ProcessingUserInput);
     let mut viewing = view(&hub, "all");
     let running = [
         "[] Running",
