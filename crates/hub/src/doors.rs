@@ -82,15 +82,13 @@ struct Joined {
 impl Joined {
     /// Begins with the door whose description heads that of the whole API.
     fn new(first: Opened) -> Self {
-        let mut joined = Self {
-            routes: Router::new(),
-            api: first.api.clone(),
-            sockets: Vec::new(),
-            composers: Vec::new(),
-            reload: Vec::new(),
-        };
-        joined.add(first);
-        joined
+        Self {
+            routes: first.routes,
+            api: first.api,
+            sockets: first.socket.into_iter().collect(),
+            composers: first.composer.into_iter().collect(),
+            reload: first.reload.into_iter().collect(),
+        }
     }
 
     /// Adds a door, and returns its handle.

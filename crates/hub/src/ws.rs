@@ -7,6 +7,7 @@ use axum::{Extension, Router, extract::State, response::Response, routing::get};
 use http::{HeaderMap, Uri};
 use jackfield_core::hub::Hub;
 use jackfield_kit::{
+    api::Problem,
     auth::{Came, bearer},
     door::Socket,
     line::{Line, LineParts},
@@ -14,6 +15,7 @@ use jackfield_kit::{
     tasks::Tasks,
     upgrade::Upgrade,
 };
+use jackfield_model::Failure;
 
 /// The protocols behind the one address.
 #[derive(Debug, Clone)]
@@ -36,7 +38,8 @@ async fn upgrade(
     headers: HeaderMap,
     came: Came,
     upgrade: Upgrade,
-) -> Response {
+) -> Result<Response, Problem> {
+    let by_url = sockets.by_url(&url)?;
     let parts = LineParts {
         hub: sockets.hub.clone(),
         // Until its URL or its first frame says otherwise.
@@ -47,26 +50,36 @@ async fn upgrade(
         came,
     };
     let tasks = sockets.tasks.clone();
-    Line::open(upgrade, &tasks, parts, move |line| {
-        sockets.hand_over(line, url)
-    })
+    Ok(Line::open(upgrade, &tasks, parts, move |line| {
+        sockets.hand_over(line, url, by_url)
+    }))
 }
 
 impl Sockets {
+    /// The protocol that a connection to this URL speaks, if the URL tells.
+    fn by_url(&self, url: &Uri) -> Result<Option<Arc<dyn Socket>>, Failure> {
+        for protocol in &*self.protocols {
+            if protocol.claims_url(url)? {
+                return Ok(Some(protocol.clone()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Waits until the protocol of a connection is known. Its session is a task of its own, so that an idle one does not hold
     /// what was needed to find out.
-    async fn hand_over(self, mut line: Line, url: Uri) {
-        let mut protocols = self.protocols.iter();
-        let protocol = match protocols.find(|protocol| protocol.claims_url(&url)) {
+    async fn hand_over(self, mut line: Line, url: Uri, by_url: Option<Arc<dyn Socket>>) {
+        let protocol = match by_url {
             Some(protocol) => Some(protocol),
             None => {
                 let first = line.peek().await;
                 let mut protocols = self.protocols.iter();
-                protocols.find(|protocol| protocol.claims_first(first))
+                let found = protocols.find(|protocol| protocol.claims_first(first));
+                found.cloned()
             }
         };
         if let Some(protocol) = protocol {
-            self.tasks.spawn(protocol.clone().run(line, &url));
+            self.tasks.spawn(protocol.run(line, &url));
         }
     }
 }

@@ -8,6 +8,7 @@ use jackfield_kit::{
     door::{Context, Open, OpenError, Opened, Socket},
     line::{Line, Step},
 };
+use jackfield_model::Failure;
 
 use crate::{Agora, DOOR};
 
@@ -37,8 +38,8 @@ impl Socket for Agora {
         DOOR
     }
 
-    fn claims_url(&self, _: &Uri) -> bool {
-        false
+    fn claims_url(&self, _: &Uri) -> Result<bool, Failure> {
+        Ok(false)
     }
 
     /// Agora has an answer to nonsense, so it takes every connection that no other protocol wants.

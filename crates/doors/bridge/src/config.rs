@@ -3,7 +3,7 @@
 
 mod files;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use axum::extract::Query;
 use futures_util::future::BoxFuture;
@@ -12,6 +12,7 @@ use jackfield_kit::{
     door::{Context, Open, OpenError, Opened, Reload, Secrets, Socket},
     line::{Line, Step},
 };
+use jackfield_model::{Failure, Reason};
 use serde::{Deserialize, de::IgnoredAny};
 
 pub use self::files::{FilesConfig, IceServerConfig};
@@ -120,9 +121,10 @@ struct UrlQuery {
     agent_id: Option<String>,
 }
 
-fn agent_id(url: &Uri) -> Option<String> {
+fn agent_id(url: &Uri) -> Result<Option<String>, Failure> {
     let query = Query::<UrlQuery>::try_from_uri(url);
-    query.ok().and_then(|Query(query)| query.agent_id)
+    let Query(query) = query.map_err(|error| Failure::new(Reason::Invalid, error.body_text()))?;
+    Ok(query.agent_id)
 }
 
 impl Socket for Bridge {
@@ -130,8 +132,8 @@ impl Socket for Bridge {
         DOOR
     }
 
-    fn claims_url(&self, url: &Uri) -> bool {
-        agent_id(url).is_some()
+    fn claims_url(&self, url: &Uri) -> Result<bool, Failure> {
+        agent_id(url).map(|id| id.is_some())
     }
 
     fn claims_first(&self, first: &Step) -> bool {
@@ -139,7 +141,7 @@ impl Socket for Bridge {
         #[derive(Deserialize)]
         struct First<'a> {
             #[serde(rename = "type", borrow)]
-            kind: std::borrow::Cow<'a, str>,
+            kind: Cow<'a, str>,
             agent_id: Option<IgnoredAny>,
             id: Option<IgnoredAny>,
         }
@@ -153,6 +155,8 @@ impl Socket for Bridge {
     }
 
     fn run(self: Arc<Self>, line: Line, url: &Uri) -> BoxFuture<'static, ()> {
-        Box::pin(Self::run(&self, line, agent_id(url)))
+        // A URL that cannot be read was refused before the connection was opened.
+        let agent_id = agent_id(url).unwrap_or_default();
+        Box::pin(Self::run(&self, line, agent_id))
     }
 }

@@ -5,7 +5,7 @@
 //! [`Open`]. The hub gives every door the same [`Context`] and takes an [`Opened`] from it:
 //!
 //! 1. The hub reads its configuration. Each section checks itself and answers with a [`ConfigError`].
-//! 2. The hub opens its store, binds its address, and makes one [`Context`].
+//! 2. The hub binds its address, opens its store, and makes one [`Context`].
 //! 3. It calls [`Open::open`] of each door in turn.
 //! 4. It merges the routes and their descriptions, offers connections at `/ws` to each [`Socket`], and lets each [`Composer`]
 //!    write the callbacks of its door.
@@ -16,6 +16,7 @@ use axum::Router;
 use futures_util::future::BoxFuture;
 use http::Uri;
 use jackfield_core::{hub::Hub, store::Store};
+use jackfield_model::Failure;
 use utoipa::openapi::{Info, OpenApi, Paths};
 
 use crate::{
@@ -141,8 +142,8 @@ pub trait Socket: fmt::Debug + Send + Sync {
     /// The name of the door.
     fn door(&self) -> &'static str;
 
-    /// Whether a connection to this URL speaks the protocol, whatever it sends.
-    fn claims_url(&self, url: &Uri) -> bool;
+    /// Whether a connection to this URL speaks the protocol, whatever it sends. Fails if the URL cannot be read.
+    fn claims_url(&self, url: &Uri) -> Result<bool, Failure>;
 
     /// Whether a connection that begins like this speaks the protocol.
     fn claims_first(&self, first: &Step) -> bool;
