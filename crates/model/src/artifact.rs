@@ -1,4 +1,4 @@
-//! A result that an agent produces besides its text.
+//! [`Artifact`]: a result that an agent produces besides its text.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{
     weight::{json_weight, parts_weight, text_weight},
 };
 
-/// A result that an agent produces, or a piece of one.
+/// A result that an agent produces, or a piece of a result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Artifact {
@@ -21,22 +21,23 @@ pub struct Artifact {
     pub name: Option<String>,
     /// The contents.
     pub parts: Vec<Part>,
-    /// Whether the parts continue what came before under this id.
+    /// Whether the parts continue an earlier piece with the same id.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub append: bool,
-    /// Whether nothing more comes under this id.
+    /// Whether no further piece with the same id follows.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub last: bool,
-    /// Fields of the agent's protocol that have no place here, as in [`Message::extra`].
+    /// Fields of the agent's protocol that this model does not know, as in [`Message::extra`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub extra: Option<Json>,
 }
 
 impl Artifact {
-    /// A whole artifact without contents yet. The id is the agent's own and joins the pieces of the artifact.
+    /// Creates a complete artifact without contents. The agent chooses the id; pieces with the same id belong
+    /// together.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -72,20 +73,21 @@ impl Artifact {
         self
     }
 
-    /// Announces that more comes under this id.
+    /// Marks the artifact as incomplete: more pieces with the same id follow.
     pub fn open(mut self) -> Self {
         self.last = false;
         self
     }
 
-    /// Makes this a piece that continues what came before under this id.
+    /// Marks the artifact as a continuation of an earlier piece with the same id.
     pub fn append(mut self) -> Self {
         self.append = true;
         self
     }
 
-    /// Adds a piece to a list of artifacts. A piece that continues an artifact of the list is appended to it, and may rename
-    /// it; any other piece replaces the artifact of the same id, or is a new one.
+    /// Adds a piece to a list of artifacts. A piece with `append` set extends the artifact
+    /// with the same id and may rename it. Any other piece replaces the artifact with the same id, or becomes
+    /// a new artifact.
     pub fn join(artifacts: &mut Vec<Self>, piece: Self) {
         let known = artifacts.iter_mut().find(|known| known.id == piece.id);
         match known {
@@ -98,7 +100,7 @@ impl Artifact {
     fn extend(&mut self, piece: Self) {
         for part in piece.parts {
             match (self.parts.last_mut(), part) {
-                // A text that is streamed is one text, in however many pieces it came.
+                // Streamed text becomes a single part, however many pieces it arrives in.
                 (Some(Part::Text(last)), Part::Text(next)) => last.push_str(&next),
                 (_, part) => self.parts.push(part),
             }
@@ -107,7 +109,7 @@ impl Artifact {
         self.last = piece.last;
     }
 
-    /// The size of the artifact in bytes.
+    /// Returns the size of the artifact in bytes.
     pub fn weight(&self) -> usize {
         let names = self.id.len() + text_weight(&self.name);
         names + parts_weight(&self.parts) + json_weight(&self.extra)

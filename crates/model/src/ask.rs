@@ -1,4 +1,4 @@
-//! Questions of an agent, and the answers to them.
+//! [`Ask`]: a question of an agent, and [`Answer`]: the answer to a question.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{
     weight::{json_weight, parts_weight, text_weight},
 };
 
-/// What an [`Ask`] wants, and from whom.
+/// The kind of a question, which decides who may answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -21,7 +21,7 @@ pub enum AskKind {
 }
 
 impl AskKind {
-    /// The kind's name, the same in every protocol that has kinds.
+    /// Returns the name of the kind, the same in every protocol that has kinds.
     pub fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -30,21 +30,21 @@ impl AskKind {
     }
 }
 
-/// A question that suspends the call until it is answered.
+/// A question that suspends the call until the answer arrives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Ask {
     /// The question's id within the call: the `ask_id` of the answer.
     pub id: String,
-    /// What the agent wants.
+    /// The kind of the question, which decides who may answer.
     pub kind: AskKind,
-    /// The question.
+    /// The text of the question.
     pub text: String,
     /// The tool that needs approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub tool_name: Option<String>,
-    /// Which tool call needs approval.
+    /// The id of the tool call that needs approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub tool_call_id: Option<String>,
@@ -59,7 +59,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// The size of the question in bytes.
+    /// Returns the size of the question in bytes.
     pub fn weight(&self) -> usize {
         let tool = text_weight(&self.tool_name) + text_weight(&self.tool_call_id);
         let details = json_weight(&self.arguments) + json_weight(&self.schema);
@@ -67,22 +67,22 @@ impl Ask {
     }
 }
 
-/// The answer to an [`Ask`].
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Answer {
-    /// The caller's own id of the answer, if its protocol has one.
+    /// The id that the caller gave to the answer, if the caller's protocol has such ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub id: Option<String>,
-    /// The text.
+    /// The text of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub content: Option<String>,
     /// Files and data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// Yes or no, to an approval.
+    /// The decision on an approval: true for yes, false for no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub approved: Option<bool>,
@@ -94,14 +94,14 @@ pub struct Answer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub metadata: Option<Json>,
-    /// Fields of the caller's protocol that have no place here, as in [`Message::extra`].
+    /// Fields of the caller's protocol that this model does not know, as in [`Message::extra`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub extra: Option<Json>,
 }
 
 impl Answer {
-    /// The size of the answer in bytes.
+    /// Returns the size of the answer in bytes.
     pub fn weight(&self) -> usize {
         let private =
             text_weight(&self.id) + json_weight(&self.metadata) + json_weight(&self.extra);

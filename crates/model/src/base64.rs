@@ -1,4 +1,4 @@
-//! Bytes in base64, as they travel in JSON.
+//! [`Base64`]: bytes in base64, as transferred in JSON.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -8,7 +8,8 @@ use base64::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Written with padding; read as other programs write it.
+/// Engine that encodes with padding, and decodes text with or without padding and with trailing bits, as
+/// written by other programs.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -18,12 +19,12 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// Bytes in base64. Clones share the text.
 ///
-/// The text is kept as a peer wrote it, so that the hub passes it on without decoding it.
+/// The text stays exactly as the peer wrote it, so that the hub passes it on without decoding.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Base64(Arc<str>);
 
-/// A text is not base64.
+/// Error for a text that is not base64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("its bytes are not valid base64")]
 pub struct BadBase64;

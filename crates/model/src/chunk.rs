@@ -1,4 +1,4 @@
-//! One piece of a reply: text, reasoning, a tool call, or a status line.
+//! [`Chunk`]: a piece of a reply, either text, reasoning, a tool call or a status line.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{
     weight::{json_weight, text_weight},
 };
 
-/// What a [`Chunk`] contains.
+/// The kind of content in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -30,7 +30,7 @@ pub enum ChunkKind {
 }
 
 impl ChunkKind {
-    /// All kinds.
+    /// All kinds, in the order of declaration.
     pub const ALL: [Self; 6] = [
         Self::Text,
         Self::Thinking,
@@ -40,7 +40,7 @@ impl ChunkKind {
         Self::Status,
     ];
 
-    /// The kind's name, the same in every protocol that has kinds.
+    /// Returns the name of the kind, the same in every protocol that has kinds.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -52,7 +52,7 @@ impl ChunkKind {
         }
     }
 
-    /// Reads a kind from its [name](Self::name).
+    /// Parses a kind from its [name](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -62,7 +62,7 @@ impl ChunkKind {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Chunk {
-    /// What the chunk contains.
+    /// The kind of content in the chunk.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub kind: ChunkKind,
@@ -74,19 +74,19 @@ pub struct Chunk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub tool_name: Option<String>,
-    /// Which tool call the chunk belongs to.
+    /// The id of the tool call that the chunk belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub tool_call_id: Option<String>,
-    /// Fields of the agent's protocol that have no place here, as in [`Message::extra`]. Chunks that differ in it are not
-    /// joined.
+    /// Fields of the agent's protocol that this model does not know, as in [`Message::extra`]. Chunks with
+    /// different `extra` are not merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub extra: Option<Json>,
 }
 
 impl Chunk {
-    /// A piece of the answer.
+    /// Creates a chunk of the answer's text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -94,7 +94,7 @@ impl Chunk {
         }
     }
 
-    /// A status line.
+    /// Creates a status line.
     pub fn status(text: impl Into<String>) -> Self {
         Self {
             kind: ChunkKind::Status,
@@ -103,8 +103,9 @@ impl Chunk {
         }
     }
 
-    /// Whether `next` may be appended to this chunk: same kind and same tool call, and neither the start of a tool call
-    /// nor a status line, of which each is one.
+    /// Returns whether `next` may be appended to this chunk. Both must have the same kind and the same tool
+    /// call. [`ChunkKind::ToolStart`] and [`ChunkKind::Status`] never merge, because each is a unit of its
+    /// own.
     pub fn joins(&self, next: &Self) -> bool {
         self.kind == next.kind
             && matches!(
@@ -119,7 +120,7 @@ impl Chunk {
             && self.extra == next.extra
     }
 
-    /// The size of the chunk in bytes.
+    /// Returns the size of the chunk in bytes.
     pub fn weight(&self) -> usize {
         let tool = text_weight(&self.tool_name) + text_weight(&self.tool_call_id);
         self.text.len() + tool + json_weight(&self.extra)

@@ -1,4 +1,4 @@
-//! How a call ends, and what an agent says when it is done.
+//! [`End`]: how a call ends, and [`Done`]: the final report of a successful agent.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::{
     weight::{json_weight, text_weight},
 };
 
-/// The state in which an agent leaves its task when it is done.
+/// The state in which an agent leaves its task at the end of its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -17,12 +17,12 @@ pub enum DoneState {
     Completed,
     /// The agent waits for another message of the same task.
     InputRequired,
-    /// The agent will not do it.
+    /// The agent refuses the work.
     Rejected,
 }
 
 impl DoneState {
-    /// The state's name.
+    /// Returns the name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -32,7 +32,7 @@ impl DoneState {
     }
 }
 
-/// What an agent says when it is done.
+/// The final report of an agent that finished its reply.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Done {
@@ -50,11 +50,11 @@ pub struct Done {
     /// Files that the agent produced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<File>,
-    /// What the answer cost, in the agent's own terms.
+    /// The cost of the answer, in the agent's own terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub usage: Option<Json>,
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub stop_reason: Option<String>,
@@ -63,20 +63,20 @@ pub struct Done {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub file_transfer_offer: Option<Json>,
-    /// Whether the answer is a message rather than finished work. Callers whose protocol can tell the two apart get a
-    /// message instead of a task.
+    /// Whether the answer is a message rather than finished work. Callers whose protocol distinguishes the
+    /// two get a message instead of a task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub is_message: bool,
 }
 
 impl Done {
-    /// The archive that the agent offers, if the offer can be read.
+    /// Returns the archive [`Offer`] of the agent, if it can be parsed.
     pub fn offer(&self) -> Option<Offer> {
         Offer::read(self.file_transfer_offer.as_ref()?.get())
     }
 
-    /// The size in bytes.
+    /// Returns the size of the report in bytes.
     pub fn weight(&self) -> usize {
         let files: usize = self.attachments.iter().map(File::weight).sum();
         let texts = text_weight(&self.result) + text_weight(&self.stop_reason);
@@ -84,19 +84,19 @@ impl Done {
     }
 }
 
-/// How a call ends, exactly once.
+/// The end of a call. A call ends exactly once.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
     /// The agent finished.
     Done(Box<Done>),
-    /// Something went wrong.
+    /// The call failed.
     Failed(Failure),
-    /// Somebody cancelled.
+    /// The call was cancelled.
     Cancelled,
 }
 
 impl End {
-    /// The size in bytes.
+    /// Returns the size of the end in bytes.
     pub fn weight(&self) -> usize {
         let said = match self {
             Self::Done(done) => done.weight(),
@@ -106,12 +106,12 @@ impl End {
         ITEM_OVERHEAD + said
     }
 
-    /// Completed, with nothing more to say.
+    /// Returns a completed end with an empty [`Done`].
     pub fn done() -> Self {
         Self::Done(Box::default())
     }
 
-    /// A label for metrics and logs.
+    /// Returns a label for metrics and logs.
     pub fn label(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",

@@ -1,14 +1,14 @@
-//! What an agent says while it works.
+//! [`Event`]: a piece of an agent's reply.
 
 use serde::Serialize;
 
 use crate::{Artifact, Ask, Chunk, Failure, ITEM_OVERHEAD, Reason, id::MAX_PEER_ID};
 
-/// What an agent says while it works.
+/// A piece of an agent's reply, sent while the agent works.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// A piece of the reply.
+    /// A piece of text, reasoning, tool call or status.
     Chunk(Chunk),
     /// A result besides the text.
     Artifact(Artifact),
@@ -17,12 +17,12 @@ pub enum Event {
 }
 
 impl Event {
-    /// A piece of the answer.
+    /// Creates a [`Chunk`] of the answer's text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Chunk(Chunk::text(text))
     }
 
-    /// The name of the event's kind, as the log stores it.
+    /// Returns the name of the event's kind, as stored in the log.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Chunk(_) => "chunk",
@@ -31,7 +31,7 @@ impl Event {
         }
     }
 
-    /// The event's body as JSON, as the log stores it.
+    /// Returns the body of the event as JSON, as stored in the log.
     pub fn body(&self) -> Result<String, serde_json::Error> {
         match self {
             Self::Chunk(chunk) => serde_json::to_string(chunk),
@@ -40,7 +40,7 @@ impl Event {
         }
     }
 
-    /// Reads an event back from its [kind](Self::kind) and its [body](Self::body).
+    /// Parses an event from its [kind](Self::kind) and its [body](Self::body).
     pub fn from_log(kind: &str, body: &str) -> Result<Self, serde_json::Error> {
         match kind {
             "chunk" => serde_json::from_str(body).map(Self::Chunk),
@@ -52,7 +52,7 @@ impl Event {
         }
     }
 
-    /// The event without the fields that only the agent's own protocol can read, for everybody else.
+    /// Returns the event without the `extra` fields, which only the agent's own protocol understands.
     pub fn without_extra(mut self) -> Self {
         match &mut self {
             Self::Chunk(chunk) => chunk.extra = None,
@@ -62,8 +62,8 @@ impl Event {
         self
     }
 
-    /// Refuses an artifact or a question whose id is too long: the id is stored with every piece and repeated in every
-    /// frame.
+    /// Refuses an artifact or a question with an id longer than [`MAX_PEER_ID`], because the id is stored
+    /// with every piece and repeated in every frame.
     pub fn check_id(&self) -> Result<(), Failure> {
         let (field, id) = match self {
             Self::Chunk(_) => return Ok(()),
@@ -78,7 +78,8 @@ impl Event {
         Err(Failure::new(Reason::TooLarge, text))
     }
 
-    /// By how much the event advances a cursor: text by its bytes, anything else by 1.
+    /// Returns how far the event advances a cursor: mergeable text by its length in bytes, any other event by
+    /// 1.
     pub fn advance(&self) -> u64 {
         match self {
             Self::Chunk(chunk) if chunk.joins(chunk) && !chunk.text.is_empty() => {
@@ -88,7 +89,7 @@ impl Event {
         }
     }
 
-    /// The size of the event in bytes.
+    /// Returns the size of the event in bytes.
     pub fn weight(&self) -> usize {
         ITEM_OVERHEAD
             + match self {
@@ -98,7 +99,7 @@ impl Event {
             }
     }
 
-    /// Appends `next` to this event, or gives it back if the two must stay apart.
+    /// Appends `next` to this event, or returns `next` if the two cannot be merged. See [`Chunk::joins`].
     pub fn merge(&mut self, next: Self) -> Option<Self> {
         match (self, next) {
             (Self::Chunk(last), Self::Chunk(next)) if last.joins(&next) => {

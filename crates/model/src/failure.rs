@@ -1,54 +1,55 @@
-//! The closed set of reasons a peer can be given (docs/promises.md, Failures). Each door maps it to its own codes in
-//! one exhaustive match, so that a new reason does not compile until every door answers it.
+//! The closed set of failure reasons that peers receive (docs/promises.md, Failures). Each door maps
+//! [`Reason`] to its own codes in one exhaustive match, so that a new reason does not compile until every
+//! door maps it.
 
 use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
-/// Why a call, a frame or a request failed.
+/// Reason why a call, a frame or a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The request is malformed; the text names the field.
     Invalid,
-    /// The request is well formed, but this agent or hub cannot do it.
+    /// The request is well formed, but the agent or the hub does not support it.
     Unsupported,
     /// A message, chunk or body is over its limit.
     TooLarge,
-    /// Who is calling could not be proved, or may not do this.
+    /// The caller is not authenticated, or lacks the permission.
     Unauthorized,
-    /// No such agent, call or task, or none that the caller may know of.
+    /// The agent, call or task does not exist, or the caller may not know of it.
     NotFound,
-    /// The agent is known but not connected, or went away.
+    /// The agent is known but not connected, or disconnected.
     Offline,
     /// The hub is stopping.
     Stopping,
     /// Too many open calls.
     Busy,
-    /// Too many calls in a time.
+    /// Too many calls within a period of time.
     RateLimited,
     /// The call would close a loop of agents.
     Loop,
-    /// The id is in use, or a thing is already done.
+    /// The id is in use, or the action is already done.
     Conflict,
-    /// A clock ran out.
+    /// A timeout expired.
     Timeout,
-    /// Somebody cancelled.
+    /// The call was cancelled.
     Cancelled,
     /// The session or task of a follow-up is unknown.
     SessionUnknown,
     /// The agent's process died.
     Crashed,
-    /// The reader did not take what was sent to it.
+    /// The reader did not accept the sent data in time.
     SlowReader,
-    /// A fault of the hub.
+    /// Internal error of the hub.
     Internal,
-    /// The agent's own code, which is none of our names: see [`Reason::of_agent`].
+    /// Error code of the agent, different from all names of the hub: see [`Reason::of_agent`].
     Agent(String),
 }
 
 impl Reason {
-    /// All of ours: every reason but the agents' own.
+    /// All reasons that the hub itself gives: every reason except [`Reason::Agent`].
     pub const OURS: [Self; 17] = [
         Self::Invalid,
         Self::Unsupported,
@@ -69,7 +70,7 @@ impl Reason {
         Self::Internal,
     ];
 
-    /// The name that our own protocols use.
+    /// Returns the name that the hub's own protocols use.
     pub fn name(&self) -> &str {
         if let Self::Agent(code) = self {
             code
@@ -78,7 +79,8 @@ impl Reason {
         }
     }
 
-    /// A label for metrics: like the name, but agents cannot invent labels.
+    /// Returns a label for metrics. Same as [`name`](Self::name), but with one label for all codes of agents,
+    /// so that agents cannot invent labels.
     pub fn label(&self) -> &'static str {
         match self {
             Self::Agent(_) => "agent",
@@ -102,7 +104,7 @@ impl Reason {
         }
     }
 
-    /// Reads a name back: our own names mean our reasons, anything else is the agent's own code.
+    /// Parses a name: a name of the hub gives the hub's reason, any other name is an agent's own code.
     pub fn from_name(name: &str) -> Self {
         Self::OURS
             .into_iter()
@@ -110,9 +112,10 @@ impl Reason {
             .unwrap_or_else(|| Self::Agent(name.to_owned()))
     }
 
-    /// The reason behind the code with which an agent fails. What it can say of its own work means the same as our name
-    /// for it. All else is its own; a name that is only the hub's to say gets a mark, so that nobody who reads the name
-    /// later, from a store or a wire, takes it for the hub's word.
+    /// Returns the reason for an error code of an agent. Codes that describe the agent's own work (such as
+    /// `busy` or `timeout`) map to the reason of the same name. Any other code becomes [`Reason::Agent`].
+    /// Names reserved for the hub get the prefix `agent_`, so that a later reader of the name, from a store
+    /// or a protocol, does not take the code for a statement of the hub.
     pub fn of_agent(code: &str) -> Self {
         match Self::from_name(code) {
             own @ (Self::Agent(_)
@@ -137,7 +140,7 @@ impl Reason {
     }
 }
 
-/// What a peer is told: the reason and one sentence for a person.
+/// A failure as reported to peers: a reason and a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Failure {
     /// The reason, for programs.
@@ -153,7 +156,7 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// A failure with its sentence.
+    /// Creates a failure from a [`Reason`] and a sentence.
     pub fn new(reason: Reason, text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             reason,
@@ -161,7 +164,7 @@ impl Failure {
         }
     }
 
-    /// The one answer for unknown and foreign agents, so that they look the same.
+    /// Returns the failure for both unknown and foreign agents, so that a caller cannot tell the two apart.
     pub fn no_such_agent(id: &str) -> Self {
         let id: String = id.chars().take(crate::id::MAX_NAME).collect();
         Self::new(
@@ -170,30 +173,31 @@ impl Failure {
         )
     }
 
-    /// The one answer for unknown and foreign teams, so that they look the same.
+    /// Returns the failure for both unknown and foreign teams, so that a caller cannot tell the two apart.
     pub fn no_such_team(id: &str) -> Self {
         let id: String = id.chars().take(crate::id::MAX_NAME).collect();
         let text = format!("no team {id} is known here; see `jackfield team ls`");
         Self::new(Reason::NotFound, text)
     }
 
-    /// The agent is not connected.
+    /// Returns the failure for an agent that is not connected.
     pub fn agent_offline() -> Self {
         Self::new(Reason::Offline, "the agent is not connected")
     }
 
-    /// The agent has more calls that it has not begun with than it takes.
+    /// Returns the failure for an agent whose queue of waiting calls is full.
     pub fn agent_full() -> Self {
         let text = "the agent has as many calls waiting as it takes; try again later";
         Self::new(Reason::Busy, text)
     }
 
-    /// The agent went away while it was working.
+    /// Returns the failure for an agent that disconnected during its work.
     pub fn agent_left() -> Self {
         Self::new(Reason::Offline, "the agent disconnected before it finished")
     }
 
-    /// The agent went away before it said anything, so that nobody knows whether it began.
+    /// Returns the failure for an agent that disconnected before its first event. Whether the agent began the
+    /// work is unknown.
     pub fn agent_left_unheard() -> Self {
         Self::new(
             Reason::Offline,
@@ -201,13 +205,13 @@ impl Failure {
         )
     }
 
-    /// Another connection took the agent's place while it was working.
+    /// Returns the failure for an agent that was replaced by a newer connection during its work.
     pub fn agent_replaced() -> Self {
         let text = "a newer connection of the agent took its place before it finished";
         Self::new(Reason::Offline, text)
     }
 
-    /// The agent was working when the hub was restarted, and did not come back to it.
+    /// Returns the failure for an agent that was working when the hub was restarted and did not resume.
     pub fn hub_restarted() -> Self {
         Self::new(
             Reason::Offline,

@@ -1,4 +1,4 @@
-//! A file in a message, an artifact or an answer: its bytes, or where they are.
+//! [`File`]: a file in a message, an artifact or an answer, by its address or with its bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,37 +8,37 @@ mod data_url;
 #[cfg(feature = "schema")]
 mod schema;
 
-/// Where the bytes of a file are.
+/// The source of a file's bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSource {
-    /// At this address.
+    /// The address of the file.
     Uri(String),
-    /// In the file itself.
+    /// The bytes of the file.
     Bytes(Base64),
 }
 
 /// A file in a message, an artifact or an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct File {
-    /// Its name.
+    /// Name of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its media type.
+    /// Media type of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
-    /// Where its bytes are.
+    /// Address or bytes of the file.
     #[serde(flatten)]
     pub source: FileSource,
 }
 
 impl File {
-    /// A file at an address.
+    /// Creates a file with a [`FileSource::Uri`].
     pub fn at(uri: impl Into<String>) -> Self {
         Self::new(FileSource::Uri(uri.into()))
     }
 
-    /// A file with its bytes.
+    /// Creates a file with [`FileSource::Bytes`].
     pub fn bytes(bytes: impl AsRef<[u8]>) -> Self {
         Self::new(FileSource::Bytes(Base64::encode(bytes)))
     }
@@ -63,8 +63,8 @@ impl File {
         self
     }
 
-    /// A file that a protocol names by its address. A `data:` address holds the bytes, which become the file's; no other
-    /// address is followed. An empty name or media type counts as absent.
+    /// Creates a file from a URL in a protocol. A `data:` URL is decoded into [`FileSource::Bytes`]; any
+    /// other URL is kept and never fetched. An empty name or media type counts as absent.
     pub fn from_url(url: String, name: Option<String>, mime: Option<String>) -> Self {
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
         let (name, mime) = (filled(name), filled(mime));
@@ -82,7 +82,7 @@ impl File {
         }
     }
 
-    /// The size of the file in bytes, as it is held here.
+    /// Returns the size of the file in bytes, as held in memory.
     pub fn weight(&self) -> usize {
         let text = match &self.source {
             FileSource::Uri(uri) => uri.len(),

@@ -1,5 +1,7 @@
-//! Names of things: agents, owners, calls, tasks, sessions, requests.
-//! Newtypes, so that one is never taken for another; the alphabet of agent ids is checked here and nowhere else.
+//! Ids of agents, owners, calls, tasks, sessions and requests.
+//!
+//! Each id is a newtype, so that an id of one kind cannot be used as an id of another kind. The alphabet of
+//! agent ids is checked only here.
 
 use std::{fmt, sync::Arc};
 
@@ -7,12 +9,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-/// The longest agent id or owner name, in characters.
+/// Maximum length of an [`AgentId`] or [`Owner`], in characters.
 pub const MAX_NAME: usize = 128;
-/// The longest id of a request, a session, a question or an artifact that a peer may choose, in bytes.
+/// Maximum length of a peer-chosen id of a request, session, question or artifact, in bytes.
 pub const MAX_PEER_ID: usize = 256;
 
-/// Why a text is not a valid agent id or owner name.
+/// Error for a text that is not a valid [`AgentId`] or [`Owner`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is not a valid id: use 1 to 128 of A-Z a-z 0-9 . _ : @ -, starting with a letter or digit"
@@ -21,7 +23,7 @@ pub struct BadName {
     text: String,
 }
 
-/// Why a text is not a valid request or session id.
+/// Error for a text that is not a valid [`RequestId`] or [`SessionId`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an id chosen by a peer has 1 to 256 bytes and no control characters")]
 pub struct BadPeerId;
@@ -38,7 +40,7 @@ fn check_name(text: &str) -> Result<Arc<str>, BadName> {
         let text = text.chars().take(MAX_NAME).collect();
         return Err(BadName { text });
     }
-    // UUIDs are one id however they are spelt.
+    // A UUID in upper case and the same UUID in lower case are one id.
     if bytes.len() == 36
         && bytes.iter().any(u8::is_ascii_uppercase)
         && Uuid::try_parse(text).is_ok()
@@ -48,7 +50,7 @@ fn check_name(text: &str) -> Result<Arc<str>, BadName> {
     Ok(text.into())
 }
 
-/// Checks an id that a peer chose.
+/// Checks the length and the characters of a peer-chosen id.
 pub fn check_peer_id(text: &str) -> Result<Arc<str>, BadPeerId> {
     let ok = !text.is_empty() && text.len() <= MAX_PEER_ID && !text.chars().any(char::is_control);
     if ok { Ok(text.into()) } else { Err(BadPeerId) }
@@ -61,12 +63,12 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks the text and makes the id.
+            /// Checks `text` and creates the id.
             pub fn parse(text: &str) -> Result<Self, $error> {
                 $check(text).map(Self)
             }
 
-            /// The id as text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -113,29 +115,29 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// The id of an agent: unique on a hub, safe in URLs and (once encoded) in NATS subjects.
+    /// Id of an agent: unique on a hub, safe in URLs and (once encoded) in NATS subjects.
     AgentId, check_name, BadName
 );
 text_id!(
-    /// Who owns agents and tokens.
+    /// Name of the owner of agents and tokens.
     Owner, check_name, BadName
 );
 text_id!(
-    /// The id of a request as the peers see it, scoped to (principal, agent).
+    /// Id of a request as its peers see it, scoped to (principal, agent).
     RequestId, check_peer_id, BadPeerId
 );
 text_id!(
-    /// A conversation, scoped to (principal, agent).
+    /// Id of a conversation, scoped to (principal, agent).
     SessionId, check_peer_id, BadPeerId
 );
 
 impl Owner {
-    /// The owner of everything that comes over loopback without a token.
+    /// Returns the owner of all requests that arrive over loopback without a token.
     pub fn local() -> Self {
         Self("local".into())
     }
 
-    /// The owner of what the platform behind the bridge's relay API does.
+    /// Returns the owner of all requests that the platform makes through the bridge's relay API.
     pub fn platform() -> Self {
         Self("platform".into())
     }
@@ -149,13 +151,13 @@ macro_rules! uuid_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A new id; ids sort by the time they were made.
+            /// Creates a new id. Ids sort by their creation time.
             #[allow(clippy::new_without_default, reason = "a default id would suggest that there is one")]
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
             }
 
-            /// Reads an id back from its text.
+            /// Parses an id from its text.
             pub fn parse(text: &str) -> Option<Self> {
                 Uuid::try_parse(text).ok().map(Self)
             }
@@ -176,25 +178,26 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// The hub's own id of a call.
+    /// Id of a call, assigned by the hub.
     CallId
 );
 uuid_id!(
-    /// The id of a task, the durable record of kept calls.
+    /// Id of a task, the durable record of one or more calls.
     TaskId
 );
 uuid_id!(
-    /// The id of a token, safe to show; the token itself is secret.
+    /// Id of a token. The id is safe to show; the token itself is secret.
     TokenId
 );
 
 uuid_id!(
-    /// The id of a callback in the outbox; the receiver knows by it what it has seen already.
+    /// Id of a callback in the outbox. The receiver uses the id to recognise a callback that it has received
+    /// before.
     CallbackId
 );
 
 impl CallId {
-    /// When the call was made.
+    /// Returns the creation time of the call, which the id contains.
     pub fn made_at(self) -> Timestamp {
         let made = self.0.get_timestamp().map(|made| made.to_unix());
         let (seconds, nanos) = made.unwrap_or_default();
@@ -216,7 +219,7 @@ impl From<CallId> for SessionId {
     }
 }
 
-/// The first call of a task and the task share one id, so that either name finds both.
+/// The first call of a task and the task share one id, so that [`CallId`] and [`TaskId`] find each other.
 impl From<CallId> for TaskId {
     fn from(id: CallId) -> Self {
         Self(id.0)

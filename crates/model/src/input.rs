@@ -1,20 +1,20 @@
-//! What a caller says after its message.
+//! [`Input`]: what a caller sends after the message that opened the call.
 
 use crate::{Answer, ITEM_OVERHEAD};
 
-/// What a caller says after its message.
+/// A caller's input after the [`Message`](crate::Message) that opened the call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// More of a streamed message.
+    /// The next piece of a streamed message.
     Chunk(String),
-    /// The streamed message is complete.
+    /// The end of a streamed message.
     EndOfMessage,
-    /// The answer to a question, by the question's id.
+    /// The [`Answer`] to a question, with the question's id.
     Answer(String, Answer),
 }
 
 impl Input {
-    /// The size of the input in bytes.
+    /// Returns the size of the input in bytes.
     pub fn weight(&self) -> usize {
         ITEM_OVERHEAD
             + match self {
@@ -24,7 +24,7 @@ impl Input {
             }
     }
 
-    /// Appends `next` to this input, or gives it back if the two must stay apart.
+    /// Appends `next` to this input, or returns `next` if the two cannot be merged.
     pub fn merge(&mut self, next: Self) -> Option<Self> {
         match (self, next) {
             (Self::Chunk(last), Self::Chunk(next)) => {

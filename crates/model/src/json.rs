@@ -1,4 +1,4 @@
-//! JSON that the core passes on without looking inside.
+//! [`Json`]: a JSON value that the core passes on without parsing its contents.
 
 use std::{fmt, sync::Arc};
 
@@ -7,39 +7,39 @@ use serde_json::{Value, value::RawValue};
 
 use crate::Offer;
 
-/// A JSON value that the core passes on without looking inside.
+/// A JSON value that the core passes on without parsing its contents. Clones share the text.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Json(Arc<RawValue>);
 
 impl Json {
-    /// Any serialisable value as JSON.
+    /// Serialises any value to JSON.
     pub fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(|raw| Self(raw.into()))
     }
 
-    /// JSON that was already written; checked for being one value.
+    /// Checks that `text` is a single JSON value and wraps it.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// `null`.
+    /// Returns `null`.
     fn null() -> Self {
         Self(RawValue::NULL.to_owned().into())
     }
 
-    /// The value as a tree.
+    /// Returns the value as a tree.
     pub fn to_value(&self) -> Value {
-        // The text was checked when it became a `Json`.
+        // The text was checked at the creation of the `Json`.
         serde_json::from_str(self.get()).unwrap_or_default()
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn get(&self) -> &str {
         self.0.get()
     }
 
-    /// The raw value, for serialising.
+    /// Returns the raw value, for serialising.
     pub fn raw(&self) -> &RawValue {
         &self.0
     }
@@ -47,14 +47,14 @@ impl Json {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
-        // A tree has text keys and finite numbers, so that it can always be written.
+        // A tree has text keys and finite numbers, therefore it can always be serialised.
         Self::of(&value).unwrap_or_else(|_| Self::null())
     }
 }
 
 impl From<Offer> for Json {
     fn from(offer: Offer) -> Self {
-        // Texts and numbers can always be written.
+        // An offer holds only texts and numbers, which can always be serialised.
         Self::of(&offer).unwrap_or_else(|_| Self::null())
     }
 }

@@ -1,12 +1,15 @@
-//! The nouns of Jackfield: what callers say, what agents answer, how a call ends, and what they are called.
+//! The data types of Jackfield: messages of callers, replies of agents, ends of calls, and ids.
 //!
-//! Every crate uses these types: the core moves them, the store writes them down, each protocol translates its frames to and
-//! from them, and the SDK hands them to its users. Nothing here runs, waits or opens a connection.
+//! Every crate uses these types. The core moves them, the store saves them, each protocol translates its
+//! frames to and from them, and the SDK hands them to its users. The crate runs no task, waits for no event
+//! and opens no connection.
 //!
-//! - [`Message`] is what a caller says, made of [`Part`]s; [`Input`] is what follows it.
-//! - [`Event`] is what an agent says while it works: a [`Chunk`], an [`Artifact`] or an [`Ask`].
-//! - [`End`] is how a call ends: [`Done`], a [`Failure`] or a cancel.
-//! - [`Transcript`] adds up what an agent said; [`StreamedText`] tells what the end of a stream adds to it.
+//! - [`Message`] is a caller's request to an agent, made of [`Part`]s; [`Input`] is later input of the same
+//!   call.
+//! - [`Event`] is a piece of an agent's reply: a [`Chunk`], an [`Artifact`] or an [`Ask`].
+//! - [`End`] is the end of a call: [`Done`], a [`Failure`] or a cancel.
+//! - [`Transcript`] adds up the events of a reply; [`StreamedText`] finds the part of a final result that was
+//!   not streamed before.
 //! - The ids of all of these are in [`id`].
 
 mod artifact;

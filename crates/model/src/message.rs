@@ -1,4 +1,4 @@
-//! What a caller says to an agent.
+//! [`Message`]: a caller's request to an agent.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use crate::{
     weight::{json_weight, parts_weight, text_weight},
 };
 
-/// What a caller says to an agent.
+/// A caller's message to an agent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Message {
-    /// The caller's own id of the message, if its protocol has one.
+    /// The id that the caller gave to the message, if the caller's protocol has such ids.
     #[serde(
         rename = "message_id",
         default,
@@ -21,18 +21,19 @@ pub struct Message {
     pub id: Option<String>,
     /// The contents.
     pub parts: Vec<Part>,
-    /// Metadata of the caller's protocol; passed on where the agent's protocol has a place for it.
+    /// Metadata of the caller's protocol. Passed on where the agent's protocol supports metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub metadata: Option<Json>,
-    /// Fields of the caller's protocol that have no place here. Only agents of the same protocol get them.
+    /// Fields of the caller's protocol that this model does not know. Only agents of the same protocol
+    /// receive them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub extra: Option<Json>,
 }
 
 impl Message {
-    /// A message of text only.
+    /// Creates a message with a single [`Part::Text`].
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             parts: vec![Part::Text(text.into())],
@@ -40,7 +41,8 @@ impl Message {
         }
     }
 
-    /// All text of the message, for agents that take one text. Parts are joined by line breaks.
+    /// Returns all text of the message, for agents that accept a single text. Text parts are joined by line
+    /// breaks.
     pub fn words(&self) -> String {
         self.joined(|part| match part {
             Part::Text(text) => Some(text),
@@ -48,7 +50,8 @@ impl Message {
         })
     }
 
-    /// The text and the data of the message, for agents that take one text and would not see the data otherwise.
+    /// Returns the text and the data of the message, for agents that accept a single text and would not see a
+    /// [`Part::Data`] otherwise.
     pub fn words_and_data(&self) -> String {
         self.joined(|part| match part {
             Part::Text(text) => Some(text),
@@ -62,7 +65,7 @@ impl Message {
         texts.join("\n")
     }
 
-    /// The files of the message.
+    /// Returns an iterator over the files of the message.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.parts.iter().filter_map(|part| match part {
             Part::File(file) => Some(file),
@@ -70,7 +73,7 @@ impl Message {
         })
     }
 
-    /// The size of the message in bytes, for the limit on messages.
+    /// Returns the size of the message in bytes, for the limit on messages.
     pub fn weight(&self) -> usize {
         let parts = parts_weight(&self.parts);
         text_weight(&self.id) + parts + json_weight(&self.metadata) + json_weight(&self.extra)

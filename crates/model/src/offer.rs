@@ -1,27 +1,26 @@
-//! What is said of an archive before it moves, as the bridge's `file_transfer_offer` has it. A stranger wrote it, so it is
-//! checked before anything is made of it.
+//! [`Offer`]: the description of an archive before its transfer, as in the bridge's `file_transfer_offer`. The text comes from an untrusted peer and is checked before use.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest id of a transfer.
+/// Maximum length of a transfer id, in bytes.
 const MAX_ID: usize = 128;
-/// Beyond this, JSON readers no longer agree on a number.
+/// Largest number that all JSON readers represent exactly.
 const MAX_NUMBER: u64 = 1 << 53;
 
-/// An archive that one party may fetch from the other.
+/// An archive that a peer offers for transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Which transfer it is. Make it a new UUID: nobody should be able to guess it.
+    /// Id of the transfer. Use a new UUID, because the id must be impossible to guess.
     pub transfer_id: String,
-    /// The archive's size in bytes.
+    /// Size of the archive in bytes.
     pub zip_size: u64,
-    /// Its SHA-256, in hexadecimal.
+    /// SHA-256 of the archive, in hexadecimal.
     pub zip_sha256: String,
-    /// How many files are in it.
+    /// Number of files in the archive.
     pub file_count: u64,
 }
 
-/// Why an offer cannot be meant.
+/// Error for an [`Offer`] with an impossible field value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("field {field:?} {must}")]
 pub struct BadOffer {
@@ -30,12 +29,14 @@ pub struct BadOffer {
 }
 
 impl Offer {
-    /// An offer as somebody wrote it; nothing if it cannot be meant.
+    /// Parses an offer from a peer's JSON. Returns `None` if the JSON is malformed or [`Offer::checked`]
+    /// refuses the offer.
     pub fn read(json: &str) -> Option<Self> {
         serde_json::from_str::<Self>(json).ok()?.checked().ok()
     }
 
-    /// The offer in the form in which hashes are compared, if it can be meant.
+    /// Checks all fields and converts the hash to lower case, so that hashes can be compared. Returns
+    /// [`BadOffer`] for a field with an impossible value.
     pub fn checked(mut self) -> Result<Self, BadOffer> {
         let bad = |field, must| Err(BadOffer { field, must });
         let is_of_id = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@-".contains(&byte);

@@ -1,11 +1,12 @@
-//! What a message, an answer or an artifact is made of.
+//! [`Part`]: an element of a message, an answer or an artifact.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use crate::{File, Json};
 
-/// A part of a message, an answer or an artifact. Externally tagged, since raw JSON does not survive serde's internal tags.
+/// A part of a message, an answer or an artifact. Externally tagged, because raw JSON does not survive
+/// serde's internal tags.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -20,7 +21,8 @@ pub enum Part {
 }
 
 impl Part {
-    /// Reads a list of parts as a peer wrote it. A part of an unknown form is kept as data; what is no list has no parts.
+    /// Parses a list of parts from a peer. A part of an unknown form becomes [`Part::Data`]; a value that is
+    /// not a list gives no parts.
     pub fn read_list(parts: &RawValue) -> Vec<Self> {
         let parts: Vec<&RawValue> = serde_json::from_str(parts.get()).unwrap_or_default();
         let read = |part: &RawValue| {
@@ -41,7 +43,7 @@ impl Part {
 
 impl From<Part> for Value {
     fn from(part: Part) -> Self {
-        // Texts and JSON can always be written.
+        // Texts and JSON can always be serialised.
         serde_json::to_value(part).unwrap_or_default()
     }
 }

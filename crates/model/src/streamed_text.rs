@@ -1,12 +1,12 @@
-//! What a result at the end of a reply adds to the text that was streamed before.
+//! [`StreamedText`]: finds the part of a final result that was not streamed before.
 
 use crc32fast::Hasher;
 
-/// The text of a reply that was streamed so far, as its length and a checksum: enough to tell a result that repeats the
-/// text from one that says more, without holding the text.
+/// Length and checksum of the text streamed so far in a reply. They are enough to tell a result that repeats
+/// the text from a longer result, without holding the text.
 ///
-/// Some agents stream their answer and repeat all of it at the end, some stream nothing and answer only at the end, and some
-/// end with more than they streamed. [`rest_of`](Self::rest_of) serves all three.
+/// Some agents stream their answer and repeat all of it at the end, some stream nothing and answer only at
+/// the end, and some end with more than they streamed. [`rest_of`](Self::rest_of) serves all three.
 #[derive(Debug, Clone, Default)]
 pub struct StreamedText {
     bytes: usize,
@@ -14,24 +14,27 @@ pub struct StreamedText {
 }
 
 impl StreamedText {
-    /// Adds a piece of text that was streamed.
+    /// Adds a piece of streamed text.
     pub fn push(&mut self, text: &str) {
         self.bytes += text.len();
         self.checksum.update(text.as_bytes());
     }
 
-    /// Whether no text was streamed.
+    /// Returns whether no text was streamed.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// What `result` says beyond the streamed text: all of it if nothing was streamed, the rest if it begins with what was
-    /// streamed. A result that words the answer differently adds nothing: the reader has the streamed answer.
+    /// Returns the part of `result` beyond the streamed text: all of `result` if no text was streamed, the
+    /// rest if `result` starts with the streamed text. A result with different wording adds nothing, because
+    /// the reader already has the streamed answer. See [`continued_by`](Self::continued_by) to tell the cases
+    /// apart.
     pub fn rest_of<'a>(&self, result: &'a str) -> &'a str {
         self.continued_by(result).unwrap_or_default()
     }
 
-    /// What `result` says beyond the streamed text, or `None` if it does not begin with the streamed text.
+    /// Returns the part of `result` beyond the streamed text, or `None` if `result` does not start with the
+    /// streamed text.
     pub fn continued_by<'a>(&self, result: &'a str) -> Option<&'a str> {
         let (start, rest) = result.split_at_checked(self.bytes)?;
         let is_same = crc32fast::hash(start.as_bytes()) == self.checksum.clone().finalize();

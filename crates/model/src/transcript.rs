@@ -1,18 +1,18 @@
-//! What the events of a call add up to: one text, a list of artifacts, and the end. Every protocol that gives an answer in
-//! one piece reads it here, so that all of them give the same one.
+//! [`Transcript`]: the sum of a reply's events, as one text, a list of artifacts and the end. Every protocol that returns an answer in one piece uses this type, so that all protocols give the same answer.
 
 use crate::{Artifact, Chunk, ChunkKind, Done, Event, Failure, ITEM_OVERHEAD, Part, Reason};
 
-/// How many artifacts a transcript may have. Each piece is looked up among them, so their number bounds the work.
+/// Maximum number of artifacts in a transcript. Each piece is searched among them, so the number bounds the
+/// work.
 const MAX_ARTIFACTS: usize = 1024;
 
-/// What an agent said, added up: the text of the current turn and the artifacts.
+/// The sum of an agent's events: the text of the current turn and the artifacts of all turns.
 ///
-/// - Text chunks are joined. Thinking, tools, status lines and questions are no part of the answer.
-/// - A result at the end adds what it says beyond the streamed text; see [`StreamedText`](crate::StreamedText).
-/// - Artifacts are kept in the order in which they began; see [`Artifact::join`].
-/// - All of it together has at most as many bytes as the limit. What does not fit is left out, whole, and
-///   [`is_truncated`](Self::is_truncated) says so.
+/// - Text chunks are joined. Thinking, tools, status lines and questions are not part of the answer.
+/// - A final result adds the text that was not streamed before; see [`StreamedText`](crate::StreamedText).
+/// - Artifacts keep the order of their first pieces; see [`Artifact::join`].
+/// - Text and artifacts together have at most `limit` bytes. An item over the limit is left out as a whole,
+///   and [`is_truncated`](Self::is_truncated) returns true.
 #[derive(Debug, Clone)]
 pub struct Transcript {
     limit: usize,
@@ -23,13 +23,13 @@ pub struct Transcript {
     done: Done,
 }
 
-/// Why an event did not fit into a [`Transcript`].
+/// Error for an event over a limit of a [`Transcript`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Overflow {
-    /// It has too many bytes.
+    /// The answer has too many bytes.
     #[error("the answer has more than {0} bytes")]
     Bytes(usize),
-    /// It has too many artifacts.
+    /// The answer has too many artifacts.
     #[error("the answer has more than {MAX_ARTIFACTS} artifacts")]
     Artifacts,
 }
@@ -41,7 +41,7 @@ impl From<Overflow> for Failure {
 }
 
 impl Transcript {
-    /// An empty transcript of at most `limit` bytes.
+    /// Creates an empty transcript of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -53,13 +53,14 @@ impl Transcript {
         }
     }
 
-    /// Begins another turn of the same task: its text and its end are new, the artifacts stay.
+    /// Begins the next turn of the same task. Text and end are reset, the artifacts stay.
     pub fn begin_turn(&mut self) {
         self.text.clear();
         self.done = Done::default();
     }
 
-    /// Adds an event. Once something did not fit, nothing more is added, so that the transcript has no holes.
+    /// Adds an [`Event`]. After the first [`Overflow`] no further event is added, so that the transcript has
+    /// no gaps.
     pub fn add(&mut self, event: Event) -> Result<(), Overflow> {
         match event {
             Event::Chunk(chunk) => self.add_chunk(&chunk),
@@ -68,7 +69,7 @@ impl Transcript {
         }
     }
 
-    /// Adds a chunk, if it is text.
+    /// Adds a [`Chunk`] if its kind is [`ChunkKind::Text`], and ignores it otherwise.
     pub fn add_chunk(&mut self, chunk: &Chunk) -> Result<(), Overflow> {
         if chunk.kind == ChunkKind::Text {
             self.reserve(chunk.text.len())?;
@@ -77,7 +78,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// Adds an artifact or a piece of one.
+    /// Adds an [`Artifact`] or a piece of an artifact.
     pub fn add_artifact(&mut self, artifact: Artifact) -> Result<(), Overflow> {
         self.reserve(ITEM_OVERHEAD + artifact.weight())?;
         Artifact::join(&mut self.artifacts, artifact);
@@ -89,7 +90,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// Takes `bytes` of what the transcript may have, for something that stands beside it.
+    /// Reserves `bytes` of the transcript's limit, for data that the caller stores beside the transcript.
     pub fn reserve(&mut self, bytes: usize) -> Result<(), Overflow> {
         let fits = !self.is_truncated && bytes <= self.limit - self.used;
         if !fits {
@@ -100,7 +101,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// Ends the turn.
+    /// Ends the turn with the agent's [`Done`].
     pub fn finish(&mut self, mut done: Done) {
         if let Some(result) = done.result.take() {
             let rest = result.strip_prefix(&self.text).unwrap_or_default();
@@ -111,37 +112,37 @@ impl Transcript {
         self.done = done;
     }
 
-    /// Notes that something is missing, such as events that are no longer stored.
+    /// Marks the transcript as incomplete, for example because old events are no longer stored.
     pub fn mark_truncated(&mut self) {
         self.is_truncated = true;
     }
 
-    /// Whether something did not fit or is missing.
+    /// Returns whether an item was over the limit or is missing.
     pub fn is_truncated(&self) -> bool {
         self.is_truncated
     }
 
-    /// The text of the current turn.
+    /// Returns the text of the current turn.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The artifacts so far.
+    /// Returns the artifacts so far.
     pub fn artifacts(&self) -> &[Artifact] {
         &self.artifacts
     }
 
-    /// How the turn ended, without its result, which is part of the [text](Self::text).
+    /// Returns the end of the turn. The `result` is removed, because it is part of the [text](Self::text).
     pub fn done(&self) -> &Done {
         &self.done
     }
 
-    /// The text, the artifacts and the end.
+    /// Returns the text, the artifacts and the end.
     pub fn into_inner(self) -> (String, Vec<Artifact>, Done) {
         (self.text, self.artifacts, self.done)
     }
 
-    /// The answer as one list: the text, the parts of the artifacts, the attached files.
+    /// Returns the answer as one list: the text, the parts of the artifacts, the attached files.
     pub fn into_parts(self) -> Vec<Part> {
         let text = Some(self.text).filter(|text| !text.is_empty());
         let artifacts = self.artifacts.into_iter().flat_map(|made| made.parts);

@@ -1,8 +1,8 @@
-//! How much memory a noun takes, in bytes: what queues, budgets and limits count.
+//! Weights: the memory that model values take, in bytes. Queues, budgets and limits count weights.
 
 use crate::{Json, Part};
 
-/// What an event, an input or an end weighs besides its text: about its own size in memory.
+/// Weight of an event, an input or an end besides its text: about its own size in memory.
 pub const ITEM_OVERHEAD: usize = 64;
 
 pub(crate) fn text_weight(text: &Option<String>) -> usize {
@@ -13,8 +13,8 @@ pub(crate) fn json_weight(json: &Option<Json>) -> usize {
     json.as_ref().map_or(0, |json| json.get().len())
 }
 
-/// Sums the weights of `parts`. The overhead of the first part is counted by whatever holds the list; each further part
-/// costs memory, even if it is empty.
+/// Sums the weights of `parts`. The holder of the list counts the overhead of the first part; each further
+/// part costs [`ITEM_OVERHEAD`], even if it is empty.
 pub(crate) fn parts_weight(parts: &[Part]) -> usize {
     let own: usize = parts.iter().map(Part::weight).sum();
     own + ITEM_OVERHEAD * parts.len().saturating_sub(1)

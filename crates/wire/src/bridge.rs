@@ -1,11 +1,12 @@
 //! The Agent Mesh Bridge Protocol, versions 1 and 2 (seed 004): frames between agents and the hub.
 //!
-//! [`uplink`] is what agents send, [`downlink`] what the hub sends. Frames are both read and written here, since the SDK is
-//! an agent of the same protocol; what platforms and the hub say over HTTP lives in the bridge door. A hub translates these
-//! frames and relays none of them, so unknown fields are ignored, except on `rtc_signal`, which goes to another agent.
+//! [`uplink`] holds the frames of agents, [`downlink`] the frames of the hub. Frames are both read and
+//! written here, because the SDK is an agent of the same protocol. The HTTP types of platforms and hub live
+//! in the bridge door. A hub translates these frames and relays none of them, therefore unknown fields are
+//! ignored, except on `rtc_signal`, which is sent to another agent.
 //!
-//! Beyond the seed: version 2, which the published clients speak; `error` from the hub for a frame it refused; and the
-//! [`extension`]s, which no peer sees that did not announce them.
+//! Beyond the seed: version 2, which the published clients speak; `error` from the hub for a refused frame;
+//! and the [`extension`]s, which are sent only to peers that announced them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,32 +29,32 @@ pub use code::ErrorCode;
 pub use downlink::{Downlink, parse_downlink};
 pub use uplink::{Uplink, parse};
 
-/// The version our own agents speak, and the one that refusals name.
+/// The version that Jackfield's agents speak and refusals name.
 pub const VERSION: u32 = 2;
 
-/// The longest `client_id`: agents make a folder of that name.
+/// Maximum length of a `client_id`; agents create a folder of this name.
 pub const MAX_CLIENT_ID: usize = 128;
 
-/// The names of our extensions, as agents announce them and the hub confirms them.
+/// Names of Jackfield's extensions, as agents announce them and the hub confirms them.
 pub mod extension {
-    /// Frames are numbered and acknowledged, and a cut connection goes on where it was.
+    /// Frames are numbered and acknowledged, and a lost connection can be resumed.
     pub const RESUME: &str = "resume";
     /// The agent sends `artifact`.
     pub const ARTIFACTS: &str = "artifacts";
     /// The agent sends `ask` and `done.state`, and understands `answer`.
     pub const INPUT: &str = "input";
-    /// Messages carry `meta`, and the agent tells its requests apart.
+    /// Messages carry `meta`, and the agent distinguishes its requests.
     pub const META: &str = "meta";
-    /// All of them.
+    /// All extensions.
     pub const ALL: [&str; 4] = [RESUME, ARTIFACTS, INPUT, META];
 }
 
-/// Why a frame was refused, with as much of it as an answer needs to name it.
+/// Error for a refused frame, with the ids that an answer needs to name the frame.
 ///
-/// What is repeated of the frame is cut to the length of an [`echo()`].
+/// Text repeated from the frame is cut to the length of an [`echo()`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// The field that is wrong, and what is wrong with it.
+    /// The wrong field and the problem with it.
     pub misread: Misread,
     /// The frame's `type`, if it could be read.
     pub frame_type: Option<Box<str>>,
@@ -64,7 +65,7 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// The refusal of a frame, of which it repeats what can be read.
+    /// Creates the error for a frame, with all ids that can be read.
     #[cold]
     fn of(text: &str, misread: Misread) -> Self {
         let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
@@ -77,17 +78,17 @@ impl Malformed {
         }
     }
 
-    /// Whether the text is no JSON object.
+    /// Returns whether the text is not a JSON object.
     pub fn is_no_object(&self) -> bool {
         self.misread.mistake == Mistake::Syntax || self.field().is_none()
     }
 
-    /// The path of the wrong field; `None` if the frame itself is wrong.
+    /// Returns the path of the wrong field; `None` if the frame itself is wrong.
     pub fn field(&self) -> Option<&str> {
         self.misread.field()
     }
 
-    /// The `error` frame that tells the sender.
+    /// Returns the [`error`](downlink::error) frame for the sender.
     pub fn to_frame(&self) -> String {
         let message = self.to_string();
         downlink::error(&downlink::HubError {
@@ -109,9 +110,11 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Whether agents can use `id` as the name of a folder: 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with a dot.
+/// Returns whether agents can use `id` as the name of a folder: 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting
+/// with a dot.
 ///
-/// The published client joins it to a path as it is, so anything else could lead out of its workspace.
+/// The published client appends the id to a path unchanged, therefore any other id could lead out of its
+/// workspace.
 pub fn is_safe_client_id(id: &str) -> bool {
     (1..=MAX_CLIENT_ID).contains(&id.len())
         && !id.starts_with('.')
@@ -120,40 +123,41 @@ pub fn is_safe_client_id(id: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
 }
 
-/// What [`is_safe_client_id`] asks for, as the end of a sentence.
+/// Rule of [`is_safe_client_id`], as the end of a sentence.
 pub const SAFE_CLIENT_ID: &str = "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot";
 
-/// How the ids of clients begin that hubs give to agents that call.
+/// Prefix of the client ids that hubs give to calling agents.
 pub const CLIENT_OF_AGENT: &str = "agent.";
 
-/// Whether a caller may say that it is this client: the id is [safe](is_safe_client_id), and none of an agent.
+/// Returns whether a caller may use `id` as its client id: the id is [safe](is_safe_client_id) and does not
+/// belong to an agent.
 pub fn is_free_client_id(id: &str) -> bool {
     let begins = id.get(..CLIENT_OF_AGENT.len());
-    // Folders of some systems do not tell upper case from lower case.
+    // Some file systems do not distinguish upper case from lower case.
     let is_of_agent = begins.is_some_and(|it| it.eq_ignore_ascii_case(CLIENT_OF_AGENT));
     is_safe_client_id(id) && !is_of_agent
 }
 
-/// What [`is_free_client_id`] asks for, as the end of a sentence.
+/// Rule of [`is_free_client_id`], as the end of a sentence.
 pub const FREE_CLIENT_ID: &str =
     "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot or with \"agent.\"";
 
-/// Room for braces, field names, a frame type and two ids; texts come on top.
+/// Estimated size of braces, field names, a frame type and two ids; texts are added.
 const OVERHEAD: usize = 192;
 
-/// A frame of any type.
+/// The type of any frame.
 #[derive(Deserialize)]
 struct Tag<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
 }
 
-/// Reads a frame whose depth was checked.
+/// Reads a frame after its depth was checked.
 fn whole<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Misread> {
     read(text, usize::MAX)
 }
 
-/// For `skip_serializing_if`: empty texts count as absent.
+/// For `skip_serializing_if`: returns whether the text is absent or empty.
 #[expect(clippy::ref_option, reason = "as serde calls it")]
 fn is_no_word(word: &Option<Cow<'_, str>>) -> bool {
     word.as_deref().is_none_or(str::is_empty)

@@ -1,9 +1,11 @@
-//! How much of a peer's own words an answer repeats, so that it does not outgrow what it answers.
+//! Limit on the text of a peer that an error repeats, so that an error is not longer than the frame it is
+//! about.
 
-/// The longest echo, in bytes: whole ids, by which a peer knows what is meant, but not whole frames.
+/// Maximum length of an echo in bytes: enough for whole ids, by which a peer recognises its frame, but not
+/// for whole frames.
 pub const MAX_ECHO: usize = 256;
 
-/// The start of `text` that an answer may repeat.
+/// Returns the start of `text`, cut to at most [`MAX_ECHO`] bytes.
 pub fn echo(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_ECHO)]
 }

@@ -1,8 +1,9 @@
-//! Raw JSON text, handled without building a tree: for what is passed on, and for values of any shape.
+//! Raw JSON text, handled without building a tree: for values that are passed on, and for values of any
+//! shape.
 //!
-//! [`Members`] and [`elements`] look one level deep into a [`RawValue`], whose parts are neither decoded nor copied. What
-//! has a known shape is read by [`read`](crate::read) instead. Everything here is iterative: no input, however nested, can
-//! exhaust the stack.
+//! [`Members`] and [`elements`] look one level deep into a [`RawValue`] without decoding or copying its
+//! parts. Values of a known shape are read by [`read`](crate::read) instead. All functions here are
+//! iterative: no input, however nested, can exhaust the stack.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,16 +19,17 @@ pub use write::{Text, members, push_string, to_json};
 
 use crate::read::{Borrowed, read_part};
 
-/// How deep a value that a peer sent may be nested; deeper ones break recursive parsers further down the line.
+/// Maximum nesting depth of a value from a peer. Deeper values break recursive parsers further down the line.
 pub const MAX_DEPTH: usize = 64;
 
-/// Whether `raw`, a JSON value without whitespace around it, nests arrays and objects more than `max` levels deep (`[]` is one level).
+/// Returns whether `raw`, a JSON value without whitespace around it, nests arrays and objects more than `max`
+/// levels deep (`[]` is one level).
 ///
-/// Strings and numbers cost one look at the first byte. Others are scanned only if they have more brackets than `max`, and
-/// the scan stops at the first bracket too many.
+/// Strings and numbers cost one look at the first byte. Other values are scanned only if they have more
+/// brackets than `max`, and the scan stops at the first bracket over the limit.
 #[inline]
 pub fn depth_exceeds(raw: &str, max: usize) -> bool {
-    // A value shorter than `max` bytes has not enough brackets.
+    // A value of at most `max` bytes cannot have more than `max` brackets.
     if raw.len() <= max || !is_container(raw) {
         return false;
     }
@@ -52,11 +54,12 @@ pub fn depth_exceeds(raw: &str, max: usize) -> bool {
     false
 }
 
-/// How many `[` and `{` there are, those in strings included. Most values have few, and counting is quicker than scanning:
-/// in blocks whose count fits into a byte it compiles to vector instructions.
+/// Counts the `[` and `{` in `bytes`, including brackets in strings. Most values have few brackets, and
+/// counting is quicker than scanning: in blocks whose count fits into a byte the loop compiles to vector
+/// instructions.
 fn opening_brackets(bytes: &[u8]) -> usize {
     const BLOCK: usize = 128;
-    // The two differ in this bit only.
+    // `[` and `{` differ only in this bit.
     let is_opening = |byte: &u8| u8::from(byte | 0x20 == b'{');
     let blocks = bytes.chunks(BLOCK);
     blocks
@@ -77,28 +80,28 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
     }
 }
 
-/// Whether `raw`, a JSON value, is an array or an object.
+/// Returns whether the JSON value `raw` is an array or an object.
 #[inline]
 pub fn is_container(raw: &str) -> bool {
     matches!(raw.trim_ascii_start().as_bytes().first(), Some(b'[' | b'{'))
 }
 
-/// Whether `raw` is a JSON string.
+/// Returns whether `raw` is a JSON string.
 pub fn is_string(raw: &RawValue) -> bool {
     raw.get().starts_with('"')
 }
 
-/// Whether `raw` is an array.
+/// Returns whether `raw` is an array.
 pub fn is_array(raw: &RawValue) -> bool {
     raw.get().starts_with('[')
 }
 
-/// Whether `raw` is `null`, which counts as absent for optional fields.
+/// Returns whether `raw` is `null`, which counts as absent for optional fields.
 pub fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
-/// The text of a JSON string, borrowed when it holds no escapes; `None` for any other value.
+/// Returns the text of a JSON string, borrowed if the string has no escapes; `None` for any other value.
 ///
 /// JavaScript sends lone surrogates (`"\ud83d"`) when it cuts text inside a pair; each becomes U+FFFD.
 #[inline]
@@ -110,7 +113,7 @@ pub fn str_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// `raw` without the whitespace between its tokens.
+/// Returns `raw` without the whitespace between its tokens.
 pub fn compact(raw: &RawValue) -> String {
     let raw = raw.get();
     let mut out = String::with_capacity(raw.len());
@@ -131,21 +134,21 @@ pub fn compact(raw: &RawValue) -> String {
     out
 }
 
-/// One member of an object.
+/// A member of an object.
 #[derive(Debug, Clone)]
 pub struct Member<'a> {
-    /// Its name, decoded; borrowed unless it was written with escapes.
+    /// Decoded name of the member; borrowed unless it was written with escapes.
     pub name: Cow<'a, str>,
-    /// Its value as it was written.
+    /// Value of the member, as written.
     pub value: &'a RawValue,
 }
 
-/// The members of one object in their order, one level deep.
+/// The members of an object in their order, one level deep.
 #[derive(Debug, Clone, Default)]
 pub struct Members<'a>(Vec<Member<'a>>);
 
 impl<'a> Members<'a> {
-    /// Reads the members of `raw`; `None` if it is no object.
+    /// Reads the members of `raw`; `None` if `raw` is not an object.
     pub fn of(raw: &'a RawValue) -> Option<Self> {
         if !raw.get().starts_with('{') {
             return None;
@@ -153,7 +156,7 @@ impl<'a> Members<'a> {
         serde_json::from_str(raw.get()).ok()
     }
 
-    /// The value of the first member of that name, `null` counting as absent.
+    /// Returns the value of the first [`Member`] with this name; `null` counts as absent.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0
             .iter()
@@ -162,12 +165,12 @@ impl<'a> Members<'a> {
             .filter(|value| !is_null(value))
     }
 
-    /// The text of the first member of that name, if it is a string.
+    /// Returns the text of the first [`Member`] with this name, if the value is a string.
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(str_of)
     }
 
-    /// Walks over the members in the order they were written.
+    /// Returns an iterator over the members in the order they were written.
     pub fn iter(&self) -> impl Iterator<Item = &Member<'a>> {
         self.0.iter()
     }
@@ -193,7 +196,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// The elements of an array as they were written; `None` if `raw` is no array.
+/// Returns the elements of an array as written; `None` if `raw` is not an array.
 pub fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
 }

@@ -1,9 +1,9 @@
-//! JSON between agents and the hub: [`read`] reads it into derived types and names the field that is wrong, [`json`] handles
-//! raw text that is passed on byte for byte.
+//! JSON between agents and the hub. [`read`] parses JSON into derived types and names the wrong field in
+//! errors; [`json`] handles raw text that is passed on byte for byte.
 //!
-//! What more than one crate speaks of a protocol stands here too: the frames of the [`bridge`], which the SDK uses from the
-//! other side, and the cards and paths of [`p2p`]. All else lives in the doors. This crate knows no sockets, no runtime
-//! and no hub.
+//! Protocol types that more than one crate uses are here too: the frames of the [`bridge`], which the SDK
+//! uses from the other side, and the cards and paths of [`p2p`]. All other protocol types live in the doors.
+//! This crate has no sockets, no runtime and no dependency on the hub.
 
 pub mod bridge;
 mod echo;

@@ -1,13 +1,15 @@
-//! What observers of raw frames are not shown: the secrets by which agents are let in and come back.
+//! Removal of secrets from raw frames before observers see them: the tokens with which agents register and
+//! resume.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// What stands in the place of something that observers are not shown.
+/// Text that replaces a hidden value.
 pub const HIDDEN: &str = "hidden";
 
-/// A frame without the tokens of `register` and of the answer to it; every other frame as it is.
+/// Returns a `register` or `registered` frame with its tokens replaced by [`HIDDEN`]; every other frame
+/// unchanged.
 pub fn without_tokens(frame: &str) -> Cow<'_, str> {
     if !frame.contains("register") {
         return frame.into();

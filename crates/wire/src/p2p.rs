@@ -1,5 +1,6 @@
-//! What more than one crate speaks of the protocols between peers (seed 003): the [`Card`] of a peer, and the only place
-//! where [`path`]s are filled in, checked and taken apart. The rest lives in the p2p door.
+//! Types of the protocols between peers (seed 003) that more than one crate uses: the [`Card`] of a peer, and
+//! the [`path`] module, the only place where paths are expanded, checked and parsed. The rest lives in the
+//! p2p door.
 
 use crate::json::MAX_DEPTH;
 
@@ -20,33 +21,34 @@ pub use fault::{Fault, code};
 pub use method::Method;
 pub use param::{Param, Params, read_params};
 
-/// The largest card that is read: generous for schemas, harmless to keep for every peer.
+/// Maximum size of a card when reading, in bytes: generous for schemas, small enough to store for every peer.
 pub const MAX_CARD: usize = 64 * 1024;
 
-/// The largest card that should be written: one frame of the peers' multiplexer, so that a peer that reads once has it all.
+/// Maximum size of a card when writing, in bytes: one frame of the peers' multiplexer, so that a peer that
+/// reads once gets the whole card.
 pub const FIT_CARD: usize = 16 * 1024;
 
-/// How many skills a card or a registration may have.
+/// Maximum number of skills in a card or a registration.
 pub const MAX_SKILLS: usize = 64;
 
-/// The longest path, filled in and encoded, with its query: what the servers of agents commonly take.
+/// Maximum length of a path, expanded and encoded, with its query: the limit of common HTTP servers.
 pub const MAX_PATH: usize = 8 * 1024;
 
-/// The longest text of an error, in bytes: the rest of it is for the log of whoever failed.
+/// Maximum length of an error text, in bytes. The rest belongs in the log of the failing side.
 pub const MAX_ERROR: usize = 4 * 1024;
 
-/// The longest name, id or version, in bytes.
+/// Maximum length of a name, id or version, in bytes.
 pub const MAX_NAME: usize = 256;
 
-/// The longest description that is kept of a card or a skill, in bytes.
+/// Maximum length of the stored description of a card or a skill, in bytes.
 pub const MAX_DESCRIPTION: usize = 8 * 1024;
 
-/// What a request may not exceed.
+/// Limits of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many bytes it may have, whitespace around it included.
+    /// Maximum size in bytes, including surrounding whitespace.
     pub max_bytes: usize,
-    /// How deep it may be nested.
+    /// Maximum nesting depth.
     pub max_depth: usize,
 }
 
@@ -60,19 +62,19 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Those of cards and of the registry's bodies.
+    /// The limits of cards and of the registry's bodies.
     pub const SMALL: Limits = Limits {
         max_bytes: MAX_CARD,
         max_depth: MAX_DEPTH,
     };
 }
 
-/// The start of `text` that fits into `max` bytes.
+/// Returns the start of `text` that fits into `max` bytes.
 pub fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
-/// Whether a text has the form of a peer id: letters and digits, which all spellings of one are.
+/// Returns whether a text has the form of a peer id: letters and digits, as in all encodings of a peer id.
 pub fn is_peer_id(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -1,17 +1,21 @@
-//! Reading a peer's JSON into a type that derives `Deserialize`, and naming the field that is wrong.
+//! Reading a peer's JSON into a type that derives [`Deserialize`], with errors that name the wrong field.
 //!
-//! [`read`] takes a whole document, [`read_part`] a value inside one. Both hold derived types to the same rules:
+//! [`read()`] takes a whole document, [`read_part`] a value inside a document. Both apply the same rules to
+//! derived types:
 //!
-//! - A struct is read from an object only, an enum from a string only. serde_json alone also takes arrays and objects.
-//! - A field that the type has must not be given twice. Fields that the type does not have are skipped.
-//! - `null` is as good as absent for an `Option`. A field with a default needs [`or_default`] for that.
-//! - A lone surrogate in a string (`"\ud83d"`) becomes U+FFFD. JavaScript sends it when it cuts text inside a pair.
-//!   Names of fields and a `serde_json::Value` still refuse it, so keep free-form values as [`RawValue`].
+//! - A struct is read from an object only, an enum from a string only. serde_json alone also accepts arrays
+//!   and objects.
+//! - A known field must not occur twice. Unknown fields are skipped.
+//! - `null` counts as absent for an `Option`. A field with a default needs [`or_default`] for the same.
+//! - A lone surrogate in a string (`"\ud83d"`) becomes U+FFFD. JavaScript sends lone surrogates when it cuts
+//!   text inside a pair. Field names and a `serde_json::Value` still refuse lone surrogates, so keep
+//!   free-form values as [`RawValue`].
 //!
-//! Good input is parsed once. Only after a failure a second parse finds out the path of the field.
+//! Valid input is parsed once. Only after a failure a second parse finds the path of the field.
 //!
-//! Functions for `#[serde(deserialize_with)]` stand beside: [`or_default`] and others for strict readers, [`lenient`] and
-//! others for readers that ignore what they cannot use. [`Open`] keeps the fields that a struct does not have.
+//! The module also has functions for `#[serde(deserialize_with)]`: [`or_default`] and more for strict
+//! readers, [`lenient`] and more for readers that ignore unusable values. [`Open`] keeps the fields that a
+//! struct does not have.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -37,10 +41,11 @@ pub use lenient::{lenient, lenient_list, lenient_number, lenient_text, lenient_t
 pub use open::Open;
 use strict::Strict;
 
-/// Separates the parts of a [`Misread`] inside the message of an error. No message of serde begins with it.
+/// Separates the parts of a [`Misread`] inside the message of an error. No message of serde starts with this
+/// character.
 const NESTED: char = '\u{1}';
 
-/// What sort of mistake a [`Misread`] is.
+/// The kind of a [`Misread`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mistake {
     /// The text is not JSON.
@@ -55,19 +60,20 @@ pub enum Mistake {
     Invalid,
 }
 
-/// Why a text could not be read.
+/// Error for a text that could not be read, with the path of the wrong field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misread {
-    /// What sort of mistake it is.
+    /// Kind of the error.
     pub mistake: Mistake,
-    /// The path of the wrong field, such as `parts[0].text`; empty if the value itself is wrong.
+    /// Path of the wrong field, such as `parts[0].text`; empty if the value itself is wrong.
     pub path: String,
-    /// What is wrong and what to do instead, as the end of a sentence about the field: "must be a string".
+    /// Description of the problem and the remedy, as the end of a sentence about the field: "must be a
+    /// string".
     pub problem: Cow<'static, str>,
 }
 
 impl Misread {
-    /// The field at `path` has a value that is not allowed.
+    /// Creates an error for the field at `path` with a value that is not allowed.
     pub fn invalid(path: &str, problem: impl Into<Cow<'static, str>>) -> Self {
         Misread {
             mistake: Mistake::Invalid,
@@ -76,7 +82,7 @@ impl Misread {
         }
     }
 
-    /// The required field at `path` is missing.
+    /// Creates an error for the missing required field at `path`.
     pub fn missing(path: &str) -> Self {
         Misread {
             mistake: Mistake::Missing,
@@ -84,7 +90,7 @@ impl Misread {
         }
     }
 
-    /// The field at `path` is given twice.
+    /// Creates an error for the field at `path` that is given twice.
     pub fn twice(path: &str) -> Self {
         Misread {
             mistake: Mistake::Twice,
@@ -92,7 +98,7 @@ impl Misread {
         }
     }
 
-    /// The field at `path` is nested more than `max` levels deep.
+    /// Creates an error for the field at `path` that is nested more than `max` levels deep.
     pub fn too_deep(path: &str, max: usize) -> Self {
         Misread {
             mistake: Mistake::TooDeep,
@@ -100,7 +106,7 @@ impl Misread {
         }
     }
 
-    /// The text is not JSON, or another JSON value than an object.
+    /// Creates an error for a text that is not JSON, or not an object.
     pub fn no_object(error: &serde_json::Error) -> Self {
         match error.is_data() {
             true => Self::invalid("", "must be a JSON object"),
@@ -108,7 +114,7 @@ impl Misread {
         }
     }
 
-    /// The text is not JSON.
+    /// Creates an error for a text that is not JSON.
     fn broken(error: &serde_json::Error) -> Self {
         Misread {
             mistake: Mistake::Syntax,
@@ -116,9 +122,10 @@ impl Misread {
         }
     }
 
-    /// Hands the mistake to the reader of the document around the value, which adds its own path.
+    /// Converts the error for the reader of the surrounding document, which adds its own path.
     ///
-    /// For a `Deserialize` that reads a [`RawValue`] and then its content by [`read_part`].
+    /// For a [`Deserialize`] implementation that reads a [`RawValue`] and then its content with
+    /// [`read_part`].
     pub fn into_error<E: Error>(self) -> E {
         let mistake = match self.mistake {
             Mistake::Missing => "missing",
@@ -131,10 +138,10 @@ impl Misread {
         ))
     }
 
-    /// Reads what [`Misread::into_error`] wrote.
+    /// Parses a message that [`Misread::into_error`] created.
     fn from_error(message: &str) -> Option<Self> {
         let (mistake, rest) = message.strip_prefix(NESTED)?.split_once(NESTED)?;
-        // A path may have a peer's own words, a problem has them escaped.
+        // The path may contain the separator from a peer's own text; the problem has such text escaped.
         let (path, problem) = rest.rsplit_once(NESTED)?;
         let mistake = match mistake {
             "missing" => Mistake::Missing,
@@ -147,14 +154,15 @@ impl Misread {
         })
     }
 
-    /// The path of the wrong field; `None` if the value itself is wrong.
+    /// Returns the path of the wrong field; `None` if the value itself is wrong.
     pub fn field(&self) -> Option<&str> {
         Some(&*self.path).filter(|path| !path.is_empty())
     }
 
-    /// Writes the mistake as a sentence about a frame, of which `frame_type` is the type if that could be read.
+    /// Writes the error as a sentence about a frame. `frame_type` is the type of the frame, if it could be
+    /// read.
     pub fn fmt_frame(&self, frame_type: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Escaped, so that a peer cannot write lines of its own into a log.
+        // Escaped, so that a peer cannot inject lines into a log.
         if let Some(frame_type) = frame_type {
             write!(f, "{}: ", frame_type.escape_debug())?;
         }
@@ -164,8 +172,8 @@ impl Misread {
         }
     }
 
-    /// The same mistake, seen from the object that holds the value in the field `place`, or from the array that holds
-    /// it at `place`, written `[0]`.
+    /// Returns the same error with the path extended by `place`: the name of the field that holds the value,
+    /// or the position in an array, written `[0]`.
     #[must_use]
     pub fn within(mut self, place: &str) -> Self {
         self.path = join(echo(place), &self.path);
@@ -175,7 +183,7 @@ impl Misread {
 
 impl fmt::Display for Misread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Escaped, so that a peer cannot write lines of its own into a log.
+        // Escaped, so that a peer cannot inject lines into a log.
         match self.field() {
             Some(field) => write!(f, "field \"{}\" ", field.escape_debug())?,
             None => f.write_str("the value ")?,
@@ -186,7 +194,7 @@ impl fmt::Display for Misread {
 
 impl std::error::Error for Misread {}
 
-/// Reads a whole document, which may be nested `max_depth` levels deep.
+/// Reads a whole document with at most `max_depth` levels of nesting.
 pub fn read<'de, T: Deserialize<'de>>(text: &'de str, max_depth: usize) -> Result<T, Misread> {
     if depth_exceeds(text.trim_ascii(), max_depth) {
         return Err(Misread::too_deep("", max_depth));
@@ -194,11 +202,12 @@ pub fn read<'de, T: Deserialize<'de>>(text: &'de str, max_depth: usize) -> Resul
     parse(text)
 }
 
-/// Checks how deep the fields of an object are nested, and names the first that is nested more than `max_depth` levels.
+/// Checks the nesting depth of the fields of an object. Returns a [`Misread`] that names the first field with
+/// more than `max_depth` levels.
 ///
-/// For readers of several types, who then read with `usize::MAX`.
+/// For readers that choose among several types, and then read with `usize::MAX`.
 pub fn check_fields_depth(text: &str, max_depth: usize) -> Result<(), Misread> {
-    // The object itself is a level too.
+    // The object itself counts as a level.
     if !depth_exceeds(text.trim_ascii(), max_depth.saturating_add(1)) {
         return Ok(());
     }
@@ -209,14 +218,14 @@ pub fn check_fields_depth(text: &str, max_depth: usize) -> Result<(), Misread> {
     Err(Misread::too_deep(field.unwrap_or_default(), max_depth))
 }
 
-/// Reads a whole document if it is a `T`. What is wrong with another one is not found out.
+/// Reads a whole document, or returns `None` if it is not a `T`. Skips the search for the wrong field.
 pub fn try_read<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = T::deserialize(Strict(&mut deserializer)).ok()?;
     deserializer.end().is_ok().then_some(value)
 }
 
-/// Reads a value inside a document whose depth was checked when the document was read.
+/// Reads a value inside a document. The depth was checked when the document was read.
 pub fn read_part<'de, T: Deserialize<'de>>(raw: &'de RawValue) -> Result<T, Misread> {
     parse(raw.get())
 }
@@ -229,23 +238,23 @@ fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Misread> {
         .map_err(|error| find_mistake::<T>(text, &error))
 }
 
-/// Parses `text` again, which could not be read as `T`, to find out where the mistake is.
+/// Parses `text` again, after it could not be read as `T`, to find the path of the wrong field.
 #[cold]
 fn find_mistake<'de, T: Deserialize<'de>>(text: &'de str, error: &serde_json::Error) -> Misread {
-    // A wrong type may stand before the place where the JSON breaks off: then the broken JSON is what to tell. A lone
-    // surrogate is no broken JSON, though serde_json says so where it wants no string.
+    // A wrong type may precede a syntax error; then the syntax error is reported. A lone surrogate is not a
+    // syntax error, although serde_json reports one where it does not expect a string.
     if let Err(broken) = serde_json::from_str::<&RawValue>(text) {
         return Misread::broken(&broken);
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     match serde_path_to_error::deserialize::<_, T>(Strict(&mut deserializer)) {
         Err(path) => at(path.path(), path.inner()),
-        // Both parses do the same.
+        // Unreachable: both parses behave the same.
         Ok(_) => Misread::broken(error),
     }
 }
 
-/// The mistake that serde reports at `path`.
+/// Converts the error that serde reports at `path`.
 fn at(path: &serde_path_to_error::Path, error: &serde_json::Error) -> Misread {
     let mut place = String::new();
     for segment in path {
@@ -284,9 +293,9 @@ fn at(path: &serde_path_to_error::Path, error: &serde_json::Error) -> Misread {
     Misread::invalid(&place, remedy(message))
 }
 
-/// What a peer should write instead, made of serde's message.
+/// Converts serde's message into a remedy for the peer.
 fn remedy(message: &str) -> Cow<'static, str> {
-    // The peer's own words stand before the last "expected".
+    // Text of the peer can occur only before the last "expected".
     let Some((mistake, expected)) = message.rsplit_once(", expected ") else {
         return message.to_owned().into();
     };
@@ -308,7 +317,7 @@ fn remedy(message: &str) -> Cow<'static, str> {
     format!("must be {expected}").into()
 }
 
-/// What stands between backticks after `start`.
+/// Returns the text between backticks after `start`.
 fn quoted<'a>(message: &'a str, start: &str) -> Option<&'a str> {
     message
         .strip_prefix(start)?
@@ -316,7 +325,7 @@ fn quoted<'a>(message: &'a str, start: &str) -> Option<&'a str> {
         .strip_suffix('`')
 }
 
-/// The path of `inner` below `outer`.
+/// Joins the path `inner` to the path `outer`.
 fn join(outer: &str, inner: &str) -> String {
     match (outer, inner) {
         ("", path) | (path, "") => path.to_owned(),

@@ -1,14 +1,14 @@
-//! Points in time: RFC 3339, always in UTC when it comes from here.
+//! Points in time as RFC 3339 text, always written in UTC.
 
 use jiff::{Timestamp, fmt::temporal::DateTimePrinter};
 
-/// The most digits of a fraction that other readers take.
+/// Maximum number of fraction digits that other readers accept.
 const MAX_FRACTION: usize = 9;
 
-/// The same point in time in UTC, ending in `Z`; `None` if `text` is no RFC 3339. A time without a zone counts as UTC. The
-/// fraction of a second keeps its digits, as far as other readers take them.
+/// Converts an RFC 3339 time to UTC, ending in `Z`; `None` if `text` is not RFC 3339. A time without a zone
+/// counts as UTC. The fraction of a second keeps its digits, up to the number that other readers accept.
 pub fn to_utc(text: &str) -> Option<String> {
-    // jiff reads more than RFC 3339 has: shorter and longer forms, leap seconds, offsets of a day and more.
+    // jiff accepts more than RFC 3339: shorter and longer forms, leap seconds, offsets of a day and more.
     let (clock, rest) = text.split_at_checked("0000-00-00T00:00:00".len())?;
     let (date, time) = clock.split_at_checked("0000-00-00".len())?;
     let time = time.strip_prefix(['T', 't', ' '])?;
@@ -38,14 +38,16 @@ pub fn to_utc(text: &str) -> Option<String> {
     print(time, fraction.len())
 }
 
-/// The time that is so many milliseconds after 1970; `None` before that, and where four digits do not hold its year.
+/// Formats the time `millis` milliseconds after 1970; `None` for negative numbers, and for years beyond four
+/// digits.
 pub fn from_millis(millis: i64) -> Option<String> {
     let time = Timestamp::from_millisecond(millis).ok()?;
     (millis >= 0).then_some(())?;
     print(time, 3)
 }
 
-/// Whether `text` has digits where `form` has zeros, a sign where it has a plus, and is the same elsewhere.
+/// Returns whether `text` matches `form`: a digit for each zero, a sign for each plus, and the same character
+/// elsewhere.
 fn has_form(text: &str, form: &str) -> bool {
     let fits = |(given, wanted): (u8, u8)| match wanted {
         b'0' => given.is_ascii_digit(),
@@ -55,7 +57,7 @@ fn has_form(text: &str, form: &str) -> bool {
     text.len() == form.len() && text.bytes().zip(form.bytes()).all(fits)
 }
 
-/// The time with so many digits of its second; `None` before the year 1.
+/// Formats a [`Timestamp`] with `digits` digits of the fraction; `None` before the year 1.
 fn print(time: Timestamp, digits: usize) -> Option<String> {
     let precision = u8::try_from(digits).ok();
     let text = DateTimePrinter::new()

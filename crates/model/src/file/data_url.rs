@@ -1,4 +1,5 @@
-//! Addresses that hold the bytes themselves: `data:TYPE;base64,BYTES`, or with the bytes percent-encoded (RFC 2397).
+//! Parser for `data:` URLs, which hold the bytes of a file: `data:TYPE;base64,BYTES`, or with the bytes
+//! percent-encoded (RFC 2397).
 
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ use base64::{
 };
 use percent_encoding::percent_decode_str;
 
-/// Base64 whose padding may be missing, as in many a `data:` URL.
+/// Base64 decoder that accepts missing padding, which is common in `data:` URLs.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -20,8 +21,8 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 const SCHEME: &str = "data:";
 const MARK: &str = ";base64";
 
-/// The media type, if it says one, and the bytes in base64 with padding. None if it is another address, or one that
-/// cannot be read.
+/// Returns the media type of a `data:` URL, if present, and the bytes in base64 with padding. Returns `None`
+/// for other URLs and for malformed `data:` URLs.
 pub(super) fn read(url: &str) -> Option<(Option<String>, String)> {
     let rest = strip_prefix_ignoring_case(url, SCHEME)?;
     let (head, body) = rest.split_once(',')?;
@@ -30,7 +31,7 @@ pub(super) fn read(url: &str) -> Option<(Option<String>, String)> {
         .get(mark..)
         .is_some_and(|end| end.eq_ignore_ascii_case(MARK));
     let mime = if is_base64 { &head[..mark] } else { head };
-    // Without a type there may still be a parameter, which says nothing about the file.
+    // Without a media type the head may still hold a parameter, which does not describe the file.
     let mime = (!mime.is_empty() && !mime.starts_with(';')).then(|| mime.to_owned());
     let bytes = if is_base64 {
         padded(body)?
@@ -45,7 +46,7 @@ fn strip_prefix_ignoring_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str
     start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// The same base64 without escapes and line breaks, and with its padding.
+/// Returns the base64 text with padding and without percent escapes and line breaks.
 fn padded(text: &str) -> Option<String> {
     let text = percent_decode_str(text).decode_utf8().ok()?;
     let mut text = text.into_owned();

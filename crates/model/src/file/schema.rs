@@ -1,4 +1,4 @@
-//! The OpenAPI schema of a file: either `uri` or `bytes`, a rule that a derived schema cannot tell.
+//! The OpenAPI schema of a [`File`]: either `uri` or `bytes`, a rule that a derived schema cannot express.
 
 use std::borrow::Cow;
 
@@ -14,18 +14,18 @@ use super::File;
 #[serde(untagged, deny_unknown_fields)]
 #[allow(dead_code, reason = "only its schema is used")]
 enum FileSchema {
-    /// At an address.
+    /// A file by its address.
     #[schema(title = "FileByUri")]
     Uri {
         /// The file's name.
         name: Option<String>,
         /// The file's media type.
         mime: Option<String>,
-        /// Where the file is.
+        /// The address of the file.
         #[schema(min_length = 1)]
         uri: String,
     },
-    /// With its bytes.
+    /// A file with its bytes.
     #[schema(title = "FileByBytes")]
     Bytes {
         /// The file's name.

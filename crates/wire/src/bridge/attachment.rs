@@ -1,4 +1,5 @@
-//! The files that go with a message or an answer, as links. Frames, relay bodies, events and callbacks share them.
+//! Attachments: the files of a message or an answer, as links. Shared by frames, relay bodies, events and
+//! callbacks.
 
 use std::borrow::Cow;
 
@@ -7,25 +8,26 @@ use serde_json::value::RawValue;
 
 use crate::read::{Misread, read_part, text};
 
-/// A file, and where its bytes are.
+/// A file by its URL.
 #[derive(Debug, Clone, Default)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Attachment))]
 pub struct Attachment<'a> {
-    /// Its name; may be empty.
+    /// The file's name; may be empty.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub name: Cow<'a, str>,
-    /// Where it can be fetched.
+    /// The URL of the file.
     pub url: Cow<'a, str>,
-    /// Its media type; may be empty.
+    /// The file's media type; may be empty.
     #[cfg_attr(feature = "schema", schema(required = false, rename = "type"))]
     pub media_type: Cow<'a, str>,
-    /// How its sender wrote it, unknown fields and all; if it is there, it is what gets written.
+    /// The attachment as its sender wrote it, with unknown fields; written instead of the other fields if
+    /// present.
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub raw: Option<&'a RawValue>,
 }
 
 impl<'a> Attachment<'a> {
-    /// An attachment of our own.
+    /// Creates an attachment without a raw form.
     pub fn new(
         name: impl Into<Cow<'a, str>>,
         url: impl Into<Cow<'a, str>>,
@@ -39,7 +41,7 @@ impl<'a> Attachment<'a> {
         }
     }
 
-    /// About how many bytes a list takes in a frame.
+    /// Returns an estimate of the bytes that a list of attachments takes in a frame.
     pub fn size_hint(list: &[Self]) -> usize {
         const NAMES: usize = 64;
         list.iter()
@@ -51,7 +53,7 @@ impl<'a> Attachment<'a> {
     }
 }
 
-/// Equal are attachments that say the same of their file, however they were written.
+/// Attachments are equal if they describe the same file, however they were written.
 impl PartialEq for Attachment<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.url == other.url && self.media_type == other.media_type
@@ -60,7 +62,7 @@ impl PartialEq for Attachment<'_> {
 
 impl Eq for Attachment<'_> {}
 
-/// An attachment as it is read and written by us.
+/// The known fields of an [`Attachment`].
 #[derive(Serialize, Deserialize)]
 struct Fields<'a> {
     #[serde(borrow, default, deserialize_with = "text")]

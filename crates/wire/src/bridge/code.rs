@@ -1,30 +1,31 @@
-//! The nine error codes of the protocol. Doors map the core's failures to these, in one exhaustive match.
+//! The nine error codes of the protocol. Doors map the core's failures to these codes, in one exhaustive
+//! match.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// A `BridgeErrorCode`, as it stands in `error` frames, SSE events and callbacks.
+/// A `BridgeErrorCode`, as used in `error` frames, SSE events and callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// The agent did not answer in time.
     Timeout,
-    /// The process behind the agent died.
+    /// The process of the agent died.
     AdapterCrash,
     /// The agent has too many requests at once.
     AgentBusy,
-    /// The token is wrong, expired, revoked or another agent's.
+    /// The token is wrong, expired or revoked, or belongs to another agent.
     AuthFailed,
     /// The agent is not connected.
     AgentOffline,
     /// A field is missing or wrong, or the message is of an unknown type.
     InvalidMessage,
-    /// The session has expired or never existed; also what a cancelled request ends with.
+    /// The session has expired or never existed; also the end of a cancelled request.
     SessionNotFound,
-    /// Too many calls in a time, or calls between agents are not allowed.
+    /// Too many calls within a period of time, or calls between agents are not allowed.
     RateLimited,
-    /// A fault of the hub.
+    /// Internal error of the hub.
     InternalError,
 }
 
@@ -42,7 +43,7 @@ impl ErrorCode {
         ErrorCode::InternalError,
     ];
 
-    /// The name on the wire.
+    /// Returns the name in the protocol.
     pub fn name(self) -> &'static str {
         match self {
             ErrorCode::Timeout => "timeout",
@@ -57,7 +58,7 @@ impl ErrorCode {
         }
     }
 
-    /// Reads a name back; `None` for what is no code of the protocol.
+    /// Parses a [name](Self::name); `None` for a name outside the protocol.
     pub fn from_name(name: &str) -> Option<Self> {
         ErrorCode::ALL.into_iter().find(|code| code.name() == name)
     }

@@ -1,7 +1,7 @@
-//! What the hub sends to agents: writing it at the hub, and reading it in an agent.
+//! Frames of the hub: written by the hub, read by an agent.
 //!
-//! Fields that only an extension knows are left out unless they are given, so that an unmodified client never sees
-//! one. Reading is lenient, so that an agent outlives a newer hub: unknown types and fields are no mistakes.
+//! Fields of extensions are left out unless given, so that an unmodified client never receives them. Reading
+//! is lenient, so that an agent works with a newer hub: unknown types and fields are accepted.
 
 use std::borrow::Cow;
 use std::ops::Not;
@@ -22,19 +22,20 @@ pub use build::{
 };
 pub use read::parse_downlink;
 
-/// The sender that stands for a caller without a socket, in `rtc_signal_relay` and as the target of `rtc_signal`.
+/// Agent id that represents a caller without a socket, as the sender of `rtc_signal_relay` and as the target
+/// of `rtc_signal`.
 pub const HTTP_CALLER: &str = "http-caller";
 
 /// A frame from the hub.
 #[derive(Debug, Clone)]
 pub enum Downlink<'a> {
-    /// The agent is known now.
+    /// The agent was accepted.
     Registered(Registered<'a>),
-    /// The agent was not accepted, for this reason; the connection closes.
+    /// The agent was refused, with the reason; the connection closes.
     Refused(Cow<'a, str>),
     /// A request.
     Message(Message<'a>),
-    /// The wish that a request stop.
+    /// A request to stop working on a message.
     Cancel(Cancel<'a>),
     /// The answer to `discover_agents`.
     DiscoverAgentsResult(Vec<AgentEntry<'a>>),
@@ -46,37 +47,37 @@ pub enum Downlink<'a> {
     CallAgentError(CallError<'a>),
     /// Signalling of a file transfer.
     RtcSignalRelay(RtcRelay<'a>),
-    /// What the hub has of an answer (extension `resume`).
+    /// Acknowledges frames of an answer (extension `resume`).
     Ack(Ack<'a>),
     /// The answer to an `ask` (extension `input`).
     Answer(Answer<'a>),
-    /// The hub could not use a frame of this agent.
+    /// The hub refused a frame of the agent.
     Error(HubError<'a>),
-    /// A frame of a type this agent does not know.
+    /// A frame of an unknown type.
     Unknown(Cow<'a, str>),
 }
 
 /// The acceptance of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Registered<'a> {
-    /// The extensions both sides understand.
+    /// The extensions that both sides support.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<Cow<'a, str>>,
-    /// How to come back after a cut, and what became of the requests before this one (extension `resume`).
+    /// Data for resuming, and the state of earlier requests (extension `resume`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Resumed<'a>>,
 }
 
-/// How an agent can come back after a cut, and what is left of before.
+/// Data for resuming after a lost connection, and the state of earlier requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed<'a> {
-    /// What the agent shows when it comes back.
+    /// The token that the agent sends to resume.
     #[serde(borrow)]
     pub token: Cow<'a, str>,
-    /// How long its requests are kept open, in milliseconds.
+    /// How long the agent's requests stay open after a lost connection, in milliseconds.
     #[serde(default, deserialize_with = "lenient_number")]
     pub grace_ms: u64,
-    /// The requests that go on.
+    /// The requests that continue.
     #[serde(
         borrow,
         default,
@@ -84,7 +85,7 @@ pub struct Resumed<'a> {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub open: Vec<Have<'a>>,
-    /// The requests that are over.
+    /// The requests that have ended.
     #[serde(
         default,
         deserialize_with = "lenient_texts",
@@ -93,13 +94,13 @@ pub struct Resumed<'a> {
     pub gone: Vec<Cow<'a, str>>,
 }
 
-/// How much the hub has of one answer.
+/// Progress of an answer, as received by the hub.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Have<'a> {
-    /// The request that is answered.
+    /// The answered request.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
-    /// The number of the last frame the hub has; 0 if none.
+    /// Sequence number of the last frame that the hub received; 0 if none.
     #[serde(default, deserialize_with = "lenient_number")]
     pub have: u64,
 }
@@ -108,16 +109,16 @@ pub struct Have<'a> {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "message")]
 pub struct Message<'a> {
-    /// The conversation it belongs to.
+    /// The session of the request.
     #[serde(borrow, default, deserialize_with = "lenient_text")]
     pub session_id: Cow<'a, str>,
-    /// The id under which the answer is awaited.
+    /// The id of the request, which the answer repeats.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
-    /// What is asked, undecoded when it was read.
+    /// The text of the request; undecoded after reading.
     #[serde(borrow)]
     pub content: Text<'a>,
-    /// The files that go with it; written even when there are none.
+    /// The attached files; an empty list is written too.
     #[serde(default, deserialize_with = "lenient_list")]
     pub attachments: Vec<Attachment<'a>>,
     /// The client whose workspace the agent should use; see [`is_safe_client_id`](super::is_safe_client_id).
@@ -127,14 +128,14 @@ pub struct Message<'a> {
         skip_serializing_if = "Option::is_none"
     )]
     pub client_id: Option<Cow<'a, str>>,
-    /// Whether files are wanted.
+    /// Whether the caller wants files.
     #[serde(
         default,
         deserialize_with = "lenient",
         skip_serializing_if = "Not::not"
     )]
     pub with_files: bool,
-    /// What other protocols know of a request (extension `meta`).
+    /// Data of other protocols about the request (extension `meta`).
     #[serde(
         default,
         deserialize_with = "lenient",
@@ -143,10 +144,10 @@ pub struct Message<'a> {
     pub meta: Option<Meta<'a>>,
 }
 
-/// What other protocols know of a request.
+/// Data of other protocols about a request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Meta<'a> {
-    /// The caller's own id of the message.
+    /// The id that the caller gave to the message.
     #[serde(
         borrow,
         default,
@@ -154,34 +155,34 @@ pub struct Meta<'a> {
         skip_serializing_if = "Option::is_none"
     )]
     pub message_id: Option<Cow<'a, str>>,
-    /// The task it belongs to.
+    /// The task of the request.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub task_id: Option<Cow<'a, str>>,
-    /// The conversation, as the caller names it.
+    /// The caller's id of the conversation.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<Cow<'a, str>>,
-    /// The message's parts, when it is more than text.
+    /// The parts of the message, if it has more than text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<&'a RawValue>,
-    /// Whatever else the caller's protocol attached.
+    /// Metadata of the caller's protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<&'a RawValue>,
-    /// The stable id of who is calling.
+    /// The stable id of the caller.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub caller: Option<Cow<'a, str>>,
-    /// The call on whose behalf this one is made.
+    /// The call on whose behalf this call is made.
     #[serde(
         default,
         deserialize_with = "lenient_text",
@@ -190,41 +191,41 @@ pub struct Meta<'a> {
     pub parent: Option<Cow<'a, str>>,
 }
 
-/// The wish that a request stop.
+/// A request to stop working on a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "cancel")]
 pub struct Cancel<'a> {
-    /// The conversation it belongs to.
+    /// The session of the request.
     #[serde(borrow, default, deserialize_with = "lenient_text")]
     pub session_id: Cow<'a, str>,
-    /// The request.
+    /// The id of the request.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
 }
 
-/// One agent in the answer to `discover_agents`.
+/// An agent in the answer to `discover_agents`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentEntry<'a> {
-    /// Its id.
+    /// The agent's id.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
-    /// Its name, or its id again; our hub always says one.
+    /// The agent's name, or its id; Jackfield's hub always sends it.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub name: Option<Cow<'a, str>>,
-    /// What it is: a model, a framework, a tool.
+    /// The type of the agent: a model, a framework, a tool.
     #[serde(default, deserialize_with = "lenient_text")]
     pub agent_type: Cow<'a, str>,
-    /// The tags it can be found by.
+    /// The tags of the agent, used in discovery.
     #[serde(default, deserialize_with = "lenient_texts")]
     pub capabilities: Vec<Cow<'a, str>>,
-    /// Whether it can be called now.
+    /// Whether the agent can be called now.
     #[serde(default, deserialize_with = "lenient")]
     pub is_online: bool,
-    /// What it does (ours).
+    /// The agent's description (Jackfield's own field).
     #[serde(
         default,
         deserialize_with = "lenient_text",
@@ -237,17 +238,17 @@ pub struct AgentEntry<'a> {
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(tag = "type", rename = "call_agent_chunk")]
 pub struct CallChunk<'a> {
-    /// The call.
+    /// The id of the call.
     pub call_id: Cow<'a, str>,
-    /// The text, undecoded when it was read.
+    /// The text; undecoded after reading.
     pub delta: Text<'a>,
-    /// What kind of text it is; absent means `text`.
+    /// The kind of the text; absent means `text`.
     #[serde(skip_serializing_if = "is_no_word")]
     pub kind: Option<Cow<'a, str>>,
-    /// The tool it speaks of.
+    /// The name of the tool.
     #[serde(skip_serializing_if = "is_no_word")]
     pub tool_name: Option<Cow<'a, str>>,
-    /// The call of that tool it belongs to.
+    /// The id of the tool call.
     #[serde(skip_serializing_if = "is_no_word")]
     pub tool_call_id: Option<Cow<'a, str>>,
 }
@@ -256,17 +257,17 @@ pub struct CallChunk<'a> {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "call_agent_done")]
 pub struct CallDone<'a> {
-    /// The call.
+    /// The id of the call.
     #[serde(borrow)]
     pub call_id: Cow<'a, str>,
-    /// The files the called agent made.
+    /// The files that the called agent produced.
     #[serde(
         default,
         deserialize_with = "lenient_list",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub attachments: Vec<Attachment<'a>>,
-    /// The offer of a transfer between peers, passed on as it is.
+    /// The offer of a transfer between peers, passed on unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_transfer_offer: Option<&'a RawValue>,
 }
@@ -275,13 +276,13 @@ pub struct CallDone<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "call_agent_error")]
 pub struct CallError<'a> {
-    /// The call.
+    /// The id of the call.
     #[serde(borrow)]
     pub call_id: Cow<'a, str>,
-    /// Why, for programs.
+    /// The error code, for programs.
     #[serde(default, deserialize_with = "lenient_text")]
     pub code: Cow<'a, str>,
-    /// Why, for people.
+    /// The error message, for people.
     #[serde(default, deserialize_with = "lenient_text")]
     pub message: Cow<'a, str>,
 }
@@ -290,19 +291,19 @@ pub struct CallError<'a> {
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(tag = "type", rename = "rtc_signal_relay")]
 pub struct RtcRelay<'a> {
-    /// The transfer.
+    /// The id of the transfer.
     pub transfer_id: Cow<'a, str>,
-    /// Who sent it, or [`HTTP_CALLER`].
+    /// The id of the sending agent, or [`HTTP_CALLER`].
     pub from_agent_id: Cow<'a, str>,
-    /// What it is.
+    /// The type of the signal.
     pub signal_type: Cow<'a, str>,
-    /// Its content, a string in practice; `null` is kept.
+    /// The content of the signal, a string in practice; `null` is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<&'a RawValue>,
-    /// The client whose files are meant; see [`is_safe_client_id`](super::is_safe_client_id).
+    /// The client that owns the files; see [`is_safe_client_id`](super::is_safe_client_id).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<Cow<'a, str>>,
-    /// The relays to use, passed on as they are.
+    /// The ICE servers to use, passed on unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ice_servers: Option<&'a RawValue>,
     /// Other fields of the agent's `rtc_signal`.
@@ -310,14 +311,14 @@ pub struct RtcRelay<'a> {
     pub extra: Vec<Member<'a>>,
 }
 
-/// What the hub has of an answer.
+/// Acknowledgement of the frames of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "ack")]
 pub struct Ack<'a> {
-    /// The request that is answered.
+    /// The answered request.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
-    /// The number of the last frame the hub has.
+    /// Sequence number of the last frame that the hub received.
     pub seq: u64,
 }
 
@@ -325,30 +326,30 @@ pub struct Ack<'a> {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "answer")]
 pub struct Answer<'a> {
-    /// The request that waits.
+    /// The suspended request.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
-    /// The question.
+    /// The id of the question.
     #[serde(borrow)]
     pub ask_id: Cow<'a, str>,
-    /// The words.
+    /// The text of the answer.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub content: Option<Cow<'a, str>>,
-    /// An array of files and data.
+    /// The parts of the answer, an array of files and data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<&'a RawValue>,
-    /// Yes or no, to an approval.
+    /// The decision on an approval.
     #[serde(
         default,
         deserialize_with = "lenient",
         skip_serializing_if = "Option::is_none"
     )]
     pub approved: Option<bool>,
-    /// Why.
+    /// The reason for the decision.
     #[serde(
         default,
         deserialize_with = "lenient_text",
@@ -357,38 +358,38 @@ pub struct Answer<'a> {
     pub reason: Option<Cow<'a, str>>,
 }
 
-/// What the hub says of a frame it could not use; see [`Malformed::to_frame`](super::Malformed::to_frame).
+/// The hub's error for a refused frame; see [`Malformed::to_frame`](super::Malformed::to_frame).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "error")]
 pub struct HubError<'a> {
-    /// Why, for programs.
+    /// The error code, for programs.
     #[serde(borrow, default, deserialize_with = "lenient_text")]
     pub code: Cow<'a, str>,
-    /// Why, for people.
+    /// The error message, for people.
     #[serde(default, deserialize_with = "lenient_text")]
     pub message: Cow<'a, str>,
-    /// The request the frame spoke of.
+    /// The request id in the refused frame.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub request_id: Option<Cow<'a, str>>,
-    /// The call the frame spoke of.
+    /// The call id in the refused frame.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub call_id: Option<Cow<'a, str>>,
-    /// The field that was wrong.
+    /// The path of the wrong field.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub field: Option<Cow<'a, str>>,
-    /// The type of the frame.
+    /// The type of the refused frame.
     #[serde(
         default,
         deserialize_with = "lenient_text",

@@ -1,8 +1,8 @@
-//! What agents send: reading it at the hub, and writing it in an agent.
+//! Frames of agents: read by the hub, written by an agent.
 //!
-//! [`parse`] meets every chunk of every answer: one pass over the text, known fields checked, the delta left as the
-//! agent wrote it, nothing allocated. Other frames take a second pass, as the type that the first one found. Whether ids,
-//! kinds and codes mean anything is the door's to judge.
+//! [`parse`] reads every chunk of every answer: one pass over the text, with known fields checked, the delta
+//! left undecoded and no allocation. Other frames take a second pass, as the type that the first pass found.
+//! The door decides whether ids, kinds and codes are meaningful.
 
 use std::borrow::Cow;
 use std::ops::Not;
@@ -39,13 +39,13 @@ pub const TYPES: [&str; 10] = [
     "ask",
 ];
 
-/// What an `ask` may want.
+/// The allowed kinds of an [`Ask`].
 const ASK_KINDS: [&str; 2] = ["input", "approval"];
 
 /// A frame from an agent.
 #[derive(Debug, Clone)]
 pub enum Uplink<'a> {
-    /// Become an agent of this hub; the first frame of every connection.
+    /// Registers an agent at the hub; the first frame of every connection.
     Register(Register<'a>),
     /// A piece of an answer.
     Chunk(Chunk<'a>),
@@ -53,19 +53,19 @@ pub enum Uplink<'a> {
     Done(Done<'a>),
     /// The failure of a request.
     Error(AgentError<'a>),
-    /// A sign of life.
+    /// A keep-alive.
     Heartbeat(Heartbeat),
-    /// Ask who is there.
+    /// Asks for a list of agents.
     DiscoverAgents(DiscoverAgents<'a>),
     /// Call another agent.
     CallAgent(CallAgent<'a>),
     /// Signalling of a file transfer, for another agent or an HTTP caller.
     RtcSignal(RtcSignal<'a>),
-    /// Something the agent made (extension `artifacts`).
+    /// A result that the agent produced (extension `artifacts`).
     Artifact(Artifact<'a>),
     /// A question that suspends the request (extension `input`).
     Ask(Ask<'a>),
-    /// A frame of a type this hub does not know.
+    /// A frame of an unknown type.
     Unknown(Cow<'a, str>),
 }
 
@@ -73,23 +73,23 @@ pub enum Uplink<'a> {
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(tag = "type", rename = "chunk")]
 pub struct Chunk<'a> {
-    /// The session, which agents repeat and hubs ignore.
+    /// The session id, which agents repeat and hubs ignore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Cow<'a, str>>,
-    /// The request that is answered; empty if the agent named none.
+    /// The request that the chunk answers; empty if the agent named none.
     pub request_id: Cow<'a, str>,
-    /// The text, undecoded when it was read.
+    /// The text; undecoded after reading.
     pub delta: Text<'a>,
-    /// What kind of text it is; absent means `text`.
+    /// The kind of the text; absent means `text`.
     #[serde(skip_serializing_if = "is_no_word")]
     pub kind: Option<Cow<'a, str>>,
-    /// The tool it speaks of.
+    /// The name of the tool.
     #[serde(skip_serializing_if = "is_no_word")]
     pub tool_name: Option<Cow<'a, str>>,
-    /// The call of that tool it belongs to.
+    /// The id of the tool call.
     #[serde(skip_serializing_if = "is_no_word")]
     pub tool_call_id: Option<Cow<'a, str>>,
-    /// Its number within the request (extension `resume`).
+    /// Sequence number within the request (extension `resume`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
@@ -98,50 +98,51 @@ pub struct Chunk<'a> {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "done")]
 pub struct Done<'a> {
-    /// The session, which agents repeat and hubs ignore.
+    /// The session id, which agents repeat and hubs ignore.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub session_id: Option<Cow<'a, str>>,
-    /// The request that is answered; empty if the agent named none.
+    /// The answered request; empty if the agent named none.
     #[serde(borrow, default, deserialize_with = "text")]
     pub request_id: Cow<'a, str>,
-    /// The files the agent made.
+    /// The files that the agent produced.
     #[serde(
         default,
         deserialize_with = "or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub attachments: Vec<Attachment<'a>>,
-    /// The offer of a transfer between peers, passed on as it is.
+    /// The offer of a transfer between peers, passed on unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_transfer_offer: Option<&'a RawValue>,
-    /// The whole answer, undecoded when it was read.
+    /// The whole answer; undecoded after reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Text<'a>>,
-    /// The list of files that version 1 agents give.
+    /// The list of files that agents of version 1 send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_manifest: Option<&'a RawValue>,
-    /// How the turn ended (extension `input`): `completed`, `message`, `input_required`, `rejected`.
+    /// The state at the end of the turn (extension `input`): `completed`, `message`, `input_required`,
+    /// `rejected`.
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub state: Option<Cow<'a, str>>,
-    /// What the answer cost (extension `meta`).
+    /// The cost of the answer (extension `meta`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<&'a RawValue>,
-    /// Why the model stopped (extension `meta`).
+    /// The reason why the model stopped (extension `meta`).
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub stop_reason: Option<Cow<'a, str>>,
-    /// Its number within the request (extension `resume`).
+    /// Sequence number within the request (extension `resume`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
@@ -150,7 +151,7 @@ pub struct Done<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "error")]
 pub struct AgentError<'a> {
-    /// The session, which agents repeat and hubs ignore.
+    /// The session id, which agents repeat and hubs ignore.
     #[serde(
         default,
         deserialize_with = "lenient_text",
@@ -160,34 +161,34 @@ pub struct AgentError<'a> {
     /// The request that failed; empty if the agent named none.
     #[serde(borrow, default, deserialize_with = "text")]
     pub request_id: Cow<'a, str>,
-    /// Why, for programs; see [`ErrorCode::from_name`](super::ErrorCode::from_name).
+    /// The error code, for programs; see [`ErrorCode::from_name`](super::ErrorCode::from_name).
     #[serde(borrow)]
     pub code: Cow<'a, str>,
-    /// Why, for people.
+    /// The error message, for people.
     #[serde(borrow)]
     pub message: Cow<'a, str>,
-    /// Its number within the request (extension `resume`).
+    /// Sequence number within the request (extension `resume`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
 
-/// A sign of life; what it says is for statistics only, so that nothing in it can be wrong.
+/// A keep-alive. Its fields are for statistics only, therefore every value is accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "heartbeat")]
 pub struct Heartbeat {
-    /// How many sessions the agent has.
+    /// Number of sessions of the agent.
     #[serde(default, deserialize_with = "lenient_number")]
     pub active_sessions: u64,
-    /// How long it has been running, in milliseconds.
+    /// Uptime of the agent, in milliseconds.
     #[serde(default, deserialize_with = "lenient_number")]
     pub uptime_ms: u64,
 }
 
-/// The question for agents.
+/// A request for a list of agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "discover_agents")]
 pub struct DiscoverAgents<'a> {
-    /// The capability they must have.
+    /// Required capability of the agents.
     #[serde(
         borrow,
         default,
@@ -195,43 +196,44 @@ pub struct DiscoverAgents<'a> {
         skip_serializing_if = "Option::is_none"
     )]
     pub capability: Option<Cow<'a, str>>,
-    /// How many are wanted at most.
+    /// Maximum number of agents to list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-/// A call of another agent.
+/// A call to another agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "call_agent")]
 pub struct CallAgent<'a> {
-    /// Who is called.
+    /// Id of the called agent.
     #[serde(borrow)]
     pub target_agent_id: Cow<'a, str>,
-    /// What it is asked.
+    /// The request to the called agent.
     #[serde(borrow)]
     pub task_description: Cow<'a, str>,
-    /// The id under which the caller awaits the answer; the hub makes one up if there is none.
+    /// The id under which the caller expects the answer; the hub creates an id if absent.
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub call_id: Option<Cow<'a, str>>,
-    /// Whether files are wanted.
+    /// Whether the caller wants files.
     #[serde(
         default,
         deserialize_with = "or_default",
         skip_serializing_if = "Not::not"
     )]
     pub with_files: bool,
-    /// The request on whose behalf the agent calls (ours), by which loops and cancels are followed.
+    /// The request on whose behalf the agent calls (Jackfield's own field); used to detect loops and to pass
+    /// on cancels.
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub parent_request_id: Option<Cow<'a, str>>,
-    /// The conversation it continues (ours).
+    /// The session that the call continues (Jackfield's own field).
     #[serde(
         default,
         deserialize_with = "word",
@@ -244,47 +246,47 @@ pub struct CallAgent<'a> {
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(tag = "type", rename = "rtc_signal")]
 pub struct RtcSignal<'a> {
-    /// The transfer.
+    /// The id of the transfer.
     pub transfer_id: Cow<'a, str>,
-    /// Who it is for: an agent, or `http-caller`.
+    /// The receiver: an agent id, or `http-caller`.
     pub target_agent_id: Cow<'a, str>,
-    /// What it is: `offer`, `answer`, `candidate`, or whatever peers agree on.
+    /// The type of the signal: `offer`, `answer`, `candidate`, or any type that the peers agree on.
     pub signal_type: Cow<'a, str>,
-    /// Its content, a string in practice; `null` is kept.
+    /// The content of the signal, a string in practice; `null` is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<&'a RawValue>,
-    /// Other fields, which survive the hop; never those that only the hub may say.
+    /// Other fields, which are passed on; never fields that only the hub may set.
     #[serde(flatten, serialize_with = "json::members")]
     pub extra: Vec<Member<'a>>,
 }
 
-/// Something an agent made.
+/// A result that the agent produced.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "artifact")]
 pub struct Artifact<'a> {
-    /// The request it belongs to; empty if the agent named none.
+    /// The request of the artifact; empty if the agent named none.
     #[serde(borrow, default, deserialize_with = "text")]
     pub request_id: Cow<'a, str>,
-    /// Its id within the request.
+    /// The artifact's id within the request.
     #[serde(borrow)]
     pub artifact_id: Cow<'a, str>,
-    /// Its name.
+    /// The artifact's name.
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub name: Option<Cow<'a, str>>,
-    /// An array of its contents.
+    /// The contents, an array of parts.
     #[serde(deserialize_with = "array")]
     pub parts: &'a RawValue,
-    /// Whether the parts continue what came before under this id.
+    /// Whether the parts continue an earlier frame with the same id.
     #[serde(default, deserialize_with = "or_default")]
     pub append: bool,
-    /// Whether nothing more comes under this id.
+    /// Whether no further frame with the same id follows.
     #[serde(default, deserialize_with = "or_default")]
     pub last: bool,
-    /// Its number within the request (extension `resume`).
+    /// Sequence number within the request (extension `resume`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
@@ -293,13 +295,13 @@ pub struct Artifact<'a> {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "ask")]
 pub struct Ask<'a> {
-    /// The request that waits; empty if the agent named none.
+    /// The suspended request; empty if the agent named none.
     #[serde(borrow, default, deserialize_with = "text")]
     pub request_id: Cow<'a, str>,
-    /// The id under which the answer is awaited.
+    /// The id of the question, which the answer repeats.
     #[serde(borrow)]
     pub ask_id: Cow<'a, str>,
-    /// What is wanted: `input` or `approval`.
+    /// The kind of the question: `input` or `approval`.
     #[serde(deserialize_with = "ask_kind")]
     pub kind: Cow<'a, str>,
     /// The question.
@@ -312,32 +314,34 @@ pub struct Ask<'a> {
         skip_serializing_if = "Option::is_none"
     )]
     pub tool_name: Option<Cow<'a, str>>,
-    /// Which call of it does.
+    /// The id of the tool call that needs approval.
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub tool_call_id: Option<Cow<'a, str>>,
-    /// What the tool would be called with.
+    /// The arguments of the tool call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<&'a RawValue>,
     /// The JSON schema of the wanted answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<&'a RawValue>,
-    /// Its number within the request (extension `resume`).
+    /// Sequence number within the request (extension `resume`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
 
-/// Reads a frame from an agent, whose fields may be nested `max_depth` levels deep.
+/// Reads a frame from an agent. Its fields may be nested `max_depth` levels deep. Returns [`Malformed`] with
+/// the path of a wrong field.
 pub fn parse(text: &str, max_depth: usize) -> Result<Uplink<'_>, Malformed> {
     check_fields_depth(text, max_depth)
         .and_then(|()| read_uplink(text))
         .map_err(|misread| Malformed::of(text, misread))
 }
 
-/// A frame read as a chunk, which nearly all frames are: one pass tells what it is, and reads it if it is one.
+/// A frame read as a chunk, because nearly all frames are chunks: a single pass finds the type and reads a
+/// chunk.
 #[derive(Deserialize)]
 struct ChunkIn<'a> {
     #[serde(borrow)]
@@ -391,7 +395,7 @@ fn read_uplink(text: &str) -> Result<Uplink<'_>, Misread> {
     })
 }
 
-/// A signal as it is read.
+/// An [`RtcSignal`] as read, before its other fields are filtered.
 #[derive(Deserialize)]
 struct SignalIn<'a> {
     #[serde(borrow)]
@@ -404,7 +408,7 @@ struct SignalIn<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// What a signal's receiver is told by the hub, and by nobody else.
+/// Fields of a signal that only the hub may set.
 const OF_THE_HUB: [&str; 4] = ["type", "from_agent_id", "client_id", "ice_servers"];
 
 impl<'a> From<Open<'a, SignalIn<'a>>> for RtcSignal<'a> {
@@ -421,7 +425,8 @@ impl<'a> From<Open<'a, SignalIn<'a>>> for RtcSignal<'a> {
     }
 }
 
-/// A mistyped approval would go to the caller, whose it is not to give.
+/// Reads the kind of an [`Ask`]. Refuses unknown kinds, because a mistyped approval would go to the caller,
+/// who must not grant it.
 fn ask_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'de, str>, D::Error> {
     let Borrowed(kind) = Borrowed::deserialize(deserializer)?;
     match ASK_KINDS.contains(&&*kind) {

@@ -1,4 +1,4 @@
-//! Writing JSON: texts that may be JSON already, and what derived types need besides.
+//! Writing JSON: texts that may already be JSON, and helpers for derived types.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::Member;
 
-/// A text that becomes a JSON string: plain, or still as a peer wrote it, escapes and all.
+/// A text that is serialised as a JSON string: plain, or as the escaped JSON that a peer wrote.
 ///
 /// The second form lets a chunk travel from socket to socket without being unescaped and escaped again.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -23,7 +23,7 @@ pub enum Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The decoded text, borrowed when it holds no escapes.
+    /// Returns the decoded text, borrowed if the text has no escapes.
     pub fn decode(&self) -> Cow<'a, str> {
         match *self {
             Text::Plain(text) => Cow::Borrowed(text),
@@ -31,7 +31,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// About how many bytes it takes in a frame.
+    /// Returns an estimate of the bytes that the text takes in a frame.
     pub fn size_hint(&self) -> usize {
         match self {
             // Line breaks and quotes double; an eighth is ample for prose and code.
@@ -42,7 +42,7 @@ impl<'a> Text<'a> {
 }
 
 impl Default for Text<'_> {
-    /// The empty text.
+    /// Returns the empty text.
     fn default() -> Self {
         Text::Plain("")
     }
@@ -60,7 +60,7 @@ impl<'a> From<&'a RawValue> for Text<'a> {
     }
 }
 
-/// Reads a JSON string in place, without decoding it.
+/// Reads a JSON string in place, without decoding.
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
@@ -74,17 +74,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// The JSON of `value`, which takes about `size` bytes.
+/// Serialises `value` to JSON. `size` is the expected size in bytes.
 pub fn to_json(value: &impl Serialize, size: usize) -> String {
     let mut out = Vec::with_capacity(size);
     match serde_json::to_writer(&mut out, value) {
         Ok(()) => String::from_utf8(out).unwrap_or_default(),
-        // Texts, numbers and raw JSON, of which frames consist, can always be written.
+        // Frames consist of texts, numbers and raw JSON, which can always be serialised.
         Err(_) => String::new(),
     }
 }
 
-/// For `#[serde(serialize_with)]`: members of some object, as an object or flattened into one.
+/// For `#[serde(serialize_with)]`: serialises [`Member`]s as an object, or flattened into an object.
 pub fn members<S: Serializer>(members: &[Member<'_>], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(members.iter().map(|member| (&member.name, member.value)))
 }
@@ -96,7 +96,7 @@ pub fn push_string(out: &mut String, text: &str) {
     let mut kept_to = 0;
     let mut at = 0;
     while at < bytes.len() {
-        // Whole blocks without anything to escape are the rule; this test compiles to vector instructions.
+        // Blocks without characters to escape are the rule; this test compiles to vector instructions.
         if let Some(block) = bytes.get(at..at + BLOCK)
             && !block
                 .iter()
@@ -119,14 +119,14 @@ pub fn push_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// How many bytes are looked at together.
+/// Number of bytes examined together.
 const BLOCK: usize = 16;
 
 fn needs_escape(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
-/// Appends the escape of one ASCII character that may not stand in a JSON string.
+/// Appends the escape of an ASCII character that a JSON string must not contain.
 fn push_escape(out: &mut String, byte: u8) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     match byte {

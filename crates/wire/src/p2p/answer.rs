@@ -1,4 +1,4 @@
-//! The answer of a 1.0.0 stream: a plain body, or the one shape that errors have.
+//! The answer of a 1.0.0 stream: a plain body, or an error object.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -6,21 +6,21 @@ use serde_json::value::RawValue;
 use super::{Limits, MAX_ERROR, MAX_NAME, cut, read_body, word};
 use crate::read::read_part;
 
-/// What a peer is told instead of a body: `{"error": text, "code": int}`.
+/// The error that a peer receives instead of a body: `{"error": text, "code": int}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorBody {
-    /// What went wrong, for people.
+    /// The error message, for people.
     pub text: String,
-    /// The code of HTTP that says it.
+    /// The HTTP status code of the error.
     pub code: u16,
-    /// The task that goes on though nobody waits any more (beyond the seed).
+    /// The task that continues although its caller stopped waiting (beyond the seed).
     pub task_id: Option<String>,
-    /// The name of the failure, which says more than the code; only in frames.
+    /// The name of the failure, more precise than the code; only in frames.
     pub reason: Option<String>,
 }
 
 impl ErrorBody {
-    /// An error without a task. Its text is cut to [`MAX_ERROR`] bytes.
+    /// Creates an error without a task. The text is cut to [`MAX_ERROR`] bytes.
     pub fn new(text: impl Into<String>, code: u16) -> Self {
         let mut text = text.into();
         text.truncate(text.floor_char_boundary(MAX_ERROR));
@@ -32,17 +32,17 @@ impl ErrorBody {
         }
     }
 
-    /// The error as the body of an answer, in the shape that every peer knows: the reason is left out.
+    /// Returns the error as the body of an answer, in the form that every peer knows, without the reason.
     pub fn to_json(&self) -> String {
         let fields = ErrorFields {
             reason: None,
             ..self.fields()
         };
-        // Texts and a number cannot fail to be written.
+        // Texts and a number can always be serialised.
         serde_json::to_string(&fields).unwrap_or_default()
     }
 
-    /// The fields of the error, for a frame.
+    /// Returns the fields of the error, for a frame.
     pub fn fields(&self) -> ErrorFields<'_> {
         let reason = self.reason.as_deref();
         ErrorFields {
@@ -53,14 +53,14 @@ impl ErrorBody {
         }
     }
 
-    /// Reads an error; `None` if `raw` is none: an object with a text `error` and a number `code`.
+    /// Reads an error, an object with a text `error` and a number `code`; `None` for any other value.
     pub fn read(raw: &RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Body {
             error: String,
             code: u16,
         }
-        /// Others may say anything here, so it is read only as far as it can be.
+        /// Optional fields. Other implementations may put any value here, so unusable values are ignored.
         #[derive(Default, Deserialize)]
         struct Beside<'a> {
             #[serde(borrow)]
@@ -80,7 +80,7 @@ impl ErrorBody {
     }
 }
 
-/// The fields of an error as they are written.
+/// The fields of an [`ErrorBody`] in JSON.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct ErrorFields<'a> {
     error: &'a str,
@@ -91,19 +91,20 @@ pub struct ErrorFields<'a> {
     reason: Option<&'a str>,
 }
 
-/// What a peer answered.
+/// The answer of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// The body, whatever it is.
+    /// The body, any bytes.
     Body(&'a [u8]),
     /// An error.
     Error(ErrorBody),
 }
 
-/// Tells an error from a body.
+/// Distinguishes an [`ErrorBody`] from a body.
 ///
-/// An error is an object with a text `error` and a number `code`, and short. Bodies that happen to have one of the two, or
-/// `"error": null`, are bodies; one that has both cannot be told apart, which is how the protocol is.
+/// An error is a short object with a text `error` and a number `code`. An object with only one of the two, or
+/// with `"error": null`, is a body. A body with both cannot be distinguished from an error, by design of the
+/// protocol.
 pub fn read_answer(bytes: &[u8]) -> Answer<'_> {
     let raw: Result<&RawValue, _> = read_body(bytes, &Limits::SMALL);
     match raw.ok().and_then(ErrorBody::read) {

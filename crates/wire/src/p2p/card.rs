@@ -1,8 +1,8 @@
-//! The card of a peer: who it is, and its skills, each a path with a method and its schemas.
+//! The card of a peer: its name and description, and its skills, each a path with a method and schemas.
 //!
-//! The original writes the schemas as `…_model` or as `…_schema`, depending on who serialises, and reads the latter only;
-//! so both are read and the latter is written. `fit.rs` makes a card small enough for peers that read once, `remarks.rs` says
-//! what its author should know.
+//! The original writes the schemas as `…_model` or as `…_schema`, depending on the serialiser, and reads only
+//! `…_schema`. Therefore both are read and `…_schema` is written. `fit.rs` shrinks a card for peers that read
+//! once, `remarks.rs` lists problems for the author of a card.
 
 mod fit;
 mod remarks;
@@ -16,34 +16,35 @@ use super::{
 };
 use crate::read::{Misread, or_default, read_part};
 
-/// Who a peer is and what it can do.
+/// The card of a peer: its name and its skills.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Card {
-    /// What it is called.
+    /// Name of the peer.
     pub name: String,
-    /// Its version; may be empty.
+    /// Version of the peer; may be empty.
     pub version: String,
-    /// What it is, for people and models; may be empty.
+    /// Description of the peer, for people and models; may be empty.
     pub description: String,
-    /// What it can do.
+    /// Skills of the peer.
     pub skills: Vec<Skill>,
-    /// What was passed over when it was read, a sentence each; see [`Card::remarks`].
+    /// Problems found while reading, a sentence each; see [`Card::remarks`].
     #[serde(skip)]
     pub flaws: Vec<String>,
 }
 
-/// Something that a peer can do.
+/// A skill of a peer.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Skill {
-    /// Its id.
+    /// Id of the skill.
     pub id: String,
-    /// What it is called.
+    /// Name of the skill.
     pub name: String,
-    /// What it does; may be empty.
+    /// Description of the skill; may be empty.
     pub description: String,
-    /// Where it is, with `{name}` where a parameter goes.
+    /// Path of the skill, with `{name}` placeholders for parameters.
     pub path: String,
-    /// How it is called, in upper case; see [`Method::from_name`], since cards may name others than requests may have.
+    /// Method of the skill, in upper case. A card may name a method that requests cannot use; see
+    /// [`Method::from_name`].
     pub method: String,
     /// The JSON schema of the parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,16 +57,16 @@ pub struct Skill {
     pub output_schema: Option<Box<RawValue>>,
 }
 
-/// Why there is no card.
+/// Error of [`read_card`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoCard {
-    /// The peer said that something is wrong.
+    /// The peer sent an error.
     Error(ErrorBody),
-    /// What it said is no card.
+    /// The peer sent a malformed card.
     Fault(Fault),
 }
 
-/// Reads what a peer wrote on a card stream.
+/// Reads the bytes of a card stream.
 pub fn read_card(bytes: &[u8]) -> Result<Card, NoCard> {
     match read_answer(bytes) {
         Answer::Error(error) => Err(NoCard::Error(error)),
@@ -76,7 +77,7 @@ pub fn read_card(bytes: &[u8]) -> Result<Card, NoCard> {
     }
 }
 
-/// A card as peers write it.
+/// The JSON form of a [`Card`].
 #[derive(Deserialize)]
 struct CardBody<'a> {
     #[serde(default, deserialize_with = "or_default")]
@@ -89,7 +90,7 @@ struct CardBody<'a> {
     skills: Vec<&'a RawValue>,
 }
 
-/// A skill as peers write it.
+/// The JSON form of a [`Skill`].
 #[derive(Deserialize)]
 struct SkillBody<'a> {
     id: Option<String>,
@@ -114,8 +115,9 @@ struct SkillBody<'a> {
 }
 
 impl Card {
-    /// Reads a card that is part of something else. Names and descriptions are cut to a length that can be shown. Skills
-    /// that cannot be read are passed over, as are those after the first [`MAX_SKILLS`]: the others can be called.
+    /// Reads a card inside another document. Names and descriptions are cut to a displayable length.
+    /// Malformed skills and skills after the first [`MAX_SKILLS`] are skipped, so that the remaining skills
+    /// can be called; [`Card::flaws`] lists the problems.
     pub fn from_value(raw: &RawValue) -> Result<Self, Fault> {
         let body: CardBody<'_> = read_part(raw)?;
         if body.name.trim().is_empty() {
@@ -138,9 +140,9 @@ impl Card {
         })
     }
 
-    /// The whole card as JSON.
+    /// Returns the whole card as JSON.
     pub fn to_json(&self) -> String {
-        // Texts and JSON cannot fail to be written.
+        // Texts and JSON can always be serialised.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
@@ -182,7 +184,7 @@ impl Skill {
         })
     }
 
-    /// How many bytes the schemas have.
+    /// Returns the size of the schemas in bytes.
     fn schema_size(&self) -> usize {
         let schemas = [&self.params_schema, &self.input_schema, &self.output_schema];
         let sizes = schemas.into_iter().flatten();
@@ -196,7 +198,7 @@ impl Skill {
     }
 }
 
-/// The first JSON schema that is given: an object, or a boolean as newer drafts have it.
+/// Returns the first given JSON schema: an object, or a boolean as in newer drafts.
 fn schema(spellings: [(&str, Option<&RawValue>); 2]) -> Result<Option<Box<RawValue>>, Fault> {
     let given = spellings
         .into_iter()

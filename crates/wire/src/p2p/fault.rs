@@ -1,4 +1,4 @@
-//! Why something was refused: the code that the peer is told, and a sentence that names the field.
+//! [`Fault`]: error for a refused request or body, with the code for the peer and a sentence that names the field.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,31 +7,31 @@ use super::ErrorBody;
 use crate::echo;
 use crate::read::Misread;
 
-/// The codes of refusals, which are those of HTTP.
+/// Codes of refusals, the same as in HTTP.
 pub mod code {
-    /// The body is no JSON, or a field is missing, given twice or wrong.
+    /// The body is not JSON, or a field is missing, given twice or wrong.
     pub const INVALID: u16 = 400;
-    /// There is nothing at this path.
+    /// The path does not exist.
     pub const NOT_FOUND: u16 = 404;
     /// The method is not allowed.
     pub const METHOD: u16 = 405;
-    /// Something is larger than allowed.
+    /// A value is larger than allowed.
     pub const TOO_LARGE: u16 = 413;
 }
 
-/// Why something was refused.
+/// Error for a refused request or body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// One of [`code`].
+    /// A code of the module [`code`].
     pub code: u16,
-    /// The path of the field that is wrong, if it is one.
+    /// Path of the wrong field; `None` if the body itself is wrong.
     pub field: Option<Box<str>>,
-    /// What is wrong, as the end of a sentence about the field or the body.
+    /// Description of the problem, as the end of a sentence about the field or the body.
     pub problem: Cow<'static, str>,
 }
 
 impl Fault {
-    /// The body itself is wrong.
+    /// Creates an error about the body itself.
     pub fn here(problem: impl Into<Cow<'static, str>>) -> Self {
         Fault {
             code: code::INVALID,
@@ -40,7 +40,7 @@ impl Fault {
         }
     }
 
-    /// A field of it is.
+    /// Creates an error about a field of the body.
     pub fn at(field: &str, problem: impl Into<Cow<'static, str>>) -> Self {
         Fault {
             field: Some(echo(field).into()),
@@ -48,17 +48,18 @@ impl Fault {
         }
     }
 
-    /// It has more of something than allowed.
+    /// Creates an error about a value with more than `max` of `unit`.
     pub fn too_large(max: usize, unit: &str) -> Self {
         Self::here(format!("has more than {max} {unit}")).coded(code::TOO_LARGE)
     }
 
-    /// The same under another code.
+    /// Returns the same error with another code.
     pub fn coded(self, code: u16) -> Self {
         Fault { code, ..self }
     }
 
-    /// The same, seen from the object or the list that holds this one at `place`.
+    /// Returns the same error with the field's path extended by `place`, the place of the value in the
+    /// surrounding object or list.
     pub fn within(self, place: &str) -> Self {
         let place = echo(place);
         let field = match self.field {
@@ -72,7 +73,7 @@ impl Fault {
         }
     }
 
-    /// What the peer is told.
+    /// Returns the [`ErrorBody`] for the peer.
     pub fn to_body(&self) -> ErrorBody {
         ErrorBody::new(self.to_string(), self.code)
     }
@@ -89,7 +90,7 @@ impl From<Misread> for Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Escaped, so that a peer cannot write lines of its own into a log.
+        // Escaped, so that a peer cannot inject lines into a log.
         match &self.field {
             Some(field) => write!(f, "field \"{}\" ", field.escape_debug())?,
             None => f.write_str("the body ")?,

@@ -1,4 +1,4 @@
-//! The methods of requests: those that mean something to an agent, and none that mean something to a proxy.
+//! The methods of requests: methods with a meaning for an agent, without methods for proxies.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::{Fault, code};
 
-/// A method that a request may have.
+/// A method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
     /// `GET`.
     Get,
-    /// `POST`, which is also meant where none is given.
+    /// `POST`, also the default.
     Post,
     /// `PUT`.
     Put,
@@ -23,7 +23,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Method; 5] = [
         Method::Get,
         Method::Post,
@@ -32,7 +32,7 @@ impl Method {
         Method::Delete,
     ];
 
-    /// Its name.
+    /// Returns the name of the method.
     pub fn name(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -43,7 +43,8 @@ impl Method {
         }
     }
 
-    /// The method of that name, in either case.
+    /// Parses the name of a method, in upper or lower case. Returns a [`Fault`] with [`code::METHOD`] for
+    /// other names.
     pub fn from_name(name: &str) -> Result<Self, Fault> {
         let known = Method::ALL
             .into_iter()

@@ -1,4 +1,5 @@
-//! The parameters of a request: values that are put into its path, and others that its path has no place for.
+//! The parameters of a request: values for the placeholders of its path, and further values without a
+//! placeholder.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +17,16 @@ pub type Params = BTreeMap<String, Param>;
 pub enum Param {
     /// A string.
     Text(String),
-    /// A number as it was written.
+    /// A number as written.
     Number(Box<str>),
-    /// True or false.
+    /// A boolean.
     Flag(bool),
-    /// An object or an array as it was written; no path has a place for it.
+    /// An object or an array as written; cannot be used in a path.
     Structured(Box<str>),
 }
 
 impl Param {
-    /// Reads a value; null is none.
+    /// Reads a value; `None` for `null`.
     pub fn from_value(raw: &RawValue) -> Option<Self> {
         match (raw.get(), json::str_of(raw)) {
             (_, Some(text)) => Some(Param::Text(text.into_owned())),
@@ -37,7 +38,7 @@ impl Param {
         }
     }
 
-    /// The value as it stands in a path, before it is encoded. Booleans are written as in JSON.
+    /// Returns the value as used in a path, before encoding. Booleans are written as in JSON.
     pub fn as_str(&self) -> &str {
         match self {
             Param::Text(text) => text,
@@ -67,8 +68,8 @@ impl Serialize for Param {
     }
 }
 
-/// Reads the parameters of a request; those that are null are left out. Whether a value can be put into the path is seen
-/// when it is.
+/// Reads the parameters of a request, without `null` parameters. Whether a value fits into the path is
+/// checked by [`expand`](super::path::expand).
 pub fn read_params(raw: &RawValue) -> Result<Params, Misread> {
     let members = Members::of(raw).ok_or_else(|| Misread::invalid("", "must be an object"))?;
     let mut params = BTreeMap::new();

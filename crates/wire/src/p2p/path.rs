@@ -1,9 +1,9 @@
-//! Paths: filled in, checked and taken apart here and nowhere else.
+//! Paths: the only place where they are expanded, checked and parsed.
 //!
-//! The original formats a path as Python does and glues it to a URL. Here a placeholder is a name and nothing more, its
-//! value is encoded whole, and what comes out must be one plain path, with a query (`query.rs`) where the template has one.
-//! Servers decode paths, some of them twice; so what would lead elsewhere is refused in the encoded forms too. Encoded text
-//! of any other kind is a value, and stays one.
+//! The original formats a path as Python does and appends it to a URL. Here a placeholder is only a name, its
+//! value is encoded as a whole, and the result must be a plain path, with a query (`query.rs`) where the
+//! template has one. Servers decode paths, some of them twice. Therefore a path that would lead to another
+//! place is refused in its encoded forms too. Any other encoded text is a value and stays a value.
 
 mod query;
 
@@ -13,14 +13,15 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::{Fault, MAX_PATH, Param, Params, code};
 
-/// What is encoded in the value of a parameter: everything but the unreserved characters.
+/// Characters encoded in the value of a parameter: all except the unreserved characters.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// What is encoded in a path that a peer wrote: what may not stand in one, so that a goal can be written in plain words.
+/// Characters encoded in a path that a peer wrote: all that a path must not contain, so that a goal can be
+/// written as plain text.
 const PLAIN: &AsciiSet = &VALUE
     .remove(b'/')
     .remove(b'%')
@@ -38,16 +39,17 @@ const PLAIN: &AsciiSet = &VALUE
     .remove(b';')
     .remove(b'=');
 
-/// How often a path is decoded to see what it could become.
+/// Number of times a path is decoded to check its possible meanings.
 const ROUNDS: usize = 3;
 
-/// Some servers take it for the end of a text.
+/// Error for a NUL character, which some servers take for the end of a text.
 const NUL: &str = "must not have a NUL character";
 
-/// Fills the placeholders of `template` and checks what comes out, see [`check`].
+/// Fills the placeholders of `template` with [`Params`] and checks the result, see [`check`].
 ///
-/// A placeholder is `{name}` with a name of `A-Z a-z 0-9 _`. One without a parameter is refused, as is any other brace, and
-/// a placeholder for a name of a query; parameters without a placeholder are not used, and may be anything.
+/// A placeholder is `{name}` with a name of `A-Z a-z 0-9 _`. A placeholder without a parameter is refused, as
+/// is any other brace, and a placeholder in a name of the query. Parameters without a placeholder are not
+/// used and may have any value.
 pub fn expand(template: &str, params: &Params) -> Result<String, Fault> {
     query::check_names(template)?;
     let mut out = String::with_capacity(template.len());
@@ -65,7 +67,7 @@ pub fn expand(template: &str, params: &Params) -> Result<String, Fault> {
                 out.extend(utf8_percent_encode(param.as_str(), VALUE));
             }
         }
-        // A name may occur often, and each time bring a long value.
+        // A name may occur often, each time with a long value.
         if out.len() > MAX_PATH {
             return Err(too_long());
         }
@@ -73,7 +75,8 @@ pub fn expand(template: &str, params: &Params) -> Result<String, Fault> {
     check(&out)
 }
 
-/// The start of `text` that has room in the place `name` of `template`, beside the other parameters.
+/// Returns the start of `text` that fits into the placeholder `name` of `template`, beside the other
+/// parameters.
 pub fn fitting<'a>(template: &str, name: &str, params: &Params, text: &'a str) -> &'a str {
     let encoded = |text: &str, set| utf8_percent_encode(text, set).map(str::len).sum::<usize>();
     let (mut taken, mut places) = (usize::from(!template.starts_with('/')), 0);
@@ -96,17 +99,19 @@ pub fn fitting<'a>(template: &str, name: &str, params: &Params, text: &'a str) -
     &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
-/// Checks a path without placeholders and gives it in the one form that is used: one leading slash, and encoded what may
-/// not stand in a path.
+/// Checks a path without placeholders and returns its normal form: one leading slash, with all characters
+/// encoded that a path must not contain.
 ///
-/// The original strips all leading slashes. Here a path without any is given one; more than one is refused, since every
-/// reader of URLs takes `//host` for another server. Also refused, as written and after up to three rounds of decoding:
-/// `.` and `..` segments (with `;…` behind them, between backslashes and with control characters in them too), NUL, and
-/// bytes that are not UTF-8. As written only: `//` anywhere, `#`, braces, backslashes, control characters, `@` in the first
-/// segment, and `:` there unless a slash precedes it. An encoded slash, `?`, backslash or line break is part of a value and
-/// stays so.
+/// The original strips all leading slashes. Here a path without a leading slash gets one. A path with more
+/// than one is refused, because every URL parser takes `//host` for another server. Also refused, as written
+/// and after up to three rounds of decoding: `.` and `..` segments (also followed by `;…`, between
+/// backslashes and with control characters in them), NUL, and bytes that are not UTF-8. Refused as written
+/// only: `//` anywhere, `#`, braces, backslashes, control characters, `@` in the first segment, and `:` there
+/// unless a slash precedes it. An encoded slash, `?`, backslash or line break is part of a value and stays
+/// encoded.
 ///
-/// A query is passed: whether there may be one is for the template to say that the path must match, see [`matches()`].
+/// A query is accepted: the template that the path must match decides whether a query is allowed, see
+/// [`matches()`].
 pub fn check(path: &str) -> Result<String, Fault> {
     if path.len() > MAX_PATH {
         return Err(too_long());
@@ -158,14 +163,14 @@ pub fn check(path: &str) -> Result<String, Fault> {
     Ok(out)
 }
 
-/// Refuses what would lead elsewhere once somebody decodes the path.
+/// Refuses a path that would lead to another place after a server decodes it.
 fn check_decoded(path: &str) -> Result<(), Fault> {
     let mut path = Cow::Borrowed(path);
     for round in 0..=ROUNDS {
         if path.contains('\0') {
             return Err(wrong(NUL));
         }
-        // Some readers of URLs pass over line breaks and tabs, and take a backslash for a slash.
+        // Some URL parsers skip line breaks and tabs, and treat a backslash as a slash.
         let seen = path.replace(char::is_control, "").replace('\\', "/");
         if seen.starts_with("//") {
             return Err(wrong("must not have two slashes in a row"));
@@ -186,7 +191,8 @@ fn check_decoded(path: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a segment means this folder or the one above. Some servers cut off what follows a `;` first.
+/// Returns whether a segment means the current or the parent folder. Some servers first remove the text after
+/// a `;`.
 fn is_dot_segment(segment: &str) -> bool {
     matches!(segment.split(';').next(), Some("." | ".."))
 }
@@ -198,28 +204,28 @@ fn has_whole_escapes(path: &str) -> bool {
     })
 }
 
-/// What the hub has at a path.
+/// The target of a path at the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// `/card`: the hub's own card.
+    /// `/card`: the card of the hub.
     Card,
     /// `/agents`: all agents that the caller may see.
     Agents,
-    /// `/agents/{id}/card`: the card of one.
+    /// `/agents/{id}/card`: the card of an agent.
     AgentCard(String),
-    /// `/agents/{id}/…`: work for one.
+    /// `/agents/{id}/…`: a request to an agent.
     Agent {
-        /// The agent's id, decoded.
+        /// Decoded id of the agent.
         id: String,
-        /// What follows it, encoded, with a leading slash and the query if there is one.
+        /// Encoded path after the id, with a leading slash and the query, if any.
         rest: String,
     },
-    /// `/{goal}`: work for whoever is the hub's default; the original's agents have this path. Decoded.
+    /// `/{goal}`: a request to the hub's default agent, as at the original's agents. Holds the decoded goal.
     Goal(String),
 }
 
-/// Finds what is meant by a path without placeholders, after [`check`]ing it. A slash at the end makes no difference. Only
-/// agents may have paths with a query.
+/// Returns the [`Route`] of a path without placeholders, after [`check`]. A trailing slash makes no
+/// difference. Only paths of agents may have a query.
 pub fn route(path: &str) -> Result<Route, Fault> {
     let path = check(path)?;
     let (path, query) = query::split(&path);
@@ -245,8 +251,8 @@ pub fn route(path: &str) -> Result<Route, Fault> {
     }
 }
 
-/// Whether a path without placeholders, checked before, is one that `template` can become. Each placeholder stands for at
-/// least one character of one segment, or of one value of the query.
+/// Returns whether a checked path without placeholders is an expansion of `template`. Each placeholder stands
+/// for at least one character of one segment, or of one value of the query.
 pub fn matches(template: &str, path: &str) -> bool {
     let (template, wanted) = query::split(template);
     let (path, given) = query::split(path);
@@ -266,7 +272,7 @@ pub fn matches(template: &str, path: &str) -> bool {
         })
 }
 
-/// Whether a decoded segment, or a value, fits that of a template.
+/// Returns whether a decoded segment or query value matches the segment or value of a template.
 fn fits(pattern: &str, segment: &str) -> bool {
     let mut literals = vec![String::new()];
     for piece in Pieces(pattern) {
@@ -286,7 +292,7 @@ fn fits(pattern: &str, segment: &str) -> bool {
         return false;
     };
     for literal in between {
-        // The shortest value that is no empty one leaves most for those to come.
+        // The shortest non-empty value leaves most text for the following literals.
         let Some(value) = rest.chars().next().map(char::len_utf8) else {
             return false;
         };
@@ -304,13 +310,13 @@ fn decode(part: &str) -> String {
     percent_decode_str(part).decode_utf8_lossy().into_owned()
 }
 
-/// A part of a template.
+/// A piece of a template: text or a placeholder.
 enum Piece<'a> {
     Literal(&'a str),
     Name(&'a str),
 }
 
-/// The parts of a template one after another; an error where a brace belongs to no placeholder.
+/// Iterator over the pieces of a template; an error for a brace outside a placeholder.
 struct Pieces<'a>(&'a str);
 
 impl<'a> Iterator for Pieces<'a> {
@@ -347,7 +353,8 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// Whether a placeholder has a plain name: Python's would also reach into objects and pad to any width.
+/// Returns whether a placeholder has a plain name. Python's placeholders could also access objects and pad to
+/// any width.
 fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     !name.is_empty() && name.bytes().all(is_plain)

@@ -1,6 +1,7 @@
-//! Functions for `#[serde(deserialize_with)]` that are strict: a value of the wrong type is a mistake.
+//! Strict functions for `#[serde(deserialize_with)]`: a value of the wrong type is an error.
 //!
-//! Those for texts borrow, which serde's own `Cow` does only where it is the field itself and not inside an `Option`.
+//! The functions for texts borrow. serde's own [`Cow`] borrows only as the field itself and not inside an
+//! `Option`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::json;
 
-/// For `#[serde(default, deserialize_with)]`: `null` stands for the default.
+/// For `#[serde(default, deserialize_with)]`: reads a `T`; `null` gives the default.
 pub fn or_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Deserialize<'de> + Default,
@@ -19,7 +20,7 @@ where
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// For `#[serde(deserialize_with)]`: a string that is not blank.
+/// For `#[serde(deserialize_with)]`: reads a string and refuses a blank string.
 pub fn not_blank<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Deserialize<'de> + AsRef<str>,
@@ -32,7 +33,7 @@ where
     }
 }
 
-/// For `#[serde(default, deserialize_with)]`: a blank string is as good as absent.
+/// For `#[serde(default, deserialize_with)]`: reads a string; a blank string counts as absent.
 pub fn blank_is_absent<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de> + AsRef<str>,
@@ -42,7 +43,7 @@ where
     Ok(text.filter(|text| !text.as_ref().trim().is_empty()))
 }
 
-/// A string that borrows from the document unless it has escapes.
+/// A string that borrows from the document unless the string has escapes.
 #[derive(Debug, Clone, Default)]
 pub struct Borrowed<'a>(pub Cow<'a, str>);
 
@@ -68,7 +69,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Borrowed<'a> {
     }
 }
 
-/// For `#[serde(default, deserialize_with)]`: a string; `null` stands for the default.
+/// For `#[serde(default, deserialize_with)]`: reads a string; `null` gives the default.
 pub fn text<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: From<Cow<'de, str>> + Default,
@@ -78,19 +79,19 @@ where
     Ok(text.map_or_else(T::default, |text| text.0.into()))
 }
 
-/// For `#[serde(default, deserialize_with)]`: a string; `null` and the empty string are as good as absent.
+/// For `#[serde(default, deserialize_with)]`: reads a string; `null` and the empty string count as absent.
 pub fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, str>>, D::Error> {
     let word: Option<Cow<'de, str>> = text(deserializer)?;
     Ok(word.filter(|word| !word.is_empty()))
 }
 
-/// For `#[serde(default, deserialize_with)]`: an array of strings; `null` is an empty one.
+/// For `#[serde(default, deserialize_with)]`: reads an array of strings; `null` gives an empty array.
 pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cow<'de, str>>, D::Error> {
     let texts: Vec<Borrowed<'de>> = or_default(deserializer)?;
     Ok(texts.into_iter().map(|text| text.0).collect())
 }
 
-/// For `#[serde(default, deserialize_with)]`: any value as it was written, `null` included.
+/// For `#[serde(default, deserialize_with)]`: returns any value as written, including `null`.
 pub fn verbatim<'de, D>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error>
 where
     D: Deserializer<'de>,
@@ -98,7 +99,7 @@ where
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// For `#[serde(deserialize_with)]`: an array as it was written.
+/// For `#[serde(deserialize_with)]`: returns an array as written.
 pub fn array<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'de RawValue, D::Error> {
     let raw = Option::<&RawValue>::deserialize(deserializer)?;
     match raw {

@@ -1,5 +1,5 @@
-//! Functions for `#[serde(default, deserialize_with)]` that take any value: one of the wrong type is as good as absent.
-//! For clients that must get along with newer hubs, and for fields on which nothing depends.
+//! Functions for `#[serde(default, deserialize_with)]` that accept any value: a value of the wrong type
+//! counts as absent. For clients that must work with newer hubs, and for unimportant fields.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::{Borrowed, try_read};
 use crate::json;
 
-/// The value if it is a `T`, or else the default.
+/// Reads a `T`, or returns the default for any other value.
 pub fn lenient<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Deserialize<'de> + Default,
@@ -19,7 +19,7 @@ where
     Ok(try_read(raw.get()).unwrap_or_default())
 }
 
-/// The elements of an array that are each a `T`.
+/// Reads the elements of an array that are a `T`, and skips all other elements.
 pub fn lenient_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -30,7 +30,7 @@ where
     Ok(elements.filter_map(|raw| try_read(raw.get())).collect())
 }
 
-/// The text if it is a string, or else the default.
+/// Reads a string, or returns the default for any other value.
 pub fn lenient_text<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: From<Cow<'de, str>> + Default,
@@ -40,7 +40,7 @@ where
     Ok(json::str_of(raw).map_or_else(T::default, T::from))
 }
 
-/// The strings among the elements of an array.
+/// Reads the strings among the elements of an array.
 pub fn lenient_texts<'de, D>(deserializer: D) -> Result<Vec<Cow<'de, str>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -49,12 +49,12 @@ where
     Ok(texts.into_iter().map(|text| text.0).collect())
 }
 
-/// A number from 0, cut to a whole one; 0 for anything else.
+/// Reads a number from 0, rounded down to a whole number; returns 0 for any other value.
 pub fn lenient_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = <&RawValue>::deserialize(deserializer)?.get();
     let cut = || {
         let number: f64 = text.parse().ok()?;
-        // The cast saturates, and there is no NaN in JSON.
+        // The cast saturates, and JSON has no NaN.
         (number >= 0.0).then_some(number as u64)
     };
     Ok(text.parse().ok().or_else(cut).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Objects that may have more fields than we know: those are kept as they were written.
+//! [`Open`]: objects with unknown fields, which are kept as written.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 use super::Borrowed;
 use crate::json::Member;
 
-/// A struct `T` that derives `Deserialize`, and the fields beside it that it does not have.
+/// A struct `T` that derives [`Deserialize`], together with the fields that `T` does not have.
 ///
-/// This is what `#[serde(flatten)]` is for, which buffers every value and cannot read a [`RawValue`].
+/// Replaces `#[serde(flatten)]`, which buffers every value and cannot read a [`RawValue`].
 #[derive(Debug, Clone, Default)]
 pub struct Open<'a, T> {
-    /// The fields that are known.
+    /// The known fields.
     pub known: T,
-    /// The others, in their order.
+    /// The unknown fields, in their order.
     pub rest: Vec<Member<'a>>,
 }
 
@@ -32,7 +32,7 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Open<'a, T> {
     }
 }
 
-/// Reads a struct, and puts the fields that it does not have aside.
+/// Deserializer that reads a struct and collects the fields that the struct does not have.
 struct Splitting<'r, 'de, D> {
     deserializer: D,
     rest: &'r mut Vec<Member<'de>>,

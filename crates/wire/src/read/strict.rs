@@ -1,4 +1,5 @@
-//! The deserializer behind [`read`](super::read): serde_json's own, held to the rules of the module above.
+//! The deserializer behind [`read`](super::read()): serde_json's deserializer with the rules of the parent
+//! module.
 
 use std::fmt;
 
@@ -6,7 +7,8 @@ use serde::de::{
     DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor, value::StrDeserializer,
 };
 
-/// A deserializer of serde_json that decodes lone surrogates, reads structs from objects only and enums from strings only.
+/// A serde_json deserializer that decodes lone surrogates, reads structs from objects only and enums from
+/// strings only.
 pub(super) struct Strict<D>(pub(super) D);
 
 macro_rules! as_it_is {
@@ -32,7 +34,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         self.0.deserialize_any(visitor)
     }
 
-    /// serde_json checks the surrogates of strings, but not those of bytes.
+    /// serde_json checks the surrogates of strings, but not of bytes.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
         self.0.deserialize_bytes(Text(visitor))
     }
@@ -105,7 +107,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     }
 }
 
-/// Decodes a string that serde_json hands over as bytes.
+/// Visitor that decodes a string, which serde_json passes as bytes.
 struct Text<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Text<V> {
@@ -130,7 +132,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Text<V> {
     }
 }
 
-/// Decodes UTF-8 whose only mistakes are lone surrogates of three bytes each.
+/// Decodes UTF-8 whose only errors are lone surrogates of three bytes each.
 fn replace_surrogates(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -146,7 +148,7 @@ fn replace_surrogates(bytes: &[u8]) -> String {
     out
 }
 
-/// Reads the variant of an enum from its name.
+/// Visitor that reads the variant of an enum from its name.
 struct Variant<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Variant<V> {
@@ -161,7 +163,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Variant<V> {
     }
 }
 
-/// Reads the values inside by the same rules.
+/// Wrapper that applies [`Strict`] to the values inside.
 struct Inner<T>(T);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Inner<V> {
@@ -234,7 +236,8 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Inner<S> {
     }
 }
 
-/// Reads the value inside a newtype by the same rules. serde_json gives a `RawValue` as a map, which stays as it is.
+/// Visitor that applies [`Strict`] to the value inside a newtype. serde_json gives a `RawValue` as a map,
+/// which stays unchanged.
 struct Newtype<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Newtype<V> {

@@ -1,5 +1,5 @@
-//! The frames the hub sends, as text ready for the socket.
-//! Fields stand in the order of the seed; what is absent or empty is left out, but for `message.attachments`.
+//! Builders for the frames of the hub, as text ready for the socket. Fields are in the order of the seed;
+//! absent and empty fields are left out, except `message.attachments`.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ fn len(raw: Option<&RawValue>) -> usize {
     raw.map_or(0, |raw| raw.get().len())
 }
 
-/// A `registered` frame that accepts an agent.
+/// Builds a `registered` frame that accepts an agent, from [`Registered`].
 pub fn registered(registered: &Registered<'_>) -> String {
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "registered")]
@@ -31,7 +31,7 @@ pub fn registered(registered: &Registered<'_>) -> String {
     to_json(&accepted, OVERHEAD)
 }
 
-/// A `registered` frame that refuses an agent; the connection must be closed after it.
+/// Builds a `registered` frame that refuses an agent. The connection must be closed after the frame.
 pub fn refused(error: &str) -> String {
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "registered")]
@@ -46,13 +46,13 @@ pub fn refused(error: &str) -> String {
     to_json(&refused, OVERHEAD + error.len())
 }
 
-/// A `message` frame.
+/// Builds a `message` frame from [`Message`].
 pub fn message(message: &Message<'_>) -> String {
     let size = message.content.size_hint() + Attachment::size_hint(&message.attachments);
     to_json(message, OVERHEAD + size)
 }
 
-/// A `cancel` frame.
+/// Builds a `cancel` frame.
 pub fn cancel(session_id: &str, request_id: &str) -> String {
     let cancel = Cancel {
         session_id: session_id.into(),
@@ -61,7 +61,7 @@ pub fn cancel(session_id: &str, request_id: &str) -> String {
     to_json(&cancel, OVERHEAD)
 }
 
-/// A `discover_agents_result` frame.
+/// Builds a `discover_agents_result` frame from [`AgentEntry`] values.
 pub fn discover_agents_result(entries: &[AgentEntry<'_>]) -> String {
     const ENTRY: usize = 192;
     #[derive(Serialize)]
@@ -73,23 +73,23 @@ pub fn discover_agents_result(entries: &[AgentEntry<'_>]) -> String {
     to_json(&found, OVERHEAD + entries.len() * ENTRY)
 }
 
-/// A `call_agent_chunk` frame.
+/// Builds a `call_agent_chunk` frame from [`CallChunk`].
 pub fn call_agent_chunk(chunk: &CallChunk<'_>) -> String {
     to_json(chunk, OVERHEAD + chunk.delta.size_hint())
 }
 
-/// A `call_agent_done` frame.
+/// Builds a `call_agent_done` frame from [`CallDone`].
 pub fn call_agent_done(done: &CallDone<'_>) -> String {
     let size = Attachment::size_hint(&done.attachments) + len(done.file_transfer_offer);
     to_json(done, OVERHEAD + size)
 }
 
-/// A `call_agent_error` frame.
+/// Builds a `call_agent_error` frame from [`CallError`].
 pub fn call_agent_error(error: &CallError<'_>) -> String {
     to_json(error, OVERHEAD + 2 * error.message.len())
 }
 
-/// An `rtc_signal_relay` frame.
+/// Builds an `rtc_signal_relay` frame from [`RtcRelay`].
 pub fn rtc_signal_relay(relay: &RtcRelay<'_>) -> String {
     to_json(
         relay,
@@ -97,7 +97,7 @@ pub fn rtc_signal_relay(relay: &RtcRelay<'_>) -> String {
     )
 }
 
-/// An `ack` frame.
+/// Builds an `ack` frame.
 pub fn ack(request_id: &str, seq: u64) -> String {
     let ack = Ack {
         request_id: request_id.into(),
@@ -106,14 +106,14 @@ pub fn ack(request_id: &str, seq: u64) -> String {
     to_json(&ack, OVERHEAD)
 }
 
-/// An `answer` frame.
+/// Builds an `answer` frame from [`Answer`].
 pub fn answer(answer: &Answer<'_>) -> String {
     let words = answer.content.as_deref().unwrap_or_default();
     let size = Text::Plain(words).size_hint() + len(answer.parts);
     to_json(answer, OVERHEAD + size)
 }
 
-/// An `error` frame, about a frame of the agent's.
+/// Builds an `error` frame from [`HubError`], about a frame of the agent.
 pub fn error(error: &HubError<'_>) -> String {
     to_json(error, OVERHEAD + 2 * error.message.len())
 }

@@ -1,4 +1,4 @@
-//! Reading what the hub sends, in an agent: only what an agent cannot do without is required.
+//! Reading the frames of the hub, in an agent. Only fields that an agent cannot work without are required.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use super::{CallChunk, Downlink, Registered, Resumed, RtcRelay};
 use crate::json::Text;
 use crate::read::{Misread, Open, lenient, lenient_text, lenient_texts, text, try_read, verbatim};
 
-/// Reads a frame from the hub.
+/// Reads a frame from the hub. Returns [`Malformed`] with the path of a wrong field.
 pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, Malformed> {
-    // What a hub lets through is not nested too deeply, and nothing here follows it down.
+    // The hub limits the nesting depth of its frames, and this reader does not recurse into them.
     read_downlink(text).map_err(|misread| Malformed::of(text, misread))
 }
 
@@ -37,7 +37,7 @@ fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
         "registered" => whole::<RegisteredIn<'_>>(text)?.into(),
         "discover_agents_result" => {
             let entries = whole::<Found<'_>>(text)?.agents.into_iter();
-            // An entry without an id is of no use to anybody.
+            // An entry without an id cannot be used.
             let entries = entries.filter_map(|raw| try_read(raw.get()));
             Downlink::DiscoverAgentsResult(entries.collect())
         }
@@ -52,7 +52,8 @@ fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
     })
 }
 
-/// A frame read as a piece of a called agent's answer, which frames mostly are: one pass tells what it is, and reads it.
+/// A frame read as a piece of a called agent's answer, because most frames are: a single pass finds the type
+/// and reads a [`CallChunk`].
 #[derive(Deserialize)]
 struct CallChunkIn<'a> {
     #[serde(borrow)]
@@ -81,7 +82,7 @@ impl<'a> CallChunkIn<'a> {
     }
 }
 
-/// A `registered`, be it an acceptance or a refusal.
+/// A `registered` frame, either an acceptance or a refusal.
 #[derive(Deserialize)]
 struct RegisteredIn<'a> {
     #[serde(borrow)]
@@ -90,7 +91,7 @@ struct RegisteredIn<'a> {
     error: Cow<'a, str>,
     #[serde(default, deserialize_with = "lenient_texts")]
     extensions: Vec<Cow<'a, str>>,
-    /// Without a token there is no way back.
+    /// Data for resuming; absent if it has no token.
     #[serde(default, deserialize_with = "lenient")]
     resume: Option<Resumed<'a>>,
 }
@@ -107,7 +108,7 @@ impl<'a> From<RegisteredIn<'a>> for Downlink<'a> {
     }
 }
 
-/// A signal as it is read.
+/// An [`RtcRelay`] as read, before its other fields are filtered.
 #[derive(Deserialize)]
 struct RelayIn<'a> {
     #[serde(borrow)]

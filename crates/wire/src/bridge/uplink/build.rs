@@ -1,5 +1,5 @@
-//! The frames an agent sends, as text ready for the socket. The SDK calls these; the hub never does.
-//! Fields stand in the order of the seed's examples; what is absent is left out.
+//! Builders for the frames of an agent, as text ready for the socket. Used by the SDK, never by the hub.
+//! Fields are in the order of the seed's examples; absent fields are left out.
 
 use serde_json::value::RawValue;
 
@@ -14,17 +14,17 @@ fn len(raw: Option<&RawValue>) -> usize {
     raw.map_or(0, |raw| raw.get().len())
 }
 
-/// A `register` frame.
+/// Builds a `register` frame from [`Register`].
 pub fn register(register: &Register<'_>) -> String {
     to_json(register, OVERHEAD)
 }
 
-/// A `chunk` frame.
+/// Builds a `chunk` frame from [`Chunk`].
 pub fn chunk(chunk: &Chunk<'_>) -> String {
     to_json(chunk, OVERHEAD + chunk.delta.size_hint())
 }
 
-/// A `done` frame.
+/// Builds a `done` frame from [`Done`].
 pub fn done(done: &Done<'_>) -> String {
     let size = Attachment::size_hint(&done.attachments)
         + done.result.as_ref().map_or(0, Text::size_hint)
@@ -32,38 +32,38 @@ pub fn done(done: &Done<'_>) -> String {
     to_json(done, OVERHEAD + size)
 }
 
-/// An `error` frame.
+/// Builds an `error` frame from [`AgentError`].
 pub fn error(error: &AgentError<'_>) -> String {
     to_json(error, OVERHEAD + 2 * error.message.len())
 }
 
-/// A `heartbeat` frame.
+/// Builds a `heartbeat` frame from [`Heartbeat`].
 pub fn heartbeat(heartbeat: Heartbeat) -> String {
     to_json(&heartbeat, OVERHEAD)
 }
 
-/// A `discover_agents` frame.
+/// Builds a `discover_agents` frame from [`DiscoverAgents`].
 pub fn discover_agents(discover: &DiscoverAgents<'_>) -> String {
     to_json(discover, OVERHEAD)
 }
 
-/// A `call_agent` frame.
+/// Builds a `call_agent` frame from [`CallAgent`].
 pub fn call_agent(call: &CallAgent<'_>) -> String {
     let size = Text::Plain(&call.task_description).size_hint();
     to_json(call, OVERHEAD + size)
 }
 
-/// An `rtc_signal` frame.
+/// Builds an `rtc_signal` frame from [`RtcSignal`].
 pub fn rtc_signal(signal: &RtcSignal<'_>) -> String {
     to_json(signal, OVERHEAD + len(signal.payload))
 }
 
-/// An `artifact` frame.
+/// Builds an `artifact` frame from [`Artifact`].
 pub fn artifact(artifact: &Artifact<'_>) -> String {
     to_json(artifact, OVERHEAD + artifact.parts.get().len())
 }
 
-/// An `ask` frame.
+/// Builds an `ask` frame from [`Ask`].
 pub fn ask(ask: &Ask<'_>) -> String {
     to_json(ask, OVERHEAD + 2 * ask.text.len() + len(ask.arguments))
 }

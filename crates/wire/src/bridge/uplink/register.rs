@@ -1,5 +1,6 @@
-//! How an agent introduces itself, and how it comes back after a cut (extension `resume`).
-//! A version is only read here: which ones are welcome is [`Version::is_supported`], what to say is [`Version::refusal`].
+//! The `register` frame: how an agent registers, and how it resumes after a lost connection (extension
+//! `resume`). A version is only read here: [`Version::is_supported`] decides about it, [`Version::refusal`]
+//! is the error message.
 
 use std::borrow::Cow;
 
@@ -11,128 +12,130 @@ use crate::echo;
 use crate::json;
 use crate::read::{or_default, texts, word};
 
-/// An agent introducing itself.
+/// The registration of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "register")]
 pub struct Register<'a> {
-    /// The id it wants; its form is not checked here.
+    /// The wanted agent id, not checked here.
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
-    /// What proves its owner.
+    /// The token that authenticates the owner.
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub token: Option<Cow<'a, str>>,
-    /// The version it speaks.
+    /// The protocol version of the agent.
     #[serde(default = "Version::missing")]
     pub bridge_version: Version<'a>,
-    /// What it is: a model, a framework, a tool.
+    /// The type of the agent: a model, a framework, a tool.
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub agent_type: Option<Cow<'a, str>>,
-    /// The tags it can be found by.
+    /// The tags of the agent, used in discovery.
     #[serde(default, deserialize_with = "texts")]
     pub capabilities: Vec<Cow<'a, str>>,
-    /// A name for people (ours).
+    /// The agent's name for people (Jackfield's own field).
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub name: Option<Cow<'a, str>>,
-    /// What it does (ours).
+    /// The agent's description (Jackfield's own field).
     #[serde(
         default,
         deserialize_with = "word",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<Cow<'a, str>>,
-    /// What else it says of itself (extension `meta`), as JSON.
+    /// The agent's further profile (extension `meta`), as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<&'a RawValue>,
-    /// The extensions it understands (ours), see [`extension`](super::super::extension).
+    /// The extensions that the agent supports (Jackfield's own field), see
+    /// [`extension`](super::super::extension).
     #[serde(
         default,
         deserialize_with = "texts",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub extensions: Vec<Cow<'a, str>>,
-    /// What it was doing when it was cut off (ours).
+    /// The state of the lost connection (Jackfield's own field).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Resume<'a>>,
 }
 
-/// What an agent was doing when it was cut off.
+/// The state of an agent's lost connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume<'a> {
-    /// The token that the hub gave the lost connection.
+    /// The resume token that the hub gave to the lost connection.
     #[serde(borrow)]
     pub token: Cow<'a, str>,
-    /// The requests it is still working on.
+    /// The requests that the agent is still working on.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub open: Vec<Sent<'a>>,
-    /// The calls it made whose end it has not seen; absent from agents that do not count what they get.
+    /// The unfinished calls of the agent; absent from agents that do not count received frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<Got<'a>>>,
 }
 
-/// How much an agent has sent of one answer.
+/// Progress of an answer, as sent by the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent<'a> {
-    /// The request that is answered.
+    /// The answered request.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
-    /// The number of the last frame it sent; 0 if none.
+    /// Sequence number of the last sent frame; 0 if none.
     #[serde(default, deserialize_with = "or_default")]
     pub sent: u64,
 }
 
-/// How much an agent has got of the reply to a call that it made.
+/// Progress of the reply to a call that the agent made, as received by the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Got<'a> {
-    /// The call.
+    /// The id of the call.
     #[serde(borrow)]
     pub call_id: Cow<'a, str>,
-    /// How many frames with this id it got, on all its connections together.
+    /// Number of received frames with this id, on all connections of the agent together.
     #[serde(default, deserialize_with = "or_default")]
     pub got: u64,
 }
 
-/// The version an agent says it speaks.
+/// The protocol version that an agent states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version<'a> {
     number: Option<u32>,
-    /// As the agent wrote it; nothing if it wrote none.
+    /// The version as written by the agent; `None` if absent.
     text: Option<Cow<'a, str>>,
 }
 
 impl Version<'_> {
-    /// The version as a number, if it is one.
+    /// Returns the version as a number, if it starts with a number.
     pub fn number(&self) -> Option<u32> {
         self.number
     }
 
-    /// The version as the agent wrote it, for people.
+    /// Returns the version as written by the agent, for people.
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Whether the agent named none.
+    /// Returns whether the agent stated no version.
     pub fn is_missing(&self) -> bool {
         self.text.is_none()
     }
 
-    /// Whether the agent is one of the published ones.
+    /// Returns whether the version is one of the published versions.
     pub fn is_supported(&self) -> bool {
         matches!(self.number, Some(1..=VERSION))
     }
 
-    /// What an agent of another version is told, in the words of the original hub; who named none learns what to write.
+    /// Returns the error message for an unsupported version, in the words of the original hub. An agent
+    /// without a version learns the allowed values.
     pub fn refusal(&self) -> String {
         match &self.text {
             Some(text) => format!("Unsupported protocol version {text}, expected {VERSION}"),
@@ -140,7 +143,7 @@ impl Version<'_> {
         }
     }
 
-    /// The agent named none.
+    /// Returns the version of an agent that stated none.
     fn missing() -> Self {
         Version {
             number: None,
@@ -149,11 +152,11 @@ impl Version<'_> {
     }
 }
 
-/// Clients send a string or a number; the original hub takes the digits it starts with.
+/// Clients send a string or a number; the original hub uses the leading digits.
 impl<'de: 'a, 'a> Deserialize<'de> for Version<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
-        // Of arrays and objects no digits can be the first.
+        // Arrays and objects never start with a digit.
         let text = json::str_of(raw).unwrap_or_else(|| raw.get().into());
         let number = leading_number(&text);
         let text = match echo(&text) {
@@ -183,7 +186,7 @@ fn leading_number(text: &str) -> Option<u32> {
 }
 
 impl Default for Version<'_> {
-    /// The version our own agents speak.
+    /// Returns the version that Jackfield's agents speak.
     fn default() -> Self {
         Version::from(VERSION)
     }

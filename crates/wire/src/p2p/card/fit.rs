@@ -1,4 +1,5 @@
-//! Making a card small enough: what matters least goes first, and what is missing is said.
+//! Shrinking a card to a size limit. The least important contents are removed first, and the description
+//! states the number of removed skills.
 
 use std::cmp::Reverse;
 
@@ -7,15 +8,16 @@ use serde::Serialize;
 use super::{Card, Skill};
 use crate::p2p::{MAX_SKILLS, cut};
 
-/// To how many bytes descriptions are shortened, one step after the other.
+/// Length limits in bytes for descriptions, tried one after the other.
 const SHORTER: [usize; 6] = [1024, 512, 256, 128, 64, 0];
 
 impl Card {
-    /// The card as JSON of at most `max` bytes, always the same for the same card.
+    /// Returns the card as JSON of at most `max` bytes, always the same for the same card.
     ///
-    /// First the schemas go, the largest first; then descriptions are shortened; then skills are left out from the end,
-    /// as are those beyond [`MAX_SKILLS`], which readers refuse. If any are, the description says how many and ends with
-    /// `hint`, which should say where all of them are.
+    /// Schemas are removed first, the largest first; then descriptions are shortened; then skills are removed
+    /// from the end. Skills beyond [`MAX_SKILLS`], which readers refuse, are always removed. If any skill is
+    /// missing, the description states how many and ends with `hint`, which should name the place of the full
+    /// list.
     pub fn fit(&self, max: usize, hint: &str) -> String {
         let mut fit = Fit {
             card: self.clone(),
@@ -48,24 +50,24 @@ impl Card {
     }
 }
 
-/// A card on its way to fewer bytes.
+/// A card that is being shrunk.
 struct Fit<'a> {
-    /// What is left of it. Its description has no hint yet.
+    /// The remaining card. Its description has no hint yet.
     card: Card,
-    /// How many skills it had.
+    /// Number of skills at the start.
     total: usize,
     max: usize,
     hint: &'a str,
 }
 
 impl Fit<'_> {
-    /// The card, if it fits now.
+    /// Returns the card as JSON, if it fits now.
     fn json(&self) -> Option<String> {
         let json = described(&self.card, &self.description());
         (json.len() <= self.max).then_some(json)
     }
 
-    /// The description, which says what is missing.
+    /// Returns the description, with the number of missing skills.
     fn description(&self) -> String {
         let mut description = self.card.description.clone();
         let missing = self.total - self.card.skills.len();
@@ -80,7 +82,7 @@ impl Fit<'_> {
         description
     }
 
-    /// The places of the skills that have schemas, the largest first.
+    /// Returns the indexes of the skills with schemas, largest first.
     fn by_schema_size(&self) -> Vec<usize> {
         let skills = self.card.skills.iter().enumerate();
         let mut sizes: Vec<_> = skills
@@ -98,7 +100,7 @@ impl Fit<'_> {
         }
     }
 
-    /// The end of it: a hint, a version or a name is longer than any should be.
+    /// Returns a card with only a name, for a hint, version or name longer than reasonable.
     fn only_a_name(mut self) -> String {
         self.card.version.clear();
         loop {
@@ -115,7 +117,7 @@ impl Fit<'_> {
     }
 }
 
-/// The card as JSON, with another description.
+/// Returns the card as JSON, with a different description.
 fn described(card: &Card, description: &str) -> String {
     #[derive(Serialize)]
     struct Described<'a> {
@@ -130,11 +132,11 @@ fn described(card: &Card, description: &str) -> String {
         description,
         skills: &card.skills,
     };
-    // Texts and JSON cannot fail to be written.
+    // Texts and JSON can always be serialised.
     serde_json::to_string(&card).unwrap_or_default()
 }
 
-/// Cuts a text to `length` bytes, with a sign that it was cut where there is room for one.
+/// Cuts a text to `length` bytes, with an ellipsis where possible.
 fn shorten(text: &mut String, length: usize) {
     const SIGN: &str = "…";
     if text.len() <= length {

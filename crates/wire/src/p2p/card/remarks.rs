@@ -1,11 +1,10 @@
-//! What is wrong with a card that can be read: what is passed over in it and what nobody could ever call, said to whoever
-//! wrote it.
+//! Problems of a readable card, reported to its author: skipped skills, and skills that cannot be called.
 
 use super::{Card, Skill};
 use crate::p2p::{Fault, MAX_SKILLS, Method};
 
 impl Card {
-    /// What its author should know, a sentence each; mostly nothing.
+    /// Returns the problems that the author of the card should know, a sentence each; usually empty.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = self.flaws.clone();
         if self.skills.is_empty() && remarks.is_empty() {
@@ -17,13 +16,13 @@ impl Card {
     }
 }
 
-/// A skill that cannot be read.
+/// Returns the remark about a skill that cannot be read.
 pub(super) fn passed_over(at: usize, fault: Fault) -> String {
     let fault = fault.within(&format!("[{at}]")).within("skills");
     format!("{fault}: this skill is passed over")
 }
 
-/// More skills than are taken.
+/// Returns the remark about too many skills, if the card has more than [`MAX_SKILLS`].
 pub(super) fn too_many(count: usize) -> Option<String> {
     let text =
         format!("field \"skills\" has {count} entries: only the first {MAX_SKILLS} are taken");

@@ -1,16 +1,16 @@
-//! The query of a path: pairs of a name, which is written out, and a value, in which there may be gaps.
+//! The query of a path: pairs of a fixed name and a value, which may contain placeholders.
 //!
-//! A query leads nowhere else, so dots and slashes are only text in it. What must not happen is that a value becomes a
-//! pair of its own.
+//! A query cannot lead to another path, so dots and slashes are plain text. A value must never become a pair
+//! of its own.
 
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 
 use super::{Fault, NUL, PLAIN, decode, fits, leftover_brace, not_utf8, wrong};
 
-/// What is encoded in a query that a peer wrote. Some servers take `;` for `&`.
+/// Characters encoded in a query that a peer wrote. Some servers treat `;` as `&`.
 pub(super) const QUERY: &AsciiSet = &PLAIN.add(b';');
 
-/// A path and its query, if it has one.
+/// Splits a path from its query, if any.
 pub(super) fn split(path: &str) -> (&str, Option<&str>) {
     match path.split_once('?') {
         Some((path, query)) => (path, Some(query)),
@@ -18,7 +18,7 @@ pub(super) fn split(path: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Refuses a template with a gap where a name should be.
+/// Refuses a template with a placeholder in a name of the query.
 pub(super) fn check_names(template: &str) -> Result<(), Fault> {
     let mut names = split(template).1.into_iter().flat_map(pairs);
     match names.any(|(name, _)| name.contains(['{', '}'])) {
@@ -27,7 +27,8 @@ pub(super) fn check_names(template: &str) -> Result<(), Fault> {
     }
 }
 
-/// Checks a query whose escapes are whole, and gives it with encoded what may not stand in one.
+/// Checks a query with complete escapes, and returns it with all characters encoded that a query must not
+/// contain.
 pub(super) fn check(query: &str) -> Result<String, Fault> {
     if query.contains('?') {
         return Err(wrong("must not have more than one ?"));
@@ -45,7 +46,7 @@ pub(super) fn check(query: &str) -> Result<String, Fault> {
     Ok(utf8_percent_encode(query, QUERY).collect())
 }
 
-/// Whether a checked query is one that the query of a template can become: the same names in the same order.
+/// Returns whether a checked query is an expansion of the template's query: the same names in the same order.
 pub(super) fn matches(template: &str, query: &str) -> bool {
     let mut given = pairs(query);
     pairs(template)
@@ -65,7 +66,7 @@ pub(super) fn matches(template: &str, query: &str) -> bool {
         })
 }
 
-/// The names and their values, as they are written.
+/// Returns the names and values, as written.
 fn pairs(query: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     query.split('&').map(|pair| match pair.split_once('=') {
         Some((name, value)) => (name, Some(value)),
