@@ -1,4 +1,4 @@
-//! Agents: their SQL.
+//! SQL of agents.
 
 use jackfield_core::store::AgentRecord;
 use jackfield_model::{AgentId, Owner};
@@ -9,7 +9,7 @@ use crate::{
     fault::Fault,
 };
 
-/// Writes an agent, new or changed.
+/// Inserts or updates an [`AgentRecord`].
 pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO agents (id, owner, door, profile, share, settings, registered_at, resume)
@@ -31,14 +31,14 @@ pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Forgets an agent.
+/// Removes the agent with the id.
 pub(crate) fn remove(conn: &Connection, id: &AgentId) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM agents WHERE id = ?")?
         .execute([id.as_str()])?;
     Ok(())
 }
 
-/// All agents, by id.
+/// Returns all agents, sorted by id.
 pub(crate) fn load(conn: &Connection) -> Result<Vec<AgentRecord>, Fault> {
     let mut statement = conn.prepare("SELECT * FROM agents ORDER BY id")?;
     let agents = statement.query_map([], from_row)?;

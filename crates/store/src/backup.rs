@@ -1,5 +1,5 @@
-//! Copies of a database that is in use, made with SQLite's backup API: whole, in one file, for its owner only.
-//! A copy is written under a temporary name and gets its own when it is complete; it never replaces a file.
+//! Copies of a database in use, made with SQLite's backup API: complete, in one file, private to its owner. A
+//! copy is written under a temporary name and renamed when complete; a copy never replaces a file.
 
 use std::{
     fs::{self, File},
@@ -14,32 +14,32 @@ use rusqlite::{
 
 use crate::open::{connect_reader, create_private, database_path, publish};
 
-/// Why there is no backup.
+/// Error while copying a database.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// There is nothing to copy.
+    /// The data directory contains no database.
     #[error("there is no database at {0}; name the hub's data directory with --data-dir")]
     NoDatabase(PathBuf),
-    /// The copy would replace something.
+    /// The target file exists already.
     #[error("{0} exists already; name a file that does not, or move this one away")]
     Exists(PathBuf),
     /// The copy cannot be written.
     #[error("cannot write {path}: {source}")]
     Unwritable {
-        /// Where it was to go.
+        /// The path of the copy.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Another program holds the database.
     #[error("the database is held by another program; try again")]
     Busy,
-    /// SQLite said no.
+    /// SQLite reported an error.
     #[error("cannot copy the database: {0}; `jackfield doctor` looks into it")]
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// Copies the database of a data directory, whether a hub runs on it or not, to a new file.
+/// Copies the database of a data directory to the new file `to`, whether or not a hub uses the directory.
 pub fn backup_file(data_dir: &Path, to: &Path) -> Result<(), BackupError> {
     let path = database_path(data_dir);
     if !path.is_file() {
@@ -61,7 +61,8 @@ pub fn backup_file(data_dir: &Path, to: &Path) -> Result<(), BackupError> {
     })
 }
 
-/// Writes a copy under a temporary name in the directory of `to`, synced to disk, and returns that name.
+/// Writes a copy under a temporary name in the directory of `to`, synced to disk, and returns the temporary
+/// path.
 pub(crate) fn copy_beside(from: &Connection, to: &Path) -> Result<PathBuf, BackupError> {
     let mut name = to.file_name().unwrap_or_default().to_owned();
     name.push(format!(".partial-{}", std::process::id()));
@@ -70,7 +71,7 @@ pub(crate) fn copy_beside(from: &Connection, to: &Path) -> Result<PathBuf, Backu
         path: temp.clone(),
         source,
     };
-    // What a process of our number left behind when it was killed.
+    // Removes a leftover of a killed process with the same process id.
     match fs::remove_file(&temp) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritable(error)),
         _ => {}
@@ -89,7 +90,7 @@ pub(crate) fn copy_beside(from: &Connection, to: &Path) -> Result<PathBuf, Backu
     }
 }
 
-/// Removes a copy that did not get its name.
+/// Removes an unfinished copy.
 pub(crate) fn discard(temp: &Path) {
     if let Err(error) = fs::remove_file(temp)
         && error.kind() != io::ErrorKind::NotFound
@@ -103,14 +104,14 @@ fn copy(from: &Connection, to: &Path) -> Result<(), BackupError> {
         to,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    // All in one step: a copy in several starts again whenever another process writes in between. With a write-ahead
-    // log the step holds no writer up.
+    // A copy in several steps starts again whenever another process writes in between, therefore one step.
+    // With a write-ahead log the step blocks no writer.
     match Backup::new(from, &mut dest)?.step(-1)? {
         StepResult::Done => {}
-        // Whatever else it may say, it is not done.
+        // Any other result means that the copy is incomplete.
         _ => return Err(BackupError::Busy),
     }
-    // The copy shall be one file; the next hub to open it brings the write-ahead log back.
+    // The copy is a single file without a write-ahead log; the next hub that opens it enables the log again.
     dest.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
     dest.close()
         .map_err(|(_, error)| BackupError::Sqlite(error))

@@ -1,5 +1,5 @@
-//! One batch of writes on its way into the database: the operations, in order, within one transaction of the writer's.
-//! Text that can be joined is joined here, so that each task's last row is written once per batch.
+//! A batch of writes: executes the operations in order, within one transaction of the writer. Mergeable text
+//! is joined here, so that the last row of each task's log is written once per batch.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -25,17 +25,17 @@ use crate::{
     tasks, tokens, transfers,
 };
 
-/// What an operation weighs in a batch besides its text; how many may wait is bounded by number too.
+/// Weight of an operation in the queue besides its text. The number of waiting operations is bounded as well.
 const OP_OVERHEAD: usize = 64;
 
-/// A write, and whom to tell.
+/// A write operation and the sender of its receipt.
 #[derive(Debug)]
 pub(crate) struct Write {
     pub(crate) op: Op,
     pub(crate) reply: Reply<()>,
 }
 
-/// What is written.
+/// A write operation.
 #[derive(Debug)]
 pub(crate) enum Op {
     Probe,
@@ -73,7 +73,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Whether it is acknowledged only when the disk has it.
+    /// Returns whether the operation is acknowledged only after it is synced to disk.
     pub(crate) fn is_durable(&self) -> bool {
         match self {
             Self::SaveAgent(_)
@@ -88,14 +88,14 @@ impl Op {
             | Self::DropLane { .. }
             | Self::DropCallbacks(_) => true,
             Self::SaveTask { sync, .. } => *sync,
-            // Who is told of a transfer does not wait for it.
+            // Callers that receive a transfer do not wait for its record.
             Self::SaveTransfer(_) | Self::RemoveTransfer(..) | Self::Append { .. } => false,
-            // It asks whether there is room, not for how long what is written lasts.
+            // The probe tests whether space is left, not whether the write survives a power cut.
             Self::Probe => false,
         }
     }
 
-    /// What it weighs in the queue.
+    /// Returns the weight of the operation in the queue.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Probe
@@ -136,18 +136,18 @@ fn weight<'a>(items: impl Iterator<Item = &'a LogItem>) -> usize {
     items.map(LogItem::weight).sum()
 }
 
-/// What a batch does to one task's log.
+/// Changes of a batch to the log of one task.
 #[derive(Debug)]
 struct Touched {
     tail: Tail,
-    /// By how much the log's bodies grow.
+    /// Growth of the log's bodies in bytes.
     grown: i64,
-    /// Whether it is finished, and its tail no longer of use.
+    /// Whether the task is finished, so that its tail is no longer needed.
     is_final: bool,
 }
 
-/// Carries out the writes within the caller's transaction and returns by how many bytes all logs have grown. On failure
-/// the caller rolls back and forgets the tails.
+/// Executes the operations within the caller's transaction and returns the growth of all logs in bytes. On
+/// failure the caller rolls back and clears the [`Tails`].
 pub(crate) fn apply<'a>(
     conn: &Connection,
     tails: &mut Tails,
@@ -169,7 +169,8 @@ struct Batch<'a> {
     conn: &'a Connection,
     tails: &'a mut Tails,
     touched: HashMap<TaskId, Touched>,
-    /// One probe answers all that wait in this batch: so many are asked for at once cost no more than one.
+    /// Whether a probe ran in this batch. A single probe answers all probes of the batch, so that many
+    /// waiting probes cost no more than one.
     is_probed: bool,
 }
 

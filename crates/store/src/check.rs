@@ -1,4 +1,4 @@
-//! Looking into a database without changing it, for `jackfield doctor`. Works beside a running hub.
+//! Inspection of a database without changing it, for `jackfield doctor`. Works beside a running hub.
 
 use std::{
     fs,
@@ -12,74 +12,75 @@ use crate::{
     schema::{self, SCHEMA, Version},
 };
 
-/// Why a database cannot be looked into.
+/// Error of [`check`].
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// There is none.
+    /// The data directory contains no database.
     #[error("there is no database at {0}; a hub makes it at its first start")]
     NoDatabase(PathBuf),
-    /// It cannot be read.
+    /// The database cannot be read.
     #[error("cannot read {path}: {source}; if it is damaged, put a backup in its place")]
     Unreadable {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         source: rusqlite::Error,
     },
 }
 
-/// What was found in a data directory.
+/// Result of [`check`]: the state of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// The database.
     pub path: PathBuf,
-    /// Its schema version.
+    /// The schema version of the database.
     pub schema: u32,
-    /// The newest schema version that this program knows; an older one is migrated by the next start.
+    /// The newest schema version that this program knows. The next start migrates an older database.
     pub known_schema: u32,
-    /// Why a hub of this program would not start on it, if so.
+    /// Reason why a hub of this version would refuse the database, if any.
     pub refused: Option<Refused>,
-    /// Its size on disk in bytes, with its write-ahead log.
+    /// Size of the database on disk in bytes, with its write-ahead log.
     pub size: u64,
-    /// What SQLite's `quick_check` complains of; nothing in a sound database.
+    /// Complaints of SQLite's `quick_check`; empty for a sound database.
     pub problems: Vec<String>,
-    /// How much is in it; only for a schema that this program knows.
+    /// Number of entries in the database; only for a schema that this program knows.
     pub counts: Option<Counts>,
 }
 
-/// Why this program does not use a database.
+/// Reason why this program refuses a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// A program from before the first release wrote it. The oldest version that is read is named.
+    /// A program from before the first release wrote the database. Holds the oldest version that this program
+    /// reads.
     TooOld(u32),
-    /// It needs a program that knows at least this version.
+    /// The database needs a program that knows at least this version.
     TooNew(u32),
-    /// Another program's database.
+    /// Another program created the database.
     Foreign,
 }
 
-/// How much is in a database.
+/// Numbers of entries in a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// Agents ever registered.
     pub agents: u64,
-    /// Tokens, revoked ones too.
+    /// Tokens, including revoked tokens.
     pub tokens: u64,
     /// Tasks.
     pub tasks: u64,
-    /// Tasks that are not finished.
+    /// Unfinished tasks.
     pub unfinished: u64,
     /// Rows of all logs.
     pub log_rows: u64,
-    /// Bytes of all logs, as `trim` counts them.
+    /// Bytes of all logs, as counted by [`Store::trim`](jackfield_core::store::Store::trim).
     pub log_bytes: u64,
-    /// Callbacks that are still to be delivered.
+    /// Callbacks that are not delivered yet.
     pub callbacks_pending: u64,
-    /// Callbacks that were given up.
+    /// Callbacks whose delivery was given up.
     pub callbacks_dead: u64,
 }
 
-/// Looks into the database of a data directory.
+/// Inspects the database of a data directory.
 pub fn check(data_dir: &Path) -> Result<Report, CheckError> {
     let path = database_path(data_dir);
     if !path.is_file() {

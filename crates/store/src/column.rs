@@ -1,4 +1,5 @@
-//! How values stand in columns: times as sortable text, numbers as SQLite has them, checked texts and JSON.
+//! Conversions between values and columns: times as sortable text, numbers as SQLite integers, checked texts
+//! and JSON.
 
 use std::error::Error;
 
@@ -6,22 +7,24 @@ use jiff::Timestamp;
 use rusqlite::{Row, types::Type};
 use serde::de::DeserializeOwned;
 
-/// A time as ISO-8601 in UTC with nine digits of a second: exact, readable, and sorted as text.
+/// Formats a [`Timestamp`] as ISO-8601 in UTC with nine digits of a second: exact, readable, and sortable as
+/// text.
 pub(crate) fn time_text(time: Timestamp) -> String {
     format!("{time:.9}")
 }
 
-/// A number of ours in SQLite's signed 64 bits. Numbers that agents choose may be beyond them, and read back as they were.
+/// Converts an unsigned number to SQLite's signed 64 bits. Numbers chosen by agents may exceed the signed
+/// range; [`unsigned`] restores them exactly.
 pub(crate) fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
 
-/// A size in SQLite's signed 64 bits.
+/// Converts a size to SQLite's signed 64 bits.
 pub(crate) fn size(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Reads a number back.
+/// Reads a number that [`signed`] converted.
 pub(crate) fn unsigned(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
 }
@@ -35,7 +38,7 @@ fn unreadable(
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
 }
 
-/// Reads a text that has to be of a certain form.
+/// Reads a text and parses it.
 pub(crate) fn parsed<T, E>(
     row: &Row<'_>,
     column: &str,
@@ -48,7 +51,7 @@ where
     parse(text).map_err(|error| unreadable(row, column, error))
 }
 
-/// Reads one of our ids or names.
+/// Reads an id or a name that the hub assigned.
 pub(crate) fn named<T>(
     row: &Row<'_>,
     column: &str,
@@ -59,7 +62,7 @@ pub(crate) fn named<T>(
     })
 }
 
-/// Reads one of our ids that may be missing.
+/// Reads an optional id that the hub assigned.
 pub(crate) fn maybe_named<T>(
     row: &Row<'_>,
     column: &str,
@@ -76,7 +79,7 @@ pub(crate) fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
     parsed(row, column, str::parse::<Timestamp>)
 }
 
-/// Reads a time that may be missing.
+/// Reads an optional time.
 pub(crate) fn maybe_time(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<Timestamp>> {
     let text = row.get_ref(column)?.as_str_or_null()?;
     text.map(|text| {
@@ -91,7 +94,7 @@ pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite
     parsed(row, column, |text| serde_json::from_str(text))
 }
 
-/// Reads JSON that may be missing.
+/// Reads optional JSON.
 pub(crate) fn maybe_json<T: DeserializeOwned>(
     row: &Row<'_>,
     column: &str,

@@ -1,11 +1,11 @@
-//! Why work on the database failed, inside this crate: whether one operation is to blame or all are in trouble.
-//! What leaves the crate is a `StoreError`.
+//! Internal error of the store: tells whether a single operation is invalid or the whole database fails.
+//! Callers outside the crate get a [`StoreError`].
 
 use jackfield_core::store::StoreError;
 use jackfield_model::TaskId;
 use rusqlite::ErrorCode;
 
-/// Why an operation failed.
+/// Error of an operation on the database.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     #[error(transparent)]
@@ -27,7 +27,8 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// Whether the operation itself is wrong, so that others of its batch can do without it.
+    /// Returns whether the operation itself is invalid, so that the rest of its batch can be committed
+    /// without it.
     pub(crate) fn is_own(&self) -> bool {
         match self {
             Self::Sqlite(error) => matches!(

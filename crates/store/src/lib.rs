@@ -1,9 +1,11 @@
-//! Jackfield's SQLite store: tokens, profiles, remotes, peers, records of doors, tasks, their event log and their callbacks, in
-//! `jackfield.db` of a data directory; beside it the hub's own secrets.
+//! Jackfield's SQLite store. The database `jackfield.db` in a data directory holds tokens, profiles, remotes,
+//! peers, records of doors, tasks, their event log and their callbacks. The hub's own secrets are files
+//! beside the database, see [`secrets`].
 //!
-//! The walk of a write: [`SqliteStore`] puts it into `queue.rs`; the thread of `writer.rs` takes what waits there as one
-//! batch, `batch.rs` carries it out (text joined by `tail.rs`), and after the commit everybody gets their receipt.
-//! A read goes to the thread of `reader.rs`, which has a connection of its own.
+//! The path of a write: [`SqliteStore`] puts the write into `queue.rs`. The thread of `writer.rs` takes all
+//! waiting writes as one batch, `batch.rs` executes the batch (`tail.rs` joins text), and after the commit
+//! each caller gets its [`Receipt`]. A read goes to the thread of `reader.rs`, which has a connection of its
+//! own.
 
 mod agents;
 mod backup;
@@ -61,25 +63,27 @@ use crate::{
     writer::StartError,
 };
 
-/// The store of a hub, in a data directory of its own. Dropping it closes it.
+/// The SQLite store of a hub, in a data directory of its own; implements [`Store`]. Dropping the store closes
+/// it.
 #[derive(Debug)]
 pub struct SqliteStore {
     data_dir: PathBuf,
     queue: Arc<Queue>,
     reader: Reader,
-    /// Gone once the store is closed.
+    /// The writer thread and the directory lock; `None` after [`SqliteStore::close`].
     running: Mutex<Option<Running>>,
 }
 
 #[derive(Debug)]
 struct Running {
     writer: thread::JoinHandle<()>,
-    /// Keeps other hubs out of the directory.
+    /// Prevents other hubs from using the directory.
     lock: DirLock,
 }
 
 impl SqliteStore {
-    /// Opens the store of a data directory, which is made if there is none. Blocks; a migration may take its time.
+    /// Opens the store in `data_dir`, and creates the directory if it does not exist. Blocks; a migration may
+    /// take long.
     pub fn open(data_dir: &Path) -> Result<Self, OpenError> {
         Self::start(data_dir, open::open(data_dir)?)
     }
@@ -111,22 +115,24 @@ impl SqliteStore {
         })
     }
 
-    /// Copies the database, with everything handed over before this call, to a new file. Blocks until it is done.
+    /// Copies the database to the new file `to`, including all writes queued before this call. Blocks until
+    /// the copy is complete. See [`backup_file`] for a copy without a running store.
     pub fn backup(&self, to: &Path) -> Result<(), BackupError> {
-        // If the writer is gone, what is on disk is all there is.
+        // If the writer has ended, all that can be saved is on disk already.
         self.queue.wait_for(self.queue.hurry());
         backup_file(&self.data_dir, to)
     }
 
-    /// Writes what was handed over, answers what was asked, and ends the threads. Blocks until that is done. Whatever
-    /// comes later is told that the store is closed; a trim under way is broken off.
+    /// Executes all queued writes, answers all queued reads, and ends both threads. Blocks until the threads
+    /// have ended. Later requests fail with
+    /// [`StoreError::Closed`](jackfield_core::store::StoreError::Closed); a running trim is aborted.
     pub fn close(&self) {
-        // Held to the end, so that whoever closes at the same time waits as well.
+        // Held to the end, so that a concurrent `close` waits as well.
         let mut running = self.running.lock();
         let Some(Running { writer, lock }) = running.take() else {
             return;
         };
-        // The writer's connection is the last to go, and takes the write-ahead log with it.
+        // The writer's connection closes last, because the last connection removes the write-ahead log.
         self.reader.close();
         self.queue.close();
         if writer.join().is_err() {

@@ -1,5 +1,5 @@
-//! The log of events: its SQL. A row is a message, an event, an answer or an end; a row of text may hold many chunks,
-//! joined by `tail.rs`: `pos` and `at` are then the first one's and `seq` the last one's.
+//! SQL of the event log. A row is a message, an event, an answer or an end. A row of text may hold many
+//! chunks, joined by `tail.rs`: `pos` and `at` then belong to the first chunk and `seq` to the last.
 
 use jackfield_core::store::{LogItem, LogRow};
 use jackfield_model::{Chunk, TaskId};
@@ -11,7 +11,7 @@ use crate::{
     fault::Fault,
 };
 
-/// A row of text without its text.
+/// A [`LogRow`] without its item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     pub(crate) pos: u64,
@@ -42,13 +42,13 @@ fn insert_body(
     Ok(size(body.len()))
 }
 
-/// Writes a new row and returns the size of its body.
+/// Inserts a row and returns the size of its body.
 pub(crate) fn insert(conn: &Connection, task: TaskId, row: &LogRow) -> Result<i64, Fault> {
     let (kind, body) = row.item.to_row()?;
     insert_body(conn, task, Head::of(row), kind, &body)
 }
 
-/// Writes a new row of text and returns the size of its body.
+/// Inserts a row of text and returns the size of its body.
 pub(crate) fn insert_chunk(
     conn: &Connection,
     task: TaskId,
@@ -58,7 +58,7 @@ pub(crate) fn insert_chunk(
     insert_body(conn, task, head, CHUNK, &serde_json::to_string(chunk)?)
 }
 
-/// Writes a row of text that has grown and returns the size of its body. Its time stays that of its first piece.
+/// Updates a row of text that has grown and returns the size of its body. The time of the first piece stays.
 pub(crate) fn update_chunk(
     conn: &Connection,
     task: TaskId,
@@ -73,10 +73,10 @@ pub(crate) fn update_chunk(
     Ok(size(body.len()))
 }
 
-/// The kind of chunks, as `LogItem::to_row` has it.
+/// Kind of rows with chunks, the same as in [`LogItem::to_row`].
 const CHUNK: &str = "chunk";
 
-/// A row and the size of its body.
+/// Returns a row and the size of its body.
 fn from_row(row: &Row<'_>, task: TaskId) -> Result<(LogRow, usize), Fault> {
     let pos = unsigned(row, "pos")?;
     let seq = row.get::<_, Option<i64>>("seq")?.map(i64::cast_unsigned);
@@ -94,7 +94,7 @@ fn from_row(row: &Row<'_>, task: TaskId) -> Result<(LogRow, usize), Fault> {
     Ok((LogRow { pos, seq, at, item }, body.len()))
 }
 
-/// The last row of a task's log and the size of its body.
+/// Returns the last row of a task's log and the size of its body.
 pub(crate) fn last(conn: &Connection, task: TaskId) -> Result<Option<(LogRow, i64)>, Fault> {
     let mut statement = conn.prepare_cached(
         "SELECT pos, seq, at, kind, body FROM log WHERE task = ? ORDER BY pos DESC LIMIT 1",
@@ -107,13 +107,13 @@ pub(crate) fn last(conn: &Connection, task: TaskId) -> Result<Option<(LogRow, i6
     Ok(Some((row, size(bytes))))
 }
 
-/// Where a task's log ends, by its last row.
+/// Returns the end position of a task's log, computed from its last row.
 pub(crate) fn end(conn: &Connection, task: TaskId) -> Result<u64, Fault> {
     Ok(last(conn, task)?.map_or(0, |(row, _)| row.pos + row.item.advance()))
 }
 
-/// The rows of a task's log that tell where its last turn stands, in order: the message, questions, answers, and the last
-/// row that has a number of the agent's.
+/// Returns the rows that determine the state of a task's last turn, in order: the message, questions,
+/// answers, and the last row with a sequence number of the agent.
 pub(crate) fn landmarks(conn: &Connection, task: TaskId) -> Result<Vec<LogRow>, Fault> {
     let mut statement = conn.prepare_cached(
         "SELECT pos, seq, at, kind, body FROM log
@@ -131,7 +131,7 @@ pub(crate) fn landmarks(conn: &Connection, task: TaskId) -> Result<Vec<LogRow>, 
     Ok(landmarks)
 }
 
-/// Reads a task's log from the row that contains `from`: at least one row, if there is one, and then as many as fit
+/// Reads a task's log from the row that contains `from`: at least one row, if any exists, then as many as fit
 /// into `max` bytes.
 pub(crate) fn read(
     conn: &Connection,
@@ -144,14 +144,15 @@ pub(crate) fn read(
          WHERE task = ?1 AND pos >= coalesce((SELECT max(pos) FROM log WHERE task = ?1 AND pos <= ?2), 0)
          ORDER BY pos",
     )?;
-    // A cursor beyond SQLite's numbers is beyond every log.
+    // A cursor beyond SQLite's integers is beyond every log.
     let from = i64::try_from(from).unwrap_or(i64::MAX);
     let mut rows = statement.query((task.to_string(), from))?;
     let mut read = Vec::new();
     let mut sum = 0;
     while let Some(row) = rows.next()? {
         let (row, bytes) = from_row(row, task)?;
-        // Only the first can end before `from`: the one that contains it would have been the first.
+        // Only the first row can end before `from`, because the query starts with the last row at or before
+        // `from`.
         if signed(row.pos + row.item.advance()) <= from {
             continue;
         }

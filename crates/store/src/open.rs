@@ -1,5 +1,5 @@
-//! The data directory: where its files are, with which modes they are made, the lock that keeps a second hub out,
-//! and how connections to the database are opened. Everything in it is its owner's alone: 0700 and 0600.
+//! The data directory: paths and modes of its files, the lock against a second hub, and the connections to
+//! the database. All files are private to their owner: modes 0700 and 0600.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -13,41 +13,43 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::{backup::BackupError, schema};
 
-/// The database, within the data directory.
+/// Name of the database file in the data directory.
 const DATABASE: &str = "jackfield.db";
-/// The file that a running hub holds locked.
+/// Name of the file that a running hub keeps locked.
 const LOCK: &str = "lock";
-/// How long a connection waits for another program that holds the database (a backup, somebody's `sqlite3`).
+/// How long a connection waits while another program holds the database (a backup, or an operator's
+/// `sqlite3`).
 const BUSY: Duration = Duration::from_secs(10);
-/// Prepared statements kept per connection: all of ours, with every combination of filters in common use.
+/// Prepared statements cached per connection: all statements of this crate, with every common combination of
+/// filters.
 const STATEMENTS: usize = 64;
-/// What stays of the write-ahead log on disk after a burst has been checkpointed.
+/// Maximum size in bytes of the write-ahead log on disk after a checkpoint.
 const WAL_KEPT: i64 = 64 << 20;
 
-/// Why a data directory cannot be opened.
+/// Error while opening a data directory.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The directory or a file in it cannot be made or used.
+    /// The directory or a file in it cannot be created or used.
     #[error(
         "cannot use {path}: {source}; make it writable for this user, or choose another directory with --data-dir"
     )]
     Unusable {
         /// The directory or file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another hub runs on this directory.
+    /// Another hub uses the directory.
     #[error(
         "another hub{holder} uses {path}; stop it, or give this one a directory of its own with --data-dir"
     )]
     InUse {
         /// The directory.
         path: PathBuf,
-        /// Its process, where it is known.
+        /// The process of the other hub, where known.
         holder: String,
     },
-    /// A newer Jackfield wrote the database, and this one cannot use it.
+    /// A newer Jackfield wrote the database, and this version cannot use it.
     #[error(
         "{path} has schema version {found} and needs a Jackfield that knows version {needed}; this one knows versions up to {known}; \
          run the newer Jackfield that wrote it, or put a copy of version {known} or older in its place \
@@ -56,11 +58,11 @@ pub enum OpenError {
     TooNew {
         /// The database.
         path: PathBuf,
-        /// Its version.
+        /// The schema version of the database.
         found: u32,
-        /// The version that a program must know to use it.
+        /// The schema version that a program must know to use the database.
         needed: u32,
-        /// The newest version that we know.
+        /// The newest schema version that this program knows.
         known: u32,
     },
     /// A Jackfield from before the first release wrote the database.
@@ -72,12 +74,12 @@ pub enum OpenError {
     TooOld {
         /// The database.
         path: PathBuf,
-        /// Its version.
+        /// The schema version of the database.
         found: u32,
-        /// The oldest version that is read.
+        /// The oldest schema version that this program reads.
         first: u32,
     },
-    /// Some other program's database.
+    /// Another program created the database.
     #[error(
         "{path} is not a Jackfield database; move it away, or choose another directory with --data-dir"
     )]
@@ -85,7 +87,7 @@ pub enum OpenError {
         /// The database.
         path: PathBuf,
     },
-    /// The file system cannot do what a write-ahead log needs.
+    /// The file system does not support a write-ahead log.
     #[error(
         "{path} cannot have a write-ahead log; choose a directory on a local disk with --data-dir"
     )]
@@ -93,25 +95,25 @@ pub enum OpenError {
         /// The database.
         path: PathBuf,
     },
-    /// The copy before a migration could not be made; nothing was changed.
+    /// The copy before a migration failed; the database is unchanged.
     #[error("cannot copy the database before migrating it: {0}")]
     Copy(#[from] BackupError),
-    /// SQLite said no.
+    /// SQLite reported an error.
     #[error("cannot open {path}: {source}; `jackfield doctor` looks into it")]
     Sqlite {
         /// The database.
         path: PathBuf,
-        /// What it said.
+        /// The error of SQLite.
         source: rusqlite::Error,
     },
 }
 
-/// The database in a data directory.
+/// Returns the path of the database in a data directory.
 pub(crate) fn database_path(data_dir: &Path) -> PathBuf {
     data_dir.join(DATABASE)
 }
 
-/// Makes the directory if there is none, for its owner only.
+/// Creates the directory with mode 0700 if it does not exist.
 pub(crate) fn make_dir(data_dir: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -119,7 +121,7 @@ pub(crate) fn make_dir(data_dir: &Path) -> io::Result<()> {
         .create(data_dir)
 }
 
-/// Makes a new file for its owner only.
+/// Creates a new file with mode 0600.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -129,7 +131,7 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Gives a finished temporary file its name, unless something bears it already; then syncs the directory.
+/// Renames the finished temporary file `temp` to `to`, unless `to` exists already; then syncs the directory.
 pub(crate) fn publish(temp: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(temp, to) {
         Ok(()) => fs::remove_file(temp)?,
@@ -141,7 +143,7 @@ pub(crate) fn publish(temp: &Path, to: &Path) -> io::Result<()> {
     sync_dir_of(to)
 }
 
-/// Syncs the directory that holds a file, so that its name survives a power cut.
+/// Syncs the directory of a file, so that the file's name survives a power cut.
 pub(crate) fn sync_dir_of(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
@@ -149,18 +151,19 @@ pub(crate) fn sync_dir_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The locks of a data directory; they last until they are released, or the files are closed by all who have them open.
+/// The locks of a data directory. They last until [`DirLock::release`], or until all processes have closed
+/// the files.
 #[derive(Debug)]
 pub(crate) struct DirLock {
-    /// The directory that the database is in: nobody can remove it and leave the database. None where directories
-    /// cannot be locked, as on some network file systems.
+    /// Lock of the directory that contains the database. This directory cannot be removed without the
+    /// database. `None` where directories cannot be locked, as on some network file systems.
     dir: Option<File>,
-    /// Says which process holds it.
+    /// Lock file, which contains the id of the locking process.
     file: File,
 }
 
 impl DirLock {
-    /// Takes the locks.
+    /// Takes the locks, or returns [`OpenError::InUse`] if another hub holds them.
     fn take(data_dir: &Path) -> Result<Self, OpenError> {
         let path = data_dir.join(LOCK);
         let unusable = |source| OpenError::Unusable {
@@ -185,20 +188,20 @@ impl DirLock {
             Err(TryLockError::WouldBlock) => return Err(in_use()),
             Err(TryLockError::Error(source)) => return Err(unusable(source)),
         }
-        // Who holds it is told to whoever finds it held.
+        // A hub that finds the lock taken reports this process id.
         file.set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(unusable)?;
         Ok(Self { dir, file })
     }
 
-    /// The files that are locked.
+    /// Returns the locked files.
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.dir.iter().chain([&self.file])
     }
 
-    /// Lets others in. Closing the files is not enough: a child process that is being started holds them open a moment
-    /// longer.
+    /// Releases the locks for other hubs. Closing the files is not enough: a child process that is being
+    /// started holds them open a moment longer.
     pub(crate) fn release(self) {
         for file in self.files() {
             if let Err(error) = file.unlock() {
@@ -208,10 +211,11 @@ impl DirLock {
     }
 }
 
-/// Locks the directory that the database of a data directory is in. That does not touch the database, whose locks are
-/// SQLite's own business: whoever only reads it needs no lock of ours. None if another hub holds it.
+/// Locks the directory that contains the database of a data directory. The lock is independent of the locks
+/// of SQLite on the database: a program that only reads needs no lock of the hub. Returns `None` if another
+/// hub holds the lock, and `Some(None)` if the directory cannot be locked.
 fn lock_dir(data_dir: &Path) -> Option<Option<File>> {
-    // It may be a link to a database elsewhere, which another hub may use under its own name.
+    // The database may be a link to another directory, where another hub may use the same database.
     let real = fs::canonicalize(database_path(data_dir)).ok();
     let dir = real.as_deref().and_then(Path::parent).unwrap_or(data_dir);
     let locked = File::open(dir).map_err(TryLockError::Error);
@@ -226,7 +230,7 @@ fn lock_dir(data_dir: &Path) -> Option<Option<File>> {
     }
 }
 
-/// The process that the lock file names, for people.
+/// Returns the process named in the lock file, as text for people.
 fn holder(lock: &Path) -> String {
     match fs::read_to_string(lock) {
         Ok(pid) if !pid.trim().is_empty() => format!(" (process {})", pid.trim()),
@@ -234,7 +238,7 @@ fn holder(lock: &Path) -> String {
     }
 }
 
-/// Makes the database file for its owner only, if there is none; SQLite's other files take over its mode.
+/// Creates the database file with mode 0600 if it does not exist; SQLite gives its other files the same mode.
 fn make_database(path: &Path) -> io::Result<()> {
     match create_private(path) {
         Ok(_) => sync_dir_of(path),
@@ -243,7 +247,7 @@ fn make_database(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes from others what a careless copy gave them.
+/// Removes the permissions of group and others, which a careless copy may have granted.
 fn make_private(path: &Path) -> io::Result<()> {
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & 0o077 == 0 {
@@ -259,7 +263,7 @@ fn configure(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "foreign_keys", true)
 }
 
-/// The connection of the writer, which may change everything. A database that we refuse is left as it is.
+/// Opens the writer's connection and migrates the database. A refused database stays unchanged.
 fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
     let sqlite = |source| OpenError::Sqlite {
         path: path.to_owned(),
@@ -273,7 +277,7 @@ fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
         path: path.to_owned(),
         source,
     })?;
-    // Takes effect in an empty file only, and before the first page is written: so it comes before WAL.
+    // This pragma works only in an empty file before the first page is written, therefore before WAL.
     conn.pragma_update(None, "auto_vacuum", "incremental")
         .map_err(sqlite)?;
     let wal =
@@ -289,7 +293,7 @@ fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
     Ok(conn)
 }
 
-/// A connection that reads, also beside a hub of another process.
+/// Opens a read-only connection, which also works beside a hub in another process.
 pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
@@ -297,7 +301,7 @@ pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(conn)
 }
 
-/// An opened data directory.
+/// An opened data directory: its lock and its connections.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) lock: DirLock,
@@ -306,7 +310,7 @@ pub(crate) struct Opened {
     pub(crate) reader: Connection,
 }
 
-/// Opens a data directory, making or migrating what is in it.
+/// Opens a data directory: creates missing files, takes the [`DirLock`] and migrates the database.
 pub(crate) fn open(data_dir: &Path) -> Result<Opened, OpenError> {
     make_dir(data_dir).map_err(|source| OpenError::Unusable {
         path: data_dir.to_owned(),

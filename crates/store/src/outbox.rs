@@ -1,4 +1,4 @@
-//! Callbacks that were not delivered yet: their SQL.
+//! SQL of the outbox: callbacks that are not delivered yet.
 
 use jackfield_core::{
     outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
@@ -14,17 +14,17 @@ use crate::{
     tasks::theirs,
 };
 
-/// What is read of a callback: not its reply, which may be as large as a message.
+/// Columns read of a callback, without the reply, which may be as large as a message.
 const COLUMNS: &str =
     "outbox.id, outbox.task, outbox.callback, outbox.state, outbox.attempts, outbox.next_at,
                        outbox.created_at, outbox.last_error, outbox.lane, outbox.pos";
 
-/// That a callback is pending, and the first one of its lane that is.
+/// Condition for pending callbacks that are the first pending callback of their lane.
 const NEXT: &str = "outbox.state = 'pending' AND (outbox.lane IS NULL OR NOT EXISTS (
                     SELECT 1 FROM outbox AS earlier
                     WHERE earlier.lane = outbox.lane AND earlier.state = 'pending' AND earlier.id < outbox.id))";
 
-/// Writes a new callback.
+/// Inserts a [`NewCallback`].
 pub(crate) fn insert(conn: &Connection, callback: &NewCallback) -> Result<(), Fault> {
     let NewCallback { row, reply } = callback;
     let reply: Vec<_> = reply
@@ -54,7 +54,7 @@ pub(crate) fn insert(conn: &Connection, callback: &NewCallback) -> Result<(), Fa
     Ok(())
 }
 
-/// Writes down what became of a try, at this time.
+/// Saves the result of a delivery attempt at the time `now`.
 pub(crate) fn settle(
     conn: &Connection,
     id: CallbackId,
@@ -78,7 +78,7 @@ pub(crate) fn settle(
     Ok(())
 }
 
-/// Makes the dead callbacks of a task pending again. False if there are none.
+/// Makes the dead callbacks of a task pending again. Returns false if the task has none.
 pub(crate) fn resend(conn: &Connection, task: TaskId, now: Timestamp) -> Result<bool, Fault> {
     let mut statement = conn.prepare_cached(
         "UPDATE outbox SET state = 'pending', attempts = 0, next_at = ?1, created_at = ?1
@@ -87,14 +87,14 @@ pub(crate) fn resend(conn: &Connection, task: TaskId, now: Timestamp) -> Result<
     Ok(statement.execute((time_text(now), task.to_string()))? > 0)
 }
 
-/// Forgets the callbacks of a lane of a task's.
+/// Removes the callbacks in a lane of a task.
 pub(crate) fn drop_lane(conn: &Connection, task: TaskId, lane: &str) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached("DELETE FROM outbox WHERE task = ? AND lane = ?")?;
     statement.execute((task.to_string(), lane))?;
     Ok(())
 }
 
-/// Forgets the callbacks that these tokens asked for.
+/// Removes the callbacks that the given tokens registered.
 pub(crate) fn drop_of(conn: &Connection, tokens: &[TokenId]) -> Result<(), Fault> {
     let mut statement =
         conn.prepare_cached("DELETE FROM outbox WHERE json_extract(callback, '$.token') = ?")?;
@@ -104,7 +104,7 @@ pub(crate) fn drop_of(conn: &Connection, tokens: &[TokenId]) -> Result<(), Fault
     Ok(())
 }
 
-/// What a callback says by itself.
+/// Returns the reply stored with a callback.
 pub(crate) fn reply(conn: &Connection, id: CallbackId) -> Result<Vec<LogItem>, Fault> {
     let mut statement = conn.prepare_cached("SELECT reply FROM outbox WHERE id = ?")?;
     let found = statement.query_row([id.to_string()], |row| {
@@ -117,7 +117,8 @@ pub(crate) fn reply(conn: &Connection, id: CallbackId) -> Result<Vec<LogItem>, F
     Ok(items.collect::<Result<_, _>>()?)
 }
 
-/// Those that may be tried now, oldest first, a few to each destination and one of each lane.
+/// Returns the callbacks that may be tried now, oldest first: at most [`PER_ORIGIN`] per destination and one
+/// per lane.
 pub(crate) fn due(
     conn: &Connection,
     now: Timestamp,
@@ -133,7 +134,7 @@ pub(crate) fn due(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// When the next one that is not due yet will be.
+/// Returns the time at which the next callback becomes due, after `after`.
 pub(crate) fn next(conn: &Connection, after: Timestamp) -> Result<Option<Timestamp>, Fault> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT next_at FROM outbox WHERE {NEXT} AND next_at > ? ORDER BY next_at LIMIT 1"
@@ -142,7 +143,7 @@ pub(crate) fn next(conn: &Connection, after: Timestamp) -> Result<Option<Timesta
     Ok(times.next().transpose()?)
 }
 
-/// Lists them, newest first.
+/// Returns the callbacks that match the [`CallbackFilter`], newest first.
 pub(crate) fn list(conn: &Connection, filter: &CallbackFilter) -> Result<Vec<OutboxRow>, Fault> {
     let (theirs, keys) = theirs(&filter.whose);
     let mut statement = conn.prepare_cached(&format!(

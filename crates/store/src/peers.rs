@@ -1,4 +1,4 @@
-//! Peers of the p2p door: their SQL.
+//! SQL of peers of the p2p door.
 
 use jackfield_core::store::PeerRecord;
 use rusqlite::{Connection, Row};
@@ -8,7 +8,7 @@ use crate::{
     fault::Fault,
 };
 
-/// Writes a peer, new or changed.
+/// Inserts or updates a [`PeerRecord`].
 pub(crate) fn save(conn: &Connection, peer: &PeerRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO peers (id, address, is_blocked, seen_at)
@@ -25,14 +25,14 @@ pub(crate) fn save(conn: &Connection, peer: &PeerRecord) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Forgets a peer.
+/// Removes the peer with the id.
 pub(crate) fn remove(conn: &Connection, id: &str) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM peers WHERE id = ?")?
         .execute([id])?;
     Ok(())
 }
 
-/// All peers, by id.
+/// Returns all peers, sorted by id.
 pub(crate) fn load(conn: &Connection) -> Result<Vec<PeerRecord>, Fault> {
     let mut statement = conn.prepare("SELECT * FROM peers ORDER BY id")?;
     let peers = statement.query_map([], from_row)?;

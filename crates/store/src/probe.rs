@@ -1,16 +1,16 @@
-//! Whether the database can be written: a row that is larger than a page comes and goes within one transaction, so that
-//! new pages and the write-ahead log are both tried.
+//! Test whether the database is writable. A row larger than a page is inserted and removed within one
+//! transaction, so that both new pages and the write-ahead log are tested.
 
 use rusqlite::Connection;
 
 use crate::fault::Fault;
 
-/// More than one page, so that the row takes pages of its own.
+/// Size of the row: more than one page, so that the row takes pages of its own.
 const BYTES: i64 = 8 << 10;
-/// No agent has this id, so that the row is nobody's even for a moment.
+/// Id of the row. No agent has this id, so that the row never belongs to an agent.
 const ID: &str = "";
 
-/// Tries to write, within the caller's transaction.
+/// Inserts and removes the row, within the caller's transaction.
 pub(crate) fn run(conn: &Connection) -> Result<(), Fault> {
     conn.prepare_cached(
         "INSERT INTO remotes (id, owner, door, spec, added_at) VALUES (?, '', '', printf('%.*c', ?, ' '), '')",

@@ -1,6 +1,6 @@
-//! What waits for the writer: a queue bounded in bytes and in number, into which nobody ever waits to put something.
-//! It decides when the writer starts on a batch, and it counts: everything handed over gets a ticket, and a reader may
-//! wait until the writer has passed the ticket that was last when its read was asked for.
+//! The queue of jobs for the writer, bounded in bytes and in number. A full queue refuses a job at once
+//! instead of blocking. The queue decides when the writer starts a batch. Every job gets a ticket; a reader
+//! can wait until the writer has completed the last ticket at the time of the read request.
 
 use std::{
     collections::VecDeque,
@@ -14,33 +14,34 @@ use tokio::sync::oneshot;
 
 use crate::{batch::Write, trim::Trim};
 
-/// How long the first write of a batch waits for others (docs/promises.md, The log).
+/// How long the first write of a batch waits for more writes (docs/promises.md, The log).
 const BATCH_WAIT: Duration = Duration::from_millis(20);
-/// A batch that weighs this much waits no longer.
+/// Weight at which a batch starts without waiting.
 const BATCH_BYTES: usize = 256 << 10;
-/// All that may wait. The core holds itself back long before (`task_unwritten`); this guards against one that does not.
+/// Maximum weight of the queue. The core stops much earlier (`task_unwritten`); this limit guards against a
+/// core that does not.
 const QUEUE_BYTES: usize = 256 << 20;
-/// How many may wait, however small they are.
+/// Maximum number of jobs in the queue, however small they are.
 const QUEUE_LEN: usize = 1 << 18;
 
-/// The other end of a receipt.
+/// The sender of a receipt's result.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// What the writer does.
+/// A job for the writer.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Joins a batch.
+    /// A write that joins a batch.
     Write(Write),
-    /// Opens the unfinished tasks, by itself.
+    /// Reopens the unfinished tasks, in a transaction of its own.
     Reopen(Reply<Vec<TaskRecord>>),
-    /// Sends the dead callbacks of a task again, by itself.
+    /// Makes the dead callbacks of a task pending again, in a transaction of its own.
     Resend(TaskId, Reply<bool>),
-    /// Begins to trim; goes on between batches.
+    /// Starts a trim, which continues between batches.
     Trim(Trim),
 }
 
 impl Job {
-    /// Whether it starts at once, with all that waits before it.
+    /// Returns whether the job starts at once, together with all jobs before it.
     fn is_urgent(&self) -> bool {
         match self {
             Self::Write(write) => write.op.is_durable(),
@@ -56,7 +57,7 @@ impl Job {
     }
 
     fn refuse(self, error: StoreError) {
-        // Nobody needs to be told who did not wait for the receipt.
+        // A caller that dropped its receipt needs no result.
         match self {
             Self::Write(write) => drop(write.reply.send(Err(error))),
             Self::Reopen(reply) => drop(reply.send(Err(error))),
@@ -66,16 +67,16 @@ impl Job {
     }
 }
 
-/// What the writer gets to do next.
+/// The writer's next work.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// These writes, in one transaction.
+    /// Writes for one transaction.
     Batch(Vec<Write>),
-    /// One job that is no write.
+    /// A job that is not a write.
     Alone(Job),
-    /// Nothing is ready.
+    /// No work is ready.
     Nothing,
-    /// The store is closed and all is done.
+    /// The store is closed and all jobs are done.
     Closed,
 }
 
@@ -89,22 +90,23 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Waiting>,
-    /// The weight of all that waits.
+    /// Weight of all waiting jobs.
     bytes: usize,
-    /// How many jobs were ever handed over: the last one's ticket.
+    /// Number of jobs ever queued: the ticket of the last job.
     handed_over: u64,
-    /// How many of them the writer is done with.
+    /// Number of jobs that the writer has completed.
     passed: u64,
-    /// The last ticket that somebody is in a hurry for.
+    /// The last urgent ticket; the writer does not delay jobs up to this ticket.
     urgent: u64,
-    /// Whether nothing more is taken.
+    /// Whether the queue refuses new jobs.
     closed: bool,
-    /// Whether the writer is gone.
+    /// Whether the writer has ended.
     dead: bool,
 }
 
 impl State {
-    /// Whether the writer should start now; if not, until when it may wait for more.
+    /// Returns `Ok` if the writer should start now, otherwise the time until which the writer may wait for
+    /// more jobs.
     fn due(&self) -> Result<(), Option<Instant>> {
         let Some(first) = self.waiting.front() else {
             return if self.closed { Ok(()) } else { Err(None) };
@@ -153,14 +155,14 @@ impl State {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Rings for the writer.
+    /// Wakes the writer.
     work: Condvar,
-    /// Rings for whoever waits for a ticket.
+    /// Wakes readers that wait for a ticket.
     progress: Condvar,
 }
 
 impl Queue {
-    /// Puts a job into the queue, or refuses it there and then.
+    /// Queues a [`Job`], or refuses the job at once.
     pub(crate) fn hand_over(&self, job: Job) {
         let weight = job.weight();
         let mut state = self.state.lock();
@@ -191,7 +193,7 @@ impl Queue {
             weight,
             since: Instant::now(),
         });
-        // The writer is woken for the first write, then only when it need not wait any longer.
+        // Wake the writer for the first write, then only when waiting longer has no use.
         let wake = state.waiting.len() == 1 || urgent || (!was_due && state.bytes >= BATCH_BYTES);
         drop(state);
         if wake {
@@ -199,7 +201,7 @@ impl Queue {
         }
     }
 
-    /// Hurries up all that waits now, and returns the ticket of the last of it.
+    /// Makes all waiting jobs urgent, and returns the ticket of the last job.
     pub(crate) fn hurry(&self) -> u64 {
         let mut state = self.state.lock();
         let ticket = state.handed_over;
@@ -211,7 +213,7 @@ impl Queue {
         ticket
     }
 
-    /// Waits until the writer has passed this ticket. False if it never will.
+    /// Waits until the writer has completed `ticket`. Returns false if the writer ended before.
     pub(crate) fn wait_for(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
         self.progress
@@ -219,7 +221,8 @@ impl Queue {
         state.passed >= ticket
     }
 
-    /// The writer's next work. With `patient`, waits for it; without, returns `Nothing` if none is ready.
+    /// Returns the writer's [`Next`] work. With `patient`, waits for work; without, returns [`Next::Nothing`]
+    /// if no work is ready.
     pub(crate) fn take(&self, patient: bool) -> Next {
         let mut state = self.state.lock();
         loop {
@@ -232,19 +235,20 @@ impl Queue {
         }
     }
 
-    /// The writer is done with so many jobs more.
+    /// Marks `jobs` more jobs as completed.
     pub(crate) fn pass(&self, jobs: usize) {
         self.state.lock().passed += jobs as u64;
         self.progress.notify_all();
     }
 
-    /// Takes nothing more; the writer does what waits, and ends.
+    /// Refuses new jobs from now on; the writer completes the waiting jobs and ends.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.work.notify_one();
     }
 
-    /// The writer has ended. If it was not asked to, what waits is dropped and its receipts say that the store is closed.
+    /// Marks the writer as ended. If it ended early, the waiting jobs are dropped and their receipts report a
+    /// closed store.
     pub(crate) fn bury(&self) {
         let mut state = self.state.lock();
         state.closed = true;

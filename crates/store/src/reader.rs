@@ -1,8 +1,8 @@
-//! The thread that reads, on a connection of its own, so that reads do not queue up behind batches.
+//! The thread that reads, on a connection of its own, so that reads do not wait behind batches.
 //!
-//! A read sees all that was handed to the store before it. The read carries the ticket that was last at that moment and
-//! waits until the writer has passed it; so that this takes no 20 ms, asking hurries the writer up. Nothing waits where
-//! nothing is unwritten.
+//! A read sees all writes queued before it. The read carries the last ticket at the time of its request and
+//! waits until the writer has completed this ticket. The request makes the waiting writes urgent, so that the
+//! read does not wait 20 ms. Without pending writes a read does not wait.
 
 use std::{
     io,
@@ -33,10 +33,10 @@ use crate::{
     records, remotes, tasks, tokens, transfers,
 };
 
-/// How many reads may wait. Each is asked for by somebody who waits for it, and answers are bounded one by one.
+/// Maximum number of waiting reads. A caller waits for each read, and each answer is bounded by itself.
 const READS: usize = 1 << 14;
 
-/// What is read, and whom to tell.
+/// A read operation with the sender of its result.
 #[derive(Debug)]
 pub(crate) enum Read {
     Agents(Reply<Vec<AgentRecord>>),
@@ -94,7 +94,7 @@ impl Read {
     }
 
     fn refuse(self, error: StoreError) {
-        // Whoever asked may be gone.
+        // The caller may have stopped waiting.
         match self {
             Self::Agents(reply) => drop(reply.send(Err(error))),
             Self::Remotes(reply) => drop(reply.send(Err(error))),
@@ -116,7 +116,7 @@ impl Read {
     }
 }
 
-/// Reads only for somebody who still waits.
+/// Executes the read and sends the result, unless the caller has stopped waiting.
 fn send<T>(reply: Reply<T>, read: impl FnOnce() -> Result<T, Fault>) {
     if reply.is_closed() {
         return;
@@ -128,17 +128,17 @@ fn send<T>(reply: Reply<T>, read: impl FnOnce() -> Result<T, Fault>) {
     drop(reply.send(result));
 }
 
-/// The store's end of the reading thread.
+/// The store's handle to the reading thread.
 #[derive(Debug)]
 pub(crate) struct Reader {
     queue: Arc<Queue>,
-    /// Gone once the store is closed.
+    /// Channel to the thread; `None` after [`Reader::close`].
     reads: Mutex<Option<SyncSender<(u64, Read)>>>,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
 impl Reader {
-    /// Starts the thread.
+    /// Starts the reading thread.
     pub(crate) fn start(conn: Connection, queue: Arc<Queue>) -> io::Result<Self> {
         let (tx, rx) = sync_channel(READS);
         let theirs = queue.clone();
@@ -152,7 +152,7 @@ impl Reader {
         })
     }
 
-    /// Asks for something, or refuses it there and then.
+    /// Queues a [`Read`], or refuses the read at once.
     pub(crate) fn ask(&self, read: Read) {
         let ticket = self.queue.hurry();
         let reads = self.reads.lock();
@@ -170,7 +170,7 @@ impl Reader {
         }
     }
 
-    /// Answers what was asked for, and ends.
+    /// Answers all queued reads, and ends the thread.
     pub(crate) fn close(&self) {
         drop(self.reads.lock().take());
         if let Some(thread) = self.thread.lock().take()

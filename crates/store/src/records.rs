@@ -1,4 +1,4 @@
-//! What doors keep for their agents: their SQL. The values are opaque here.
+//! SQL of door records: data that doors store for their agents. The values are opaque to the store.
 
 use jackfield_core::store::DoorRecord;
 use jackfield_model::AgentId;
@@ -9,8 +9,8 @@ use crate::{
     fault::Fault,
 };
 
-/// Writes records, new or changed. A new one comes after all others of its door and agent; nothing is written for an agent
-/// that is not known.
+/// Inserts or updates [`DoorRecord`]s. A new record is ordered after all records of the same door and agent.
+/// Records of an unknown agent are ignored.
 pub(crate) fn save(conn: &Connection, records: &[DoorRecord]) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO records (agent, door, key, pos, value)
@@ -29,14 +29,14 @@ pub(crate) fn save(conn: &Connection, records: &[DoorRecord]) -> Result<(), Faul
     Ok(())
 }
 
-/// Forgets what all doors keep for an agent.
+/// Removes the records of all doors for an agent.
 pub(crate) fn remove_of(conn: &Connection, agent: &AgentId) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM records WHERE agent = ?")?
         .execute([agent.as_str()])?;
     Ok(())
 }
 
-/// All records of a door, by agent, those of each in order.
+/// Returns all records of a door, sorted by agent and order of insertion.
 pub(crate) fn load(conn: &Connection, door: &str) -> Result<Vec<DoorRecord>, Fault> {
     let mut statement = conn.prepare("SELECT * FROM records WHERE door = ? ORDER BY agent, pos")?;
     let records = statement.query_map([door], from_row)?;

@@ -1,4 +1,4 @@
-//! Agents that the hub dials: their SQL.
+//! SQL of remotes: agents that the hub dials.
 
 use jackfield_core::store::RemoteRecord;
 use jackfield_model::{AgentId, Owner};
@@ -9,7 +9,7 @@ use crate::{
     fault::Fault,
 };
 
-/// Writes a remote, new or changed.
+/// Inserts or updates a [`RemoteRecord`].
 pub(crate) fn save(conn: &Connection, remote: &RemoteRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO remotes (id, owner, door, spec, added_at)
@@ -27,14 +27,14 @@ pub(crate) fn save(conn: &Connection, remote: &RemoteRecord) -> Result<(), Fault
     Ok(())
 }
 
-/// Forgets a remote.
+/// Removes the remote with the id.
 pub(crate) fn remove(conn: &Connection, id: &AgentId) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM remotes WHERE id = ?")?
         .execute([id.as_str()])?;
     Ok(())
 }
 
-/// All remotes, by id.
+/// Returns all remotes, sorted by id.
 pub(crate) fn load(conn: &Connection) -> Result<Vec<RemoteRecord>, Fault> {
     let mut statement = conn.prepare("SELECT * FROM remotes ORDER BY id")?;
     let remotes = statement.query_map([], from_row)?;

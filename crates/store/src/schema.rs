@@ -1,6 +1,7 @@
-//! The tables, and how an older database becomes a newer one. `PRAGMA user_version` is the version of a database; the
-//! table `schema` says which version a program must know at least to use it. There is no way back but the copy that is
-//! made before the first step. Why it is so: docs/decisions/0021-one-schema.md.
+//! The tables, and the migration of an older database. `PRAGMA user_version` is the schema version of a
+//! database; the table `schema` holds the lowest version that a program must know to use the database. The
+//! only way back is the copy that is made before the first migration step. Rationale:
+//! docs/decisions/0021-one-schema.md.
 
 #[cfg(test)]
 mod tests;
@@ -14,20 +15,20 @@ use crate::{
     open::{OpenError, sync_dir_of},
 };
 
-/// Marks the file as ours: "JKFD".
+/// SQLite application id of a Jackfield database: "JKFD".
 const APPLICATION: i32 = 0x4a4b_4644;
 
-/// One step from a version to the next.
+/// A migration step from one schema version to the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     sql: &'static str,
-    /// Whether programs that do not know this step go on using the database: it adds tables, indexes, and columns that
-    /// may be null or have a default.
+    /// Whether older programs can still use the database after the step: it only adds tables, indexes, and
+    /// columns that may be null or have a default.
     is_additive: bool,
 }
 
 impl Step {
-    /// A step that programs which do not know it never notice.
+    /// Creates a step that leaves the database usable for older programs.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "no step was added since the first version")
@@ -39,7 +40,7 @@ impl Step {
         }
     }
 
-    /// A step that makes the database useless for programs which do not know it.
+    /// Creates a step that makes the database unusable for older programs.
     pub(crate) const fn breaks(sql: &'static str) -> Self {
         Self {
             sql,
@@ -48,22 +49,23 @@ impl Step {
     }
 }
 
-/// What leads to the newest version.
+/// The migration steps that lead to the newest schema version.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Schema {
-    /// The version that the first step makes of an empty file. Older ones are not read.
+    /// The version after the first step on an empty file. Older versions are refused.
     first: u32,
-    /// Never edited once released, only added to.
+    /// The steps in order. A released step is never edited; new steps are appended.
     steps: &'static [Step],
 }
 
-/// The schema of this program. Versions up to 15 were those of programs before the first release.
+/// The schema of this program. Versions up to 15 belong to programs before the first release.
 pub(crate) const SCHEMA: Schema = Schema {
     first: 16,
     steps: &[Step::breaks(TABLES)],
 };
 
-/// Times are ISO-8601 in UTC with nine digits of a second, so that they sort as text. Ids are text.
+/// SQL of the first version. Times are ISO-8601 in UTC with nine digits of a second, so that they sort as
+/// text. Ids are text.
 const TABLES: &str = "
     -- One row: what a program must know to use this file.
     CREATE TABLE schema (
@@ -217,31 +219,31 @@ const TABLES: &str = "
 ";
 
 impl Schema {
-    /// The newest version.
+    /// Returns the newest schema version.
     pub(crate) fn newest(&self) -> u32 {
         let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
         self.first.saturating_add(steps) - 1
     }
 
-    /// Whether a program with this schema can use a database, after the steps that are missing.
+    /// Returns whether a program with this schema can use a database of `version`, after the missing steps.
     pub(crate) fn reads(&self, version: Version) -> bool {
         version.found >= self.first
             && (version.found <= self.newest() || version.min_reader <= self.newest())
     }
 
-    /// The steps after a version, each with the version that it leads to.
+    /// Returns the steps after `version`, each with its resulting version.
     fn steps_after(&self, version: u32) -> impl Iterator<Item = (u32, &Step)> {
         let steps = (self.first..).zip(self.steps);
         steps.filter(move |(to, _)| *to > version)
     }
 }
 
-/// The version of a database.
+/// The schema version of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Version {
-    /// Its own; 0 of an empty one.
+    /// Version of the database; 0 for an empty file.
     pub(crate) found: u32,
-    /// The version that a program must know at least to use it.
+    /// Lowest version that a program must know to use the database.
     pub(crate) min_reader: u32,
 }
 
@@ -258,7 +260,7 @@ impl Version {
         };
         Ok(Self {
             found,
-            // One that does not say so is used by programs of its version.
+            // Without a stored value, only programs that know the database's own version may use it.
             min_reader: min_reader.unwrap_or(found),
         })
     }
@@ -274,7 +276,8 @@ fn is_foreign(conn: &Connection, version: u32) -> rusqlite::Result<bool> {
         .map(|id| id != APPLICATION)
 }
 
-/// Refuses a database that is not ours, older than the first version, or one that needs a newer program. Returns its version.
+/// Refuses a database that another program created, that is older than the first version, or that needs a
+/// newer program. Returns the version of an accepted database, 0 for an empty file.
 pub(crate) fn accept(conn: &Connection, path: &Path, schema: &Schema) -> Result<u32, OpenError> {
     let sqlite = |source| OpenError::Sqlite {
         path: path.to_owned(),
@@ -304,8 +307,9 @@ pub(crate) fn accept(conn: &Connection, path: &Path, schema: &Schema) -> Result<
     })
 }
 
-/// Brings a database to the newest version, after a copy if there is something in it. Each step is a transaction, so
-/// that a crash leaves the database at some version, whole. One that is newer stays as it is.
+/// Migrates a database to the newest version, after a copy if the database is not empty. Each [`Step`] is a
+/// transaction, so that a crash leaves the database complete at some version. A newer database stays
+/// unchanged.
 pub(crate) fn migrate(
     conn: &mut Connection,
     path: &Path,
@@ -325,7 +329,7 @@ pub(crate) fn migrate(
     }
     for (version, step) in schema.steps_after(found) {
         take(conn, version, step).map_err(sqlite)?;
-        // A new database is no news.
+        // The creation of a new database is not worth a log line.
         if found > 0 {
             tracing::info!(path = %path.display(), version, "migrated the database");
         }
@@ -333,7 +337,8 @@ pub(crate) fn migrate(
     Ok(())
 }
 
-/// Leaves a copy beside the database. One of the same version is from an attempt that was cut off, and goes.
+/// Copies the database to a file beside it, named after its version. Replaces a copy of the same version,
+/// which is left from an interrupted attempt.
 fn copy(conn: &Connection, path: &Path, version: u32) -> Result<(), OpenError> {
     let mut to = path.as_os_str().to_owned();
     to.push(format!(".bak-v{version}"));

@@ -1,5 +1,6 @@
-//! The hub's own secrets, each in a file of its data directory that only its owner may read: made at first start,
-//! never printed, not in the database, so that a copy of the database gives none of them away.
+//! The hub's own secrets. Each [`Secret`] is a file of the data directory that only its owner may read,
+//! created at the first start and never printed. Secrets are not in the database, so that a copy of the
+//! database does not reveal them.
 
 use std::{
     fmt, fs,
@@ -10,15 +11,15 @@ use std::{
 
 use crate::open::{create_private, make_dir, publish};
 
-/// How many random bytes make a secret.
+/// Number of random bytes in a secret.
 const BYTES: usize = 32;
 
-/// A secret of 256 bits, in hexadecimal digits. `Debug` does not show it.
+/// A secret of 256 bits, in hexadecimal digits. `Debug` does not show the digits.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The secret itself. Take care where it goes.
+    /// Returns the secret in plain text. Take care where it goes.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -30,7 +31,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Reads the secret of this name, or makes it if there is none. Whoever comes first makes it; all others read it.
+/// Reads the [`Secret`] with this name, or creates it if it does not exist. If several processes start at
+/// once, the first creates the secret and the others read it.
 pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
     let path = data_dir.join(name);
     if let Some(secret) = load(data_dir, name)? {
@@ -40,7 +42,7 @@ pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    // A name that no one else uses, not even another thread of this process.
+    // A unique name, also among the threads of this process.
     let temp = data_dir.join(format!("{name}.{}", &hex_name()?));
     let written = write(&temp, &secret).and_then(|()| publish(&temp, &path));
     match written {
@@ -50,7 +52,7 @@ pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            // Somebody else was faster.
+            // Another process created the secret first.
             if error.kind() == io::ErrorKind::AlreadyExists {
                 read(&path)
             } else {
@@ -60,7 +62,7 @@ pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
     }
 }
 
-/// Reads the secret of this name, if there is one.
+/// Reads the [`Secret`] with this name, if it exists.
 pub fn load(data_dir: &Path, name: &str) -> io::Result<Option<Secret>> {
     match read(&data_dir.join(name)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

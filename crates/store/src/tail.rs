@@ -1,5 +1,6 @@
-//! The ends of logs: where the next row goes, and the last row while text may still be joined to it. Kept in memory
-//! for the tasks that were last written to, so that an append need not read; anything forgotten is read again.
+//! Tails of logs: the position of the next row, and the last row while more text may be joined to it. The
+//! tails of recently written tasks are cached in memory, so that an append needs no read; an evicted tail is
+//! read again.
 
 use std::collections::HashMap;
 
@@ -12,15 +13,15 @@ use crate::{
     log::{self, Head},
 };
 
-/// A row of text is written with up to this size.
+/// Maximum text size of a row at its first write.
 const ROW_BYTES: usize = 16 << 10;
-/// A row on disk grows up to this size. Each batch that adds to it writes its pages anew, so that a row that grew to
-/// 16 KiB by a model's words would cost five times the disk writes of one that grows to 1 KiB (and so would a new row
-/// per batch, by its pages of the index).
+/// Maximum size to which a row on disk may grow. Each batch that adds text writes the pages of the row again.
+/// A row that grows word by word to 16 KiB would cost five times the disk writes of a row that grows to 1
+/// KiB. A new row per batch would cost the same, by its pages of the index.
 const GROWN_BYTES: usize = 1 << 10;
-/// How much of the ends of logs is kept in memory, twice: see [`Tails`].
+/// Size of each of the two cache generations, in bytes: see [`Tails`].
 const KEPT_BYTES: usize = 4 << 20;
-/// What a tail weighs besides its text.
+/// Weight of a tail besides its text.
 const TAIL_OVERHEAD: usize = 256;
 
 /// A row of text that may grow.
@@ -28,9 +29,9 @@ const TAIL_OVERHEAD: usize = 256;
 struct Growing {
     head: Head,
     chunk: Chunk,
-    /// The size of its body on disk, if it is there.
+    /// Size of the body on disk; `None` if the row is not on disk yet.
     stored: Option<i64>,
-    /// Whether it says more than the disk does.
+    /// Whether the row differs from the row on disk.
     dirty: bool,
 }
 
@@ -44,7 +45,7 @@ impl Growing {
     }
 }
 
-/// The end of one task's log.
+/// The tail of a task's log.
 #[derive(Debug)]
 pub(crate) struct Tail {
     end: u64,
@@ -52,10 +53,10 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Reads it from the database.
+    /// Reads the tail from the database.
     pub(crate) fn load(conn: &Connection, task: TaskId) -> Result<Self, Fault> {
         let Some((row, stored)) = log::last(conn, task)? else {
-            // An empty log, if there is such a task.
+            // The log is empty, or the task does not exist.
             let mut exists =
                 conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?)")?;
             let exists = exists.query_row([task.to_string()], |row| row.get(0))?;
@@ -78,7 +79,7 @@ impl Tail {
         Ok(Self { end, last })
     }
 
-    /// One past the last position.
+    /// Returns the position after the last row.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
@@ -87,8 +88,8 @@ impl Tail {
         TAIL_OVERHEAD + self.last.as_ref().map_or(0, |last| last.chunk.text.len())
     }
 
-    /// Adds a row, by joining it to the last one if they are of one piece. Returns by how much the log's bodies on disk
-    /// have grown, without what [`Tail::flush`] has yet to write.
+    /// Adds a [`LogRow`], joined to the last row where possible. Returns the growth of the log's bodies on
+    /// disk, without the part that [`Tail::flush`] has yet to write.
     pub(crate) fn push(
         &mut self,
         conn: &Connection,
@@ -128,7 +129,7 @@ impl Tail {
         Ok(grown)
     }
 
-    /// Writes the last row if it is not on disk as it is here. Returns by how much the log's bodies have grown.
+    /// Writes the last row if it differs from the row on disk. Returns the growth of the log's bodies.
     pub(crate) fn flush(&mut self, conn: &Connection, task: TaskId) -> Result<i64, Fault> {
         let Some(last) = self.last.as_mut().filter(|last| last.dirty) else {
             return Ok(0);
@@ -144,23 +145,24 @@ impl Tail {
     }
 }
 
-/// Whether text may be joined to it. A chunk without text takes one position, which a joined row could not show.
+/// Returns whether text may be joined to the chunk. A chunk without text takes one position, which a joined
+/// row could not represent.
 fn can_grow(chunk: &Chunk) -> bool {
     !chunk.text.is_empty() && chunk.text.len() < ROW_BYTES && chunk.joins(chunk)
 }
 
-/// The tails of the tasks last written to. Two generations: when the young one is full it becomes the old one, and
-/// what was in the old one, not used since, is forgotten.
+/// Cache of the tails of recently written tasks, in two generations. When the young generation is full, it
+/// replaces the old generation, and tails not used since are evicted.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
     young: HashMap<TaskId, Tail>,
     old: HashMap<TaskId, Tail>,
-    /// The weight of the young ones.
+    /// Weight of the young generation.
     bytes: usize,
 }
 
 impl Tails {
-    /// Takes out the tail of a task, if it is known.
+    /// Takes the tail of a task out of the cache, if present.
     pub(crate) fn take(&mut self, task: TaskId) -> Option<Tail> {
         match self.young.remove(&task) {
             Some(tail) => {
@@ -171,7 +173,7 @@ impl Tails {
         }
     }
 
-    /// Keeps a tail, as it is on disk.
+    /// Puts a flushed [`Tail`] into the cache.
     pub(crate) fn put(&mut self, task: TaskId, tail: Tail) {
         self.bytes += tail.weight();
         self.young.insert(task, tail);
@@ -181,12 +183,12 @@ impl Tails {
         }
     }
 
-    /// Forgets the tail of a task.
+    /// Removes the tail of a task from the cache.
     pub(crate) fn forget(&mut self, task: TaskId) {
         drop(self.take(task));
     }
 
-    /// Forgets everything: what was rolled back is not on disk.
+    /// Clears the cache, because the tails of a rolled-back transaction are not on disk.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,4 +1,4 @@
-//! Tasks: their SQL. Their logs are in `log.rs`, their removal in `trim.rs`.
+//! SQL of tasks. `log.rs` holds the SQL of their logs, `trim.rs` their removal.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ use crate::{
     log,
 };
 
-/// Writes a task, new or changed. Its log never gets shorter, even if the record was drawn up before the last append.
+/// Inserts or updates a [`TaskRecord`]. The end of the log never decreases, even if the record was created
+/// before the last append.
 pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
@@ -77,9 +78,9 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Forgets whom these tokens wanted to be told of their tasks.
+/// Removes the callbacks and followers that the given tokens registered from all tasks.
 pub(crate) fn drop_callbacks(conn: &Connection, tokens: &[TokenId]) -> Result<(), Fault> {
-    // Those who are told are few; they have an index of their own.
+    // Tasks with callbacks are few and have an index of their own.
     let mut told = conn.prepare_cached(
         "SELECT id, callback, followers FROM tasks INDEXED BY tasks_told
          WHERE callback IS NOT NULL OR followers IS NOT NULL",
@@ -114,13 +115,13 @@ pub(crate) fn drop_callbacks(conn: &Connection, tokens: &[TokenId]) -> Result<()
     Ok(())
 }
 
-/// Reads a task.
+/// Returns the task with the id, if it exists.
 pub(crate) fn find(conn: &Connection, id: TaskId) -> Result<Option<TaskRecord>, Fault> {
     let mut statement = conn.prepare_cached("SELECT * FROM tasks WHERE id = ?")?;
     Ok(statement.query_row([id.to_string()], from_row).optional()?)
 }
 
-/// Which tasks are meant: a condition and its operands.
+/// A condition on tasks: SQL and its operands.
 #[derive(Debug)]
 struct Condition {
     sql: String,
@@ -128,7 +129,7 @@ struct Condition {
 }
 
 impl Condition {
-    /// Those of all pages.
+    /// Returns the condition of a [`TaskFilter`], without its page.
     fn of(filter: &TaskFilter) -> Self {
         let (whose, keys) = theirs(&filter.whose);
         let mut condition = Self {
@@ -157,7 +158,8 @@ impl Condition {
         condition
     }
 
-    /// Those that stand there, as the filter has it.
+    /// Adds the condition on the state, including the `needs_auth`, `not_failed` and `or_failed` fields of
+    /// the filter.
     fn and_state(&mut self, state: TaskState, filter: &TaskFilter) {
         let plain = (filter.needs_auth != Some(true)).then(|| state_name(state, false));
         let auth = (filter.needs_auth != Some(false)).then(|| state_name(state, true));
@@ -189,12 +191,12 @@ impl Condition {
     }
 }
 
-/// So many operands of a list.
+/// Returns a list of `count` SQL placeholders.
 fn places(count: usize) -> String {
     vec!["?"; count].join(", ")
 }
 
-/// What a task that waits for credentials is called in the table; it has no other place for that.
+/// State name in the table for a task that waits for credentials; the table has no separate column.
 const AUTH_REQUIRED: &str = "auth_required";
 
 fn state_name(state: TaskState, needs_auth: bool) -> &'static str {
@@ -211,7 +213,8 @@ fn state_from(name: &str) -> Option<TaskState> {
     }
 }
 
-/// Lists tasks, newest first: ids sort by the time they were made.
+/// Returns the tasks of one page, newest first by creation or by last update, see [`TaskOrder`]. Ids sort by
+/// their creation time.
 pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRecord>, Fault> {
     let mut only = Condition::of(filter);
     if let Some(before) = filter.before {
@@ -235,7 +238,7 @@ pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRec
     Ok(tasks.collect::<Result<_, _>>()?)
 }
 
-/// How many there are on all pages of a list.
+/// Returns the number of tasks on all pages.
 pub(crate) fn count(conn: &Connection, filter: &TaskFilter) -> Result<usize, Fault> {
     let Condition { sql, values } = Condition::of(filter);
     let mut statement = conn.prepare_cached(&format!("SELECT count(*) FROM tasks WHERE {sql}"))?;
@@ -243,12 +246,12 @@ pub(crate) fn count(conn: &Connection, filter: &TaskFilter) -> Result<usize, Fau
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// The condition that a task is one of theirs, and its operands.
+/// Returns the SQL condition for tasks that belong to `whose`, and its operands.
 pub(crate) fn theirs(whose: &Whose) -> (&'static str, Vec<&str>) {
     match whose {
         Whose::Anybody => ("TRUE", Vec::new()),
         Whose::Only(key) => ("principal = ?", vec![key]),
-        // Those below it begin with it and '/'; the character after that is '0'.
+        // Keys below this key start with the key and '/'; the character after '/' is '0'.
         Whose::Of(key) => (
             "(principal = ? OR (principal > ? || '/' AND principal < ? || '0'))",
             vec![key, key, key],
@@ -256,9 +259,10 @@ pub(crate) fn theirs(whose: &Whose) -> (&'static str, Vec<&str>) {
     }
 }
 
-/// Raises the epoch of every unfinished task and returns it. What the log's last row says is
-/// where the log ends; a record may have been ahead of the rows when the hub was killed. Those that wait for their next
-/// message are as they were written, together with the end of their turn, and nobody wants to know of their logs.
+/// Raises the epoch of every unfinished task and returns the tasks with an open turn. The last row of a log
+/// determines the log's end, because a record may have been ahead of the rows when the hub was killed. Tasks
+/// that wait for their next message were written together with the end of their turn; their logs are not
+/// needed, and they are not returned.
 pub(crate) fn reopen(conn: &Connection) -> Result<Vec<TaskRecord>, Fault> {
     conn.execute(
         "UPDATE tasks SET epoch = min(epoch + 1, 4294967295) WHERE state IN ('input_required', 'auth_required') AND NOT sent",
@@ -280,7 +284,7 @@ pub(crate) fn reopen(conn: &Connection) -> Result<Vec<TaskRecord>, Fault> {
     Ok(tasks)
 }
 
-/// What the log of a task says of its last turn.
+/// Returns the state of a task's last turn, from its log.
 pub(crate) fn turn(conn: &Connection, task: TaskRecord) -> Result<Reopened, Fault> {
     let rows = log::landmarks(conn, task.id)?;
     Ok(Reopened::new(task, rows))

@@ -1,4 +1,4 @@
-//! Tokens: their SQL. The token itself never comes here, only its hash.
+//! SQL of tokens. The store holds only the hash of a token, never the token.
 
 use jackfield_core::store::TokenRecord;
 use jackfield_model::{AgentId, Owner, TokenId};
@@ -9,7 +9,7 @@ use crate::{
     fault::Fault,
 };
 
-/// Writes a token, new or changed.
+/// Inserts or updates a [`TokenRecord`].
 pub(crate) fn save(conn: &Connection, token: &TokenRecord) -> Result<(), Fault> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tokens (id, name, owner, agent, hash, scopes, created_at, expires_at, revoked_at)
@@ -33,14 +33,14 @@ pub(crate) fn save(conn: &Connection, token: &TokenRecord) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Forgets a token.
+/// Removes the token with the id.
 pub(crate) fn remove(conn: &Connection, id: TokenId) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM tokens WHERE id = ?")?
         .execute([id.to_string()])?;
     Ok(())
 }
 
-/// All tokens, oldest first.
+/// Returns all tokens, oldest first.
 pub(crate) fn load(conn: &Connection) -> Result<Vec<TokenRecord>, Fault> {
     let mut statement = conn.prepare("SELECT * FROM tokens ORDER BY id")?;
     let tokens = statement.query_map([], from_row)?;

@@ -1,4 +1,4 @@
-//! The book of transfers: its SQL.
+//! SQL of the transfer registry.
 
 use jackfield_core::{store::TransferRecord, transfers::Toward};
 use jackfield_model::{AgentId, Offer};
@@ -10,7 +10,7 @@ use crate::{
     fault::Fault,
 };
 
-/// Writes a transfer, new or changed; those that are over go.
+/// Inserts or updates a [`TransferRecord`], and removes expired transfers.
 pub(crate) fn save(conn: &Connection, transfer: &TransferRecord) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM transfers WHERE until <= ?")?
         .execute([time_text(Timestamp::now())])?;
@@ -37,21 +37,21 @@ pub(crate) fn save(conn: &Connection, transfer: &TransferRecord) -> Result<(), F
     Ok(())
 }
 
-/// Forgets a transfer.
+/// Removes a transfer.
 pub(crate) fn remove(conn: &Connection, name: &AgentId, id: &str) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM transfers WHERE name = ? AND id = ?")?
         .execute((name.as_str(), id))?;
     Ok(())
 }
 
-/// Forgets the transfers of an agent.
+/// Removes all transfers of an agent.
 pub(crate) fn remove_of(conn: &Connection, name: &AgentId) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM transfers WHERE name = ?")?
         .execute([name.as_str()])?;
     Ok(())
 }
 
-/// All that are not over, the oldest first.
+/// Returns all transfers that have not expired, oldest first.
 pub(crate) fn load(conn: &Connection) -> Result<Vec<TransferRecord>, Fault> {
     let mut statement = conn.prepare("SELECT * FROM transfers WHERE until > ? ORDER BY until")?;
     let transfers = statement.query_map([time_text(Timestamp::now())], from_row)?;

@@ -1,7 +1,13 @@
-//! Removing finished tasks: those that are too old, then as many as it takes for the logs of all that are finished to
-//! fit, each time the oldest of the owner whose logs hold most. In between go those that wait too long for their caller's next message.
-//! It is done in slices, each a short transaction between two batches, so that nobody waits long for the writer. A task
-//! whose log is long loses it from the beginning, over several slices, before it goes itself.
+//! Removal of old tasks, in three passes:
+//!
+//! 1. Finished tasks that are too old.
+//! 2. Tasks that have waited too long for the caller's next message.
+//! 3. Surplus finished tasks, until the logs of all finished tasks fit into the limit: each time the oldest
+//!    task of the owner with the largest logs.
+//!
+//! A trim works in slices, each a short transaction between two batches, so that no caller waits long for the
+//! writer. A task with a long log loses the log from the beginning, over several slices, before the task
+//! itself is removed.
 
 use std::collections::BTreeMap;
 
@@ -17,54 +23,54 @@ use crate::{
     tail::Tails,
 };
 
-/// How much of the logs one slice removes: a few milliseconds' work.
+/// Bytes of logs that a slice removes: a few milliseconds of work.
 const SLICE_BYTES: i64 = 1 << 20;
-/// How many rows one slice removes, however small they are.
+/// Maximum number of rows that a slice removes, however small they are.
 const SLICE_ROWS: usize = 512;
-/// How many pages one slice gives back to the file system; twice what it frees in bytes.
+/// Maximum number of pages that a slice returns to the file system; twice the bytes that a slice frees.
 const SLICE_PAGES: i64 = 512;
-/// How many free pages stay in the file, to be used again.
+/// Number of free pages that stay in the file for reuse.
 const FREE_PAGES: i64 = 1024;
 
-/// A trim under way.
+/// A trim in progress.
 #[derive(Debug)]
 pub(crate) struct Trim {
     before: String,
     total: i64,
-    /// Where to go on: what is before it was looked at, and is gone or stays.
+    /// Cursor of the current pass. Earlier tasks were examined already.
     from: Place,
     pass: Pass,
-    /// The size of the logs of all that are not finished, when last looked at.
+    /// Size of the logs of all unfinished tasks, as last measured.
     unfinished: i64,
-    /// What the finished tasks of each owner hold; counted once it is known that not all fit.
+    /// Finished tasks by owner; counted once the logs are known to exceed the limit.
     owners: Option<BTreeMap<String, Holding>>,
-    /// The owner that loses a task now, until it is gone.
+    /// Owner that currently loses a task, until the task is removed.
     loser: Option<String>,
     removed: usize,
     reply: Reply<usize>,
 }
 
-/// The finished tasks of one owner.
+/// The finished tasks of an owner.
 #[derive(Debug)]
 struct Holding {
-    /// The size of their logs.
+    /// Size of their logs in bytes.
     bytes: i64,
-    /// Where to go on among them.
+    /// Cursor among the tasks of the owner.
     from: Place,
 }
 
-/// What is being removed.
+/// A pass of the trim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    /// Finished tasks that are too old.
+    /// Removes finished tasks that are too old.
     Old,
-    /// Those that wait for their next message for too long.
+    /// Removes tasks that have waited too long for their next message.
     Waiting,
-    /// As many finished ones as do not fit.
+    /// Removes finished tasks over the size limit.
     Surplus,
 }
 
-/// A place in the order of age, or of ids. The first one is empty.
+/// Cursor in the order of age, or of ids. The default is the start.
 #[derive(Debug, Default)]
 struct Place {
     updated_at: String,
@@ -80,18 +86,18 @@ impl Place {
     }
 }
 
-/// What one slice did.
+/// Result of one slice.
 #[derive(Debug)]
 pub(crate) struct Slice {
-    /// By how much the logs have shrunk.
+    /// Bytes removed from the logs.
     pub(crate) freed: i64,
-    /// Whether nothing is left to do.
+    /// Whether the trim is complete.
     pub(crate) done: bool,
 }
 
 impl Trim {
-    /// Removes tasks that are at rest since before `before`, then the oldest finished ones until the logs of those fit into
-    /// `total` bytes.
+    /// Creates a trim that removes tasks at rest since before `before`, then the oldest finished tasks until
+    /// the logs of finished tasks fit into `total` bytes.
     pub(crate) fn new(before: Timestamp, total: usize, reply: Reply<usize>) -> Self {
         Self {
             before: time_text(before),
@@ -106,13 +112,13 @@ impl Trim {
         }
     }
 
-    /// Tells how many tasks were removed, or why it went wrong.
+    /// Sends the number of removed tasks, or the error, to the caller.
     pub(crate) fn finish(self, result: Result<(), StoreError>) {
-        // Whoever asked may be gone.
+        // The caller may have stopped waiting.
         drop(self.reply.send(result.map(|()| self.removed)));
     }
 
-    /// Removes a slice, within the caller's transaction. `total` is the size of all logs now.
+    /// Removes a slice, within the caller's transaction. `total` is the current size of all logs.
     pub(crate) fn slice(
         &mut self,
         conn: &Connection,
@@ -145,10 +151,10 @@ impl Trim {
         Ok(Slice { freed, done })
     }
 
-    /// The next task to remove, when all logs have this size.
+    /// Returns the next task to remove. `total` is the current size of all logs.
     fn next(&mut self, conn: &Connection, total: i64) -> Result<Option<TaskId>, Fault> {
         if self.pass == Pass::Old {
-            // A task whose callback was given up lately may still be asked for.
+            // A task with a recently given-up callback is kept, because the operator may resend the callback.
             let old = oldest(conn, &self.from, &self.before)?;
             if let Some(place) = old.filter(|place| place.updated_at < self.before) {
                 return self.at(place).map(Some);
@@ -168,7 +174,8 @@ impl Trim {
         self.surplus(conn)
     }
 
-    /// The oldest finished task of the owner whose logs hold most; one that is half removed goes first.
+    /// Returns the oldest finished task of the owner with the largest logs. A partly removed task comes
+    /// first.
     fn surplus(&mut self, conn: &Connection) -> Result<Option<TaskId>, Fault> {
         let owners = match &mut self.owners {
             Some(owners) => owners,
@@ -191,11 +198,11 @@ impl Trim {
                 self.loser = Some(owner);
                 return Ok(Some(id));
             }
-            // What it has left may not go.
+            // The remaining tasks of this owner cannot be removed; continue with the next owner.
         }
     }
 
-    /// Takes what was removed off the holding of its owner.
+    /// Subtracts removed bytes from the [`Holding`] of the current owner.
     fn count(&mut self, bytes: i64, is_gone: bool) {
         let loser = self.loser.as_ref().zip(self.owners.as_mut());
         if let Some((loser, owners)) = loser
@@ -220,7 +227,7 @@ fn parse(place: &Place) -> Result<TaskId, Fault> {
     id.ok_or_else(|| Fault::BadId(place.id.clone()))
 }
 
-/// What the finished tasks of each owner hold.
+/// Returns the [`Holding`] of each owner.
 fn holdings(conn: &Connection) -> Result<BTreeMap<String, Holding>, Fault> {
     let mut statement = conn.prepare_cached(
         "SELECT owner, sum(bytes) AS bytes FROM tasks INDEXED BY tasks_finished_by_owner
@@ -236,7 +243,8 @@ fn holdings(conn: &Connection) -> Result<BTreeMap<String, Holding>, Fault> {
     Ok(owners.collect::<Result<_, _>>()?)
 }
 
-/// The oldest finished task of an owner from a place on, but for those whose callback is pending.
+/// Returns the oldest finished task of `owner` at or after the cursor `from`, except tasks with a pending
+/// callback.
 fn oldest_of(conn: &Connection, owner: &str, from: &Place) -> Result<Option<Place>, Fault> {
     let mut statement = conn.prepare_cached(
         "SELECT id, updated_at FROM tasks INDEXED BY tasks_finished_by_owner
@@ -249,10 +257,11 @@ fn oldest_of(conn: &Connection, owner: &str, from: &Place) -> Result<Option<Plac
     Ok(place.optional()?)
 }
 
-/// The oldest finished task from a place on, but for those whose callback is pending, or was given up at `since` or later.
+/// Returns the oldest finished task at or after the cursor `from`, except tasks with a callback that is
+/// pending or was given up at `since` or later.
 fn oldest(conn: &Connection, from: &Place, since: &str) -> Result<Option<Place>, Fault> {
     let mut statement = conn.prepare_cached(
-        // By its index, whatever SQLite thinks of the others: this is asked for every task that goes.
+        // Forces the index whatever SQLite estimates, because this query runs for every removed task.
         "SELECT id, updated_at FROM tasks INDEXED BY tasks_finished
          WHERE state IN ('completed', 'failed', 'cancelled', 'rejected') AND (updated_at, id) >= (?1, ?2)
             AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id
@@ -263,8 +272,9 @@ fn oldest(conn: &Connection, from: &Place, since: &str) -> Result<Option<Place>,
     Ok(place.optional()?)
 }
 
-/// The first task from a place on that waits for its next message since before `before`, but for those whose callback is
-/// pending, or was given up since then. In the order of ids, which has an index: each is looked at once in a trim.
+/// Returns the first task at or after the cursor `from` that has waited for its next message since before
+/// `before`, except tasks with a callback that is pending or was given up since then. The order is by id,
+/// which has an index: each task is examined once per trim.
 fn waiting(conn: &Connection, from: &Place, before: &str) -> Result<Option<Place>, Fault> {
     let mut statement = conn.prepare_cached(
         "SELECT id, updated_at FROM tasks INDEXED BY tasks_by_state
@@ -277,7 +287,7 @@ fn waiting(conn: &Connection, from: &Place, before: &str) -> Result<Option<Place
     Ok(place.optional()?)
 }
 
-/// The size of the logs of all tasks that are not finished: few, and found by their index.
+/// Returns the size of the logs of all unfinished tasks, which are few and found by their index.
 fn unfinished_bytes(conn: &Connection) -> Result<i64, Fault> {
     let mut statement = conn.prepare_cached(
         "SELECT coalesce(sum(bytes), 0) FROM tasks INDEXED BY tasks_by_state
@@ -292,7 +302,7 @@ struct Removed {
     all: bool,
 }
 
-/// Removes the first rows of a log, and takes them off the task's bytes.
+/// Removes the first rows of a log, and subtracts their size from the task's bytes.
 fn remove_rows(
     conn: &Connection,
     task: TaskId,
@@ -329,24 +339,24 @@ fn remove_rows(
     Ok(removed)
 }
 
-/// Removes a task whose log is gone, and returns what it still counted as its bytes.
+/// Removes a task without log rows, and returns the bytes that the task still counted.
 fn remove_task(conn: &Connection, task: TaskId) -> Result<i64, Fault> {
     let mut statement = conn.prepare_cached("DELETE FROM tasks WHERE id = ? RETURNING bytes")?;
     Ok(statement.query_row([task.to_string()], |row| row.get(0))?)
 }
 
-/// Gives pages back to the file system, and says whether enough of them have been.
+/// Returns free pages to the file system, and returns whether few enough remain.
 fn vacuum(conn: &Connection) -> Result<bool, Fault> {
     let count = || conn.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
     let free = count()?;
     let surplus = (free - FREE_PAGES).clamp(0, SLICE_PAGES);
     if surplus > 0 {
-        // Frees a page per step, hence to the end; `execute_batch` would take one step only.
+        // Each step frees one page, so all rows must be read; `execute_batch` would take one step only.
         let mut statement = conn.prepare(&format!("PRAGMA incremental_vacuum({surplus})"))?;
         let mut pages = statement.query([])?;
         while pages.next()?.is_some() {}
     }
     let left = count()?;
-    // A database that was not made by us may keep its free pages.
+    // A database that another program created may keep its free pages.
     Ok(left <= FREE_PAGES || left >= free)
 }

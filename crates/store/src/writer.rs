@@ -1,5 +1,5 @@
-//! The one thread that writes. It commits what waits in batches, and tells whoever handed something over only after
-//! the commit. Between batches it trims, a slice at a time.
+//! The single thread that writes. It commits waiting writes in batches, and sends receipts only after the
+//! commit. Between batches it trims, a slice at a time.
 
 use std::{collections::VecDeque, io, sync::Arc, thread};
 
@@ -22,17 +22,17 @@ struct Writer {
     conn: Connection,
     queue: Arc<Queue>,
     tails: Tails,
-    /// The size of all logs together.
+    /// Size of all logs together, in bytes.
     total: i64,
-    /// What is to be trimmed; the first is under way.
+    /// Trims to do; the first is in progress.
     trims: VecDeque<Trim>,
-    /// Whether a commit waits for the disk, as last set; unknown at first.
+    /// Whether commits wait for the disk, as last set; `None` at first.
     synced: Option<bool>,
-    /// Whether the database failed last time; said once, not with every batch.
+    /// Whether the last transaction failed. A failing database is logged once, not with every batch.
     failing: bool,
 }
 
-/// Starts the thread; it ends when the queue is closed and empty.
+/// Starts the writer thread, which ends when the [`Queue`] is closed and empty.
 pub(crate) fn start(
     conn: Connection,
     queue: Arc<Queue>,
@@ -54,7 +54,7 @@ pub(crate) fn start(
         .spawn(move || writer.run())?)
 }
 
-/// Why the writer cannot start.
+/// Error while starting the writer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     #[error(transparent)]
@@ -64,7 +64,7 @@ pub(crate) enum StartError {
 }
 
 impl Drop for Writer {
-    // Also when it panics: nobody shall wait for it.
+    // Runs also after a panic, so that no reader waits forever.
     fn drop(&mut self) {
         self.queue.bury();
     }
@@ -80,7 +80,7 @@ impl Writer {
                     self.queue.pass(count);
                 }
                 Next::Alone(Job::Reopen(reply)) => {
-                    // Whoever asked may be gone; then nobody wants to know.
+                    // The caller may have stopped waiting.
                     let result = self.reopen();
                     drop(reply.send(self.told(result)));
                     self.queue.pass(1);
@@ -106,7 +106,8 @@ impl Writer {
         }
     }
 
-    /// Commits a batch, then tells everybody. If one write is wrong, the others shall not suffer: each is committed alone.
+    /// Commits a batch, then sends the receipts. If a single write is invalid, each write is committed alone,
+    /// so that the other writes succeed.
     fn write(&mut self, writes: Vec<Write>) {
         let result = self.commit(writes.iter().map(|write| &write.op));
         match result {
@@ -137,14 +138,14 @@ impl Writer {
         result.map(drop)
     }
 
-    /// One transaction, which the disk has when this returns if `sync`.
+    /// Runs `work` in a transaction. With `sync`, the transaction is on disk when the function returns.
     fn transact<T>(
         &mut self,
         sync: bool,
         work: impl FnOnce(&Connection, &mut Tails) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         if self.synced != Some(sync) {
-            // Cannot be changed within a transaction.
+            // The pragma cannot change within a transaction.
             self.conn
                 .pragma_update(None, "synchronous", if sync { "full" } else { "normal" })?;
             self.synced = Some(sync);
@@ -181,7 +182,7 @@ impl Writer {
         }
     }
 
-    /// What those who wait are told, and the operator once.
+    /// Converts the result for the receipts, and logs a change between failing and working once.
     fn told<T>(&mut self, result: Result<T, Fault>) -> Result<T, StoreError> {
         match &result {
             Ok(_) if self.failing => {
