@@ -1,8 +1,9 @@
-//! The yardstick: a relay of the same Agora frames on the same server, WebSocket and parser, but without the core.
-//! A map from ids to bounded queues of frames, and one flush per batch; as plain as a relay can be.
+//! The baseline: a relay of the same Agora frames with the same server, WebSocket and parser, but without the
+//! core. It has a map from ids to bounded queues of frames, and flushes once per batch; as simple as a relay
+//! can be.
 //!
-//! It knows `register`, `ping` and relayed frames. A full queue stops the sender's connection, whatever else that
-//! carries: the yardstick may do that, the hub may not.
+//! It supports `register`, `ping` and relayed frames. A full queue stops the sender's connection, including
+//! all other streams on it: acceptable for the baseline, not for the hub.
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -19,18 +20,19 @@ use jackfield_kit::{
 use parking_lot::RwLock;
 use tokio::{net::TcpListener, sync::mpsc};
 
-/// Frames that may wait for one receiver: some 800 KiB of the bench's frames, near the hub's own limit of 1 MiB.
+/// Maximum number of frames waiting for one receiver: about 800 KiB of the benchmark's frames, close to the
+/// hub's own limit of 1 MiB.
 const QUEUE: usize = 4096;
-/// Frames are taken from the queue up to this much, then flushed.
+/// Bytes in the socket's queue above which no more frames are taken from a receiver's queue until a flush.
 const QUEUE_HIGH: usize = 64 << 10;
-/// How many frames are handled before the queue is looked at again, in either direction.
+/// Number of frames handled before the other direction gets a turn.
 const BATCH: usize = 64;
-/// How long open connections are given at the end.
+/// Grace period for open connections at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 type Way = mpsc::Sender<String>;
 
-/// Who is here.
+/// Queues of the registered agents, by id.
 #[derive(Debug, Default)]
 struct Directory(RwLock<HashMap<Box<str>, Way>>);
 
@@ -40,7 +42,7 @@ struct Shared {
     tasks: Tasks,
 }
 
-/// Serves until it is killed; the only line on stdout tells where.
+/// Serves until killed; the only line on stdout is the address.
 pub(crate) async fn serve(listen: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(listen)
         .await
@@ -74,13 +76,13 @@ async fn upgrade(State(shared): State<Shared>, upgrade: Upgrade) -> Response {
     })
 }
 
-/// One connection.
+/// A connection.
 struct Session {
     ws: Ws<Io>,
     directory: Arc<Directory>,
     id: Box<str>,
     outbox: Way,
-    /// Ways that were looked up before.
+    /// Cached queues of earlier receivers.
     ways: HashMap<Box<str>, Way>,
 }
 
@@ -111,7 +113,7 @@ impl Session {
                 Some(_) => {}
                 None => return,
             }
-            // An error comes again with the next turn.
+            // An error occurs again on the next turn.
             next = self.ws.try_next().and_then(Result::ok);
         }
         if let Some(Incoming::Text(text)) = next {
@@ -146,15 +148,15 @@ impl Session {
     }
 
     fn queue(&mut self, frame: &str) {
-        // A closing socket takes no more; the next turn ends the session.
+        // A closing socket accepts no more frames; the next turn ends the session.
         self.ws.queue_text(frame).ok();
     }
 }
 
 async fn pass(way: &Way, frame: String) {
-    // Room is the usual case, and trying costs less than a future.
+    // Space in the queue is the usual case, and trying costs less than a future.
     if let Err(mpsc::error::TrySendError::Full(frame)) = way.try_send(frame) {
-        // A receiver that left is nobody's concern here.
+        // Frames for a disconnected receiver are dropped.
         way.send(frame).await.ok();
     }
 }

@@ -1,6 +1,6 @@
-//! The client's end of one connection, no more than the bench needs of it: the handshake, registering, writing bytes
-//! that are ready, and checking that messages arrive whole, in order and only once. It speaks Agora, and enough of
-//! NATS to be compared with it.
+//! The client side of a connection, reduced to the needs of the benchmark: handshake, registration, writing
+//! prepared bytes, and checking that messages arrive complete, in order and only once. Supports Agora, and
+//! enough of NATS for a comparison.
 
 use std::{
     net::SocketAddr,
@@ -18,14 +18,14 @@ use tokio::{
 
 use crate::frame::{Batch, Template, client_pong, client_text, number_of, server_frame};
 
-/// What a receiver reads at once.
+/// Read size of a receiver, in bytes.
 const READ: usize = 64 << 10;
-/// What an idle connection reads at once: there are many of them.
+/// Read size of an idle connection, in bytes; small, because there are many.
 const READ_LITTLE: usize = 512;
-/// The longest head of a handshake's answer.
+/// Maximum size of the head of a handshake response.
 const MAX_HEAD: usize = 8 << 10;
 
-/// What a server speaks.
+/// Protocol of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Dialect {
     /// Agora, over WebSocket.
@@ -34,35 +34,35 @@ pub(crate) enum Dialect {
     Nats,
 }
 
-/// A server to be loaded.
+/// A server to load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) addr: SocketAddr,
     pub(crate) dialect: Dialect,
 }
 
-/// One connection.
+/// A client connection.
 #[derive(Debug)]
 pub(crate) struct Line {
     dialect: Dialect,
     pub(crate) tcp: TcpStream,
     unread: BytesMut,
-    /// WebSocket pings that were answered.
+    /// Number of answered WebSocket pings.
     pub(crate) pings: u64,
 }
 
-/// Something that arrived and was not the message waited for.
+/// Received data other than the expected message.
 enum Other {
-    /// It was dealt with.
+    /// A frame that was handled.
     Done,
-    /// A message with this number, in other bytes than expected.
+    /// A message with this number, in different bytes than expected.
     Numbered(u64),
-    /// More must be read first.
+    /// An incomplete frame.
     Partial,
 }
 
 impl Line {
-    /// Connects and registers; the hub knows the agent when this returns.
+    /// Connects and registers. The hub knows the agent when the function returns.
     pub(crate) async fn open(target: Target, id: &str) -> Result<Self> {
         match target.dialect {
             Dialect::Agora => {
@@ -91,7 +91,7 @@ impl Line {
         })
     }
 
-    /// A WebSocket at this path, on which nothing was said.
+    /// Opens a WebSocket at this path without sending a frame.
     pub(crate) async fn open_path(addr: SocketAddr, path: &str) -> Result<Self> {
         let dialect = Dialect::Agora;
         let mut line = Self::connect(Target { addr, dialect }).await?;
@@ -108,7 +108,7 @@ impl Line {
         Ok(line)
     }
 
-    /// Posts JSON over a connection of its own; the server must take it.
+    /// Posts JSON over a new connection; fails unless the server accepts it.
     pub(crate) async fn post(addr: SocketAddr, path: &str, json: &str) -> Result<()> {
         let dialect = Dialect::Agora;
         let mut line = Self::connect(Target { addr, dialect }).await?;
@@ -145,17 +145,17 @@ impl Line {
         Ok(())
     }
 
-    /// Sends one text frame.
+    /// Sends a text frame.
     pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
         self.write(&client_text(text)).await
     }
 
-    /// Writes bytes that are ready.
+    /// Writes prepared bytes.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.tcp.write_all(bytes).await.context("cannot write")
     }
 
-    /// The next text frame; pings are answered on the way.
+    /// Waits for the next text frame; answers pings meanwhile.
     pub(crate) async fn text(&mut self) -> Result<String> {
         loop {
             if let Some((opcode, start, end)) = server_frame(&self.unread) {
@@ -171,7 +171,7 @@ impl Line {
         }
     }
 
-    /// Gives each text frame to `take` until that has had enough.
+    /// Passes each text frame to `take` until `take` breaks.
     pub(crate) async fn texts(
         &mut self,
         mut take: impl FnMut(&[u8]) -> Result<ControlFlow<()>>,
@@ -191,9 +191,9 @@ impl Line {
         }
     }
 
-    /// Answers pings for ever, and counts them.
+    /// Answers and counts pings forever.
     pub(crate) async fn idle(mut self, pings: &AtomicU64) -> Result<()> {
-        // Nothing is kept while nothing comes.
+        // Free the buffer while no data arrives.
         self.unread = BytesMut::new();
         loop {
             self.tcp.readable().await?;
@@ -209,7 +209,8 @@ impl Line {
         }
     }
 
-    /// Takes messages until `until` of them have come, counted from the first ever; `next` is the next one's number.
+    /// Receives messages until `*next` equals `until`, where `next` is the number of the next message and
+    /// numbers start at the first message ever.
     pub(crate) async fn receive(
         &mut self,
         expected: &mut Template,
@@ -241,7 +242,7 @@ impl Line {
         Ok(())
     }
 
-    /// Fails if the server had something to complain about, as far as it has come.
+    /// Fails if the server has sent an error so far.
     pub(crate) async fn complaints(&mut self) -> Result<()> {
         let mut bytes = [0; 4096];
         while let Ok(read @ 1..) = self.tcp.try_read(&mut bytes) {
@@ -302,7 +303,7 @@ impl Line {
         Ok(Other::Done)
     }
 
-    /// Deals with a frame that is no message.
+    /// Handles a frame other than a text message.
     async fn control(&mut self, opcode: u8, start: usize, end: usize) -> Result<()> {
         let frame = self.unread.split_to(end);
         match opcode {
@@ -366,7 +367,7 @@ pub(crate) struct Inflow {
 }
 
 impl Pair {
-    /// Connects both and opens the stream; up to `per_write` messages leave at once.
+    /// Connects both and opens the stream; up to `per_write` messages are sent per write.
     pub(crate) async fn open(target: Target, number: usize, per_write: usize) -> Result<Self> {
         let (from, to, stream_id) = (
             format!("s-{number:05}"),

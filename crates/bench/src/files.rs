@@ -1,5 +1,5 @@
-//! Files between agents: how fast an archive moves by WebRTC and through the hub, from a connected agent to a caller, and
-//! the yardstick, a plain copy of as many bytes over TCP.
+//! File transfer between agents: the speed of an archive by WebRTC and through the hub, from a connected
+//! agent to a caller, compared with a plain copy of as many bytes over TCP.
 
 use std::{
     fs::File,
@@ -26,14 +26,14 @@ use crate::{
     server::{Kind, Programs, Server},
 };
 
-/// How much moves.
+/// Number of bytes to transfer.
 pub(crate) const BYTES: u64 = 50_000_000;
-/// How long one move may take.
+/// Timeout of a transfer.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Whose folder the files are in.
+/// Client id whose folder holds the files.
 const CLIENT: &str = "bench";
 
-/// How an archive moves.
+/// Route of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Tcp,
@@ -66,7 +66,7 @@ impl Station {
         let home = TempDir::new().context("cannot make a temporary folder")?;
         let folder = home.path().join("project/.bridge-clients").join(CLIENT);
         std::fs::create_dir_all(&folder)?;
-        // What cannot be packed any smaller.
+        // Random bytes, which cannot be compressed.
         let mut noise = Vec::new();
         let source = File::open("/dev/urandom")?;
         source.take(BYTES).read_to_end(&mut noise)?;
@@ -91,7 +91,7 @@ impl Station {
         })
     }
 
-    /// Moves the files once; `per_second` of the sample are bytes.
+    /// Transfers the files once; `per_second` of the [`Sample`] is in bytes.
     pub(crate) async fn moved(&self, way: Way) -> Result<Sample> {
         let took = match way {
             Way::Tcp => timeout(LONGEST, self.copied()).await??,
@@ -102,12 +102,12 @@ impl Station {
             cpu_us: 0.0,
             per_second: BYTES as f64 / took.as_secs_f64(),
             memory: Memory::of(self.server.pid)?,
-            // The programs that move the files are not told from those of others.
+            // The CPU time of the transferring programs cannot be told apart from other programs.
             foreign: 0.0,
         })
     }
 
-    /// From the moment that the caller begins to look for a way until it has the last byte.
+    /// Returns the time from the start of the caller's search for a route until the last byte.
     async fn fetched(&self, via: &str) -> Result<Duration> {
         let out = TempDir::new_in(self.home.path())?;
         let into = out.path().join("got");
@@ -121,7 +121,7 @@ impl Station {
         while let Some(line) = lines.next_line().await? {
             let told: Value = serde_json::from_str(&line)?;
             if told["step"] == "progress" && told["received"] == told["size"] {
-                // Its own clock: this process may read the line late.
+                // Use the caller's clock, because this process may read the line late.
                 took = told["ms"].as_u64();
             }
         }
@@ -130,7 +130,7 @@ impl Station {
         Ok(Duration::from_millis(took.max(1)))
     }
 
-    /// The same bytes from a file to a file, with nothing between but a socket.
+    /// Returns the time to copy the same bytes from file to file over a socket.
     async fn copied(&self) -> Result<Duration> {
         let source = self.home.path().join("project/.bridge-clients");
         let mut source = File::open(source.join(CLIENT).join("noise"))?;

@@ -1,46 +1,47 @@
-//! The frames of the bench, as bytes ready for the socket: made once, and stamped with a number for every message.
-//! Sender and receiver stamp the same template, so that checking a message is one comparison of bytes.
+//! Frames of the benchmark, as bytes ready for the socket: built once, and stamped with a number for every
+//! message. Sender and receiver stamp the same template, so that checking a message is one comparison of
+//! bytes.
 
 use jackfield_agora::wire::{downlink, uplink};
 
-/// How long the JSON of a `send_chunk` is.
+/// Length of the JSON of a `send_chunk` frame.
 pub(crate) const FRAME_BYTES: usize = 200;
 /// Digits of a message's number.
 const DIGITS: usize = 10;
-/// The key of every client frame: the server must unmask whatever it is, and a fixed one spares us the masking.
+/// Mask of every client frame. The server must unmask any key, and a fixed key saves the masking here.
 const MASK: [u8; 4] = [0x5a, 0xc3, 0x17, 0x88];
-/// What models say, for the rest of the chunk.
+/// Sample text for the rest of the chunk.
 const WORDS: &str = "the tide turns before dawn and the harbour lights go out one by one while the ferry waits for ";
 
-/// A frame whose number can be changed in place.
+/// A frame with a number that can be changed in place.
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     bytes: Vec<u8>,
     digits: usize,
-    /// The mask, turned so that it begins at the digits.
+    /// The mask, rotated to start at the digits.
     mask: [u8; 4],
 }
 
 impl Template {
-    /// A `send_chunk`, masked as clients must.
+    /// Creates a `send_chunk` frame, masked as required for clients.
     pub(crate) fn send_chunk(to: &str, stream_id: &str) -> Self {
         let json = send_chunk_json(to, stream_id);
         Self::of(json.as_bytes(), &text_frame(&json, Some(MASK)), true)
     }
 
-    /// A `reply_chunk` to a call, masked as clients must.
+    /// Creates a `reply_chunk` frame for a call, masked as required for clients.
     pub(crate) fn reply_chunk(to: &str, stream_id: &str) -> Self {
         let json = uplink::reply_chunk(to, stream_id, chunk_text(to, stream_id).as_str());
         Self::of(json.as_bytes(), &text_frame(&json, Some(MASK)), true)
     }
 
-    /// The `message_chunk` that it becomes.
+    /// Creates the `message_chunk` frame that the receiver of a `send_chunk` gets.
     pub(crate) fn message_chunk(from: &str, to: &str, stream_id: &str) -> Self {
         let json = downlink::message_chunk(from, stream_id, chunk_text(to, stream_id).as_str());
         Self::of(json.as_bytes(), &text_frame(&json, None), false)
     }
 
-    /// The same message as a NATS publication.
+    /// Creates the same message as a NATS publication.
     pub(crate) fn publication(to: &str, stream_id: &str) -> Self {
         let json = send_chunk_json(to, stream_id);
         let head = format!("PUB {to} {}\r\n", json.len());
@@ -51,7 +52,7 @@ impl Template {
         )
     }
 
-    /// What its subscriber gets.
+    /// Creates the NATS delivery that the subscriber gets.
     pub(crate) fn delivery(to: &str, stream_id: &str) -> Self {
         let json = send_chunk_json(to, stream_id);
         let head = format!("MSG {to} 1 {}\r\n", json.len());
@@ -62,7 +63,8 @@ impl Template {
         )
     }
 
-    /// Finds the number in the JSON, and with it in the frame, of which the JSON is the last or last but the line end.
+    /// Finds the number in the JSON, and from it the position in the frame. The frame ends with the JSON, or
+    /// with the JSON and a line end.
     fn of(json: &[u8], frame: &[u8], is_masked: bool) -> Self {
         let number = [b'0'; DIGITS];
         let at = json
@@ -79,7 +81,7 @@ impl Template {
         }
     }
 
-    /// Gives it another number.
+    /// Changes the number.
     pub(crate) fn stamp(&mut self, number: u64) {
         stamp(
             &mut self.bytes[self.digits..self.digits + DIGITS],
@@ -88,13 +90,13 @@ impl Template {
         );
     }
 
-    /// The frame as it stands.
+    /// Returns the bytes of the frame.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// Frames that leave in one write.
+/// Frames for a single write.
 #[derive(Debug, Clone)]
 pub(crate) struct Batch {
     bytes: Vec<u8>,
@@ -104,7 +106,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// So many times the same frame.
+    /// Creates a batch of `frames` copies of a frame.
     pub(crate) fn new(template: &Template, frames: usize) -> Self {
         Self {
             bytes: template.bytes.repeat(frames),
@@ -114,7 +116,7 @@ impl Batch {
         }
     }
 
-    /// The first `frames` of them, numbered from `first`.
+    /// Returns the first `frames` frames, numbered from `first`.
     pub(crate) fn numbered(&mut self, first: u64, frames: usize) -> &[u8] {
         let end = (frames * self.frame_len).min(self.bytes.len());
         for (frame, number) in self.bytes[..end]
@@ -138,7 +140,7 @@ fn stamp(digits: &mut [u8], mask: [u8; 4], mut number: u64) {
     }
 }
 
-/// The number at the start of a chunk's text.
+/// Returns the number at the start of a chunk's text.
 pub(crate) fn number_of(text: &str) -> Option<u64> {
     text.get(..DIGITS)?.parse().ok()
 }
@@ -147,7 +149,7 @@ fn send_chunk_json(to: &str, stream_id: &str) -> String {
     uplink::send_chunk(to, stream_id, chunk_text(to, stream_id).as_str())
 }
 
-/// A text with which a `send_chunk` has [`FRAME_BYTES`].
+/// Returns a text that gives a `send_chunk` frame [`FRAME_BYTES`] of JSON.
 fn chunk_text(to: &str, stream_id: &str) -> String {
     let number = "0".repeat(DIGITS);
     let around = uplink::send_chunk(to, stream_id, number.as_str()).len();
@@ -159,17 +161,17 @@ fn chunk_text(to: &str, stream_id: &str) -> String {
     number + &words
 }
 
-/// A whole WebSocket text frame.
+/// Builds a complete WebSocket text frame.
 pub(crate) fn text_frame(text: &str, mask: Option<[u8; 4]>) -> Vec<u8> {
     frame(1, text.as_bytes(), mask)
 }
 
-/// A client's text frame.
+/// Builds a client's text frame.
 pub(crate) fn client_text(text: &str) -> Vec<u8> {
     text_frame(text, Some(MASK))
 }
 
-/// A client's pong.
+/// Builds a client's pong.
 pub(crate) fn client_pong(payload: &[u8]) -> Vec<u8> {
     frame(10, payload, Some(MASK))
 }
@@ -193,7 +195,8 @@ fn frame(opcode: u8, payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
     bytes
 }
 
-/// The head of a server's frame: opcode, where its payload begins, where it ends. Nothing if more must be read.
+/// Parses the head of a server's frame: opcode, start and end of the payload. Returns `None` if the frame is
+/// incomplete.
 pub(crate) fn server_frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     let opcode = bytes.first()? & 0x0f;
     let (start, length): (usize, usize) = match bytes.get(1)? & 0x7f {

@@ -1,5 +1,4 @@
-//! Agents that are there and say nothing: how much memory each costs, and whether their number makes the messages of
-//! others dearer.
+//! Idle agents: the memory of each, and their effect on the cost of messages between other agents.
 
 use std::{
     sync::{
@@ -23,16 +22,17 @@ use crate::{
     stats::rotated,
 };
 
-/// How many connections are opened at the same time.
+/// Number of connections opened at the same time.
 const OPEN_AT_ONCE: usize = 64;
-/// File descriptors that are no idle connections: pairs, the database, the runtime.
+/// File descriptors besides idle connections: pairs, the database, the runtime.
 const OTHER_FILES: u64 = 2_500;
-/// The hub pings after 25 s of silence; with all of them registered a while earlier, this is enough for everybody.
+/// Timeout for pings to all agents. The hub pings after 25 s of silence, and all agents are registered a
+/// while earlier.
 const PINGED: Duration = Duration::from_secs(60);
-/// How long a server is left alone before its memory is read.
+/// Delay before the memory of a server is read.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// Idle agents on one server; gone when dropped.
+/// Idle agents on one server; dropping it disconnects them.
 #[derive(Debug)]
 pub(crate) struct Crowd {
     agents: JoinSet<Result<()>>,
@@ -40,7 +40,8 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Registers so many agents; each has said something and been answered when this returns.
+    /// Registers `count` agents. Each agent has sent a frame and received an answer when the function
+    /// returns.
     pub(crate) async fn gather(target: Target, count: usize) -> Result<Self> {
         let pings = Arc::new(AtomicU64::new(0));
         let (mut agents, mut opening) = (JoinSet::new(), JoinSet::new());
@@ -59,7 +60,7 @@ impl Crowd {
         }
     }
 
-    /// Waits until the server has pinged as many times as there are agents.
+    /// Waits until the server has sent as many pings as there are agents.
     async fn pinged(&mut self) -> Result<()> {
         let begun = Instant::now();
         while self.pings.load(Ordering::Relaxed) < self.agents.len() as u64 {
@@ -70,7 +71,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// Fails if an agent was lost.
+    /// Fails if an agent was disconnected.
     pub(crate) fn all_here(&mut self) -> Result<()> {
         match self.agents.try_join_next() {
             None => Ok(()),
@@ -90,7 +91,8 @@ async fn come(target: Target, id: String) -> Result<Line> {
     Ok(line)
 }
 
-/// As many files as this process and its children may have open; the agents that leaves room for.
+/// Raises the limit of open files for this process and its children, and returns the number of agents that
+/// the limit allows.
 pub(crate) fn raise_file_limit(wanted: usize) -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -105,7 +107,7 @@ pub(crate) fn raise_file_limit(wanted: usize) -> usize {
     wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
 }
 
-/// What idle agents cost a server.
+/// Cost of idle agents on a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IdleCost {
     pub(crate) kib_each: f64,
@@ -143,7 +145,8 @@ pub(crate) async fn idle_cost(
     })
 }
 
-/// Pattern 64 on three hubs in turn, of which the second has many idle agents: few, many, few, round by round.
+/// Measures pattern 64 on three hubs in turn, round by round. The second hub has `many` idle agents, the
+/// others `few`.
 pub(crate) async fn attached(
     programs: &Programs,
     (few, many): (usize, usize),
@@ -157,7 +160,7 @@ pub(crate) async fn attached(
         let crowd = Crowd::gather(server.target, count).await?;
         hubs.push((server, crowd));
     }
-    // Agents of their own for every sample, so that none replaces another.
+    // Each sample uses new agent ids, so that no agent replaces another.
     let mut numbers = (0..).step_by(shape.pairs);
     let mut results = Vec::new();
     for round in 0..rounds {

@@ -1,8 +1,9 @@
-//! Measures the hub: `cargo xtask bench` builds this program and the hub for release and runs `jackfield-bench run`.
+//! Measures the hub: `cargo xtask bench` builds this program and the hub for release and runs
+//! `jackfield-bench run`.
 //!
-//! `run` starts servers, one at a time, loads them from this process and writes the results; `bare` is the yardstick,
-//! a relay of the same frames without the core; `load` and `burst` drive a server that is already running, for a
-//! profiler.
+//! - `run` starts servers, one at a time, loads them from this process and writes the results.
+//! - `bare` is the baseline: a relay of the same frames without the core.
+//! - `load` and `burst` load a server that is already running, for a profiler.
 
 mod bare;
 mod client;
@@ -28,7 +29,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Threads of the load generator beside the one that paces; more would only take turns on a small machine.
+/// Threads of the load generator besides the pacing thread; more would only compete on a small machine.
 const CLIENT_THREADS: usize = 2;
 
 /// Measure the hub.
@@ -41,7 +42,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure, print the results, and write them down
+    /// Measure, print the results, and write them to a file
     Run(Run),
     /// Serve as the bare relay: same frames, same WebSocket, no core
     Bare {
@@ -49,68 +50,68 @@ enum Command {
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
     },
-    /// Load a server that is already running, as often as asked
+    /// Load a running server repeatedly
     Load(Load),
-    /// Let nested teams of a server that is already running answer in one go, as often as asked
+    /// Send bursts through nested teams of a running server repeatedly
     Burst(BurstOf),
 }
 
-/// What `run` is told.
+/// Arguments of `run`
 #[derive(Debug, clap::Args)]
 struct Run {
-    /// The hub's program
+    /// Path of the hub's program
     #[arg(long, value_name = "FILE")]
     jackfield: PathBuf,
-    /// A NATS server to measure against
+    /// Path of a NATS server to compare with
     #[arg(long, value_name = "FILE")]
     nats: Option<PathBuf>,
-    /// Where the results are written; without it they are only printed
+    /// File for the results; without it they are only printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Interleaved rounds of each comparison [default: 10, with --quick 3]
     #[arg(long)]
     rounds: Option<usize>,
-    /// Fewer rounds and messages, to see whether everything works
+    /// Use fewer rounds and messages, to check that everything works
     #[arg(long)]
     quick: bool,
-    /// Only this row; may be given more than once
+    /// Measure only this row; may be given more than once
     #[arg(long, value_enum, value_name = "ROW")]
     only: Vec<rows::Row>,
 }
 
-/// What `load` is told.
+/// Arguments of `load`
 #[derive(Debug, clap::Args)]
 struct Load {
-    /// The server's address
+    /// Address of the server
     #[arg(long)]
     addr: SocketAddr,
-    /// The server's process, to tell what it spent
+    /// Process id of the server, to measure its CPU time
     #[arg(long)]
     pid: u32,
-    /// What it speaks
+    /// Protocol of the server
     #[arg(long, value_enum, default_value_t = client::Dialect::Agora)]
     dialect: client::Dialect,
-    /// The pattern
+    /// Load pattern
     #[arg(long, value_enum, default_value_t = patterns::Pattern::Burst)]
     pattern: patterns::Pattern,
-    /// How often it is measured
+    /// Number of measurements
     #[arg(long, default_value_t = 5)]
     times: usize,
 }
 
-/// What `burst` is told.
+/// Arguments of `burst`
 #[derive(Debug, clap::Args)]
 struct BurstOf {
-    /// The server's address
+    /// Address of the server
     #[arg(long)]
     addr: SocketAddr,
-    /// The server's process, to tell what it spent
+    /// Process id of the server, to measure its CPU time
     #[arg(long)]
     pid: u32,
-    /// Watch by ten, one of which reads nothing
+    /// Use ten viewers, one of which reads nothing
     #[arg(long)]
     ten: bool,
-    /// How often it is measured
+    /// Number of measurements
     #[arg(long, default_value_t = 5)]
     times: usize,
 }
@@ -139,7 +140,7 @@ fn start(cli: Cli) -> Result<()> {
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
         );
-        // Whatever ends the work drops it, and with it the servers that it started.
+        // Ending the work drops it, and thereby the servers that it started.
         tokio::select! {
             done = work(cli.command) => done,
             _ = interrupt.recv() => Err(anyhow::anyhow!("interrupted")),
@@ -184,7 +185,7 @@ async fn work(command: Command) -> Result<()> {
     }
 }
 
-/// The path of a program that is started in another folder.
+/// Returns the absolute path of a program, because servers are started in another folder.
 fn whole(program: &Path) -> Result<PathBuf> {
     program
         .canonicalize()

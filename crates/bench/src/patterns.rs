@@ -1,5 +1,6 @@
-//! How load comes: the three patterns of docs/benchmarks.md and whatever else a row makes of the same parts. A run has a fixed
-//! number of messages, is held back by TCP alone, and fails unless every message arrives once and in order.
+//! Load patterns: the three patterns of docs/benchmarks.md, and building blocks for other rows. A run has a
+//! fixed number of messages, is limited by TCP alone, and fails unless every message arrives once and in
+//! order.
 
 use std::{
     io::ErrorKind,
@@ -18,24 +19,24 @@ use crate::{
     proc::{Cpu, Memory, machine_busy},
 };
 
-/// The longest that one run may take; a message that was lost would be waited for.
+/// Timeout of a run, which would otherwise wait forever for a lost message.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(120);
-/// How many connections are opened at the same time; fewer than a listener's queue holds.
+/// Number of connections opened at the same time; fewer than the backlog of a listener.
 const OPEN_AT_ONCE: usize = 64;
-/// How long a server is left alone before it is measured.
+/// Pause before a server is measured.
 pub(crate) const SETTLE: Duration = Duration::from_millis(100);
-/// How long the pacing thread waits for a socket that takes nothing.
+/// How long the pacing thread waits for a full socket.
 const FULL: Duration = Duration::from_micros(200);
 
-/// The patterns in which agents are imitated.
+/// The load patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Pattern {
-    /// One stream, 32 frames a write.
+    /// One stream, 32 frames per write.
     Burst,
-    /// 64 streams, 4 frames a write.
+    /// 64 streams, 4 frames per write.
     #[value(name = "64")]
     SixtyFour,
-    /// 64 streams at 4,000 messages a second in all, one frame a write.
+    /// 64 streams at 4,000 messages per second in total, one frame per write.
     Paced,
 }
 
@@ -50,7 +51,7 @@ impl Pattern {
         }
     }
 
-    /// How it is driven; `is_quick` for a look only.
+    /// Returns the parameters of the pattern; `is_quick` for a short check.
     pub(crate) fn shape(self, is_quick: bool) -> Shape {
         let (pairs, per_write, pace, messages, warm_up) = match self {
             Self::Burst => (1, 32, None, 400_000, 40_000),
@@ -67,31 +68,31 @@ impl Pattern {
     }
 }
 
-/// How pairs are driven.
+/// Parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) pairs: usize,
     pub(crate) per_write: usize,
-    /// Messages a second, of all pairs together; as fast as TCP allows without it.
+    /// Messages per second of all pairs together; `None` for as fast as TCP allows.
     pub(crate) pace: Option<u32>,
-    /// Messages of each pair.
+    /// Messages per pair.
     pub(crate) messages: u64,
-    /// Messages of each pair before those.
+    /// Warm-up messages per pair.
     pub(crate) warm_up: u64,
 }
 
-/// What one run brought.
+/// Result of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     /// CPU time of the server per message, in microseconds.
     pub(crate) cpu_us: f64,
     pub(crate) per_second: f64,
     pub(crate) memory: Memory,
-    /// CPU time of everybody else on the machine meanwhile, as a share of one core.
+    /// CPU time of all other processes on the machine meanwhile, as a share of one core.
     pub(crate) foreign: f64,
 }
 
-/// Opens the pairs of a shape, with agents that are numbered from `first`.
+/// Opens the pairs of a [`Shape`], with agents numbered from `first`.
 pub(crate) async fn open(target: Target, shape: &Shape, first: usize) -> Result<Vec<Pair>> {
     let per_write = shape.per_write;
     let mut pairs = Vec::with_capacity(shape.pairs);
@@ -110,7 +111,7 @@ pub(crate) async fn open(target: Target, shape: &Shape, first: usize) -> Result<
     }
 }
 
-/// Warms up and measures pairs that are open.
+/// Warms up and measures open pairs.
 pub(crate) async fn measure(pairs: &mut Vec<Pair>, pid: u32, shape: &Shape) -> Result<Sample> {
     drive(pairs, shape, shape.warm_up).await?;
     sleep(SETTLE).await;
@@ -118,7 +119,7 @@ pub(crate) async fn measure(pairs: &mut Vec<Pair>, pid: u32, shape: &Shape) -> R
     metered(pid, messages, drive(pairs, shape, shape.messages)).await
 }
 
-/// What a server spends on so many messages, which `drive` sends it; that says how long it took.
+/// Measures the CPU time of a server while `drive` sends `messages` messages and returns the elapsed time.
 pub(crate) async fn metered(
     pid: u32,
     messages: u64,
@@ -140,7 +141,7 @@ pub(crate) async fn metered(
     })
 }
 
-/// Sends `messages` over every pair and waits until all have come.
+/// Sends `messages` over every pair and waits until all have arrived.
 async fn drive(pairs: &mut Vec<Pair>, shape: &Shape, messages: u64) -> Result<Duration> {
     let begun = Instant::now();
     let (senders, receivers): (Vec<_>, Vec<_>) = std::mem::take(pairs)
@@ -186,7 +187,7 @@ async fn send_all(senders: Vec<Outflow>, messages: u64, per_write: usize) -> Res
     in_order(tasks).await
 }
 
-/// Sends as fast as TCP allows; everybody else has a turn after each write.
+/// Sends as fast as TCP allows, and yields after each write.
 pub(crate) async fn send(mut flow: Outflow, messages: u64, per_write: usize) -> Result<Outflow> {
     let until = flow.next + messages;
     while flow.next < until {
@@ -200,8 +201,8 @@ pub(crate) async fn send(mut flow: Outflow, messages: u64, per_write: usize) -> 
     Ok(flow)
 }
 
-/// Sends one message at a time, going round the streams, at even intervals: on a thread of its own, since the
-/// runtime's clock ticks in milliseconds.
+/// Sends one message at a time, round robin over the streams, at even intervals. Runs on a thread of its own,
+/// because the runtime's clock has a resolution of milliseconds.
 fn send_paced(mut senders: Vec<Outflow>, messages: u64, pace: u32) -> Result<Vec<Outflow>> {
     let interval = Duration::from_secs(1) / pace;
     let mut due = Instant::now();
@@ -228,7 +229,7 @@ fn send_paced(mut senders: Vec<Outflow>, messages: u64, pace: u32) -> Result<Vec
     Ok(senders)
 }
 
-/// Runs tasks side by side; their results in the tasks' order, or the first error.
+/// Runs tasks concurrently; returns the results in the order of the tasks, or the first error.
 async fn in_order<T: Send + 'static>(
     tasks: impl Iterator<Item = impl Future<Output = Result<T>> + Send + 'static>,
 ) -> Result<Vec<T>> {
@@ -245,7 +246,7 @@ async fn in_order<T: Send + 'static>(
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Loads a server that somebody else started, and prints what it spent.
+/// Loads a running server, and prints its CPU time.
 pub(crate) async fn load(
     addr: SocketAddr,
     pid: u32,

@@ -1,31 +1,31 @@
-//! What Linux tells of processes and of the machine: CPU time in nanoseconds, memory, and how busy everybody else was
-//! meanwhile, which is what makes a measurement worthless.
+//! Data of Linux about processes and the machine: CPU time in nanoseconds, memory, and the CPU time of other
+//! processes, which makes a measurement worthless.
 
 use std::{collections::HashMap, fs, process::Command};
 
 use anyhow::{Context, Result};
 
-/// The length of a tick in `/proc`, which Linux fixes at 1/100 s.
+/// Length of a tick in `/proc`, which Linux fixes at 1/100 s.
 const TICK_NS: u64 = 10_000_000;
 
 /// CPU time of a process so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Cpu {
-    /// Of its threads, precisely; those that ended are missing.
+    /// CPU time of each thread in nanoseconds; ended threads are missing.
     threads: HashMap<String, u64>,
-    /// Of all of it, in ticks.
+    /// CPU time of the whole process, in ticks.
     ticks: u64,
 }
 
 impl Cpu {
-    /// What the process has used by now.
+    /// Reads the current CPU time of a process.
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let mut threads = HashMap::new();
         let tasks =
             fs::read_dir(format!("/proc/{pid}/task")).context("the server's process is gone")?;
         for task in tasks {
             let name = task?.file_name().to_string_lossy().into_owned();
-            // A thread that ends while we look is none.
+            // A thread that ends meanwhile is ignored.
             if let Ok(schedstat) = fs::read_to_string(format!("/proc/{pid}/task/{name}/schedstat"))
                 && let Some(ns) = nth_number(&schedstat, 0)
             {
@@ -37,7 +37,7 @@ impl Cpu {
         Ok(Self { threads, ticks })
     }
 
-    /// Nanoseconds used since an earlier look.
+    /// Returns the nanoseconds used since `before`.
     pub(crate) fn since(&self, before: &Self) -> u64 {
         let precise = self
             .threads
@@ -54,7 +54,7 @@ impl Cpu {
     }
 }
 
-/// User and system ticks out of `/proc/PID/stat`, whose second field may contain anything.
+/// Parses user and system ticks from `/proc/PID/stat`, whose second field may contain any text.
 fn ticks_of_stat(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     Some(nth_number(rest, 12 - 1)? + nth_number(rest, 13 - 1)?)
@@ -90,7 +90,7 @@ fn kib_of(lines: &str, name: &str) -> Option<u64> {
         .and_then(|rest| nth_number(rest, 0))
 }
 
-/// How much CPU time the whole machine has used, in nanoseconds, and what its host took from it.
+/// Returns the CPU time used by the whole machine in nanoseconds, including time stolen by its host.
 pub(crate) fn machine_busy() -> Result<u64> {
     let stat = fs::read_to_string("/proc/stat")?;
     busy_of_stat(&stat).context("cannot read /proc/stat")
@@ -98,7 +98,7 @@ pub(crate) fn machine_busy() -> Result<u64> {
 
 fn busy_of_stat(stat: &str) -> Option<u64> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    // user nice system, not idle and iowait, then irq softirq steal
+    // Fields: user nice system, not idle and iowait, then irq softirq steal.
     [0, 1, 2, 5, 6, 7]
         .into_iter()
         .map(|field| nth_number(line, field))
@@ -106,7 +106,7 @@ fn busy_of_stat(stat: &str) -> Option<u64> {
         .map(|ticks| ticks * TICK_NS)
 }
 
-/// What the results depend on.
+/// Properties of the machine that the results depend on.
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     pub(crate) cores: usize,
@@ -133,7 +133,7 @@ impl Machine {
     }
 }
 
-/// The numbers at the start, without what a vendor added.
+/// Returns the leading version number, without a vendor suffix.
 fn version_of(text: &str) -> String {
     let version: String = text
         .chars()

@@ -1,6 +1,6 @@
-//! Waits until nobody else needs the machine. A number that was taken beside a compiler is worth nothing, so that each
-//! measurement first looks whether others are at work, and is repeated if they came in the middle. The patience for
-//! this is limited in all; when it is used up, the report shows that it was loud.
+//! Waits until no other process uses the machine. A measurement beside a compiler is worthless. Therefore
+//! each measurement first checks for other load, and is repeated if load appeared meanwhile. The total
+//! waiting time is limited; once it is used up, the report shows the remaining disturbance.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -15,22 +15,22 @@ use crate::{
     proc::{Cpu, machine_busy},
 };
 
-/// Others that use more than this share of a core disturb a measurement.
+/// Share of a core above which other processes disturb a measurement.
 pub(crate) const LOUD: f64 = 0.15;
-/// How long one look takes; a tick of the kernel's clock is 10 ms.
+/// Duration of a check; a tick of the kernel's clock is 10 ms.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long to leave the others alone before the next look.
+/// Pause before the next check.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long all measurements together wait for others.
+/// Maximum waiting time of all measurements together.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How often a measurement that others disturbed is repeated.
+/// Number of repetitions of a disturbed measurement.
 const RETRIES: usize = 3;
 
 static WAITED: AtomicU64 = AtomicU64::new(0);
 static REPEATED: AtomicU64 = AtomicU64::new(0);
 
-/// Measures when others are quiet, and again, a few times, if they were not meanwhile. Nothing may be open while this
-/// waits: a connection that is not served would be given up by its server.
+/// Measures while the machine is quiet, and repeats a disturbed measurement up to [`RETRIES`] times. No
+/// connection may be open while the function waits, because a server would drop an unserved connection.
 pub(crate) async fn undisturbed(
     mut measure: impl AsyncFnMut() -> Result<Sample>,
 ) -> Result<Sample> {
@@ -45,7 +45,7 @@ pub(crate) async fn undisturbed(
     measure().await
 }
 
-/// Waits until nobody but us uses the machine, or the patience is used up.
+/// Waits until no other process uses the machine, or the waiting time is used up.
 async fn wait() -> Result<()> {
     let me = std::process::id();
     loop {
@@ -64,12 +64,12 @@ async fn wait() -> Result<()> {
     }
 }
 
-/// How long others were waited for.
+/// Returns the total waiting time.
 pub(crate) fn waited() -> Duration {
     Duration::from_millis(WAITED.load(Ordering::Relaxed))
 }
 
-/// How many measurements were repeated.
+/// Returns the number of repeated measurements.
 pub(crate) fn repetitions() -> u64 {
     REPEATED.load(Ordering::Relaxed)
 }

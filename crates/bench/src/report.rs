@@ -1,5 +1,5 @@
-//! What is made of the measurements: tables for the terminal and the page `docs/benchmarks.md`, written whole each
-//! time. Says so where a number proves nothing.
+//! The report: tables for the terminal and the page `docs/benchmarks.md`, rewritten as a whole each time. The
+//! report marks numbers that prove nothing.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     stats::{Comparison, NOISY, Spread},
 };
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug)]
 pub(crate) struct Report {
     machine: Machine,
@@ -20,15 +20,15 @@ pub(crate) struct Report {
     rounds: usize,
     is_quick: bool,
     pub(crate) sections: Vec<Section>,
-    /// What everybody else used during each sample, as a share of one core.
+    /// CPU time of other processes during each sample, as a share of one core.
     pub(crate) foreign: Vec<f64>,
-    /// How long others were waited for.
+    /// Total time spent waiting for other processes.
     pub(crate) waited: Duration,
-    /// How many measurements others disturbed, so that they were repeated.
+    /// Number of measurements repeated because of other processes.
     pub(crate) repeated: u64,
 }
 
-/// One table with what it is about.
+/// A table with its description.
 #[derive(Debug)]
 pub(crate) struct Section {
     title: String,
@@ -51,13 +51,13 @@ impl Report {
         }
     }
 
-    /// The tables alone.
+    /// Returns only the tables.
     pub(crate) fn tables(&self) -> String {
         let tables: Vec<_> = self.sections.iter().map(Section::for_terminal).collect();
         tables.join("\n")
     }
 
-    /// The whole page.
+    /// Returns the whole page.
     pub(crate) fn page(&self) -> String {
         let mut page = String::from(
             "# Benchmarks\n\nWritten by `cargo xtask bench`; do not edit. It builds the hub and the load generator for \
@@ -284,12 +284,12 @@ impl Section {
         )
     }
 
-    /// Adds a line.
+    /// Adds a row to the table.
     pub(crate) fn line<const N: usize>(&mut self, cells: [String; N]) {
         self.lines.push(cells.into());
     }
 
-    /// Adds the line of a comparison of costs, with its goal and aim; `more` goes behind.
+    /// Adds the row of a cost comparison, with its goal and aim, followed by the cells in `more`.
     pub(crate) fn compare(
         &mut self,
         name: &str,
@@ -364,7 +364,7 @@ impl Section {
     }
 }
 
-/// Whether a cost is small enough.
+/// Returns the verdict on a cost: small enough or not.
 pub(crate) fn at_most(value: f64, goal: f64, aim: f64) -> String {
     let verdict = if value <= aim {
         "met, aim too"
@@ -376,13 +376,13 @@ pub(crate) fn at_most(value: f64, goal: f64, aim: f64) -> String {
     verdict.to_owned()
 }
 
-/// Whether something is large enough.
+/// Returns the verdict on a rate: large enough or not.
 pub(crate) fn at_least(value: f64, goal: f64) -> String {
     let verdict = if value >= goal { "met" } else { "**missed**" };
     verdict.to_owned()
 }
 
-/// Whether something is large enough, or even as large as it shall be one day.
+/// Returns the verdict on a rate with a goal and a more ambitious aim.
 pub(crate) fn reached(value: f64, goal: f64, aim: f64) -> String {
     if value >= aim {
         "met, aim too".to_owned()
@@ -391,7 +391,7 @@ pub(crate) fn reached(value: f64, goal: f64, aim: f64) -> String {
     }
 }
 
-/// A measured value, with as many digits as it deserves.
+/// Formats a measured value with an appropriate number of digits.
 pub(crate) fn plain(value: f64) -> String {
     if value >= 100.0 {
         number(value)
@@ -402,7 +402,7 @@ pub(crate) fn plain(value: f64) -> String {
     }
 }
 
-/// A whole number with its thousands apart.
+/// Formats a whole number with thousands separators.
 pub(crate) fn number(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut spaced = String::new();
@@ -415,7 +415,7 @@ pub(crate) fn number(value: f64) -> String {
     spaced
 }
 
-/// Median with smallest and largest.
+/// Formats median, minimum and maximum.
 pub(crate) fn spread(values: &[f64]) -> String {
     let Spread { median, min, max } = Spread::of(values);
     format!("{} ({}–{})", plain(median), plain(min), plain(max))

@@ -1,4 +1,4 @@
-//! The rows of the report: what is run, in which order, against what, and what counts as reaching the goal.
+//! The rows of the report: what is measured, in which order, against which baseline, and the goals.
 
 use anyhow::{Context, Result};
 use tokio::{
@@ -18,12 +18,12 @@ use crate::{
     team::{Burst, measure_burst},
 };
 
-/// How long a stalled pair has been stalled when the others are measured.
+/// How long a pair has been stalled before the other pairs are measured.
 const STALLED: Duration = Duration::from_secs(1);
-/// How long a row may take in all, with the time that others are waited for.
+/// Timeout of a row, including the time spent waiting for other processes.
 const ROW_LIMIT: Duration = Duration::from_secs(2400);
 
-/// What can be measured alone.
+/// A row of the report, which can be measured alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Row {
     /// CPU per message against the bare relay, and NATS if there is one
@@ -32,9 +32,9 @@ pub(crate) enum Row {
     Idle,
     /// A thousand streams at once
     Pairs,
-    /// One reader that stopped reading
+    /// One stalled reader
     Stalled,
-    /// A hundred thousand chunks in one go
+    /// A hundred thousand chunks to one reader
     Pump,
     /// Cost per message beside few and many agents
     Attached,
@@ -57,18 +57,18 @@ impl Row {
     ];
 }
 
-/// What `run` was told to do.
+/// Options of `run`.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) programs: Programs,
     pub(crate) rounds: usize,
     pub(crate) is_quick: bool,
-    /// Empty for all.
+    /// Rows to measure; empty for all.
     pub(crate) only: Vec<Row>,
 }
 
 impl Plan {
-    /// Measures.
+    /// Measures the rows and returns the report.
     pub(crate) async fn run(&self) -> Result<Report> {
         let mut report = Report::new(Machine::look(), self.rounds, self.is_quick);
         for row in Row::ALL {
@@ -99,7 +99,7 @@ impl Plan {
         })
     }
 
-    /// A fresh server, loaded once.
+    /// Starts a fresh server and loads it once.
     async fn once(&self, kind: Kind, shape: &Shape, foreign: &mut Vec<f64>) -> Result<Sample> {
         let sample = quiet::undisturbed(async || {
             let server = Server::start(kind, &self.programs).await?;
@@ -171,7 +171,7 @@ impl Plan {
         for kind in [Kind::Jackfield, Kind::Bare] {
             let mut costs = Vec::new();
             for round in 0..rounds {
-                // The bare relay pings nobody; a quick look does not wait for the hub to.
+                // The bare relay sends no pings; a quick run does not wait for the hub's pings.
                 let wait = kind == Kind::Jackfield && !self.is_quick;
                 let cost = idle_cost(kind, &self.programs, count, wait).await?;
                 let values = [("KiB each", cost.kib_each)];
@@ -297,7 +297,7 @@ impl Plan {
         sending.spawn(send(stalled.sender, u64::MAX >> 1, shape.per_write));
         sleep(STALLED).await;
         let sample = measure(&mut pairs, server.pid, shape).await?;
-        // Open to the end, unread.
+        // Kept open and unread until here.
         drop(stalled.receiver);
         server.stop().await?;
         Ok(sample)
@@ -406,7 +406,7 @@ impl Plan {
             let mut speeds = [0.0; 4];
             for at in rotated(ways.len(), round) {
                 let sample = quiet::undisturbed(async || {
-                    // Nothing is open while others are waited for.
+                    // No connection may be open while waiting for other processes.
                     let station = Station::open(&self.programs).await?;
                     let sample = station.moved(ways[at]).await?;
                     station.close().await?;

@@ -1,5 +1,5 @@
-//! Servers under measurement: each a process of its own on a free port of this machine, with a data folder of its own,
-//! killed when it is dropped.
+//! Servers to measure: each is a process on a free loopback port, with a data folder of its own, killed on
+//! drop.
 
 use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
 
@@ -14,12 +14,12 @@ use tokio::{
 
 use crate::client::{Dialect, Target};
 
-/// How long a server may take to listen.
+/// Timeout for the start of a server.
 const START: Duration = Duration::from_secs(20);
-/// How often a server that does not say so is asked whether it listens.
+/// Interval for polling a server that does not announce its address.
 const ASK: Duration = Duration::from_millis(20);
 
-/// Where the programs are; the bare relay is this program.
+/// Paths of the programs; the bare relay is this program itself.
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) jackfield: PathBuf,
@@ -27,7 +27,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Which NATS it is.
+    /// Returns the version of NATS.
     pub(crate) fn nats_version(&self) -> String {
         let output = self.nats.as_ref().and_then(|program| {
             std::process::Command::new(program)
@@ -43,7 +43,7 @@ impl Programs {
     }
 }
 
-/// What can be measured.
+/// Kind of server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Jackfield,
@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// A server that is running.
+/// A running server.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) target: Target,
@@ -71,7 +71,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server; it listens when this returns.
+    /// Starts a server. It is listening when the function returns.
     pub(crate) async fn start(kind: Kind, programs: &Programs) -> Result<Self> {
         let name = kind.name();
         timeout(START, Self::start_now(kind, programs))
@@ -98,7 +98,7 @@ impl Server {
             }
             Kind::Nats => return Self::start_nats(programs, data).await,
         };
-        // In the empty folder, so that no configuration of anybody's is found.
+        // Started in the empty folder, so that no configuration file is found.
         let mut child = command
             .current_dir(data.path())
             .stdin(Stdio::null())
@@ -116,7 +116,7 @@ impl Server {
 
     async fn start_nats(programs: &Programs, data: TempDir) -> Result<Self> {
         let program = programs.nats.as_ref().context("no NATS server was named")?;
-        // It does not tell which port it chose: take one that was free a moment ago.
+        // NATS does not announce the port it chose, so use a port that was free a moment ago.
         let addr = TcpListener::bind("127.0.0.1:0").await?.local_addr()?;
         let child = Command::new(program)
             .args(["-a", "127.0.0.1", "-p", &addr.port().to_string()])
@@ -141,7 +141,7 @@ impl Server {
         })
     }
 
-    /// Ends it, and waits until its memory and its port are free again.
+    /// Kills the server, and waits until its memory and its port are free again.
     pub(crate) async fn stop(mut self) -> Result<()> {
         self.child.kill().await.context("cannot end the server")
     }

@@ -1,10 +1,10 @@
-//! The arithmetic of a comparison: medians of ratios that were taken in the same round, with the pair of identical
-//! servers beside them. No input and no output.
+//! The arithmetic of a comparison: medians of ratios within the same round, together with the ratio of two
+//! identical servers. Pure functions.
 
-/// An identical pair that differs by more than this says that smaller differences prove nothing.
+/// Ratio of the identical pair above which a comparison counts as noisy: smaller differences prove nothing.
 pub(crate) const NOISY: f64 = 1.15;
 
-/// The middle of some numbers; the mean of the two in the middle if their count is even. Zero of none.
+/// Returns the median; the mean of the two middle values for an even count, zero for no values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -16,7 +16,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Median, smallest and largest.
+/// Median, minimum and maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
@@ -34,7 +34,8 @@ impl Spread {
     }
 }
 
-/// One thing measured against another in rounds; the other one twice in each, to see what identical servers differ by.
+/// Measurements of a subject and a baseline in rounds. Each round measures the baseline twice, to show the
+/// difference between identical servers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Comparison {
     ours: Vec<f64>,
@@ -50,7 +51,7 @@ impl Comparison {
         self.twin.push(twin);
     }
 
-    /// Ours to the mean of the pair, round by round.
+    /// Returns the ratio of the subject to the mean of the pair, round by round.
     pub(crate) fn ratio(&self) -> Spread {
         let ratios: Vec<f64> = self
             .ours
@@ -61,7 +62,8 @@ impl Comparison {
         Spread::of(&ratios)
     }
 
-    /// The larger of the identical pair to the smaller, round by round: at least 1.
+    /// Returns the ratio of the larger to the smaller value of the identical pair, round by round: at least
+    /// 1.
     pub(crate) fn identical(&self) -> Spread {
         let ratios: Vec<f64> = self
             .pair()
@@ -70,7 +72,7 @@ impl Comparison {
         Spread::of(&ratios)
     }
 
-    /// Whether differences of some percent prove nothing here.
+    /// Returns whether differences of a few percent prove nothing in this comparison.
     pub(crate) fn is_noisy(&self) -> bool {
         self.identical().median > NOISY
     }
@@ -89,7 +91,7 @@ impl Comparison {
     }
 }
 
-/// The order of `count` things in a round: another one begins each time.
+/// Returns the order of `count` items in a round; each round begins with the next item.
 pub(crate) fn rotated(count: usize, round: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |at| (at + round) % count)
 }

@@ -1,5 +1,5 @@
-//! A burst through nested teams: an agent three teams deep answers in one go, and the viewers of the outermost team must
-//! see every piece of it, in order and only once, beside one that reads nothing.
+//! A burst through nested teams: an agent three teams deep sends a long answer, and the viewers of the
+//! outermost team must receive every piece, in order and only once, beside a stalled viewer.
 
 use std::{
     net::SocketAddr,
@@ -20,28 +20,28 @@ use crate::{
     patterns::{RUN_LIMIT, SETTLE, Sample, metered, send},
 };
 
-/// How many pieces of the answer leave at once.
+/// Number of answer pieces per write.
 const PER_WRITE: usize = 32;
-/// How many of them come before it is measured.
+/// Number of pieces sent before the measurement.
 const WARM_UP: u64 = 2_000;
-/// What stands before the number of an event.
+/// Text before the sequence number of an event.
 const SEQUENCE: &[u8] = b"\"sequence\":";
-/// How a piece of the answer begins.
+/// Start of an event with a piece of the answer.
 const CONTENT: &[u8] = b"{\"type\":\"SEGMENT_CONTENT\"";
 
-/// How a burst is watched.
+/// Parameters of a burst.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Burst {
-    /// The pieces of the answer.
+    /// Number of answer pieces.
     pub(crate) events: u64,
-    /// Those who read.
+    /// Number of viewers that read.
     pub(crate) viewers: usize,
-    /// Those who do not.
+    /// Number of viewers that read nothing.
     pub(crate) stalled: usize,
 }
 
 impl Burst {
-    /// As the goal has it.
+    /// Returns a burst to one viewer, as in the goal.
     pub(crate) fn to_one(is_quick: bool) -> Self {
         Self {
             events: if is_quick { 25_000 } else { 100_000 },
@@ -50,7 +50,7 @@ impl Burst {
         }
     }
 
-    /// The same to ten, one of which is stalled.
+    /// Returns a burst to ten viewers, one of which is stalled.
     pub(crate) fn to_ten(is_quick: bool) -> Self {
         Self {
             viewers: 9,
@@ -60,7 +60,8 @@ impl Burst {
     }
 }
 
-/// Makes teams, lets them work and measures. `number` keeps them apart from those of other bursts at the same server.
+/// Creates teams, lets them answer and measures. `number` distinguishes the teams from other bursts at the
+/// same server.
 pub(crate) async fn measure_burst(
     addr: SocketAddr,
     pid: u32,
@@ -86,13 +87,13 @@ pub(crate) async fn measure_burst(
         Ok(pass(answer, &mut viewers, burst.events).await?.1)
     });
     let sample = sample.await?;
-    // Open to the end, unread.
+    // Kept open and unread until here.
     drop(stalled);
     teams.readers.shutdown().await;
     Ok(sample)
 }
 
-/// Loads a server that somebody else started, and prints what it spent.
+/// Loads a running server, and prints its CPU time.
 pub(crate) async fn load(addr: SocketAddr, pid: u32, burst: Burst, times: usize) -> Result<()> {
     for number in 0..times {
         let sample = measure_burst(addr, pid, burst, number).await?;
@@ -109,7 +110,7 @@ pub(crate) async fn load(addr: SocketAddr, pid: u32, burst: Burst, times: usize)
     Ok(())
 }
 
-/// Sends more of the answer and waits until all viewers have seen it.
+/// Sends more of the answer and waits until all viewers have received it.
 async fn pass(
     answer: Outflow,
     viewers: &mut Vec<Viewer>,
@@ -136,19 +137,19 @@ async fn pass(
     Ok((answer, begun.elapsed()))
 }
 
-/// Three teams, each with an agent and all but the innermost with the next team.
+/// Three nested teams, each with an agent; all but the innermost have the next team as a member.
 struct Teams {
     addr: SocketAddr,
     outermost: String,
     names: [String; 3],
     agents: Vec<Line>,
-    /// The agents that wait for those below them, and read what those say.
+    /// Readers of the waiting agents' connections.
     readers: JoinSet<Result<()>>,
 }
 
 impl Teams {
     async fn open(addr: SocketAddr, number: usize) -> Result<Self> {
-        // A server that somebody else started may know those of an earlier run.
+        // A server started elsewhere may still have the teams of an earlier run.
         let me = std::process::id();
         let names = [1, 2, 3].map(|level| format!("t{level}-{me}-{number:05}"));
         let mut agents = Vec::new();
@@ -179,12 +180,13 @@ impl Teams {
         })
     }
 
-    /// A viewer of the outermost team.
+    /// Opens a viewer of the outermost team.
     async fn view(&self) -> Result<Line> {
         Line::open_path(self.addr, &format!("/ws/agent-team/{}", self.outermost)).await
     }
 
-    /// Asks the outermost team, each of whose agents asks the team below. The answer of the last one is begun.
+    /// Sends a request to the outermost team. The agent of each team sends a request to the team below. The
+    /// innermost agent begins its answer, which is returned.
     async fn ask(&mut self) -> Result<Outflow> {
         let mut asker = self.view().await?;
         asker
@@ -218,14 +220,14 @@ impl Teams {
         })
     }
 
-    /// Takes whatever comes, so that nobody waits for this one.
+    /// Reads and ignores all frames of a connection, so that its sender never blocks.
     fn read_on(&mut self, mut line: Line) {
         let reading = async move { line.texts(|_| Ok(ControlFlow::Continue(()))).await };
         self.readers.spawn(reading);
     }
 }
 
-/// The call with which an agent is asked.
+/// Waits for a request to the agent, and returns its call id.
 async fn asked(agent: &mut Line) -> Result<String> {
     let text = timeout(RUN_LIMIT, agent.text())
         .await
@@ -238,16 +240,16 @@ async fn asked(agent: &mut Line) -> Result<String> {
 
 struct Viewer {
     line: Line,
-    /// The number of the last event that it has seen.
+    /// Sequence number of the last received event.
     last: u64,
 }
 
 impl Viewer {
-    /// Reads until so many pieces of an answer have come; none may be missing, and nothing else either.
+    /// Reads until `pieces` pieces of an answer have arrived; fails if an event is missing or repeated.
     async fn watch(&mut self, pieces: u64) -> Result<()> {
         let (mut missing, last) = (pieces, &mut self.last);
         let watched = self.line.texts(|text| {
-            // How things stood when it came has no number.
+            // The initial snapshot has no sequence number.
             if let Some(sequence) = sequence_of(text) {
                 ensure!(
                     sequence == *last + 1,
@@ -265,7 +267,8 @@ impl Viewer {
     }
 }
 
-/// The number of an event, which stands near its end. In what was said a quote would be escaped.
+/// Returns the sequence number of an event, which is near its end. Quotes in the answer's text are escaped,
+/// so that text cannot be mistaken for the number.
 fn sequence_of(text: &[u8]) -> Option<u64> {
     let mut places = text.windows(SEQUENCE.len());
     let at = places.rposition(|part| part == SEQUENCE)? + SEQUENCE.len();

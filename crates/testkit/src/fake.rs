@@ -1,4 +1,4 @@
-//! An agent of a door that exists only in tests: in the process of the hub, driven by the test step by step.
+//! [`FakeAgent`]: an agent of a door that exists only in tests. It runs in the process of the hub, and the test drives it step by step.
 
 use std::{
     collections::VecDeque,
@@ -24,7 +24,7 @@ use crate::SOON;
 #[derive(Debug)]
 pub struct FakeAgent {
     link: Arc<FakeLink>,
-    /// Its place on the hub; dropping it detaches the agent.
+    /// The agent's attachment to the hub; dropping it detaches the agent.
     pub attached: Attached,
 }
 
@@ -69,12 +69,12 @@ impl Link for FakeLink {
 }
 
 impl FakeAgent {
-    /// Attaches an agent that takes whole messages.
+    /// Attaches an agent that accepts complete messages only.
     pub fn attach(hub: &Hub, id: &str) -> Self {
         Self::attach_as(hub, &Principal::local(), id, false)
     }
 
-    /// Attaches an agent as somebody's; `streams` lets it take messages in pieces.
+    /// Attaches an agent for a [`Principal`]; with `streams` the agent accepts streamed messages.
     pub fn attach_as(hub: &Hub, principal: &Principal, id: &str, streams: bool) -> Self {
         let link = Arc::new(FakeLink {
             streams,
@@ -91,17 +91,17 @@ impl FakeAgent {
         Self { link, attached }
     }
 
-    /// The next call.
+    /// Waits for the next call.
     pub async fn call(&self) -> Serving {
         self.until(|link| link.calls.lock().pop_front()).await
     }
 
-    /// The next cancelled call.
+    /// Waits for the next cancelled call, and returns its [`CallId`].
     pub async fn cancelled(&self) -> CallId {
         self.until(|link| link.cancelled.lock().pop()).await
     }
 
-    /// Why it was closed.
+    /// Waits until the link is closed, and returns the reason.
     pub async fn closed(&self) -> Closing {
         self.until(|link| link.closed.lock().take()).await
     }
@@ -121,7 +121,7 @@ impl FakeAgent {
     }
 }
 
-/// A request of the owner `local` through the door that exists only in tests.
+/// Creates a [`Request`] of the owner `local` through the test door.
 pub fn fake_request(target: &str, text: &str) -> Request {
     let target = AgentId::parse(target).expect("an id");
     Request::new(Principal::local(), "local", target, Message::text(text))

@@ -1,4 +1,4 @@
-//! A whole hub, as `jackfield serve` runs it, on a free port and in a temporary folder.
+//! [`TestHub`]: a complete hub, as `jackfield serve` runs it, on a free port and in a temporary folder.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -17,22 +17,22 @@ use tempfile::TempDir;
 
 use crate::Raw;
 
-/// A hub for one test. Gone when dropped.
+/// A hub for one test. Dropping it ends the hub.
 #[derive(Debug)]
 pub struct TestHub {
     running: Running,
-    /// The configuration it runs with.
+    /// The configuration of the hub.
     pub config: Config,
     folder: TempDir,
 }
 
 impl TestHub {
-    /// A hub with the defaults.
+    /// Starts a hub with the default configuration.
     pub async fn start() -> Self {
         Self::start_with(|_| {}).await
     }
 
-    /// A hub with a changed configuration.
+    /// Starts a hub with a changed [`Config`].
     pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         Self::start_in(folder, change).await
@@ -42,7 +42,7 @@ impl TestHub {
         let mut config = Config {
             listen: "127.0.0.1:0".parse().expect("an address"),
             data_dir: folder.path().join("data"),
-            // Most tests need no peers, and a node costs sockets and threads.
+            // Most tests need no peers, and a p2p node costs sockets and threads.
             p2p: P2pConfig {
                 enabled: false,
                 ..P2pConfig::default()
@@ -58,7 +58,7 @@ impl TestHub {
         }
     }
 
-    /// Stops it as SIGTERM would and starts another one on the same data.
+    /// Stops the hub as SIGTERM would and starts another hub on the same data.
     pub async fn restart(self) -> Self {
         let Self {
             running,
@@ -73,12 +73,12 @@ impl TestHub {
         .await
     }
 
-    /// Stops it as SIGTERM would.
+    /// Stops the hub as SIGTERM would.
     pub async fn stop(self, grace: Duration) {
         self.running.stop(grace).await;
     }
 
-    /// Its address; on loopback, where it listens everywhere.
+    /// Returns the address of the hub; on loopback if the hub listens on all addresses.
     pub fn addr(&self) -> SocketAddr {
         let mut addr = self.running.addr;
         if addr.ip().is_unspecified() {
@@ -87,17 +87,18 @@ impl TestHub {
         addr
     }
 
-    /// The URL of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.addr())
     }
 
-    /// The hub itself, for what is quicker to see from the inside.
+    /// Returns the [`Hub`] itself, for state that is easier to check from the inside.
     pub fn hub(&self) -> &Hub {
         &self.running.hub
     }
 
-    /// Its addresses among peers, each with its peer id at the end, TCP first; it must have been started as one of them.
+    /// Returns the addresses of the hub among peers, each with its peer id at the end, TCP first. Panics if
+    /// p2p is disabled.
     pub fn peer_addresses(&self) -> Vec<String> {
         let door = self.running.p2p().expect("the hub is a peer");
         let addresses = door.node().addresses();
@@ -111,19 +112,19 @@ impl TestHub {
         door.node().connect(address).await.expect("it is there");
     }
 
-    /// Its data directory.
+    /// Returns the data directory.
     pub fn data_dir(&self) -> &Path {
         &self.config.data_dir
     }
 
-    /// The secret that lets the platform in.
+    /// Returns the secret with which the platform authenticates.
     pub fn platform_secret(&self) -> String {
         let path = self.data_dir().join("platform-secret");
         let secret = std::fs::read_to_string(path).expect("made at the start");
         secret.trim().to_owned()
     }
 
-    /// A token for an owner.
+    /// Creates a token for an owner.
     pub async fn token(&self, owner: &str, scopes: &[&str]) -> String {
         let owner = Owner::parse(owner).expect("an owner's name");
         let scopes = Scopes::parse(scopes.iter().copied()).expect("scopes");
@@ -135,12 +136,12 @@ impl TestHub {
         token.expect("the store works").secret
     }
 
-    /// A connection to `/ws` that has sent nothing.
+    /// Opens a connection to `/ws` without sending a frame.
     pub async fn connect(&self) -> Raw {
         Raw::connect(self.addr(), "/ws").await
     }
 
-    /// An Agora agent of whoever holds the token.
+    /// Connects and registers an Agora agent with a token.
     pub async fn agora_of(&self, token: &str, id: &str) -> Raw {
         let mut raw = self.connect().await;
         raw.send(json!({"type": "register", "id": id, "token": token}))
@@ -149,14 +150,14 @@ impl TestHub {
         raw
     }
 
-    /// An Agora agent with this id, over a connection with small buffers.
+    /// Connects and registers an Agora agent, over a connection with small buffers.
     pub async fn agora_narrow(&self, id: &str) -> Raw {
         let mut raw = Raw::connect_narrow(self.addr(), "/ws").await;
         raw.register(id).await;
         raw
     }
 
-    /// An Agora agent with this id.
+    /// Connects and registers an Agora agent.
     pub async fn agora(&self, id: &str) -> Raw {
         let mut raw = self.connect().await;
         raw.register(id).await;

@@ -1,9 +1,10 @@
-//! Outside judges: programs with somebody else's client, in other languages, that play a protocol against a hub.
-//! `cargo xtask test` prepares them; without them there is only a word.
+//! External conformance checks: programs with third-party clients, in other languages, that use a protocol
+//! against a hub. `cargo xtask test` prepares them; without preparation a check only prints a note.
 
 use std::{env, ffi::OsString, path::Path, process::Command};
 
-/// Runs a script of `judges/` by the judge that the variable names; panics with what it said if it is not content.
+/// Runs a script of `judges/` with the program that the environment variable names. Panics with the program's
+/// output if the check fails.
 pub async fn judge(variable: &str, script: &str, command: impl FnOnce(OsString, &Path) -> Command) {
     let Some(value) = env::var_os(variable) else {
         println!("{script} could not judge: {variable} is not set; see `cargo xtask test`");

@@ -1,7 +1,14 @@
-//! What the tests of Jackfield stand on: a real hub on port 0, clients that send raw frames and requests (somebody
-//! else's code, so that ours cannot hide its own mistakes), an agent of a door that exists only here, a copy of the
-//! published web client of the team stream, a server that is called back, and a proxy that cuts and stalls connections.
-//! For tests only: it panics where a test should fail.
+//! Test support for Jackfield:
+//!
+//! - [`TestHub`]: a real hub on port 0.
+//! - [`Raw`] and [`Web`]: clients that send raw frames and requests. They use third-party code, so that bugs
+//!   of Jackfield's own code stay visible.
+//! - [`FakeAgent`]: an agent of a door that exists only in tests.
+//! - [`WebClient`]: a copy of the published web client of the team stream.
+//! - [`Postbox`]: a server that receives callbacks.
+//! - [`FaultProxy`]: a proxy that cuts and stalls connections.
+//!
+//! For tests only: functions panic where a test should fail.
 
 mod bridge;
 mod fake;

@@ -1,4 +1,4 @@
-//! A web server that others post to, such as a hub that calls back.
+//! [`Postbox`]: a web server that receives posts, such as callbacks of a hub.
 
 use std::net::SocketAddr;
 
@@ -16,10 +16,10 @@ use tokio::{
 
 use crate::SOON;
 
-/// How many posts may wait to be looked at.
+/// Maximum number of unread posts.
 const ROOM: usize = 64;
 
-/// What was posted.
+/// A received request.
 #[derive(Debug)]
 pub struct Post {
     /// The path of the URL.
@@ -30,7 +30,7 @@ pub struct Post {
     pub body: Value,
 }
 
-/// A web server that takes every post with 204.
+/// A web server that answers every request with 204.
 #[derive(Debug)]
 pub struct Postbox {
     addr: SocketAddr,
@@ -39,7 +39,7 @@ pub struct Postbox {
 }
 
 impl Postbox {
-    /// A server on a free port of this machine.
+    /// Starts the server on a free loopback port.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("an address");
@@ -54,19 +54,19 @@ impl Postbox {
         }
     }
 
-    /// The URL of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.addr)
     }
 
-    /// The next post.
+    /// Waits for the next [`Post`].
     pub async fn next(&mut self) -> Post {
         let next = tokio::time::timeout(SOON, self.posts.recv()).await;
         next.expect("nothing was posted in time")
             .expect("the server runs")
     }
 
-    /// Whether nothing waits to be looked at.
+    /// Returns whether no unread post is waiting.
     pub fn is_empty(&self) -> bool {
         self.posts.is_empty()
     }

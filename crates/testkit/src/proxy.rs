@@ -1,4 +1,4 @@
-//! A TCP proxy that a test can make behave badly: cut all connections, or stop passing bytes on.
+//! [`FaultProxy`]: a TCP proxy that cuts all connections, or stops passing bytes on, at the command of a test.
 
 use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
@@ -13,27 +13,27 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What the proxy does with bytes.
+/// Behaviour of the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Pass,
     Stall,
 }
 
-/// A proxy in front of a hub.
+/// A TCP proxy in front of a hub.
 #[derive(Debug)]
 pub struct FaultProxy {
     addr: SocketAddr,
     mode: watch::Sender<Mode>,
-    /// Rises with each cut; a connection made under an older number is cut.
+    /// Number of cuts. A connection from before the last cut is closed.
     cuts: Arc<watch::Sender<u64>>,
-    /// After how many bytes to the client the next connections are cut.
+    /// Byte limits for the next connections: each is cut after so many bytes to the client.
     short: Arc<Mutex<VecDeque<usize>>>,
     _tasks: JoinSet<()>,
 }
 
 impl FaultProxy {
-    /// A proxy to an address.
+    /// Starts a proxy to an address.
     pub async fn start(to: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("an address");
@@ -73,33 +73,33 @@ impl FaultProxy {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address of the proxy.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Cuts all connections; new ones are taken.
+    /// Cuts all connections; new connections are accepted.
     pub fn cut(&self) {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Cuts the next connections by itself, each after so many bytes to the client, wherever that is.
+    /// Cuts each of the next connections after the given number of bytes to the client, even inside a frame.
     pub fn cut_next_after(&self, bytes: impl IntoIterator<Item = usize>) {
         self.short.lock().extend(bytes);
     }
 
-    /// Stops passing bytes on, in both directions, without closing anything.
+    /// Stops passing bytes on, in both directions, without closing a connection.
     pub fn stall(&self) {
         self.mode.send_replace(Mode::Stall);
     }
 
-    /// Passes bytes on again.
+    /// Resumes passing bytes on.
     pub fn pass(&self) {
         self.mode.send_replace(Mode::Pass);
     }
 }
 
-/// Passes on so many bytes at most.
+/// Copies at most `left` bytes.
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -116,7 +116,7 @@ async fn pass(
         };
         let count = count.min(left);
         left -= count;
-        // What was read before the stall waits as well.
+        // Bytes read before the stall wait as well.
         if mode.wait_for(|mode| *mode == Mode::Pass).await.is_err()
             || to.write_all(&buffer[..count]).await.is_err()
             || left == 0

@@ -1,4 +1,4 @@
-//! A WebSocket client that sends and reads raw text frames.
+//! [`Raw`]: a WebSocket client that sends and reads raw text frames.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -13,10 +13,10 @@ use tokio_tungstenite::{
     tungstenite::{Message, client::IntoClientRequest, protocol::CloseFrame},
 };
 
-/// How long a test waits for something that must come. Long, since it only matters when the test fails.
+/// Timeout of a test for an expected event. Long, because the value matters only when the test fails.
 pub const SOON: Duration = Duration::from_secs(20);
 
-/// A WebSocket client.
+/// A WebSocket client for raw frames.
 #[derive(Debug)]
 pub struct Raw {
     ws: WebSocketStream<TcpStream>,
@@ -30,7 +30,7 @@ impl Raw {
             .expect("the hub takes the connection")
     }
 
-    /// Connects to a path; nothing if the hub is not there, or goes away meanwhile.
+    /// Connects to a path. Returns `None` if the hub is not reachable, or stops meanwhile.
     pub async fn try_connect(addr: SocketAddr, path: &str) -> Option<Self> {
         let tcp = TcpStream::connect(addr).await.ok()?;
         let url = format!("ws://{addr}{path}");
@@ -38,7 +38,7 @@ impl Raw {
         Some(Self { ws })
     }
 
-    /// Connects with small buffers in the kernel, so that it takes little to fill them.
+    /// Connects with small kernel buffers, so that they are quickly full.
     pub async fn connect_narrow(addr: SocketAddr, path: &str) -> Self {
         const NARROW: u32 = 64 << 10;
         let socket = TcpSocket::new_v4().expect("a socket");
@@ -50,7 +50,7 @@ impl Raw {
             .expect("the hub takes the connection")
     }
 
-    /// Connects with further headers; the HTTP status if the hub refuses.
+    /// Connects with further headers. Returns the HTTP status if the hub refuses.
     pub async fn connect_with(
         addr: SocketAddr,
         path: &str,
@@ -83,7 +83,7 @@ impl Raw {
         }
     }
 
-    /// Sends text as it is.
+    /// Sends text unchanged.
     pub async fn send_text(&mut self, text: impl Into<String>) {
         self.ws
             .send(Message::text(text.into()))
@@ -91,7 +91,7 @@ impl Raw {
             .expect("the connection is open");
     }
 
-    /// Sends text as it is; false if the connection is gone.
+    /// Sends text unchanged. Returns false if the connection is lost.
     pub async fn maybe_send_text(&mut self, text: &str) -> bool {
         self.ws.send(Message::text(text)).await.is_ok()
     }
@@ -109,8 +109,8 @@ impl Raw {
             .expect("the connection is open");
     }
 
-    /// Sends one WebSocket frame as it is, masked: its first byte (0x80 last of its message, then 1 text, 2 binary,
-    /// 0 continuation) and its payload.
+    /// Sends a single masked WebSocket frame unchanged: its first byte (0x80 for the last frame of a message,
+    /// then 1 text, 2 binary, 0 continuation) and its payload.
     pub async fn send_raw(&mut self, first: u8, payload: &[u8]) {
         let mut bytes = vec![first];
         match payload.len() {
@@ -120,33 +120,33 @@ impl Raw {
                 bytes.extend((long as u64).to_be_bytes());
             }
         }
-        // A mask of zeros leaves the payload as it is.
+        // A mask of zeros leaves the payload unchanged.
         bytes.extend([0; 4]);
         bytes.extend(payload);
         self.write(&bytes).await.expect("the connection is open");
     }
 
-    /// Writes bytes below WebSocket.
+    /// Writes bytes to the TCP stream below the WebSocket.
     pub async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.ws.get_mut().write_all(bytes).await
     }
 
-    /// Queues JSON without flushing; false if the connection is gone.
+    /// Queues JSON without flushing. Returns false if the connection is lost.
     pub async fn feed(&mut self, frame: &Value) -> bool {
         self.ws.feed(Message::text(frame.to_string())).await.is_ok()
     }
 
-    /// Queues text without flushing; false if the connection is gone.
+    /// Queues text without flushing. Returns false if the connection is lost.
     pub async fn feed_text(&mut self, text: String) -> bool {
         self.ws.feed(Message::text(text)).await.is_ok()
     }
 
-    /// Flushes what was queued; false if the connection is gone.
+    /// Flushes queued frames. Returns false if the connection is lost.
     pub async fn flush(&mut self) -> bool {
         self.ws.flush().await.is_ok()
     }
 
-    /// The next text frame as it is.
+    /// Waits for the next text frame.
     pub async fn text(&mut self) -> String {
         match self.next().await {
             Message::Text(text) => text.to_string(),
@@ -154,13 +154,13 @@ impl Raw {
         }
     }
 
-    /// The next text frame, or nothing once the hub has closed or cut the connection.
+    /// Waits for the next text frame, or returns `None` once the hub has closed or cut the connection.
     pub async fn maybe_text(&mut self) -> Option<String> {
         let next = tokio::time::timeout(SOON, self.wait_text()).await;
         next.expect("nothing came in time")
     }
 
-    /// The same, however long it takes. Cancel-safe.
+    /// Same as [`maybe_text`](Self::maybe_text), without a timeout. Cancel-safe.
     pub async fn wait_text(&mut self) -> Option<String> {
         loop {
             match self.ws.next().await {
@@ -171,7 +171,7 @@ impl Raw {
         }
     }
 
-    /// Waits for a ping of the hub, which is answered with the next thing that is read or sent.
+    /// Waits for a ping of the hub. The pong is sent with the next read or write.
     pub async fn pinged(&mut self) {
         let next = tokio::time::timeout(SOON, self.ws.next()).await;
         match next.expect("no ping came in time") {
@@ -180,18 +180,19 @@ impl Raw {
         }
     }
 
-    /// The next frame as JSON.
+    /// Waits for the next frame and parses it as JSON.
     pub async fn frame(&mut self) -> Value {
         let text = self.text().await;
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text:?} is not JSON: {error}"))
     }
 
-    /// The next frame is this one.
+    /// Asserts that the next frame equals `frame`.
     pub async fn expect(&mut self, frame: Value) {
         assert_eq!(self.frame().await, frame);
     }
 
-    /// The next frame is an `error` with these fields, and with a sentence besides, which is returned.
+    /// Asserts that the next frame is an `error` with these fields and a non-empty `message`, and returns the
+    /// message.
     pub async fn expect_error(&mut self, mut fields: Value) -> String {
         let mut frame = self.frame().await;
         let sentence = frame["message"].take();
@@ -203,13 +204,14 @@ impl Raw {
         sentence
     }
 
-    /// Whether nothing more comes before the answer to a ping frame of the protocol, which keeps the order.
+    /// Asserts that no frame arrives before the answer to a `ping` frame of the protocol. The hub keeps the
+    /// order of frames.
     pub async fn expect_nothing(&mut self) {
         self.send(json!({"type": "ping"})).await;
         assert_eq!(self.frame().await, json!({"type": "pong"}));
     }
 
-    /// The code and reason with which the hub closes; text frames before it are skipped.
+    /// Waits for the close frame of the hub, and returns its code and reason. Skips earlier text frames.
     pub async fn closed(&mut self) -> (u16, String) {
         loop {
             match self.next().await {
@@ -222,7 +224,7 @@ impl Raw {
         }
     }
 
-    /// Waits for the end of the connection, however it comes.
+    /// Waits for the end of the connection, by a close frame or not.
     pub async fn gone(&mut self) {
         let ended = async { while let Some(Ok(_)) = self.ws.next().await {} };
         tokio::time::timeout(SOON, ended)
@@ -252,13 +254,13 @@ impl Raw {
         assert_eq!(self.frame().await, json!({"type": "registered", "id": id}));
     }
 
-    /// Closes properly.
+    /// Closes the connection with a close frame.
     pub async fn close(mut self) {
-        // The hub may have been faster.
+        // The hub may have closed first.
         self.ws.close(None).await.ok();
     }
 
-    /// Closes with a code and a reason.
+    /// Closes the connection with a code and a reason.
     pub async fn close_with(mut self, code: u16, reason: &str) {
         let frame = CloseFrame {
             code: code.into(),
@@ -267,7 +269,7 @@ impl Raw {
         self.ws.close(Some(frame)).await.ok();
     }
 
-    /// The socket below, to be rude with.
+    /// Returns the TCP stream below, for tests of bad behaviour.
     pub fn tcp(&mut self) -> &mut TcpStream {
         self.ws.get_mut()
     }

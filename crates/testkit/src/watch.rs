@@ -1,4 +1,4 @@
-//! Waiting for what the hub notices, instead of for time to pass.
+//! [`AgentWatch`]: waits for events of the hub instead of sleeping.
 
 use jackfield_core::{
     principal::Principal,
@@ -9,7 +9,7 @@ use jackfield_model::AgentId;
 use crate::{SOON, TestHub};
 
 impl TestHub {
-    /// Watches what happens at one agent from now on.
+    /// Watches the events of an agent from now on.
     pub fn watch(&self, id: &str) -> AgentWatch {
         let filter = TapFilter {
             agent: Some(AgentId::parse(id).expect("an id")),
@@ -19,17 +19,17 @@ impl TestHub {
     }
 }
 
-/// What happens at one agent.
+/// The events of one agent.
 #[derive(Debug)]
 pub struct AgentWatch(Watching);
 
 impl AgentWatch {
-    /// Waits until the agent is there.
+    /// Waits until the agent is online.
     pub async fn until_online(&mut self) {
         self.until(|sight| matches!(sight, Sight::Online(_))).await;
     }
 
-    /// Waits until the hub has noticed that the agent left.
+    /// Waits until the hub has noticed that the agent is offline.
     pub async fn until_offline(&mut self) {
         self.until(|sight| matches!(sight, Sight::Offline)).await;
     }

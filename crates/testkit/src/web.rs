@@ -1,22 +1,21 @@
-//! Callers over HTTP: the platform with its secret, and those of the hub's own API. Streams are read event by event,
-//! by somebody else's client.
+//! [`Web`]: HTTP callers, either the platform with its secret or callers of the hub's own API. Streams are read event by event with a third-party client.
 
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::{SOON, TestHub};
 
-/// Somebody who talks HTTP to a hub.
+/// An HTTP client of a hub.
 #[derive(Debug, Clone)]
 pub struct Web {
     client: Client,
     origin: String,
-    /// What every request shows.
+    /// Authentication header of every request.
     proof: Option<(&'static str, String)>,
 }
 
 impl TestHub {
-    /// Somebody who shows nothing.
+    /// Returns a client without credentials.
     pub fn web(&self) -> Web {
         Web {
             client: Client::new(),
@@ -25,7 +24,7 @@ impl TestHub {
         }
     }
 
-    /// Somebody who shows a token.
+    /// Returns a client with a token.
     pub fn web_of(&self, token: &str) -> Web {
         Web {
             proof: Some(("authorization", format!("Bearer {token}"))),
@@ -33,7 +32,7 @@ impl TestHub {
         }
     }
 
-    /// The platform, which shows its secret.
+    /// Returns a client with the platform secret.
     pub fn platform(&self) -> Web {
         Web {
             proof: Some(("x-platform-secret", self.platform_secret())),
@@ -43,7 +42,7 @@ impl TestHub {
 }
 
 impl Web {
-    /// A request that shows what all of its requests show.
+    /// Creates a request with the client's credentials.
     pub fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self
             .client
@@ -55,27 +54,27 @@ impl Web {
         }
     }
 
-    /// The answer to GET.
+    /// Sends GET, and returns status and body.
     pub async fn get(&self, path: &str) -> (u16, Value) {
         answer(self.ask(Method::GET, path)).await
     }
 
-    /// The answer to POST.
+    /// Sends POST, and returns status and body.
     pub async fn post(&self, path: &str, body: Value) -> (u16, Value) {
         answer(self.ask(Method::POST, path).json(&body)).await
     }
 
-    /// The stream that answers POST.
+    /// Sends POST, and returns the stream of the response as [`Events`].
     pub async fn stream(&self, path: &str, body: Value) -> Events {
         Events::of(self.ask(Method::POST, path).json(&body)).await
     }
 
-    /// The stream of a relay in the session `s-1`.
+    /// Starts a relay in the session `s-1`, and returns the stream.
     pub async fn relay(&self, agent: &str, request: &str) -> Events {
         self.stream("/api/relay", relay_to(agent, request)).await
     }
 
-    /// The sum of the lines of `/metrics` that begin so.
+    /// Returns the sum of all values in `/metrics` whose line starts with `line`.
     pub async fn metric(&self, line: &str) -> f64 {
         let sent = self.ask(Method::GET, "/metrics").send().await;
         let text = sent.expect("an answer").text().await.expect("text");
@@ -85,12 +84,12 @@ impl Web {
     }
 }
 
-/// The body of a relay in the session `s-1`.
+/// Returns the body of a relay request in the session `s-1`.
 pub fn relay_to(agent: &str, request: &str) -> Value {
     json!({"agent_id": agent, "session_id": "s-1", "request_id": request, "content": "hi"})
 }
 
-/// Sends a request and takes its answer apart; no body is `null`.
+/// Sends a request, and returns status and JSON body; an empty body gives `null`.
 pub async fn answer(request: RequestBuilder) -> (u16, Value) {
     let response = request.send().await.expect("an answer");
     let status = response.status().as_u16();
@@ -105,7 +104,7 @@ pub async fn answer(request: RequestBuilder) -> (u16, Value) {
     )
 }
 
-/// Follows a link with nothing but the link, and gives what is there.
+/// Downloads `url` without credentials.
 pub async fn fetch(url: &str) -> Vec<u8> {
     let response = Client::new().get(url).timeout(SOON).send().await;
     let response = response.unwrap_or_else(|error| panic!("{url}: {error}"));
@@ -113,7 +112,7 @@ pub async fn fetch(url: &str) -> Vec<u8> {
     response.bytes().await.expect("a body").to_vec()
 }
 
-/// Some JSON in which every link to a file of a hub is followed, and `fetched: TEXT` stands in its place.
+/// Replaces every link to a file of a hub in the JSON by `fetched: TEXT`, with the downloaded text.
 pub async fn with_files(mut json: Value) -> Value {
     let mut unseen = vec![&mut json];
     while let Some(value) = unseen.pop() {
@@ -130,18 +129,18 @@ pub async fn with_files(mut json: Value) -> Value {
     json
 }
 
-/// One event of a stream.
+/// An event of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heard {
-    /// Its name, where the protocol has names.
+    /// Name of the event, if the protocol has names.
     pub event: Option<String>,
-    /// Its id, where it has one.
+    /// Id of the event, if present.
     pub id: Option<String>,
-    /// What it says.
+    /// Data of the event.
     pub data: Value,
 }
 
-/// A stream of events. Dropping it hangs up.
+/// A stream of server-sent events. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Events {
     response: Response,
@@ -149,7 +148,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Sends a request that is answered by a stream.
+    /// Sends a request whose response is a stream.
     pub async fn of(request: RequestBuilder) -> Self {
         let response = request.send().await.expect("an answer");
         let status = response.status();
@@ -163,7 +162,8 @@ impl Events {
         }
     }
 
-    /// The next event as the hub wrote it, with the empty line at its end; nothing at the end of the stream.
+    /// Waits for the next event as raw text, including the final empty line. Returns `None` at the end of the
+    /// stream.
     pub async fn block(&mut self) -> Option<String> {
         loop {
             if let Some(at) = self.unread.windows(2).position(|two| two == b"\n\n") {
@@ -182,7 +182,7 @@ impl Events {
         }
     }
 
-    /// The next event, or nothing at the end of the stream. Comments are skipped.
+    /// Waits for the next event, or returns `None` at the end of the stream. Skips comments.
     pub async fn maybe_next(&mut self) -> Option<Heard> {
         loop {
             let block = self.block().await?;
@@ -201,17 +201,17 @@ impl Events {
         }
     }
 
-    /// What the next event says.
+    /// Waits for the next event, and returns its data.
     pub async fn next(&mut self) -> Value {
         self.maybe_next().await.expect("the stream goes on").data
     }
 
-    /// The next event says this.
+    /// Asserts that the data of the next event equals `data`.
     pub async fn expect(&mut self, data: Value) {
         assert_eq!(self.next().await, data);
     }
 
-    /// What all events to the end say.
+    /// Returns the data of all events until the end of the stream.
     pub async fn rest(&mut self) -> Vec<Value> {
         let mut all = Vec::new();
         while let Some(heard) = self.maybe_next().await {

@@ -1,9 +1,8 @@
-//! A scripted copy of the published web client of the team stream: what it needs of a frame, what it drops, how it finds
-//! the member, the segment and the tool that a frame is about, and when it comes back after a cut. Written from notes on
-//! its behaviour.
+//! [`WebClient`]: a scripted copy of the published web client of the team stream. It copies which fields the client requires of a frame, which frames it drops, how it finds the member, the segment and the tool of a frame, and when it reconnects. Written from notes on the client's behaviour.
 //!
-//! It comes back once, some time after a socket that had opened was closed, whatever the code; if that fails it stays
-//! away. What it has seen of a run stays seen over that. It is driven by the test: it reads only while the test waits.
+//! The client reconnects once, some time after an open socket was closed, whatever the close code. If the
+//! reconnect fails, the client stays disconnected. Sequence numbers seen before stay seen. The test drives
+//! the client: it reads only while the test waits.
 
 mod member;
 mod reading;
@@ -25,17 +24,17 @@ use crate::{Raw, SOON};
 pub struct WebClient {
     addr: SocketAddr,
     path: String,
-    /// How long it waits before it comes back: a second in the published one, and no time where a test does not say.
+    /// Delay before a reconnect: a second in the published client, zero unless a test sets it.
     pub patience: Duration,
     socket: Option<Raw>,
-    /// How often it came back.
+    /// Number of reconnects.
     pub returns: usize,
-    /// What it shows.
+    /// The contents of the screen.
     pub screen: Screen,
 }
 
 impl WebClient {
-    /// Opens the stream of a team whose members it knows by these names.
+    /// Opens the stream of a team with the given members.
     pub async fn open(addr: SocketAddr, team: &str, members: &[&str]) -> Self {
         let path = format!("/ws/agent-team/{team}");
         Self {
@@ -48,17 +47,17 @@ impl WebClient {
         }
     }
 
-    /// Where it will find the hub when it comes back.
+    /// Sets the address of the hub for the next reconnect.
     pub fn moved(&mut self, addr: SocketAddr) {
         self.addr = addr;
     }
 
-    /// Whether it stays away.
+    /// Returns whether the client stays disconnected.
     pub fn is_dark(&self) -> bool {
         self.socket.is_none()
     }
 
-    /// Takes one frame, or comes back if the socket was closed. False if it stays away.
+    /// Reads a frame, or reconnects if the socket was closed. Returns false if the client stays disconnected.
     async fn step(&mut self) -> bool {
         let Some(socket) = &mut self.socket else {
             return false;
@@ -73,7 +72,7 @@ impl WebClient {
         self.socket.is_some()
     }
 
-    /// Reads until the screen is so.
+    /// Reads until the [`Screen`] fulfils the condition.
     pub async fn until(&mut self, what: &str, is_it: impl Fn(&Screen) -> bool) {
         let reading = async {
             while !is_it(&self.screen) {
@@ -89,13 +88,13 @@ impl WebClient {
         );
     }
 
-    /// Reads until the team has come to rest so often.
+    /// Reads until the team has become idle `times` times.
     pub async fn until_rest(&mut self, times: usize) {
         self.until("the team comes to rest", |screen| screen.rests() >= times)
             .await;
     }
 
-    /// Reads until the socket is closed and it has come back, or stays away.
+    /// Reads until the socket is closed and the client has reconnected, or stays disconnected.
     pub async fn until_back(&mut self) {
         let before = self.returns;
         let reading = async { while self.returns == before && self.step().await {} };
@@ -104,14 +103,14 @@ impl WebClient {
             .expect("the socket stays open");
     }
 
-    /// Sends what the user wants. Lost if the socket is.
+    /// Sends a message of the user. The message is lost if the socket is closed.
     pub async fn send(&mut self, message: Value) {
         if let Some(socket) = &mut self.socket {
             socket.maybe_send_text(&message.to_string()).await;
         }
     }
 
-    /// The user says something, to a member or to whoever leads.
+    /// Sends a user's message to a member, or to the coordinator.
     pub async fn say(&mut self, content: &str, target: Option<&str>) {
         let mut payload = json!({ "content": content });
         if let Some(target) = target {
@@ -121,13 +120,13 @@ impl WebClient {
             .await;
     }
 
-    /// The user stops everything.
+    /// Sends the user's request to stop all work.
     pub async fn stop(&mut self) {
         self.send(json!({"type": "STOP_GENERATION"})).await;
     }
 
-    /// Waits until a tool of a member waits for the user, who then decides; once more if the decision was lost with the
-    /// socket.
+    /// Waits until a tool of a member awaits approval, and sends the user's decision. Repeats the decision if
+    /// it was lost with the socket.
     pub async fn decide(&mut self, invocation: &str, approve: bool) {
         let waits = |screen: &Screen| {
             let mut approvals = screen.approvals().into_iter();

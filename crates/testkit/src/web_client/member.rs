@@ -1,8 +1,9 @@
-//! What the web client shows of one member: its status, and what it said, thought and did, message by message.
+//! A member on the screen of the web client: its status and its text, reasoning and tools, message by
+//! message.
 //!
-//! A message is open until ASSISTANT_COMPLETE, an ERROR or the status idle closes it; whatever begins after that begins
-//! another one. A segment is found by its id in all messages, the last one first, whether it is open or not; what comes
-//! for an id that nobody started is dropped. The same id started twice is there twice.
+//! A message is open until ASSISTANT_COMPLETE, an ERROR or the status idle closes it; later content begins
+//! another message. A segment is found by its id in all messages, the last message first, whether open or
+//! not. Content for an id that was never started is dropped. An id that is started twice appears twice.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use super::{
     tool::{Tool, ToolState},
 };
 
-/// One member on the screen.
+/// A member on the screen.
 #[derive(Debug, Clone)]
 pub(super) struct Member {
     pub(super) status: String,
@@ -37,7 +38,7 @@ enum Segment {
         text: String,
     },
     Tool(Tool),
-    /// From another member, or from the system.
+    /// A message from another member, or from the system.
     Note {
         from: String,
         text: String,
@@ -49,7 +50,7 @@ enum Segment {
 }
 
 impl Member {
-    /// One of whom nothing was told.
+    /// Creates a member without any known state.
     pub(super) fn new() -> Self {
         Self {
             status: "uninitialized".to_owned(),
@@ -73,7 +74,7 @@ impl Member {
             }
             "ARTIFACT_PERSISTED" | "ARTIFACT_UPDATED" => self.keep(frame),
             "ERROR" => self.fail(frame.word("code"), frame.word("message")),
-            // The parser lets nothing else through.
+            // All remaining frame types are about tools; the parser refuses others.
             _ => return self.use_tool(frame),
         }
         Ok(())
@@ -153,8 +154,8 @@ impl Member {
         }
     }
 
-    /// The whole text counts only where none was streamed into the message. A message that is closed already is not
-    /// looked at: the text begins another one.
+    /// Completes the message. The whole text counts only if no text was streamed into the message. A closed
+    /// message is not considered: the text begins another message.
     fn complete(&mut self, content: &str) {
         if !content.trim().is_empty() {
             let message = self.open();
@@ -181,7 +182,7 @@ impl Member {
         }
     }
 
-    /// An error of a tool is shown with the tool.
+    /// Shows an error. An error of a tool is shown with the tool.
     fn fail(&mut self, code: String, message: String) {
         match failed_tool(&message).map(|id| self.tool(id)) {
             Some(Ok(tool)) => {
@@ -206,7 +207,7 @@ impl Member {
         self.tool(&frame.word("invocation_id"))?.apply(frame)
     }
 
-    /// The tools that wait for the user.
+    /// Returns the tools that await approval.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Tool> {
         let segments = self.messages.iter().flat_map(|message| &message.segments);
         segments.filter_map(|segment| match segment {
@@ -215,7 +216,7 @@ impl Member {
         })
     }
 
-    /// All that was said, of all messages.
+    /// Returns the text of all messages.
     pub(super) fn text(&self) -> String {
         let segments = self.messages.iter().flat_map(|message| &message.segments);
         let texts = segments.filter_map(|segment| match segment {
@@ -225,7 +226,7 @@ impl Member {
         texts.collect()
     }
 
-    /// What is on the screen, without the ids that differ from run to run.
+    /// Returns the contents of the screen, without ids that differ from run to run.
     pub(super) fn shown(&self) -> Value {
         let mut shown = json!({
             "status": self.status,
@@ -264,7 +265,7 @@ impl Segment {
     }
 }
 
-/// The invocation that an error names: `Error executing tool 'N' (ID: X): …`.
+/// Returns the invocation id in an error: `Error executing tool 'N' (ID: X): …`.
 fn failed_tool(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("Error executing tool ")?;
     let (_, rest) = rest.split_once(" (ID: ")?;

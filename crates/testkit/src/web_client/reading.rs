@@ -1,27 +1,28 @@
-//! How the web client reads a frame: what it needs of each kind, and why it drops the others.
+//! The frame parser of the web client: the required fields of each type, and the reasons for dropping a
+//! frame.
 
 use serde_json::{Map, Value};
 
-/// Why the web client drops a frame.
+/// Reason why the web client drops a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dropped {
-    /// No JSON, or without a type.
+    /// Not JSON, or without a type.
     Unreadable,
-    /// A type it does not know.
+    /// Unknown type.
     UnknownType,
-    /// Something that it needs of this type is missing.
+    /// A required field is missing.
     Incomplete,
-    /// Seen already: its sequence is not above the last one of its run.
+    /// Seen before: the sequence number is not above the last number of the run.
     Seen,
-    /// About nobody that it knows.
+    /// About an unknown member.
     UnknownMember,
     /// About a segment or a tool that was never started.
     UnknownSegment,
-    /// A state of a tool from which there is no way back.
+    /// Would move a tool back to an earlier state.
     ToolIsFurther,
 }
 
-/// A frame that can be read.
+/// A parsed frame.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) kind: String,
@@ -70,7 +71,7 @@ impl Frame {
         if !is_segment && !is_tool && !OTHERS.contains(&&*kind) {
             return Err(Dropped::UnknownType);
         }
-        // Only segments are nothing without a payload.
+        // Only segments require a payload.
         if is_segment && payload.is_none() {
             return Err(Dropped::Incomplete);
         }
@@ -107,12 +108,13 @@ impl Frame {
         self.payload.get(name).and_then(Value::as_str)
     }
 
-    /// A field as text; empty if it is missing.
+    /// Returns a field as text; empty if missing.
     pub(super) fn word(&self, name: &str) -> String {
         self.text(name).unwrap_or_default().to_owned()
     }
 
-    /// The run and the number in it; nothing where the gate does not look.
+    /// Returns the run and the sequence number; `None` for frames without a number, which are never dropped
+    /// as seen.
     pub(super) fn number(&self) -> Option<(String, u64)> {
         let envelope = self.payload.get("team_stream_event_envelope")?;
         let run = envelope.get("team_run_id")?.as_str()?;
@@ -120,7 +122,7 @@ impl Frame {
         (sequence > 0).then(|| (run.to_owned(), sequence))
     }
 
-    /// Whether it is about the whole team.
+    /// Returns whether the frame is about the whole team.
     pub(super) fn is_of_team(&self) -> bool {
         match self.text("event_scope") {
             Some(scope) => scope == "team_scoped",

@@ -1,5 +1,5 @@
-//! What the web client shows of a team, and how a frame changes it: the gate of sequences, the scope, the member, the
-//! handler. Pure; the socket is beside it.
+//! The screen of the web client for a team, and its changes by frames: sequence check, scope, member,
+//! handler. Pure logic without a socket.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,35 +10,35 @@ use super::{
     reading::{Dropped, Frame},
 };
 
-/// A tool that waits for the user.
+/// A tool that awaits the user's approval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
-    /// The member that asks, as the client shows it.
+    /// The member that asks, by its name on the screen.
     pub member: String,
-    /// What is asked.
+    /// The id of the tool call.
     pub invocation_id: String,
-    /// With what the hub knows the question again.
+    /// The approval token, which the decision repeats.
     pub token: Value,
 }
 
-/// The screen of one client.
+/// The screen of a client.
 #[derive(Debug, Clone, Default)]
 pub struct Screen {
     team_status: String,
     members: BTreeMap<String, Member>,
-    /// Agents whose names are not those of members.
+    /// Member keys by agent id, for agents whose names are not member names.
     ids: HashMap<String, String>,
     plan: Vec<Value>,
-    /// The last sequence of each run.
+    /// The last sequence number of each run.
     last: HashMap<String, u64>,
     passed: Vec<(String, u64)>,
-    /// How often the team itself was told to have become idle.
+    /// Number of times that the team itself became idle.
     rests: usize,
     dropped: Vec<(Dropped, String)>,
 }
 
 impl Screen {
-    /// A screen with these members, which the client knows from elsewhere; a nested one by its route key.
+    /// Creates a screen with these members. A nested member is given by its route key.
     pub fn new(members: &[&str]) -> Self {
         let members = members
             .iter()
@@ -50,7 +50,7 @@ impl Screen {
         }
     }
 
-    /// Takes a frame.
+    /// Applies a frame, or records why the frame was dropped.
     pub fn take(&mut self, text: &str) {
         if let Err(dropped) = self.show(text) {
             self.dropped.push((dropped, text.to_owned()));
@@ -90,7 +90,7 @@ impl Screen {
 
     fn show_plan(&mut self, frame: &Frame) -> Result<(), Dropped> {
         match frame.text("event_type") {
-            // Whatever was there before is gone.
+            // Replaces the previous plan.
             Some("TASKS_CREATED") => {
                 let tasks = frame.payload.get("tasks").and_then(Value::as_array);
                 let tasks = tasks.into_iter().flatten();
@@ -101,7 +101,7 @@ impl Screen {
                 let mut plan = self.plan.iter_mut();
                 let task = plan.find(|task| task["task_id"] == *id);
                 let task = task.ok_or(Dropped::UnknownSegment)?;
-                // It does not know what queued is.
+                // The client does not know the status queued.
                 task["status"] = match frame.text("new_status") {
                     Some("queued") | None => "not_started".into(),
                     Some(status) => status.into(),
@@ -116,8 +116,8 @@ impl Screen {
         Ok(())
     }
 
-    /// Whom a frame is about: by its route key; a nested member that is new takes after one of the name of its team,
-    /// or of its own; then by name, then by the agent's id.
+    /// Returns the member of a frame. The search order is: route key; for a new nested member, a member with
+    /// the name of its team or its own name; agent name; agent id.
     fn member(&mut self, frame: &Frame) -> Result<&mut Member, Dropped> {
         let key = self.key_of(frame).ok_or(Dropped::UnknownMember)?;
         if let Some(id) = frame.text("agent_id") {
@@ -145,28 +145,28 @@ impl Screen {
         self.ids.get(id).cloned()
     }
 
-    /// What the team is doing.
+    /// Returns the status of the team.
     pub fn team_status(&self) -> &str {
         &self.team_status
     }
 
-    /// How often the team itself came to rest. A snapshot does not count.
+    /// Returns the number of times that the team itself became idle. A snapshot does not count.
     pub fn rests(&self) -> usize {
         self.rests
     }
 
-    /// What a member is doing; nothing of one that is not shown.
+    /// Returns the status of a member; empty for an unknown member.
     pub fn status(&self, member: &str) -> &str {
         self.members.get(member).map_or("", |it| &it.status)
     }
 
-    /// All that a member said.
+    /// Returns all text of a member.
     pub fn text(&self, member: &str) -> String {
         let member = self.members.get(member);
         member.map(Member::text).unwrap_or_default()
     }
 
-    /// The tools that wait for the user.
+    /// Returns the tools that await the user's approval.
     pub fn approvals(&self) -> Vec<Approval> {
         let members = self.members.iter();
         let waiting = members.flat_map(|(name, member)| {
@@ -179,28 +179,28 @@ impl Screen {
         waiting.collect()
     }
 
-    /// The runs and sequences that passed the gate, in their order.
+    /// Returns the runs and sequence numbers of all accepted frames, in order.
     pub fn passed(&self) -> &[(String, u64)] {
         &self.passed
     }
 
-    /// The last run that was seen.
+    /// Returns the run of the last accepted frame.
     pub fn run(&self) -> Option<&str> {
         self.passed.last().map(|(run, _)| &**run)
     }
 
-    /// How often a frame was dropped for this reason.
+    /// Returns the number of frames dropped for this reason.
     pub fn dropped(&self, why: Dropped) -> usize {
         self.dropped.iter().filter(|(it, _)| *it == why).count()
     }
 
-    /// What was dropped, except for what had been seen.
+    /// Returns the dropped frames, except frames seen before.
     pub fn lost(&self) -> Vec<&(Dropped, String)> {
         let dropped = self.dropped.iter();
         dropped.filter(|(why, _)| *why != Dropped::Seen).collect()
     }
 
-    /// All of it, to be compared: without the ids that differ from run to run.
+    /// Returns the whole screen for comparison, without ids that differ from run to run.
     pub fn shown(&self) -> Value {
         let members = self.members.iter();
         let members: Map<_, _> = members

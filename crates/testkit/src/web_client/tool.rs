@@ -1,10 +1,10 @@
-//! A tool as the web client shows it. Its state only goes forward.
+//! A tool on the screen of the web client. Its state only moves forward.
 
 use serde_json::{Value, json};
 
 use super::reading::{Dropped, Frame};
 
-/// How far a tool is, in the order in which it gets there.
+/// State of a tool call, in order of progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ToolState {
     Parsing,
@@ -36,20 +36,20 @@ impl ToolState {
     }
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone)]
 pub(super) struct Tool {
-    /// The id of its segment, which is that of the invocation.
+    /// Id of the segment, which is also the id of the invocation.
     pub(super) id: String,
     pub(super) name: String,
     pub(super) state: ToolState,
-    /// What came while it was written.
+    /// Text streamed while the call was being written.
     pub(super) raw: String,
     pub(super) arguments: Value,
     pub(super) result: Value,
     pub(super) error: Option<String>,
     pub(super) logs: Vec<String>,
-    /// What the hub wants to see again with the decision.
+    /// The approval token, which the decision repeats.
     pub(super) token: Value,
 }
 
@@ -69,7 +69,7 @@ impl Tool {
         }
     }
 
-    /// Its segment has ended.
+    /// Marks the segment as ended.
     pub(super) fn parsed(&mut self, metadata: Option<&Value>) {
         let metadata = metadata.unwrap_or(&Value::Null);
         self.learn(metadata.get("arguments"));
@@ -94,7 +94,7 @@ impl Tool {
             "TOOL_DENIED" => ToolState::Denied,
             _ => ToolState::Error,
         };
-        // An end is told again without harm, but it stays the same.
+        // A final state may be repeated, but never changes.
         let may = if self.state.is_end() {
             next == self.state
         } else {
