@@ -1,5 +1,5 @@
-//! Agents on one's own axum server, without a hub: the A2A door of the hub, with a hub of its own behind it that lives in
-//! this process and keeps nothing.
+//! Agents on your own axum server, without a separate hub: the A2A protocol of the hub in front of an
+//! internal hub that lives in this process and stores nothing.
 
 use std::{
     collections::HashSet,
@@ -23,21 +23,21 @@ use crate::{Agent, InProcess};
 /// Why agents cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
-    /// There are none.
+    /// No agents were given.
     #[error("at least one agent, team or workflow is required")]
     Empty,
-    /// An id that none can have.
+    /// An invalid agent id.
     #[error(transparent)]
     Id(#[from] BadName),
-    /// Agents, teams and workflows have one space of ids.
+    /// Two agents, teams or workflows have the same id.
     #[error("duplicate id {0:?}")]
     Duplicate(String),
-    /// Routes cannot begin like this.
+    /// The text is not a valid route prefix.
     #[error("{0:?} is not a prefix of routes: use a path like /a2a, or nothing")]
     Prefix(String),
 }
 
-/// Serves these agents; teams and workflows are agents too.
+/// Serves agents. A [`Team`](crate::Team) and a [`Workflow`](crate::Workflow) convert into an [`Agent`].
 ///
 /// ```no_run
 /// # async fn example(
@@ -60,7 +60,7 @@ pub fn serve(agents: impl IntoIterator<Item = Agent>) -> A2aServer {
     }
 }
 
-/// Agents that are to be served; see [`serve`].
+/// An A2A server under construction; see [`serve`].
 #[derive(Debug)]
 #[must_use = "it serves nobody until it is a router"]
 pub struct A2aServer {
@@ -70,22 +70,25 @@ pub struct A2aServer {
 }
 
 impl A2aServer {
-    /// Other limits than a hub's. By default an agent has at most 64 calls open, and a call lasts at most an hour.
+    /// Sets the limits. By default an agent has at most 64 open calls, and a call lasts at most an hour.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The URL under which others reach the server, without the prefix. Only with it do agents have A2A cards, at
+    /// Sets the URL under which callers reach the server, without the prefix. Enables A2A cards, at
     /// `{prefix}/agents/{id}/.well-known/agent-card.json`.
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.public_url = Some(url.into());
         self
     }
 
-    /// The routes `{prefix}/message/send` and `{prefix}/message/stream`, to be merged into one's own server. Everybody
-    /// who gets to them may call: whom to let through is the server's to decide. A caller that hangs up drops the
-    /// handler. The first request starts what runs beside the requests, in its runtime; dropping the router ends it.
+    /// Builds a [`Router`] with the routes `{prefix}/message/send` and `{prefix}/message/stream`, to merge
+    /// into your own server.
+    ///
+    /// - The routes have no authentication: your server decides which requests reach them.
+    /// - A caller that disconnects drops the handler.
+    /// - The first request starts background tasks in its runtime. Dropping the router ends them.
     pub fn into_router(mut self, prefix: &str) -> Result<Router, ServeError> {
         let prefix = checked_prefix(prefix)?;
         self.check_agents()?;
@@ -124,14 +127,14 @@ impl A2aServer {
 }
 
 impl Agent {
-    /// The routes of an A2A server with this agent alone, to be merged into one's own axum server; see
+    /// Builds the routes of an A2A server with this agent alone, to merge into your own axum server; see
     /// [`A2aServer::into_router`].
     pub fn into_a2a_router(self, prefix: &str) -> Result<Router, ServeError> {
         serve([self]).into_router(prefix)
     }
 }
 
-/// A prefix without a slash at its end.
+/// Validates a prefix and strips its trailing slash.
 fn checked_prefix(prefix: &str) -> Result<&str, ServeError> {
     let trimmed = prefix.strip_suffix('/').unwrap_or(prefix);
     let is_plain = |segment: &str| {
@@ -149,7 +152,7 @@ fn checked_prefix(prefix: &str) -> Result<&str, ServeError> {
     }
 }
 
-/// What stands behind the routes.
+/// State shared by the routes.
 #[derive(Debug)]
 struct Behind {
     hub: Hub,
@@ -157,14 +160,14 @@ struct Behind {
     running: OnceLock<Running>,
 }
 
-/// What runs beside the requests.
+/// Background tasks of the server.
 #[derive(Debug)]
 struct Running {
     _agents: Vec<InProcess>,
     _sweeper: JoinSet<()>,
 }
 
-/// Starts what runs beside the requests, if it does not run: only here is there surely a runtime.
+/// Starts the background tasks with the first request, where a runtime is certain to exist.
 async fn start(State(behind): State<Arc<Behind>>, request: Request) -> Request {
     behind.running.get_or_init(|| behind.run());
     request

@@ -1,4 +1,4 @@
-//! Where the hub is, what to show it, and how it proves itself.
+//! The hub's URL, the token to authenticate with, and the certificates to trust.
 
 use std::{fmt, sync::Arc};
 
@@ -6,13 +6,13 @@ use reqwest::Url;
 
 use crate::{Discovery, Error, TlsError, Trust};
 
-/// The hub on this machine.
+/// URL of a hub on this machine, used when `JACKFIELD_HUB` is not set.
 const DEFAULT: &str = "http://127.0.0.1:7411";
 
-/// Below this path a hub serves the files that it made links to.
+/// Path prefix of the files that a hub serves by link.
 const FILES: &str = "/v1/files/";
 
-/// A hub's URL, the token for it, and which certificates of it are trusted.
+/// A hub's URL, the token for the hub, and the certificates to trust.
 #[derive(Clone)]
 pub struct Address {
     base: String,
@@ -30,7 +30,7 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// A hub at this URL.
+    /// Creates the address of the hub at `url`, without a token and with the system's certificates.
     pub fn new(url: &str) -> Result<Self, Error> {
         let base = url.trim().trim_end_matches('/');
         let is_url = Url::parse(base)
@@ -46,8 +46,9 @@ impl Address {
         })
     }
 
-    /// The hub that `JACKFIELD_HUB` names, or the one on this machine, with the token in `JACKFIELD_TOKEN`; its certificate
-    /// may be signed by the CA that `JACKFIELD_CA` names.
+    /// Reads the address from the environment: the URL from `JACKFIELD_HUB` (default: the hub on this
+    /// machine), the token from `JACKFIELD_TOKEN`, and a CA to trust from `JACKFIELD_CA` (see
+    /// [`Trust::from_env`]).
     pub fn from_env() -> Result<Self, Error> {
         let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let address = Self::new(&var("JACKFIELD_HUB").unwrap_or_else(|| DEFAULT.to_owned()))?;
@@ -59,19 +60,19 @@ impl Address {
         })
     }
 
-    /// The same hub, shown this token.
+    /// Sets the token to authenticate with.
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// The same hub, whose certificate is checked like this.
+    /// Sets the certificates to trust.
     pub fn with_trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
         self
     }
 
-    /// The same hub, which may move and whose connections are checked.
+    /// Sets a [`Discovery`], which follows a hub that moves and checks each new connection.
     pub fn with_discovery(mut self, discovery: Arc<dyn Discovery>) -> Self {
         self.discovery = Some(discovery);
         self
@@ -81,7 +82,8 @@ impl Address {
         self.discovery.as_ref()
     }
 
-    /// The hub where its [`Discovery`] finds it now, shown the same token. `None` if it has not moved.
+    /// Returns the address at which the [`Discovery`] finds the hub now, with the same token; `None` if the
+    /// hub has not moved.
     pub(crate) async fn moved(&self) -> Option<Self> {
         let found = self.discovery.as_ref()?.locate().await?;
         let has_moved = found.base != self.base || found.trust != self.trust;
@@ -93,14 +95,14 @@ impl Address {
         })
     }
 
-    /// Which certificates of the hub are trusted.
+    /// Returns the certificates that are trusted.
     pub fn trust(&self) -> &Trust {
         &self.trust
     }
 
-    /// The set-up of TLS for connections to this hub.
+    /// Returns the TLS configuration for connections to this hub.
     pub(crate) fn tls(&self) -> Result<rustls::ClientConfig, Error> {
-        // Where there is no TLS nothing need be there to check it with, and no store is read.
+        // Plain HTTP needs no certificate check, so no certificate store is read.
         let config = match self.base.starts_with("http://") {
             true => Trust::nobody(),
             false => self.trust.client_config(),
@@ -115,8 +117,9 @@ impl Address {
         }
     }
 
-    /// The path of a file that this hub serves, for [`Hub::builder`](crate::Hub::builder). Nothing if the URL leads anywhere
-    /// else once its dots are resolved: to another server, or to another path of this one.
+    /// Returns the path of a file that this hub serves, for [`Hub::builder`](crate::Hub::builder). Returns
+    /// `None` if the URL, once its dots are resolved, leads to a different server or to a path outside the
+    /// hub's files.
     pub fn file_path(&self, url: &str) -> Option<String> {
         let (base, url) = (Url::parse(&self.base).ok()?, Url::parse(url).ok()?);
         let has_user = !url.username().is_empty() || url.password().is_some();
@@ -131,17 +134,17 @@ impl Address {
         })
     }
 
-    /// The URL, without a slash at its end.
+    /// Returns the URL, without a trailing slash.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// The token.
+    /// Returns the token.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    /// The URL of a WebSocket path.
+    /// Returns the WebSocket URL of `path`.
     pub(crate) fn socket(&self, path: &str) -> String {
         // http becomes ws, https becomes wss.
         format!("ws{}{path}", &self.base["http".len()..])

@@ -1,5 +1,5 @@
-//! Being an agent: what it is called and what it does with a message. How it is reached is in `bridge`, `in_process` and
-//! `a2a`.
+//! [`Agent`] with its description and its handlers. The ways to reach an agent are in `bridge`, `in_process`
+//! and `a2a`.
 
 mod ask;
 mod failure;
@@ -33,7 +33,7 @@ pub use self::{
 };
 use crate::{Address, Backoff, Error, HandlerError, bridge};
 
-/// How long to wait before a cut connection is made again, at first and at most. Short at first: callers wait.
+/// First and longest wait before a reconnect. The first is short because callers are waiting.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 type Handled = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
@@ -42,7 +42,7 @@ type SignalHandler = Arc<dyn Fn(Signal, Signaller) + Send + Sync>;
 type CutListener = Arc<dyn Fn(&Error, Duration) + Send + Sync>;
 type MoveListener = Arc<dyn Fn(&Address) + Send + Sync>;
 
-/// An agent. Give it [`on_message`](Agent::on_message) and [`run`](Agent::run) it.
+/// An agent. Set its handler with [`on_message`](Agent::on_message), then [`run`](Agent::run) the agent.
 #[derive(Clone)]
 pub struct Agent {
     pub(crate) id: String,
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// An agent with this id.
+    /// Creates an agent with this id.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -85,78 +85,79 @@ impl Agent {
         }
     }
 
-    /// Its id.
+    /// Returns the agent's id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// A name for people.
+    /// Sets the display name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// What it is for.
+    /// Sets the description of the agent's purpose.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// What it is made with.
+    /// Sets the agent's type: the framework or product it is made with.
     pub fn agent_type(mut self, agent_type: impl Into<String>) -> Self {
         self.agent_type = Some(agent_type.into());
         self
     }
 
-    /// Something it can do; call it once for each.
+    /// Adds a skill. Call once per skill.
     pub fn skill(mut self, skill: impl Into<Skill>) -> Self {
         self.profile.skills.push(skill.into());
         self
     }
 
-    /// Its own version.
+    /// Sets the agent's own version.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.profile.version = Some(version.into());
         self
     }
 
-    /// A media type that it takes; call it once for each. Without one it takes any.
+    /// Adds an accepted media type. Call once per type. An agent without input modes accepts any type.
     pub fn input_mode(mut self, media_type: impl Into<String>) -> Self {
         self.profile.input_modes.push(media_type.into());
         self
     }
 
-    /// A media type that it answers in; call it once for each.
+    /// Adds a media type of the agent's replies. Call once per type.
     pub fn output_mode(mut self, media_type: impl Into<String>) -> Self {
         self.profile.output_modes.push(media_type.into());
         self
     }
 
-    /// A protocol extension that it knows; call it once for each.
+    /// Adds a supported protocol extension. Call once per extension.
     pub fn extension(mut self, extension: impl Into<Extension>) -> Self {
         self.profile.extensions.push(extension.into());
         self
     }
 
-    /// The hub to attach to, instead of the one the environment names.
+    /// Sets the hub to attach to, instead of the hub in the environment ([`Address::from_env`]).
     pub fn hub(mut self, address: Address) -> Self {
         self.address = Some(address);
         self
     }
 
-    /// How long to wait between attempts to connect.
+    /// Sets the waits between attempts to connect.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// Who is told when there is no connection to the hub: why, and how long until the next attempt.
+    /// Sets a listener for lost or failed connections. The listener receives the error and the wait until the
+    /// next attempt.
     pub fn on_cut(mut self, listener: impl Fn(&Error, Duration) + Send + Sync + 'static) -> Self {
         self.cut = Some(Arc::new(listener));
         self
     }
 
-    /// Who is told when the hub was found at another address, before the agent connects there
+    /// Sets a listener for a hub that was found at a new address. Called before the agent connects there
     /// ([`Address::with_discovery`]).
     pub fn on_moved(mut self, listener: impl Fn(&Address) + Send + Sync + 'static) -> Self {
         self.moved = Some(Arc::new(listener));
@@ -175,9 +176,13 @@ impl Agent {
         }
     }
 
-    /// What it does with a message: it says things through the reply, and the reply ends when the handler returns.
-    /// An error ends it as a failure, with a code if it is a [`Failure`]; so does a panic. A cancelled call drops the
-    /// handler where it waits. Several messages are worked on at once.
+    /// Sets the message handler. The handler replies through [`Reply`]; the reply ends when the handler
+    /// returns.
+    ///
+    /// - An error ends the reply as a failure, with the code of a [`Failure`]. A panic ends it as a failure
+    ///   too.
+    /// - Cancelling the call drops the handler at its current await point.
+    /// - Several messages are handled concurrently.
     pub fn on_message<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(Message, Reply) -> R + Send + Sync + 'static,
@@ -189,9 +194,12 @@ impl Agent {
         self
     }
 
-    /// Who hears what callers say about transfers of files ([`Reply::offer_files`]), and answers by the signaller, then or
-    /// later. It is called on the agent's connection, so it hands the work to somebody else and returns at once. Only agents
-    /// that [`run`](Self::run) hear signals: in a hub of the same process, and over A2A, there are none.
+    /// Sets the handler for signals of callers about file transfers ([`Reply::offer_files`]). The handler
+    /// answers with the [`Signaller`], at once or later. It runs on the agent's connection, so move the work
+    /// to a task and return immediately.
+    ///
+    /// Only agents that [`run`](Self::run) receive signals. Agents in a hub of the same process, and agents
+    /// over A2A, receive none.
     pub fn on_signal(
         mut self,
         handler: impl Fn(Signal, Signaller) + Send + Sync + 'static,
@@ -210,20 +218,20 @@ impl Agent {
         }
     }
 
-    /// Attaches to the hub and answers until the hub ends it for good (replaced, revoked, refused); connects again
-    /// after anything else. Handlers go on through a cut, and nothing they say is lost or said twice. To stop it, drop
-    /// the future.
+    /// Attaches to the hub and answers calls until the hub ends the agent's attachment for good (replaced,
+    /// revoked, refused). Reconnects after any other error. Handlers keep running while the connection is
+    /// lost, and their output is neither lost nor repeated. To stop the agent, drop the future.
     pub async fn run(self) -> Result<(), Error> {
         self.run_with(|| {}).await
     }
 
-    /// Like [`run`](Self::run); `attached` is called each time the hub has confirmed the agent.
+    /// Like [`run`](Self::run), and calls `attached` each time the hub has confirmed the agent.
     pub async fn run_with(self, attached: impl FnMut() + Send) -> Result<(), Error> {
         self.run_until(std::future::pending(), attached).await
     }
 
-    /// Like [`run_with`](Self::run_with), until `stop` resolves. Then the agent says goodbye, so that nobody waits for it
-    /// to come back as after a cut; what it was working on fails as offline.
+    /// Like [`run_with`](Self::run_with), until `stop` resolves. The agent then detaches, so the hub does not
+    /// wait for a reconnect; calls still in progress fail as offline.
     pub async fn run_until(
         self,
         stop: impl Future<Output = ()> + Send,

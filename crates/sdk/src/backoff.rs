@@ -1,10 +1,11 @@
-//! How long to wait before the next attempt: full jitter, so that many clients do not come back at once.
+//! Waits between attempts, with full jitter so that many clients do not reconnect at the same time.
 
 use std::time::Duration;
 
 use rand::RngExt;
 
-/// The bounds of the waits: any time up to `first`, doubling up to `most`.
+/// Random waits between attempts. Each wait is between zero and a bound; the bound starts at `first` and
+/// doubles up to `most`.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     first: Duration,
@@ -19,7 +20,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Waits between zero and `first` at first, up to `most` at last.
+    /// Creates a backoff whose bound starts at `first` and grows to `most`.
     pub fn new(first: Duration, most: Duration) -> Self {
         Self {
             first,
@@ -28,17 +29,17 @@ impl Backoff {
         }
     }
 
-    /// It worked: the next wait is a first one again.
+    /// Restarts with the first bound, after a success.
     pub fn reset(&mut self) {
         self.attempt = 0;
     }
 
-    /// The next wait.
+    /// Returns the next wait.
     pub fn next_wait(&mut self) -> Duration {
         self.next_wait_within(self.most)
     }
 
-    /// The next wait, where one may not wait as long as usual.
+    /// Returns the next wait, with a lower upper bound.
     pub(crate) fn next_wait_within(&mut self, most: Duration) -> Duration {
         let bound = self
             .first

@@ -1,5 +1,6 @@
-//! How an agent is reached: it attaches to the hub over the bridge (`/ws?agent_id=…`) with all extensions, and comes back
-//! after a cut. What outlives a cut is in `session`, one socket in `connection`.
+//! Attaches an [`Agent`] to the hub over the bridge protocol (`/ws?agent_id=…`) with all extensions, and
+//! reconnects after a lost connection. `session` holds the state that survives a reconnect; `connection`
+//! handles one socket.
 
 mod calls;
 mod connection;
@@ -16,11 +17,11 @@ pub use self::connection::try_socket;
 use self::session::Session;
 use crate::{Address, Agent, Backoff, Error};
 
-/// A connection that lasted this long was a good one. One that did not may have been closed for a reason that is still
-/// there.
+/// A connection that lasted this long counts as good. After a shorter connection the reason for its end may
+/// persist, so the backoff continues to grow.
 const LASTED: Duration = Duration::from_secs(1);
 
-/// Answers for an agent until the hub ends it for good, or `stop` resolves.
+/// Serves an agent until the hub ends the attachment for good, or `stop` resolves.
 pub(crate) async fn run(
     agent: &Agent,
     address: &Address,
@@ -57,8 +58,8 @@ pub(crate) async fn run(
             }
             Err(error) => error,
         };
-        // A certificate that was good before is renewed by somebody, and a hub that was trusted before may come back; what
-        // never was needs another set-up here.
+        // After a first success, a bad certificate may be under renewal and an untrusted hub may be replaced
+        // by the right one. Without a first success, the configuration here has to change.
         let may_pass = match was_attached {
             true => error.may_pass_after_a_cut(),
             false => error.is_passing(),

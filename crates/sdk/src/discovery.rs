@@ -1,5 +1,6 @@
-//! Hubs that are found, not named: where such a hub is now, and who may answer for it. The program that finds a hub brings
-//! the [`Discovery`]; [`Hub`](crate::Hub) and [`Agent`](crate::Agent) ask it.
+//! Hubs that are discovered instead of configured: the hub's current address, and a check of the process that
+//! listens there. The program that discovers a hub provides the [`Discovery`]; [`Hub`](crate::Hub) and
+//! [`Agent`](crate::Agent) call it.
 
 use std::{
     fmt,
@@ -16,42 +17,43 @@ use tower::{Layer, Service};
 
 use crate::Address;
 
-/// What a [`Discovery`] answers, later.
+/// Future returned by the methods of [`Discovery`].
 pub type Discovered<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// How a hub is found that nobody named, and how it is told from others that listen in its place.
+/// Finds a hub without a configured address, and tells the hub from other processes that listen on its port.
 ///
-/// An [`Address`] carries it ([`Address::with_discovery`]). Connections to such a hub use no proxy.
+/// Set on an [`Address`] with [`Address::with_discovery`]. Connections to a discovered hub use no proxy.
 pub trait Discovery: fmt::Debug + Send + Sync {
-    /// The address of the hub now; its token is not used. Asked before each attempt to connect again. `None` if the
-    /// address is not known: then the last one is tried.
+    /// Returns the hub's current address; its token is ignored. Called before each reconnect. `None` means
+    /// unknown: the last address is used.
     fn locate(&self) -> Discovered<'_, Option<Address>>;
 
-    /// Accepts or refuses the other end of a new connection. Nothing but a TLS handshake has been sent over it by then.
+    /// Accepts or refuses the peer of a new connection. Nothing but a TLS handshake has been sent at that
+    /// point.
     fn check(&self, ends: Ends) -> Discovered<'_, Result<(), Untrusted>>;
 }
 
 /// The two ends of a connection to a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
-    /// The hub's end.
+    /// Address of the hub's end.
     pub peer: SocketAddr,
-    /// The end of this program.
+    /// Address of this program's end.
     pub ours: SocketAddr,
 }
 
-/// Why whoever listens at the address of a hub is not taken for it.
+/// Why the process that listens at a hub's address is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Untrusted {
-    /// What was found.
+    /// Description of the problem.
     pub why: String,
-    /// What to do about it.
+    /// What the user can do.
     pub remedy: String,
 }
 
 impl Untrusted {
-    /// The refusal in the causes of a failed request or connection.
+    /// Finds a refusal of [`Discovery::check`] among the causes of a failed request or connection.
     pub(crate) fn find(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         let mut cause = Some(error);
         while let Some(error) = cause {
@@ -66,7 +68,7 @@ impl Untrusted {
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Has every new connection of an HTTP client checked before it is used.
+/// Connector layer of an HTTP client that checks every new connection before use.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckLayer(pub(crate) Arc<dyn Discovery>);
 
@@ -81,7 +83,7 @@ impl<S> Layer<S> for CheckLayer {
     }
 }
 
-/// A connector whose connections are checked.
+/// Connector that checks its connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Checked<S> {
     connector: S,

@@ -1,86 +1,87 @@
-//! What can go wrong between a program and a hub.
+//! Errors between a program and a hub.
 
 use crate::{TlsError, Untrusted};
 
-/// Why something did not work.
+/// Error of a connection or request to a hub, or of a call.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address of the hub is none.
+    /// The text is not a hub's address.
     #[error("{0:?} is not the address of a hub: use http://HOST:PORT or https://HOST")]
     Address(String),
     /// The hub could not be reached.
     #[error("cannot reach the hub at {url}")]
     Unreachable {
-        /// Where it was looked for.
+        /// URL of the hub.
         url: String,
-        /// Why.
+        /// Cause of the error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// There is no TLS connection to the hub: its certificate is not trusted, or only one side speaks TLS.
-    /// [`TlsError::remedy`] says what to do.
+    /// No TLS connection to the hub: its certificate is not trusted, or only one side uses TLS.
+    /// [`TlsError::remedy`] suggests a fix.
     #[error("no secure connection to the hub at {url}: {why}")]
     Tls {
-        /// Where it was looked for.
+        /// URL of the hub.
         url: String,
-        /// Why.
+        /// Cause of the error.
         why: TlsError,
     },
-    /// Whoever listens at the hub's address was not taken for the hub; nothing was sent.
+    /// The process that listens at the hub's address is not trusted as the hub. No data was sent.
     #[error("the hub at {url} is not trusted: {why}")]
     Untrusted {
-        /// Where it was looked for.
+        /// URL of the hub.
         url: String,
-        /// Why, and what to do about it.
+        /// Cause of the error, and what to do.
         why: Untrusted,
     },
-    /// Something answers at the hub's address, and opens no WebSocket: most often a proxy that does not pass them on.
+    /// The server at the hub's address does not open a WebSocket: most often a proxy that does not forward
+    /// WebSockets.
     #[error("the hub at {url} opens no WebSocket: {why}")]
     NoWebSocket {
-        /// Where it was asked for.
+        /// URL of the hub.
         url: String,
-        /// What was answered instead.
+        /// The server's response.
         why: String,
     },
-    /// The hub said no.
+    /// The hub refused the request.
     #[error("{message}")]
     Refused {
-        /// The HTTP status; 0 on a WebSocket.
+        /// HTTP status; 0 on a WebSocket.
         status: u16,
-        /// The hub's name for the failure, such as `not_found`.
+        /// The hub's code for the failure, such as `not_found`.
         code: String,
-        /// What it says about it.
+        /// The hub's message.
         message: String,
     },
     /// The call failed.
     #[error("{message}")]
     Failed {
-        /// The hub's name for the failure, such as `offline`, or the agent's own code.
+        /// The hub's code for the failure, such as `offline`, or the agent's own code.
         code: String,
-        /// What is said about it.
+        /// Message of the hub or the agent.
         message: String,
     },
     /// The call was cancelled.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The hub ended the agent's connection for good: 4001 replaced, 4002 revoked.
+    /// The hub closed the agent's connection for good: 4001 replaced, 4002 revoked.
     #[error("the hub closed the connection: {reason} ({code})")]
     Closed {
-        /// The WebSocket close code.
+        /// WebSocket close code.
         code: u16,
         /// The hub's reason.
         reason: String,
     },
-    /// The hub sent something that cannot be read.
+    /// The hub sent a response that cannot be parsed.
     #[error("the hub's answer cannot be read: {0}")]
     Unreadable(String),
-    /// The connection broke in the middle.
+    /// The connection broke in the middle of a request.
     #[error("the connection to the hub broke")]
     Broken,
 }
 
 impl Error {
-    /// No connection to the hub at this URL, for this reason.
+    /// Creates the error for a failed connection to the hub at `url`.
     pub(crate) fn unreachable(
         url: &str,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -95,7 +96,7 @@ impl Error {
         }
     }
 
-    /// The hub's name for the failure, if it gave one.
+    /// Returns the hub's code for the failure, if present.
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } | Self::Failed { code, .. } => Some(code),
@@ -111,20 +112,21 @@ impl Error {
         }
     }
 
-    /// Whether trying again may help a program that was connected to the hub before: also if a certificate is being renewed,
-    /// or somebody listens in the place of a hub that is to come back.
+    /// Returns whether a retry may help a program that was connected to the hub before. Unlike
+    /// [`is_passing`](Self::is_passing), includes a certificate under renewal, and a foreign process on the
+    /// port of a hub that may return.
     pub(crate) fn may_pass_after_a_cut(&self) -> bool {
         self.is_passing() || matches!(self, Self::Tls { .. } | Self::Untrusted { .. })
     }
 
-    /// Whether trying again may help without anybody changing anything.
+    /// Returns whether a retry may succeed without a change by the user or operator.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Broken => true,
             Self::Refused { status, code, .. } => {
                 matches!(*status, 502..=504)
                     || matches!(code.as_str(), "stopping" | "internal")
-                    // An agent's id that is held for a while.
+                    // The agent id is held by a lost connection for a while.
                     || (*status == 0 && code == "busy")
             }
             Self::Closed { code, .. } => !matches!(*code, 4001 | 4002),

@@ -1,4 +1,4 @@
-//! Calling agents: a client of the hub's own HTTP API.
+//! [`Hub`], client of the hub's HTTP API, to call agents.
 
 mod call;
 mod event;
@@ -21,20 +21,20 @@ pub use self::{
 };
 use crate::{Address, Backoff, Error, TlsError, discovery::CheckLayer};
 
-/// How often a request that changes nothing is tried again when the hub cannot be reached.
+/// Attempts of a request without side effects while the hub is unreachable.
 const ATTEMPTS: u32 = 4;
-/// The hub says something on an open stream more often than this; silence means that it is gone.
+/// Read timeout. The hub sends data on an open stream more often, so silence means a lost hub.
 const SILENCE: Duration = Duration::from_secs(75);
 
-/// How often a connection on which only we speak is proved. The hub ends what stands still; one that is gone is noticed
-/// by this.
+/// TCP keep-alive interval for connections on which only this client sends. The hub closes stalled
+/// connections; keep-alive detects a lost hub.
 const KEEPALIVE: Duration = Duration::from_secs(20);
 
-/// How long a connection is kept for the next request. The hub closes idle ones after 10 s, and a request that meets the
-/// close is lost without anybody knowing whether it was heard.
+/// How long an idle connection stays in the pool. The hub closes idle connections after 10 s, and a request
+/// that races the close is lost without a sign whether the hub received it.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// A hub, to be called. All clones use one address, so that they follow a hub that moves.
+/// A hub whose agents can be called. All clones share one address and follow a hub that moves.
 #[derive(Debug, Clone)]
 pub struct Hub(Arc<RwLock<Arc<Site>>>);
 
@@ -43,52 +43,53 @@ pub struct Hub(Arc<RwLock<Arc<Site>>>);
 struct Site {
     address: Address,
     client: reqwest::Client,
-    /// For bodies that take their time: nothing is heard until they are through.
+    /// Client for long uploads, without a read timeout: no response arrives until the upload is complete.
     sender: reqwest::Client,
 }
 
-/// What the hub says of an agent.
+/// An agent as the hub lists it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AgentInfo {
-    /// Its id.
+    /// Id to call the agent by.
     pub id: String,
-    /// Its name.
+    /// Display name.
     #[serde(default)]
     pub name: String,
-    /// The door it came through.
+    /// Protocol by which the agent is attached.
     #[serde(default)]
     pub door: String,
-    /// Whose it is.
+    /// Owner of the agent.
     #[serde(default)]
     pub owner: String,
     /// `online` or `offline`.
     #[serde(default)]
     pub state: String,
-    /// What else the hub says.
+    /// All other fields of the hub's response.
     #[serde(flatten)]
     pub rest: serde_json::Map<String, Value>,
 }
 
 impl AgentInfo {
-    /// Whether it is attached.
+    /// Returns whether the agent is attached.
     pub fn is_online(&self) -> bool {
         self.state == "online"
     }
 }
 
 impl Hub {
-    /// The hub at this address.
+    /// Creates a client for the hub at `address`.
     pub fn new(address: Address) -> Result<Self, Error> {
         let site = Site::new(address)?;
         Ok(Self(Arc::new(RwLock::new(Arc::new(site)))))
     }
 
-    /// The hub that the environment names, or the one on this machine.
+    /// Creates a client for the hub in the environment, or for the hub on this machine
+    /// ([`Address::from_env`]).
     pub fn from_env() -> Result<Self, Error> {
         Self::new(Address::from_env()?)
     }
 
-    /// Its address, as it is now.
+    /// Returns the current address.
     pub fn address(&self) -> Address {
         self.site().address.clone()
     }
@@ -97,15 +98,15 @@ impl Hub {
         self.0.read().clone()
     }
 
-    /// Uses another address of the hub from now on, for this handle and all its clones.
+    /// Switches this handle and all its clones to a new address of the hub.
     pub fn move_to(&self, address: Address) -> Result<(), Error> {
         let site = Arc::new(Site::new(address)?);
         *self.0.write() = site;
         Ok(())
     }
 
-    /// Looks for the hub again, if it was found by a [`Discovery`](crate::Discovery), and follows it where it has moved.
-    /// Connections that are open stay as they are.
+    /// Looks up the hub with its [`Discovery`](crate::Discovery), if set, and switches to the new address if
+    /// the hub has moved. Open connections are not affected.
     pub async fn relocate(&self) -> Result<(), Error> {
         match self.address().moved().await {
             Some(address) => self.move_to(address),
@@ -113,7 +114,7 @@ impl Hub {
         }
     }
 
-    /// The agents that one may see.
+    /// Lists the agents that the token's owner may see.
     pub async fn agents(&self) -> Result<Vec<AgentInfo>, Error> {
         #[derive(Deserialize)]
         struct Agents {
@@ -124,17 +125,17 @@ impl Hub {
             .map(|agents| agents.agents)
     }
 
-    /// Begins a call to an agent.
+    /// Prepares a call to an agent.
     pub fn call(&self, agent: impl Into<String>) -> CallBuilder {
         CallBuilder::new(self.clone(), agent.into())
     }
 
-    /// Reads a task from its first event on, as long as a call of it is running.
+    /// Reads a task from its first event on, while a call of the task is running.
     pub async fn follow(&self, task: &str) -> Result<CallStream, Error> {
         CallStream::follow(self.clone(), task).await
     }
 
-    /// Calls an agent and waits for its whole answer.
+    /// Calls an agent and waits for the whole reply.
     pub async fn ask(
         &self,
         agent: impl Into<String>,
@@ -143,7 +144,7 @@ impl Hub {
         self.call(agent).text(text).start().await?.text().await
     }
 
-    /// Gets JSON from a path; tried again with full jitter while the hub cannot be reached.
+    /// Gets JSON from a path. Retries with full jitter while the hub is unreachable.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let mut backoff = Backoff::default();
         for _ in 1..ATTEMPTS {
@@ -155,7 +156,7 @@ impl Hub {
         self.request(Method::GET, path, None::<&()>).await
     }
 
-    /// Sends JSON to a path and reads JSON back. Not tried again: it may have been done.
+    /// Sends JSON to a path and reads JSON back. Does not retry: the hub may have executed the request.
     pub async fn request<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -168,12 +169,12 @@ impl Hub {
         }
         let response = self.send(request).await?;
         let text = response.text().await.map_err(|_| Error::Broken)?;
-        // 204 and the like: nothing reads as null.
+        // An empty body, as with 204, parses as null.
         let text = if text.is_empty() { "null" } else { &text };
         serde_json::from_str(text).map_err(|error| Error::Unreadable(error.to_string()))
     }
 
-    /// Follows a stream of events at a path.
+    /// Opens the event stream at a path. `after` is the [`RawEvent::id`] to continue after.
     pub async fn events(&self, path: &str, after: Option<&str>) -> Result<EventStream, Error> {
         let mut request = self.builder(Method::GET, path);
         if let Some(after) = after {
@@ -182,13 +183,13 @@ impl Hub {
         self.send(request).await.map(EventStream::new)
     }
 
-    /// A request to a path that shows the token, for what this client has no words for.
+    /// Builds an authenticated request to a path, for endpoints without a method of their own here.
     pub fn builder(&self, method: Method, path: &str) -> RequestBuilder {
         let site = self.site();
         site.request(&site.client, method, path)
     }
 
-    /// The same for a request whose body takes its time.
+    /// Like [`builder`](Self::builder), for a request with a long upload.
     fn upload_builder(&self, method: Method, path: &str) -> RequestBuilder {
         let site = self.site();
         site.request(&site.sender, method, path)
@@ -247,7 +248,7 @@ fn http(address: &Address) -> Result<reqwest::ClientBuilder, Error> {
         .redirect(reqwest::redirect::Policy::none()))
 }
 
-/// An id as it may stand in a path or a query.
+/// Percent-encodes an id for use in a path or a query.
 pub fn encode(id: &str) -> String {
     let byte = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
@@ -258,7 +259,7 @@ pub fn encode(id: &str) -> String {
     id.bytes().map(byte).collect()
 }
 
-/// What a refusal of the hub at `url` over HTTP means.
+/// Converts an HTTP error response of the hub at `url`.
 pub(crate) fn refused(url: &str, status: StatusCode, body: &str) -> Error {
     if status == StatusCode::BAD_REQUEST && TlsError::is_asked_for(url, body) {
         return Error::Tls {

@@ -1,5 +1,5 @@
-//! How an agent is reached by a hub of the same process: it is a link of that hub, and no socket lies between. One task
-//! takes the calls out of the inbox, one serves each of them (`served`).
+//! Attaches an [`Agent`] to a hub in the same process, as a link of the hub and without a socket. One task
+//! receives the calls from the inbox; each call has a task of its own (`served`).
 
 mod calls;
 mod served;
@@ -19,42 +19,42 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{Agent, Error};
 
-/// The door that such agents come through, for people and metrics.
+/// Protocol name of in-process agents, for people and metrics.
 const DOOR: &str = "local";
 
-/// An agent that is attached to a hub of this process. Dropping it detaches the agent: its calls fail, and its handlers
-/// are dropped where they wait.
+/// Handle of an agent attached to a hub in this process. Dropping the handle detaches the agent: its calls
+/// fail, and its handlers are dropped at their current await points.
 #[derive(Debug)]
 pub struct InProcess {
-    // First, so that callers hear that the agent is gone, and not that it gave up each of their calls.
+    // Dropped first, so that callers see the agent as gone instead of each call as abandoned.
     _attached: Attached,
     inbox: Arc<Inbox>,
     _serving: JoinSet<()>,
 }
 
 impl Agent {
-    /// Attaches to a hub of this process, as an agent of the owner `local`. Handlers run in the runtime in which this is
-    /// called.
+    /// Attaches the agent to a hub in this process, as an agent of the owner `local`. Handlers run in the
+    /// current runtime.
     ///
     /// # Panics
     ///
-    /// Outside of a runtime.
+    /// Panics outside of a Tokio runtime.
     pub fn attach_to(self, hub: &Hub) -> Result<InProcess, Error> {
         self.attach_as(hub, &Principal::local())
     }
 
-    /// Like [`attach_to`](Self::attach_to), as an agent of somebody else.
+    /// Like [`attach_to`](Self::attach_to), as an agent of the given [`Principal`].
     ///
     /// # Panics
     ///
-    /// Outside of a runtime.
+    /// Panics outside of a Tokio runtime.
     pub fn attach_as(self, hub: &Hub, principal: &Principal) -> Result<InProcess, Error> {
         let id = AgentId::parse(&self.id).map_err(|error| Error::Refused {
             status: 0,
             code: "invalid".to_owned(),
             message: error.to_string(),
         })?;
-        // There is no line that could be cut.
+        // Always alive: an in-process agent has no connection to lose.
         let (inbox, delivered) = Inbox::new(DOOR, hub.limits(), true);
         let profile = translate::profile_of(&self);
         let attached = hub
@@ -84,7 +84,8 @@ fn refused(failure: Failure) -> Error {
 }
 
 impl InProcess {
-    /// Resolves when the hub has ended it for good: replaced (4001), revoked (4002) or stopping (1001).
+    /// Resolves when the hub has ended the attachment for good: replaced (4001), revoked (4002) or stopping
+    /// (1001). Returns [`Error::Closed`].
     pub async fn closed(&self) -> Error {
         let (code, reason) = match self.inbox.closed().await {
             Closing::Replaced => (4001, "a newer connection of this agent took over"),

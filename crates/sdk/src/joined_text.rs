@@ -2,16 +2,17 @@
 
 use crate::{ChunkKind, Event, StreamedText};
 
-/// Joins the text of a reply. A result at the end of a turn adds what it says beyond the text that was streamed in it.
+/// Joins the text of a reply. The result at the end of a turn adds the part beyond the text that was streamed
+/// during that turn.
 #[derive(Debug, Default)]
 pub(crate) struct JoinedText {
     text: String,
-    /// The text of the current turn: a task that is followed may have several.
+    /// Text of the current turn. A followed task may have several turns.
     turn: StreamedText,
 }
 
 impl JoinedText {
-    /// Adds the text of an event, if it has some.
+    /// Adds the text of an [`Event`], if any.
     pub(crate) fn add(&mut self, event: &Event) {
         match event {
             Event::Chunk(chunk) if chunk.kind == ChunkKind::Text => {
@@ -27,7 +28,7 @@ impl JoinedText {
         }
     }
 
-    /// The text so far.
+    /// Returns the joined text.
     pub(crate) fn into_string(self) -> String {
         self.text
     }

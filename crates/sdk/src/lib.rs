@@ -1,7 +1,7 @@
 //! Be an agent of a Jackfield hub, or call one, from Rust.
 //!
-//! An [`Agent`] attaches to a hub by one outbound connection and answers whoever calls it, whichever protocol they
-//! speak:
+//! An [`Agent`] attaches to a hub over one outbound connection and answers callers of every protocol that the hub
+//! serves:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), jackfield_sdk::Error> {
@@ -20,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! A handler can also think aloud, show what its tools do, hand over files and other things it made, ask its caller and
-//! wait for the answer, and call other agents:
+//! With its [`Reply`], a handler can also stream its reasoning, report tool calls, send files and other artifacts, ask
+//! the caller a question and wait for the answer, and call other agents:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), jackfield_sdk::Error> {
@@ -42,9 +42,9 @@
 //! # }
 //! ```
 //!
-//! The connection may be cut at any time: the agent comes back, its handlers go on meanwhile, and its callers get every
-//! piece of every answer once. What a handler says waits where the hub does not keep up, so that a fast agent needs no
-//! care.
+//! The connection may be lost at any time. The agent reconnects, its handlers keep running meanwhile, and callers receive
+//! every piece of every reply exactly once. Methods of [`Reply`] wait while the hub does not keep up, so a fast agent
+//! needs no flow control of its own.
 //!
 //! A [`Hub`] calls agents:
 //!
@@ -64,18 +64,18 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Both find the hub at `http://127.0.0.1:7411` or where `JACKFIELD_HUB` says, and show the token in
-//! `JACKFIELD_TOKEN` if there is one. A hub with a CA of its own is trusted if `JACKFIELD_CA` names it: a PEM file, or a
-//! fingerprint ([`Trust`]). Both connect again after a cut, with full jitter; an agent that was replaced by
-//! a newer connection or whose token was revoked does not.
+//! [`Agent`] and [`Hub`] connect to `http://127.0.0.1:7411`, or to the URL in `JACKFIELD_HUB`, and authenticate with the
+//! token in `JACKFIELD_TOKEN`, if set. For a hub with its own CA, set `JACKFIELD_CA` to a PEM file or to a fingerprint
+//! ([`Trust`]). Both reconnect after a lost connection, with full jitter ([`Backoff`]). An agent does not reconnect after
+//! a newer connection has replaced it or its token was revoked ([`Error::Closed`]).
 //!
-//! Agents attach over the Agent Mesh bridge protocol, with the extensions `resume`, `artifacts`, `input` and `meta`. At a
-//! hub that does not know these, agents work too, without what the extension brings.
+//! Agents attach over the Agent Mesh bridge protocol, with the extensions `resume`, `artifacts`, `input` and `meta`. A
+//! hub without these extensions can be used too; only the features of the missing extensions are unavailable.
 //!
-//! # Three endings
+//! # Three ways to serve an agent
 //!
-//! The same agent needs no hub on the network. With the feature `a2a` it is served by one's own axum server, in the
-//! A2A dialect of Agno Go, without any hub; `a2a::serve` takes several:
+//! The same [`Agent`] can also run without a hub on the network. With the feature `a2a`, your own axum server serves the
+//! agent in the A2A dialect of Agno Go, without any hub. `a2a::serve` serves several agents:
 //!
 #![cfg_attr(feature = "a2a", doc = "```no_run")]
 #![cfg_attr(not(feature = "a2a"), doc = "```ignore")]
@@ -90,7 +90,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! With the feature `in-process` it is part of a hub in the same process, until the handle is dropped:
+//! With the feature `in-process`, the agent attaches to a hub in the same process until the returned handle is dropped:
 //!
 #![cfg_attr(feature = "in-process", doc = "```no_run")]
 #![cfg_attr(not(feature = "in-process"), doc = "```ignore")]
@@ -105,8 +105,8 @@
 //!
 //! # Several agents as one
 //!
-//! A [`Workflow`] is steps one after another, a [`Team`] is members with a coordinator. Both become an [`Agent`] by `into`,
-//! with all three endings.
+//! A [`Workflow`] runs steps one after another. A [`Team`] has members and a coordinator. Both convert into an [`Agent`]
+//! with `into` and can be served in all three ways.
 
 #[cfg(feature = "a2a")]
 pub mod a2a;
@@ -154,5 +154,5 @@ pub use self::{
     workflow::Workflow,
 };
 
-/// What a handler of an agent may fail with; its text is what the caller gets, and its code if it is a [`Failure`].
+/// Error of a message handler ([`Agent::on_message`]). The caller receives the error's text, and the code of a [`Failure`].
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,5 +1,5 @@
-//! An agent that works for another one, inside its handler: a member of a team, or a step of a workflow. Its answer is
-//! read piece by piece; what it makes, asks and calls goes out by the reply of the one it works for.
+//! An agent that works for another agent's handler: a member of a team, or a step of a workflow. Its reply is
+//! read event by event. Its artifacts, questions and calls go out through the [`Reply`] of the outer agent.
 
 use std::{
     future::{Future, poll_fn},
@@ -12,16 +12,16 @@ use crate::{
     joined_text::JoinedText,
 };
 
-/// The largest answer that is gathered, in bytes: what the hub takes as one result.
+/// Largest reply that is collected, in bytes: the hub's limit for a result.
 const LARGEST: usize = 8 << 20;
 
-/// An agent at work for another one. Dropping it drops its handler where it waits.
+/// A member's work for a team or workflow. Dropping it drops the member's handler at its current await point.
 pub struct MemberCall {
     name: String,
     reply: Reply,
-    /// Nothing once it has ended.
+    /// The member's work; `None` after its end.
     work: Option<Work>,
-    /// What it said that is not for whoever reads the answer, on its way out.
+    /// Output on its way to the outer agent's [`Reply`].
     passing: Option<Passing>,
 }
 
@@ -35,25 +35,25 @@ impl std::fmt::Debug for MemberCall {
     }
 }
 
-/// What is heard of a member.
+/// Output of a member for its reader.
 #[derive(Debug)]
 pub(crate) enum Told {
     Chunk(Chunk),
     Done(Done),
 }
 
-/// What the words of a member become on the way to the caller.
+/// How a member's text reaches the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Words {
-    /// Part of the answer.
+    /// As part of the reply.
     Answer,
-    /// News of what goes on.
+    /// As status lines.
     Status,
-    /// Nothing: they come later, or not at all.
+    /// Not while the member works: the outer agent sends the text later, or not at all.
     Kept,
 }
 
-/// What a member answered.
+/// A member's complete reply.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) text: String,
@@ -61,7 +61,7 @@ pub(crate) struct Answered {
 }
 
 impl MemberCall {
-    /// Lets an agent work on a message for whoever has this reply.
+    /// Starts an agent's work on a message, on behalf of the outer agent's `reply`.
     pub(crate) fn begin(agent: &Agent, message: Message, reply: &Reply) -> Self {
         Self {
             name: agent.id.clone(),
@@ -71,7 +71,7 @@ impl MemberCall {
         }
     }
 
-    /// The next event; nothing after [`Event::Done`]. Work that failed is an error. Cancel-safe.
+    /// Waits for the next event. Returns `None` after [`Event::Done`]. Failed work is an error. Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<Event>, Failure> {
         if self.work.is_none() {
             return Ok(None);
@@ -79,16 +79,16 @@ impl MemberCall {
         Ok(Some(match self.hear().await? {
             Told::Chunk(chunk) => Event::Chunk(chunk),
             Told::Done(done) => Event::Done(Done {
-                // The reader called an agent, and not by a protocol that has messages beside tasks.
+                // The reader called an agent, without a protocol that distinguishes messages from tasks.
                 is_message: false,
-                // Nobody could fetch the files: a member hears no signals.
+                // The files could not be fetched: a member receives no signals.
                 file_transfer_offer: None,
                 ..done
             }),
         }))
     }
 
-    /// Waits for the end and joins the text on the way.
+    /// Waits for the end and returns the joined text of the reply.
     pub async fn text(mut self) -> Result<String, Failure> {
         let mut text = JoinedText::default();
         while let Some(event) = self.next().await? {
@@ -97,7 +97,7 @@ impl MemberCall {
         Ok(text.into_string())
     }
 
-    /// Waits for the end. What it says on the way goes to the caller, its words as `words` has it.
+    /// Waits for the end. Forwards output to the caller meanwhile, text according to `words`.
     pub(crate) async fn finish(mut self, words: Words) -> Result<Answered, Failure> {
         let mut answer = Transcript::new(LARGEST);
         loop {
@@ -124,7 +124,7 @@ impl MemberCall {
         }
     }
 
-    /// What comes next; an error and [`Told::Done`] are the last. Cancel-safe.
+    /// Waits for the next output. An error or [`Told::Done`] is the last. Cancel-safe.
     async fn hear(&mut self) -> Result<Told, Failure> {
         loop {
             if let Some(passing) = &mut self.passing {
@@ -148,7 +148,7 @@ impl MemberCall {
                         End::Failed(failure) => Err(failure),
                     };
                 }
-                // Two members may have chosen the same id.
+                // Two members may use the same id.
                 Output::Artifact(mut artifact) => {
                     artifact.id = format!("{}/{}", self.name, artifact.id);
                     Output::Artifact(artifact)
@@ -174,7 +174,8 @@ fn over(error: ReplyError) -> Failure {
 }
 
 impl Message {
-    /// The same message with other words: the conversation and the caller stay.
+    /// Returns a copy of the message with a different text, in the same conversation and from the same
+    /// caller.
     pub(crate) fn saying(&self, text: String) -> Self {
         Self {
             parts: vec![Part::Text(text.clone())],

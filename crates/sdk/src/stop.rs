@@ -1,14 +1,16 @@
-//! When a program is told to stop.
+//! Stop signals of the operating system.
 
 use std::future::{Future, pending};
 
-/// Resolves when the program is told to stop: by Ctrl-C, or by SIGTERM as supervisors send it. For
-/// [`Agent::run_until`](crate::Agent::run_until), so that the agent says goodbye. From the call on these signals do not end
-/// the program by themselves. Where they cannot be heard it never resolves.
+/// Resolves when the program receives a stop signal: Ctrl-C, or SIGTERM as sent by supervisors. Pass the
+/// future to [`Agent::run_until`](crate::Agent::run_until), so that the agent detaches cleanly.
+///
+/// From the call on, these signals no longer end the program by default. If they cannot be received, the
+/// future never resolves.
 ///
 /// # Panics
 ///
-/// Outside of a Tokio runtime.
+/// Panics outside of a Tokio runtime.
 pub fn told_to_stop() -> impl Future<Output = ()> + Send {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! A team: several agents as one, and a coordinator that lets them work.
+//! [`Team`], several agents as one agent, and a coordinator that calls them.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -12,8 +12,8 @@ use crate::{
 type Handled = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
 type Coordinator = Arc<dyn Fn(Message, Reply, Members) -> Handled + Send + Sync>;
 
-/// Several agents as one. Its coordinator asks the members and answers for all of them; without one of its own, the
-/// message goes to all members at once, and the answers are joined under their names.
+/// Several agents as one. The coordinator asks the members and answers for the team. Without a coordinator,
+/// the message goes to all members at once, and the answers are joined under the members' names.
 ///
 /// ```no_run
 /// # async fn example(
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Team {
 }
 
 impl Team {
-    /// A team with this id, and no members yet.
+    /// Creates a team with this id, without members.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             agent: Agent::new(id).agent_type("team"),
@@ -59,26 +59,26 @@ impl Team {
         }
     }
 
-    /// A name for people.
+    /// Sets the display name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.agent = self.agent.name(name);
         self
     }
 
-    /// What it is for.
+    /// Sets the description of the team's purpose.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.agent = self.agent.description(description);
         self
     }
 
-    /// Something it can do; call it once for each.
+    /// Adds a skill. Call once per skill.
     pub fn skill(mut self, skill: impl Into<Skill>) -> Self {
         self.agent = self.agent.skill(skill);
         self
     }
 
-    /// Another member: an agent, a workflow or another team. Its id is its name here; a later one of the same id takes
-    /// the place of the earlier one.
+    /// Adds a member: an [`Agent`], a [`Workflow`](crate::Workflow) or a team. The member is named by its id
+    /// and replaces an earlier member with the same id.
     pub fn member(mut self, agent: impl Into<Agent>) -> Self {
         let agent = agent.into();
         self.members.retain(|member| member.id != agent.id);
@@ -86,7 +86,7 @@ impl Team {
         self
     }
 
-    /// What is done with a message: like [`Agent::on_message`], with the members at hand.
+    /// Sets the coordinator: a message handler like [`Agent::on_message`] with access to the [`Members`].
     pub fn coordinator<F, R>(mut self, coordinator: F) -> Self
     where
         F: Fn(Message, Reply, Members) -> R + Send + Sync + 'static,
@@ -116,7 +116,7 @@ impl From<Team> for Agent {
     }
 }
 
-/// The members of a team while its coordinator works on a message.
+/// The members of a team, for a coordinator that works on a message.
 #[derive(Debug, Clone)]
 pub struct Members {
     agents: Arc<[Agent]>,
@@ -125,13 +125,13 @@ pub struct Members {
 }
 
 impl Members {
-    /// Their names.
+    /// Iterates over the members' names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.agents.iter().map(|agent| agent.id.as_str())
     }
 
-    /// Lets a member work on these words, beginning now; its answer is read piece by piece, or as a whole. Several may
-    /// work at once. The conversation is the team's.
+    /// Starts a member's work on `text`. Read the reply event by event or as a whole. Several members may
+    /// work at once. The members share the team's conversation.
     pub fn ask(&self, name: &str, text: impl Into<String>) -> Result<MemberCall, Failure> {
         let member = self.agents.iter().find(|agent| agent.id == name);
         let member = member.ok_or_else(|| {
@@ -142,14 +142,14 @@ impl Members {
     }
 }
 
-/// Sends the message to all members at once and joins the answers under their names. A member that fails says so in its
-/// place; the team fails only if all of them do.
+/// Sends the message to all members at once and joins the answers under the members' names. A failed member
+/// is reported in place of its answer. The team fails only if all members fail.
 async fn ask_all(reply: Reply, members: Members) -> Result<(), HandlerError> {
     let answers = members.agents.iter().map(|agent| {
         let call = MemberCall::begin(agent, members.message.clone(), &reply);
         async move { (agent, call.finish(Words::Kept).await) }
     });
-    // In the order of the members, each as soon as it and those before it are done.
+    // In the order of the members, each as soon as its answer and all earlier answers are complete.
     let mut answers: FuturesOrdered<_> = answers.collect();
     let (mut is_first, mut failed) = (true, Vec::new());
     let mut has_answer = false;

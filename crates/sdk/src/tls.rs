@@ -1,5 +1,5 @@
-//! TLS to a hub: which certificates are trusted, and what is told when a connection fails. All clients of ours use it: the
-//! HTTP client, the WebSocket of an agent, transfers of files and the commands.
+//! TLS to a hub: trusted certificates, and errors of failed connections. Used by all clients: the HTTP
+//! client, the WebSocket of an agent, file transfers and the command line.
 
 mod trouble;
 mod verifier;
@@ -22,15 +22,15 @@ use sha2::{Digest as _, Sha256};
 pub use self::trouble::TlsError;
 use self::verifier::{Trusted, Verifier};
 
-/// What a fingerprint begins with.
+/// Prefix of a fingerprint.
 const SHA256: &str = "sha256:";
 
-/// The SHA-256 of a certificate (its DER form), written `sha256:` and 64 hexadecimal digits.
+/// SHA-256 of a certificate (DER), written as `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The fingerprint of this certificate.
+    /// Computes the fingerprint of a certificate.
     pub fn of(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }
@@ -52,7 +52,7 @@ impl fmt::Debug for Fingerprint {
 impl FromStr for Fingerprint {
     type Err = TlsError;
 
-    /// Reads `sha256:HEX`; colons between the digits, as openssl prints them, are allowed.
+    /// Parses `sha256:HEX`. Colons between the digits, as openssl prints them, are allowed.
     fn from_str(text: &str) -> Result<Self, TlsError> {
         let bad = || TlsError::Fingerprint(text.to_owned());
         let digits = text.strip_prefix(SHA256).ok_or_else(bad)?.replace(':', "");
@@ -67,10 +67,12 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// Which certificates of a hub are trusted.
+/// The certificates of a hub that are trusted.
 ///
-/// Without more, those that the system's store leads to, or the files that `SSL_CERT_FILE` and `SSL_CERT_DIR` name instead
-/// of it. A CA of one's own is trusted besides; a fingerprint is trusted instead, and nothing else is.
+/// - By default ([`Trust::default`]): certificates that the system's store leads to, or the files in
+///   `SSL_CERT_FILE` and `SSL_CERT_DIR` instead.
+/// - A CA file is trusted in addition to the system's store ([`Trust::from_ca`]).
+/// - A fingerprint is trusted exclusively ([`Trust::pinned`]).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trust(Anchor);
 
@@ -83,8 +85,8 @@ enum Anchor {
 }
 
 impl Trust {
-    /// What somebody typed or set in `JACKFIELD_CA`: the PEM file of a CA, or the fingerprint of a CA or certificate
-    /// (`sha256:HEX`). The file is read, so that a wrong one is told at once.
+    /// Parses the value of `--ca` or `JACKFIELD_CA`: the PEM file of a CA, or the fingerprint of a CA or
+    /// certificate (`sha256:HEX`). Reads the file once, to report an invalid file at once.
     pub fn from_ca(text: &str) -> Result<Self, TlsError> {
         let text = text.trim();
         if text.starts_with(SHA256) {
@@ -94,18 +96,18 @@ impl Trust {
         Ok(Self(Anchor::File(text.into())))
     }
 
-    /// Trusts only the CA or the certificate with this fingerprint. The hub must send the CA along with its certificate.
-    /// A certificate that is trusted by itself may have any name and date, as a host key of SSH.
+    /// Trusts only the CA or the certificate with this fingerprint. The hub must send a pinned CA along with
+    /// its certificate. A certificate that is pinned itself may have any name and date, like an SSH host key.
     pub fn pinned(fingerprint: Fingerprint) -> Self {
         Self(Anchor::Pin(fingerprint))
     }
 
-    /// A client that trusts no certificate at all, for hubs without TLS.
+    /// Builds a client configuration without any trusted certificate, for hubs without TLS.
     pub(crate) fn nobody() -> Result<ClientConfig, TlsError> {
         Self::pinned(Fingerprint([0; 32])).client_config()
     }
 
-    /// What `JACKFIELD_CA` says, or the system's store.
+    /// Reads `JACKFIELD_CA`, or uses the system's store.
     pub fn from_env() -> Result<Self, TlsError> {
         match std::env::var("JACKFIELD_CA") {
             Ok(ca) if !ca.trim().is_empty() => Self::from_ca(&ca),
@@ -113,7 +115,8 @@ impl Trust {
         }
     }
 
-    /// How [`from_ca`](Self::from_ca) reads it again, from any folder; nothing for the system's store.
+    /// Returns a value for [`from_ca`](Self::from_ca), valid in any working directory; `None` for the
+    /// system's store.
     pub fn ca(&self) -> Option<String> {
         match &self.0 {
             Anchor::System => None,
@@ -125,7 +128,7 @@ impl Trust {
         }
     }
 
-    /// The fingerprint, if only what has it is trusted.
+    /// Returns the fingerprint, if pinned.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match self.0 {
             Anchor::Pin(fingerprint) => Some(fingerprint),
@@ -133,8 +136,8 @@ impl Trust {
         }
     }
 
-    /// The set-up of a client, for HTTP/1.1 and WebSockets. Files are read anew, so that a store that was changed counts
-    /// from the next connection on.
+    /// Builds a TLS client configuration for HTTP/1.1 and WebSockets. Reads the files again, so that a
+    /// changed store takes effect with the next connection.
     pub fn client_config(&self) -> Result<ClientConfig, TlsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let trusted = match &self.0 {
@@ -155,13 +158,13 @@ impl Trust {
     }
 }
 
-/// Trusts the system's store and these certificates.
+/// Trusts the system's store and the certificates in `own`.
 fn roots(
     own: Vec<CertificateDer<'static>>,
     provider: &Arc<rustls::crypto::CryptoProvider>,
 ) -> Result<Trusted, TlsError> {
     let mut store = RootCertStore::empty();
-    // What the system holds and nobody can read is left out, as everywhere.
+    // Certificates of the system that cannot be parsed are skipped, as other programs do.
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     for certificate in &own {
         let added = store.add(certificate.clone());
@@ -178,7 +181,7 @@ fn roots(
     })
 }
 
-/// The certificates of a PEM file, of which there is at least one.
+/// Reads the certificates of a PEM file; at least one is required.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)

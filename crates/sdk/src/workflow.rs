@@ -1,4 +1,4 @@
-//! A workflow: steps one after another, as one agent.
+//! [`Workflow`], agents that run as consecutive steps of one agent.
 
 use std::future::Future;
 
@@ -7,9 +7,10 @@ use crate::{
     member::{Answered, MemberCall, Words},
 };
 
-/// Steps one after another, as one agent: what a step answers is what the next one is told, and what the last one answers
-/// is the answer. What the steps before it say is streamed as status. A step that fails ends the workflow; one that
-/// rejects the message, or waits for another, ends it with its own answer.
+/// Consecutive steps as one agent. The answer of a step is the input of the next step, and the answer of the
+/// last step is the workflow's answer. Text of earlier steps is streamed as status. A failed step ends the
+/// workflow. A step that rejects its message, or requires further input, ends the workflow with its own
+/// answer.
 ///
 /// ```no_run
 /// # async fn example(writer: jackfield_sdk::Agent) -> Result<(), jackfield_sdk::Error> {
@@ -28,7 +29,7 @@ pub struct Workflow {
 }
 
 impl Workflow {
-    /// A workflow with this id, and no steps yet.
+    /// Creates a workflow with this id, without steps.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             agent: Agent::new(id).agent_type("workflow"),
@@ -36,31 +37,32 @@ impl Workflow {
         }
     }
 
-    /// A name for people.
+    /// Sets the display name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.agent = self.agent.name(name);
         self
     }
 
-    /// What it is for.
+    /// Sets the description of the workflow's purpose.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.agent = self.agent.description(description);
         self
     }
 
-    /// Something it can do; call it once for each.
+    /// Adds a skill. Call once per skill.
     pub fn skill(mut self, skill: impl Into<Skill>) -> Self {
         self.agent = self.agent.skill(skill);
         self
     }
 
-    /// The next step: an agent, a team or another workflow. Its id is the step's name.
+    /// Adds an [`Agent`], a [`Team`](crate::Team) or a workflow as the next step. The agent's id is the
+    /// step's name.
     pub fn agent(mut self, agent: impl Into<Agent>) -> Self {
         self.steps.push(agent.into());
         self
     }
 
-    /// The next step: what it makes of a text.
+    /// Adds a function as the next step. It maps the previous text to the next.
     pub fn step<F, R>(self, name: impl Into<String>, step: F) -> Self
     where
         F: Fn(String) -> R + Send + Sync + 'static,

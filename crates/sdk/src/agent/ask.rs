@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use super::reply::ReplyError;
 use crate::{Ask, Json, Part};
 
-/// A question to the caller; a text is one.
+/// A question to the caller. A string converts into a question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub(crate) text: String,
@@ -14,7 +14,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// A question in these words.
+    /// Creates a question with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -22,7 +22,7 @@ impl Question {
         }
     }
 
-    /// Sets the JSON schema of the wanted answer.
+    /// Sets the JSON schema of the expected answer.
     pub fn schema(mut self, schema: impl Into<Json>) -> Self {
         self.schema = Some(schema.into());
         self
@@ -35,27 +35,27 @@ impl<T: Into<String>> From<T> for Question {
     }
 }
 
-/// What the caller answered.
+/// The caller's answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The text; may be empty.
+    /// Text of the answer; may be empty.
     pub text: String,
-    /// Files and data.
+    /// Files and data of the answer.
     pub parts: Vec<Part>,
 }
 
-/// What the owner of the agent decided.
+/// Decision of the agent's owner on a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Approval {
-    /// Whether the agent may.
+    /// Whether the agent may use the tool.
     pub approved: bool,
-    /// Why.
+    /// Reason for the decision.
     pub reason: Option<String>,
 }
 
-/// A question to the owner of the agent that waits for its decision. Dropping it means that nobody waits any more.
+/// An open approval question to the agent's owner. Dropping it discards the decision.
 #[derive(Debug)]
 pub struct PendingApproval {
     asked: Pending,
@@ -66,7 +66,7 @@ impl PendingApproval {
         Self { asked }
     }
 
-    /// What the question is called in its call: what an answer has to name.
+    /// Returns the id of the question within its call. An answer names this id.
     pub fn ask_id(&self) -> &str {
         &self.asked.id
     }
@@ -81,7 +81,7 @@ impl PendingApproval {
     }
 }
 
-/// A question that was put and waits for its answer.
+/// A question that was sent and waits for its answer.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) id: String,
@@ -94,10 +94,10 @@ impl Pending {
     }
 }
 
-/// A question on its way to whoever answers it.
+/// A question on its way to the caller or owner.
 #[derive(Debug)]
 pub(crate) struct OpenAsk {
     pub(crate) ask: Ask,
-    /// Where the handler waits for the answer.
+    /// Sender for the answer; the handler waits at the receiver.
     pub(crate) answer: oneshot::Sender<model::Answer>,
 }

@@ -1,26 +1,27 @@
-//! How a handler fails.
+//! [`Failure`], the error of a handler, with a code.
 
 use std::any::Any;
 
 use crate::HandlerError;
 
-/// What is said of a handler's error that names no code of its own.
+/// Code of a handler's error without a code of its own.
 const FAILED: &str = "agent_error";
-/// What is said of a handler that panicked, as the protocols name it.
+/// Code of a handler that panicked, as the protocols name it.
 const CRASHED: &str = "adapter_crash";
 
-/// A handler's error with a code for programs: `Err(Failure::new("quota", "no more today").into())`.
+/// A handler's error with a code for programs, for example `quota` with the text "no more today". Converts
+/// into a [`HandlerError`] with `into()`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// Why, for programs; `agent_busy` and `timeout` mean the same to the hub.
+    /// Reason for programs. The hub knows `agent_busy` and `timeout` and gives them the same meaning.
     pub code: String,
-    /// Why, for people.
+    /// Reason for people.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure with this code.
+    /// Creates a failure with this code.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             code: code.into(),
@@ -28,7 +29,7 @@ impl Failure {
         }
     }
 
-    /// What the caller gets of a handler's error.
+    /// Converts a handler's error into the failure that the caller receives.
     pub(crate) fn of(error: HandlerError) -> Self {
         match error.downcast::<Self>() {
             Ok(failure) => *failure,
@@ -36,7 +37,7 @@ impl Failure {
         }
     }
 
-    /// What the caller gets of a handler's panic.
+    /// Converts a handler's panic into the failure that the caller receives.
     pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> Self {
         let text = panic
             .downcast_ref::<&str>()

@@ -1,42 +1,43 @@
-//! What somebody says to the agent.
+//! [`Message`], the input of a handler.
 
 use serde_json::Value;
 
 use crate::{File, Part};
 
-/// What somebody says to the agent.
+/// A message of a caller to the agent.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Message {
-    /// The words.
+    /// Text of the message.
     pub text: String,
-    /// Who calls: an agent's id or an owner's name, as the hub knows it.
+    /// The caller: an agent's id or an owner's name, as the hub authenticated it.
     pub caller: Option<String>,
-    /// The conversation it belongs to: the same for each message of it, and of one caller only.
+    /// Conversation id: equal for all messages of a conversation, never shared between callers.
     pub session: String,
-    /// The id of this request.
+    /// Id of this request.
     pub request_id: String,
-    /// All of it: the words again, files and data.
+    /// All parts of the message: the text again, files and data.
     pub parts: Vec<Part>,
-    /// What the caller's protocol said besides.
+    /// Further metadata of the caller's protocol.
     pub metadata: Option<Value>,
     /// The caller's own id of the message.
     pub message_id: Option<String>,
-    /// The task it belongs to, if it is kept.
+    /// Id of the task, if the call is durable.
     pub task_id: Option<String>,
-    /// The conversation as the caller names it.
+    /// Conversation id as the caller names it.
     pub context_id: Option<String>,
-    /// The call that brought it. Name it as [`parent`](crate::CallBuilder::parent) of the calls that are made on its
-    /// behalf, so that loops are cut and cancels are passed on.
+    /// Id of the call that carries the message. Pass it to [`parent`](crate::CallBuilder::parent) for calls
+    /// made on behalf of this message, so that the hub cuts loops and passes on cancellation.
     pub call: Option<String>,
-    /// Whose files an agent with a folder keeps apart; a name that somebody chose, which need not fit as a file's.
+    /// Client name by which an agent with a folder separates files. Chosen by the caller, so it may not be
+    /// valid as a file name.
     pub client_id: Option<String>,
-    /// Whether the caller wants the files that come of it.
+    /// Whether the caller asks for the files that result from the message.
     pub with_files: bool,
 }
 
 impl Message {
-    /// The files that came with the words.
+    /// Iterates over the attached files.
     pub fn attachments(&self) -> impl Iterator<Item = &File> {
         self.parts.iter().filter_map(|part| match part {
             Part::File(file) => Some(file),

@@ -1,8 +1,8 @@
-//! What an agent says while it works, as typed items on the way to whoever carries them: the bridge, or a hub of the same
-//! process. Neither a reply nor a handler knows more of the outside than this.
+//! Output of a handler as typed items, on the way to the transport: the bridge, or a hub of the same process.
+//! [`Reply`](super::Reply) and handlers depend on nothing beyond this module.
 //!
-//! An item holds its room until whoever carries it lets go of it, so that a handler waits when too much of what it said
-//! has not arrived.
+//! An item holds its share of the send budget until the transport drops the [`Said`]. A handler therefore
+//! waits when too much of its output is undelivered.
 
 use std::sync::Arc;
 
@@ -17,66 +17,66 @@ use super::{
 };
 use crate::{Artifact, Chunk, Done};
 
-/// How much one handler may have said that has not arrived, in bytes: as much as the hub holds for a slow caller.
+/// Bytes of undelivered output per handler: as much as the hub buffers for a slow caller.
 const ROOM: usize = 1 << 20;
-/// What an item weighs besides its texts: its frame, and its place in the queue.
+/// Bytes counted for an item besides its texts: frame and queue slot.
 const OVERHEAD: usize = 256;
-/// The largest item as JSON, in bytes: what the hub takes in one frame, less the frame itself.
+/// Largest item as JSON, in bytes: the hub's frame limit less the frame's own fields.
 pub(crate) const LARGEST: usize = (8 << 20) - (64 << 10);
 
-/// Something that the agent says.
+/// An item of the agent's output.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// A piece of the answer.
+    /// A piece of the reply.
     Chunk(Chunk),
     /// An artifact.
     Artifact(Artifact),
     /// A question.
     Ask(OpenAsk),
-    /// A call of another agent.
+    /// A call of a peer agent.
     Call(Calling),
-    /// A look at who is there.
+    /// A discovery of peer agents.
     Discover(Looking),
-    /// The end; nothing comes after it.
+    /// The end; always the last item.
     End(End),
 }
 
 /// How the agent's work ended.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// The agent is done.
+    /// The handler succeeded.
     Done(Done),
-    /// The agent failed.
+    /// The handler failed.
     Failed(Failure),
 }
 
-/// An item and the room it takes.
+/// An [`Output`] item and its share of the send budget.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) output: Output,
-    /// To be held until what was said has arrived.
+    /// Permit to hold until the item was delivered.
     pub(crate) room: OwnedSemaphorePermit,
 }
 
-/// Where a reply puts what it says.
+/// Sender of a reply's output.
 #[derive(Debug, Clone)]
 pub(crate) struct Outlet {
     items: mpsc::Sender<Said>,
     room: Arc<Semaphore>,
 }
 
-/// An outlet, and what comes out of it.
+/// Creates an [`Outlet`] and the receiver of its items.
 pub(crate) fn outlet() -> (Outlet, mpsc::Receiver<Said>) {
-    // Whoever has room for an item has a place in the queue as well.
+    // An item with a permit always has a slot in the queue.
     let (items, said) = mpsc::channel(ROOM / OVERHEAD);
     let room = Arc::new(Semaphore::new(ROOM));
     (Outlet { items, room }, said)
 }
 
 impl Outlet {
-    /// Says something; waits for room.
+    /// Sends an item; waits for budget.
     pub(crate) async fn say(&self, output: Output) -> Result<(), ReplyError> {
-        // One item that is larger than all the room takes all of it.
+        // An item larger than the whole budget takes all of it.
         let weight = u32::try_from(output.weight().min(ROOM)).unwrap_or(u32::MAX);
         let room = self.room.clone().acquire_many_owned(weight).await;
         let room = room.map_err(|_| ReplyError::Over)?;
@@ -86,7 +86,7 @@ impl Outlet {
 }
 
 impl Output {
-    /// About how many bytes it takes.
+    /// Returns the approximate size in bytes.
     fn weight(&self) -> usize {
         OVERHEAD
             + match self {
@@ -101,7 +101,7 @@ impl Output {
     }
 }
 
-/// How long a value is as JSON.
+/// Returns the length of `value` as JSON.
 pub(crate) fn json_len(value: &impl Serialize) -> usize {
     struct Counter(usize);
     impl std::io::Write for Counter {
@@ -114,7 +114,7 @@ pub(crate) fn json_len(value: &impl Serialize) -> usize {
         }
     }
     let mut counter = Counter(0);
-    // Counting does not fail, and what cannot be written is found when it is.
+    // Counting does not fail. A value that cannot be serialized fails later, when it is sent.
     serde_json::to_writer(&mut counter, value).ok();
     counter.0
 }

@@ -1,4 +1,4 @@
-//! Calling other agents from a handler, over the agent's own connection.
+//! Calls of peer agents from a handler, over the agent's own connection.
 
 use std::{
     future::{Future, IntoFuture},
@@ -14,38 +14,38 @@ use super::{
 };
 use crate::{Chunk, Done, Error, Event, joined_text::JoinedText};
 
-/// How much of an answer may be unread, in bytes; as the hub has it. Beyond it the call fails: the connection cannot
-/// wait for one reader.
+/// Bytes of a peer's reply that may be unread, as in the hub. Beyond this the call fails, because the
+/// connection cannot wait for a single reader.
 const ROOM: usize = 8 << 20;
-/// What a chunk weighs besides its text.
+/// Bytes counted for a chunk besides its text.
 const OVERHEAD: usize = 256;
 
-/// Another agent.
+/// An agent that a handler can call ([`Reply::call_agent`](crate::Reply::call_agent)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// Its id, by which it is called.
+    /// Id to call the agent by.
     pub id: String,
-    /// Its name.
+    /// Display name.
     pub name: String,
-    /// What it is made with.
+    /// Type of the agent: the framework or product it is made with.
     pub agent_type: String,
-    /// What it can do.
+    /// Ids of the agent's skills.
     pub skills: Vec<String>,
-    /// What it is for.
+    /// Description of the agent's purpose.
     pub description: Option<String>,
-    /// Whether it can be called now.
+    /// Whether the agent can be called now.
     pub is_online: bool,
 }
 
-/// A look at who is there, on its way.
+/// A pending discovery of peers.
 #[derive(Debug)]
 pub(crate) struct Looking {
     pub(crate) skill: Option<String>,
     pub(crate) found: oneshot::Sender<Vec<Peer>>,
 }
 
-/// A call on its way.
+/// A pending call of a peer.
 #[derive(Debug)]
 pub(crate) struct Calling {
     pub(crate) target: String,
@@ -55,7 +55,7 @@ pub(crate) struct Calling {
     pub(crate) feed: Feed,
 }
 
-/// A call of another agent that has not begun; await it to begin it.
+/// A call of a peer agent that has not started. Await the builder to start the call.
 #[derive(Debug)]
 #[must_use = "await it to begin the call"]
 pub struct PeerCallBuilder {
@@ -77,13 +77,13 @@ impl PeerCallBuilder {
         }
     }
 
-    /// The conversation to go on with; without it, each call is one of its own.
+    /// Continues a conversation. Without a session, each call is a conversation of its own.
     pub fn session(mut self, session: impl Into<String>) -> Self {
         self.session = Some(session.into());
         self
     }
 
-    /// Ask for the files that come of it; the agent offers them at the end, see [`Done::offer`].
+    /// Asks for the files that result from the call. The peer offers them at the end, see [`Done::offer`].
     pub fn with_files(mut self) -> Self {
         self.with_files = true;
         self
@@ -115,7 +115,8 @@ impl IntoFuture for PeerCallBuilder {
     }
 }
 
-/// A call of another agent. It is made on behalf of the message at hand: when that is cancelled, so is this.
+/// A running call of a peer agent, made on behalf of the current message. Cancelling the message cancels the
+/// call.
 #[derive(Debug)]
 pub struct PeerCall {
     events: mpsc::Receiver<Fed>,
@@ -123,7 +124,7 @@ pub struct PeerCall {
 }
 
 impl PeerCall {
-    /// The next event; nothing after [`Event::Done`]. A call that failed is an error.
+    /// Waits for the next event. Returns `None` after [`Event::Done`]. A failed call is an error.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
         if self.over {
             return Ok(None);
@@ -134,7 +135,7 @@ impl PeerCall {
         event.map(Some)
     }
 
-    /// Waits for the end and joins the text on the way.
+    /// Waits for the end and returns the joined text of the reply.
     pub async fn text(mut self) -> Result<String, Error> {
         let mut text = JoinedText::default();
         while let Some(event) = self.next().await? {
@@ -144,7 +145,7 @@ impl PeerCall {
     }
 }
 
-/// Where the answer to a call is put.
+/// Sender for the reply to a peer call.
 #[derive(Debug)]
 pub(crate) struct Feed {
     events: mpsc::Sender<Fed>,
@@ -158,7 +159,7 @@ struct Fed {
 }
 
 fn feed() -> (Feed, PeerCall) {
-    // Chunks bring their room along; the end has a place of its own.
+    // Chunks need a permit, which guarantees a slot; the end has a slot of its own.
     let (events, receiver) = mpsc::channel(ROOM / OVERHEAD + 1);
     let room = Arc::new(Semaphore::new(ROOM));
     let call = PeerCall {
@@ -169,12 +170,12 @@ fn feed() -> (Feed, PeerCall) {
 }
 
 impl Feed {
-    /// Whether somebody reads it.
+    /// Returns whether the [`PeerCall`] still exists.
     pub(crate) fn is_read(&self) -> bool {
         !self.events.is_closed()
     }
 
-    /// Puts a piece of the answer. Gives the feed up if nobody reads it.
+    /// Sends a piece of the reply. Returns `None` if the [`PeerCall`] was dropped or has too much unread.
     pub(crate) fn chunk(self, chunk: Chunk) -> Option<Self> {
         let weight = OVERHEAD + chunk.text.len();
         let weight = u32::try_from(weight).unwrap_or(u32::MAX);
@@ -192,8 +193,8 @@ impl Feed {
         self.events.try_send(fed).is_ok().then_some(self)
     }
 
-    /// Waits for room and puts a piece of the answer, where whoever brings it can wait. Gives the feed up if nobody reads
-    /// it.
+    /// Waits for room, then sends a piece of the reply; for transports that can wait. Returns `None` if the
+    /// [`PeerCall`] was dropped.
     #[cfg(feature = "in-process")]
     pub(crate) async fn chunk_when_read(self, chunk: Chunk) -> Option<Self> {
         let weight = (OVERHEAD + chunk.text.len()).min(ROOM);
@@ -206,19 +207,19 @@ impl Feed {
         self.events.try_send(fed).is_ok().then_some(self)
     }
 
-    /// Resolves when nobody reads it any more.
+    /// Resolves when the [`PeerCall`] is dropped.
     #[cfg(feature = "in-process")]
     pub(crate) async fn left(&self) {
         self.events.closed().await;
     }
 
-    /// Puts the end.
+    /// Sends the end.
     pub(crate) fn end(self, end: Result<Done, Error>) {
         let fed = Fed {
             event: end.map(Event::Done),
             _room: None,
         };
-        // Who does not read any more does not want to know.
+        // Fails if the reader is gone; the end is not needed then.
         self.events.try_send(fed).ok();
     }
 }

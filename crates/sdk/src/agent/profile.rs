@@ -1,8 +1,8 @@
-//! What an agent says of itself besides its name: what it can do, and what it takes and gives.
+//! An agent's description besides its name: skills, media types, extensions.
 
 use serde::Serialize;
 
-/// What an agent says of itself besides its name, as the hub reads it.
+/// An agent's description besides its name, as the hub reads it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Profile {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -18,7 +18,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Whether the ids of its skills say all of it.
+    /// Returns whether the profile contains nothing but skill ids.
     pub(crate) fn is_plain(&self) -> bool {
         let is_plain = |skill: &Skill| skill.name.is_none() && skill.description.is_none();
         self.version.is_none()
@@ -29,7 +29,7 @@ impl Profile {
     }
 }
 
-/// Something that an agent can do; a text is its id.
+/// A skill of an agent. A string converts into a skill with that id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Skill {
     pub(crate) id: String,
@@ -40,7 +40,7 @@ pub struct Skill {
 }
 
 impl Skill {
-    /// A skill with this id, by which the agent is found.
+    /// Creates a skill with this id. Callers find the agent by skill id.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -49,13 +49,13 @@ impl Skill {
         }
     }
 
-    /// A name for people.
+    /// Sets the display name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// What it does.
+    /// Sets the description.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
@@ -68,7 +68,7 @@ impl<T: Into<String>> From<T> for Skill {
     }
 }
 
-/// A protocol extension that an agent knows; a text is its URI.
+/// A protocol extension that an agent supports. A string converts into an extension with that URI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Extension {
     uri: String,
@@ -79,7 +79,7 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// The extension with this URI.
+    /// Creates the extension with this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -88,13 +88,13 @@ impl Extension {
         }
     }
 
-    /// What the agent does with it.
+    /// Sets the description of how the agent uses the extension.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Only those may call who declare it too, where their protocol can.
+    /// Requires callers to declare the extension too, if their protocol has extensions.
     pub fn required(mut self) -> Self {
         self.required = true;
         self

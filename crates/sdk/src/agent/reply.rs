@@ -1,4 +1,4 @@
-//! The agent's end of a call: what it can say while it works on a message.
+//! [`Reply`], a handler's output while it works on a message.
 
 use std::sync::{
     Arc,
@@ -15,38 +15,39 @@ use super::{
 };
 use crate::{Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, File, FileSource, Json};
 
-/// How much text goes out at once: what the hub takes even if every character has to be escaped, with room to spare.
+/// Largest piece of text that is sent at once, in bytes. Fits into a frame even if every character has to be
+/// escaped, with room to spare.
 const PIECE: usize = 64 << 10;
 
-/// Why something could not be said.
+/// Why a reply could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
-    /// Nobody listens any more.
+    /// The call has ended.
     #[error("the call is over")]
     Over,
-    /// The hub cannot carry it.
+    /// The hub does not support this kind of output.
     #[error("this hub does not take {0}")]
     Unsupported(&'static str),
-    /// It does not fit into one frame.
+    /// The output does not fit into one frame.
     #[error("this is larger than the hub takes at once (8 MiB); send it in pieces")]
     TooLarge,
 }
 
-/// What whoever carries the replies can carry beyond text.
+/// Output kinds beyond text that the transport supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Abilities {
     pub(crate) artifacts: bool,
     pub(crate) asks: bool,
 }
 
-/// The agent's end of a call. Each method waits while what was said before does not arrive.
+/// The agent's end of a call. Methods that send output wait while too much earlier output is undelivered.
 #[derive(Debug, Clone)]
 pub struct Reply {
     outlet: Outlet,
     abilities: Abilities,
-    /// What is said at the end.
+    /// The end of the reply, sent when the handler returns.
     done: Arc<Mutex<Done>>,
-    /// How many ids it has given to questions and files.
+    /// Count of ids given to questions and files.
     named: Arc<AtomicU64>,
 }
 
@@ -60,36 +61,36 @@ impl Reply {
         }
     }
 
-    /// Says a piece of the answer.
+    /// Sends a piece of the reply's text.
     pub async fn text(&self, text: impl AsRef<str>) -> Result<(), ReplyError> {
         self.chunk(ChunkKind::Text, text.as_ref(), None, None).await
     }
 
-    /// Shows the agent's reasoning.
+    /// Sends a piece of the agent's reasoning.
     pub async fn thinking(&self, text: impl AsRef<str>) -> Result<(), ReplyError> {
         self.chunk(ChunkKind::Thinking, text.as_ref(), None, None)
             .await
     }
 
-    /// Says what the agent is doing.
+    /// Sends a status line: what the agent is doing.
     pub async fn status(&self, text: impl AsRef<str>) -> Result<(), ReplyError> {
         self.chunk(ChunkKind::Status, text.as_ref(), None, None)
             .await
     }
 
-    /// A tool call begins; `call_id` joins what follows to it.
+    /// Starts a tool call. `call_id` links its input and result to the call.
     pub async fn tool_start(&self, name: &str, call_id: &str) -> Result<(), ReplyError> {
         self.chunk(ChunkKind::ToolStart, "", Some(name), Some(call_id))
             .await
     }
 
-    /// Input of a tool call.
+    /// Sends input of a tool call.
     pub async fn tool_input(&self, call_id: &str, text: impl AsRef<str>) -> Result<(), ReplyError> {
         self.chunk(ChunkKind::ToolInput, text.as_ref(), None, Some(call_id))
             .await
     }
 
-    /// Result of a tool call. That of one that failed begins with `[error] `.
+    /// Sends the result of a tool call. Start the result of a failed call with `[error] `.
     pub async fn tool_result(
         &self,
         call_id: &str,
@@ -123,7 +124,7 @@ impl Reply {
         }
     }
 
-    /// Hands over an artifact, or a piece of one.
+    /// Sends an artifact, or a piece of one.
     pub async fn artifact(&self, artifact: Artifact) -> Result<(), ReplyError> {
         if !self.abilities.artifacts {
             return Err(ReplyError::Unsupported("artifacts"));
@@ -134,7 +135,8 @@ impl Reply {
         self.outlet.say(Output::Artifact(artifact)).await
     }
 
-    /// Sends a file along with the answer: by its address at the end, with its bytes as an artifact now.
+    /// Attaches a file to the reply. A file with a URL is listed at the end; a file with bytes is sent now,
+    /// as an [`Artifact`].
     pub async fn attach(&self, file: File) -> Result<(), ReplyError> {
         if let FileSource::Uri(_) = file.source {
             self.done.lock().attachments.push(file);
@@ -146,7 +148,7 @@ impl Reply {
         self.artifact(artifact).await
     }
 
-    /// Asks the caller and waits for the answer, however long that takes.
+    /// Asks the caller and waits for the answer, without a time limit.
     pub async fn ask(&self, question: impl Into<Question>) -> Result<Answer, ReplyError> {
         let Question { text, schema } = question.into();
         let asked = self.put(AskKind::Input, text, None, None, schema).await?;
@@ -157,7 +159,7 @@ impl Reply {
         })
     }
 
-    /// Asks the owner of the agent whether it may use a tool, and waits for the decision.
+    /// Asks the agent's owner for permission to use a tool and waits for the decision.
     pub async fn approve(
         &self,
         tool: impl Into<String>,
@@ -166,8 +168,8 @@ impl Reply {
         self.ask_approval(tool, arguments).await?.decided().await
     }
 
-    /// As [`approve`](Self::approve), but only asks: the question has a name by which it can also be answered elsewhere
-    /// while the decision is awaited.
+    /// Like [`approve`](Self::approve), but returns once the question is sent. Its id allows answering the
+    /// question elsewhere while [`PendingApproval::decided`] waits.
     pub async fn ask_approval(
         &self,
         tool: impl Into<String>,
@@ -218,12 +220,14 @@ impl Reply {
         self.named.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Calls another agent on behalf of the message at hand: `reply.call_agent("bob", "hello").await?.text().await?`.
+    /// Calls a peer agent on behalf of the current message: `reply.call_agent("bob",
+    /// "hello").await?.text().await?`.
     pub fn call_agent(&self, id: impl Into<String>, text: impl Into<String>) -> PeerCallBuilder {
         PeerCallBuilder::new(self.outlet.clone(), id.into(), text.into())
     }
 
-    /// The agents that this one may see, at most 200, only those with a skill if one is named.
+    /// Lists the agents that this agent may see, at most 200. With `skill`, lists only agents with that
+    /// skill.
     pub async fn discover(&self, skill: Option<&str>) -> Result<Vec<Peer>, ReplyError> {
         let (found, peers) = oneshot::channel();
         let looking = Looking {
@@ -234,68 +238,69 @@ impl Reply {
         peers.await.map_err(|_| ReplyError::Over)
     }
 
-    /// Sets the whole answer, for callers that want it at the end. A caller of a stream gets what it says beyond the text that
-    /// was streamed; see [`StreamedText`](crate::StreamedText).
+    /// Sets the whole reply, for callers that want one text at the end. A streaming caller receives the part
+    /// beyond the text that was streamed; see [`StreamedText`](crate::StreamedText).
     pub fn result(&self, text: impl Into<String>) {
         self.done.lock().result = Some(text.into());
     }
 
-    /// Says what the answer cost, in the agent's own terms.
+    /// Sets the usage (cost) of the reply, in the agent's own terms.
     pub fn usage(&self, usage: impl Into<Json>) {
         self.done.lock().usage = Some(usage.into());
     }
 
-    /// Says why the model stopped.
+    /// Sets the reason why the model stopped.
     pub fn stop_reason(&self, reason: impl Into<String>) {
         self.done.lock().stop_reason = Some(reason.into());
     }
 
-    /// Offers an archive, which the caller may fetch once the answer is there: an [`Offer`](crate::Offer). What the caller
-    /// then says about it comes to [`Agent::on_signal`](crate::Agent::on_signal). Where that hears nothing, in a hub of the same
-    /// process and over A2A, nothing is offered either.
+    /// Offers an archive ([`Offer`](crate::Offer)) that the caller may fetch after the reply. Signals of the
+    /// caller about the transfer arrive at [`Agent::on_signal`](crate::Agent::on_signal). Agents without
+    /// signals (in a hub of the same process, and over A2A) offer nothing: the offer is dropped.
     pub fn offer_files(&self, offer: impl Into<Json>) {
         self.done.lock().file_transfer_offer = Some(offer.into());
     }
 
-    /// The agent will wait for another message of the same task when the handler returns. What it said is the question.
+    /// Leaves the task waiting for a further message when the handler returns. The text sent so far is the
+    /// question.
     pub fn input_required(&self) {
         self.set_state(DoneState::InputRequired, false, false);
     }
 
-    /// As [`input_required`](Self::input_required), and what it waits for are credentials: a caller whose protocol can tell
-    /// the two apart is told so.
+    /// Like [`input_required`](Self::input_required), but the agent waits for credentials. Protocols that
+    /// distinguish the two cases tell the caller.
     pub fn auth_required(&self) {
         self.set_state(DoneState::InputRequired, true, false);
     }
 
-    /// The agent will not do it, as is told when the handler returns. What it said is the reason.
+    /// Rejects the message when the handler returns. The text sent so far is the reason.
     pub fn rejected(&self) {
         self.set_state(DoneState::Rejected, false, false);
     }
 
-    /// What the agent said is a word in passing and no work: a caller whose protocol can tell the two apart gets a
-    /// message and no task. For all others the call is completed.
+    /// Marks the reply as a bare message without a task. Callers whose protocol distinguishes the two receive
+    /// a message and no task; for all other callers the call is completed.
     pub fn bare_message(&self) {
         self.set_state(DoneState::Completed, false, true);
     }
 
-    /// Sets the state in which the agent leaves its task, instead of the one that was set before.
+    /// Sets the state in which the agent leaves its task. Replaces an earlier state.
     fn set_state(&self, state: DoneState, needs_auth: bool, is_message: bool) {
         let mut done = self.done.lock();
         (done.state, done.needs_auth, done.is_message) = (state, needs_auth, is_message);
     }
 
-    /// Passes on what somebody says who works for this agent.
+    /// Forwards output of a member agent that works for this agent.
     pub(crate) async fn pass_on(&self, output: Output) -> Result<(), ReplyError> {
         self.outlet.say(output).await
     }
 
-    /// What whoever carries it can carry.
+    /// Returns the output kinds that the transport supports.
     pub(crate) fn abilities(&self) -> Abilities {
         self.abilities
     }
 
-    /// Ends as somebody ended who works for this agent. What was attached stays.
+    /// Ends the reply in the same way as a member's reply. Keeps earlier attachments.
     pub(crate) fn close_like(&self, other: Done) {
         let mut done = self.done.lock();
         let mut attachments = std::mem::take(&mut done.attachments);
@@ -311,7 +316,7 @@ impl Reply {
     }
 }
 
-/// What goes out at once, and the rest.
+/// Splits `text` into the piece to send now and the rest.
 fn split(text: &str) -> (&str, &str) {
     if text.len() <= PIECE {
         return (text, "");

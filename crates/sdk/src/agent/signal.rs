@@ -1,4 +1,4 @@
-//! What callers say to the agent about transfers of files, and how it answers: over its own connection, at any time.
+//! Signals of callers about file transfers, and the agent's answers over its own connection.
 
 use std::{
     fmt,
@@ -13,24 +13,25 @@ use jackfield_wire::bridge::uplink::{self, RtcSignal};
 use serde_json::{Value, value::to_raw_value};
 use tokio::sync::mpsc;
 
-/// How many signals may wait to go out: several negotiations at once.
+/// Signals that may wait to be sent: enough for several negotiations at once.
 const WAITING: usize = 256;
 
-/// What somebody says to the agent about a transfer. `Debug` shows neither content nor credentials.
+/// A signal of a caller about a file transfer. `Debug` shows neither payload nor credentials.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Signal {
-    /// The transfer.
+    /// Id of the transfer.
     pub transfer_id: String,
-    /// Who says it: an agent, or `http-caller`. The answer goes there.
+    /// Sender of the signal: an agent's id, or `http-caller`. Answers go to this id.
     pub from_agent_id: String,
-    /// What it is: `offer`, `candidate`, `prepare-upload`, `relay`, or whatever peers agree on.
+    /// Type of the signal: `offer`, `candidate`, `prepare-upload`, `relay`, or a type that both peers agree
+    /// on.
     pub signal_type: String,
-    /// Its content.
+    /// Content of the signal.
     pub payload: Option<String>,
-    /// Whose files are meant.
+    /// Client name to which the files belong.
     pub client_id: Option<String>,
-    /// Servers for a direct way, with credentials: for this transfer and nothing else.
+    /// ICE servers for a direct connection, with credentials. Valid for this transfer only.
     pub ice_servers: Option<Value>,
 }
 
@@ -44,19 +45,19 @@ impl fmt::Debug for Signal {
     }
 }
 
-/// Why a signal did not go out.
+/// Why a signal was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignalError {
-    /// There is no connection to the hub now.
+    /// The agent is not connected to the hub.
     #[error("the agent is not connected to the hub")]
     Cut,
-    /// Too many wait already.
+    /// Too many signals are waiting to be sent.
     #[error("too many signals wait to go out")]
     Full,
 }
 
-/// Says something about transfers over the agent's connection. Signals are not kept: what has not gone out when the
-/// connection is cut is lost, and the other party asks again.
+/// Sends signals about transfers over the agent's connection. Signals are not stored: unsent signals are lost
+/// with the connection, and the peer asks again.
 #[derive(Debug, Clone)]
 pub struct Signaller {
     frames: mpsc::Sender<String>,
@@ -64,7 +65,8 @@ pub struct Signaller {
 }
 
 impl Signaller {
-    /// Says something about a transfer to its other party: [`Signal::from_agent_id`].
+    /// Sends a signal about a transfer to its peer: `to` is the [`Signal::from_agent_id`] of the peer's
+    /// signal.
     pub fn send(
         &self,
         transfer_id: &str,
@@ -90,7 +92,7 @@ impl Signaller {
     }
 }
 
-/// Signals on their way out, and the connection that takes them.
+/// Queue of outgoing signals, read by the current connection.
 #[derive(Debug)]
 pub(crate) struct Signals {
     signaller: Signaller,
@@ -109,12 +111,13 @@ impl Default for Signals {
 }
 
 impl Signals {
-    /// By which others send.
+    /// Returns a sender for this queue.
     pub(crate) fn signaller(&self) -> Signaller {
         self.signaller.clone()
     }
 
-    /// There is a connection, or there is none any more. What waited was for the one before.
+    /// Marks the agent as connected or disconnected. Drops queued signals: they belong to the previous
+    /// connection.
     pub(crate) fn set_attached(&mut self, is_attached: bool) {
         self.signaller.is_attached.store(false, Ordering::Release);
         while self.frames.try_recv().is_ok() {}
@@ -123,11 +126,11 @@ impl Signals {
             .store(is_attached, Ordering::Release);
     }
 
-    /// The next frame.
+    /// Polls the next frame.
     pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<String> {
         match self.frames.poll_recv(cx) {
             Poll::Ready(Some(frame)) => Poll::Ready(frame),
-            // It holds a sender itself, so that there is never an end.
+            // `self` holds a sender, so the channel never closes.
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
     }

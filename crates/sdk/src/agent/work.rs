@@ -1,4 +1,4 @@
-//! An agent at work on one message, whoever brought it: the handler in a task of its own, and what it says.
+//! Runs an agent's handler on one message, in a task of its own, independent of the transport.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -15,7 +15,7 @@ use super::{
     reply::{Abilities, Reply},
 };
 
-/// An agent at work on a message. Dropping it drops the handler where it waits.
+/// An agent's work on one message. Dropping it drops the handler at its current await point.
 #[derive(Debug)]
 pub(crate) struct Work {
     said: mpsc::Receiver<Said>,
@@ -23,7 +23,7 @@ pub(crate) struct Work {
 }
 
 impl Agent {
-    /// Begins to work on a message.
+    /// Starts the handler on a message.
     pub(crate) fn work_on(&self, message: Message, abilities: Abilities) -> Work {
         let (outlet, said) = outlet();
         let reply = Reply::new(outlet.clone(), abilities);
@@ -41,7 +41,7 @@ impl Agent {
                 Ok(Err(error)) => End::Failed(Failure::of(error)),
                 Err(panic) => End::Failed(Failure::of_panic(&*panic)),
             };
-            // Where nobody listens any more nobody wants to know.
+            // Fails if the call is over; the end is not needed then.
             outlet.say(Output::End(end)).await.ok();
         });
         Work {
@@ -61,7 +61,7 @@ fn done(reply: &Reply) -> End {
 }
 
 impl Work {
-    /// The next thing that is said; an [`End`] is the last.
+    /// Polls the next output item; an [`End`] is the last.
     pub(crate) fn poll_said(&mut self, cx: &mut Context<'_>) -> Poll<Option<Said>> {
         self.said.poll_recv(cx)
     }

@@ -1,4 +1,4 @@
-//! What the agent asks the hub for on behalf of its requests: calls of other agents, and looks at who is there.
+//! Requests of the agent to the hub on behalf of its handlers: calls of peer agents, and discovery.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,26 +14,26 @@ use crate::{
     agent::{Calling, Feed, Looking},
 };
 
-/// What the hub was asked for and has not answered to the end.
+/// Open calls and discoveries of the agent.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: HashMap<String, Open>,
-    /// In the order in which they were sent, which is that of the answers: those have no id.
+    /// Open discoveries, in the order sent. The hub answers in the same order; answers have no id.
     looking: VecDeque<Looking>,
 }
 
-/// A call whose end has not come.
+/// A call without an end yet.
 #[derive(Debug)]
 struct Open {
-    /// The request on whose behalf it is made.
+    /// Id of the request on whose behalf the call is made.
     parent: String,
     feed: Feed,
-    /// How many frames of its answer came, on all connections: the hub goes on after those.
+    /// Number of reply frames received, on all connections. The hub resumes after them.
     got: u64,
 }
 
 impl Calls {
-    /// The frame that begins a call.
+    /// Registers a call and returns the frame that starts it.
     pub(super) fn call(&mut self, calling: Calling, parent: &str) -> Utf8Bytes {
         let id = format!("{:032x}", rand::random::<u128>());
         let frame = translate::call(&calling, &id, parent);
@@ -46,7 +46,7 @@ impl Calls {
         frame.into()
     }
 
-    /// The frame that looks who is there.
+    /// Registers a discovery and returns its frame.
     pub(super) fn discover(&mut self, looking: Looking) -> Utf8Bytes {
         let frame = translate::discover(looking.skill.as_deref());
         self.looking.push_back(looking);
@@ -87,7 +87,8 @@ impl Calls {
         }
     }
 
-    /// How far each call has come, for the hub to go on with it. It ends those that nobody reads any more.
+    /// Returns the progress of each call, for the hub to resume. The hub ends calls that are missing in the
+    /// list because their reader is gone.
     pub(super) fn got(&self) -> Vec<Got<'_>> {
         let read = self.open.iter().filter(|(_, open)| open.feed.is_read());
         let got = read.map(|(id, open)| Got {
@@ -97,7 +98,8 @@ impl Calls {
         got.collect()
     }
 
-    /// Goes on at a new connection with what these requests asked for; the frames ask again who is there.
+    /// Continues on a new connection with the calls of requests that satisfy `goes_on`. Returns frames that
+    /// repeat open discoveries.
     pub(super) fn resume(&mut self, goes_on: impl Fn(&str) -> bool) -> VecDeque<Utf8Bytes> {
         self.open.retain(|_, open| goes_on(&open.parent));
         self.looking.retain(|looking| !looking.found.is_closed());

@@ -1,4 +1,4 @@
-//! One socket: it is opened, the agent registers, and frames go both ways until it ends.
+//! One socket to the hub: opened, registered, and serving frames in both directions until it ends.
 
 use std::{
     future::poll_fn,
@@ -28,28 +28,28 @@ use tokio_tungstenite::{
 use super::{proxy, session::Session};
 use crate::{Address, Discovery, Ends, Error, encode, hub::refused};
 
-/// How long connecting and registering may take.
+/// Time limit for connecting and registering.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How often the agent gives a sign of life, as the protocol has it.
+/// Heartbeat interval, as the protocol defines it.
 const HEARTBEAT: Duration = Duration::from_secs(20);
-/// The hub answers pings, and sends some of its own; silence means that it is gone.
+/// Receive timeout. The hub answers pings and sends pings of its own, so silence means a lost hub.
 const SILENCE: Duration = Duration::from_secs(75);
-/// How long the hub may take to be told that the agent leaves.
+/// Time limit for the closing handshake.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The largest frame that is read: a message of 8 MiB each of whose characters may have been escaped.
+/// Largest frame that is accepted: a message of 8 MiB with every character escaped.
 const LARGEST: usize = 64 << 20;
 
 const LATE: &str = "it did not answer in time";
 
-/// A connection that has registered.
+/// A registered connection.
 #[derive(Debug)]
 pub(super) struct Connection<S> {
     socket: WebSocketStream<S>,
-    /// Whether something was written that may not have gone out.
+    /// Whether written data may still have to be flushed.
     dirty: bool,
     /// Whether a ping is due.
     ping: bool,
-    /// Writing failed. Why may still be read.
+    /// Writing failed. The reason may still be readable.
     mute: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn open(
     }
 }
 
-/// Opens the WebSocket by which agents attach to a hub, and closes it again: whether an agent could attach there.
+/// Opens and closes the WebSocket by which agents attach to a hub, to check whether an agent could attach.
 pub async fn try_socket(address: &Address) -> Result<(), Error> {
     let proxies = Matcher::from_env();
     match timeout(PATIENCE, connect("/ws", address, &proxies)).await {
@@ -88,7 +88,7 @@ pub(super) async fn connect(
     address: &Address,
     proxies: &Matcher,
 ) -> Result<WebSocketStream<MaybeTlsStream<TcpStream>>, Error> {
-    // Chosen once per process; somebody else's choice is as good.
+    // The provider is set once per process; a provider set elsewhere is fine too.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     let url = address.socket(path);
     // Used for wss only.
@@ -105,7 +105,7 @@ pub(super) async fn connect(
         let tunnel = tunnel.map_err(|error| unreachable(error.into()))?;
         client_async_tls_with_config(url, tunnel, Some(config), tls).await
     } else {
-        // Frames are batched here, and should not wait in the kernel as well.
+        // Frames are batched here and must not wait in the kernel as well.
         let no_delay = true;
         connect_async_tls_with_config(url, Some(config), no_delay, tls).await
     };
@@ -122,15 +122,15 @@ pub(super) async fn connect(
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A connection to the host of a URL, whose other end was checked.
+/// Connects to the host of a URL and has the [`Discovery`] check the peer.
 async fn checked(url: &str, discovery: &dyn Discovery) -> Result<TcpStream, BoxError> {
     let uri: Uri = url.parse()?;
     let usual = if url.starts_with("wss:") { 443 } else { 80 };
     let host = uri.host().unwrap_or_default();
-    // Addresses of IPv6 stand in brackets in a URL.
+    // IPv6 addresses are in brackets in a URL.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let tcp = TcpStream::connect((host, uri.port_u16().unwrap_or(usual))).await?;
-    // Frames are batched by whoever writes them, and should not wait in the kernel as well.
+    // Frames are batched by the writer and must not wait in the kernel as well.
     tcp.set_nodelay(true)?;
     let ends = Ends {
         peer: tcp.peer_addr()?,
@@ -140,9 +140,9 @@ async fn checked(url: &str, discovery: &dyn Discovery) -> Result<TcpStream, BoxE
     Ok(tcp)
 }
 
-/// What an answer to the handshake means that opens no WebSocket. A hub that says that the request is no handshake was asked
-/// through a proxy that made an ordinary request of it; so was, most likely, whatever does not answer as a hub does, unless
-/// it wants a login or more time.
+/// Converts a response to the handshake that opens no WebSocket. `invalid_handshake` from a hub means that a
+/// proxy turned the handshake into an ordinary request. A response that is not from a hub most likely has the
+/// same cause, unless the server asks for a login or for more time.
 fn not_opened(url: &str, status: StatusCode, body: &str) -> Error {
     let error = refused(url, status, body);
     let is_about_the_socket = match error.code() {
@@ -195,7 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// The next text, before there is anything else to do.
+    /// Waits for the next text frame, during registration.
     async fn text(&mut self) -> Result<Utf8Bytes, Error> {
         loop {
             match self.socket.next().await {
@@ -207,7 +207,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// The hub said no. Whether that may change is in the reason of the close that follows.
+    /// Converts a refused registration. The reason of the following close frame tells whether a retry may
+    /// help.
     async fn refused(&mut self, message: &str) -> Error {
         let code = match self.text().await {
             Err(Error::Closed { reason, .. }) if reason == "Not now" => "busy",
@@ -221,7 +222,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Carries frames both ways until the connection ends.
+    /// Exchanges frames until the connection ends.
     pub(super) async fn serve(&mut self, session: &mut Session<'_>) -> Error {
         let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -248,18 +249,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Tells the hub that the agent does not come back. A hub that does not take it sees a cut.
+    /// Tells the hub that the agent does not reconnect. A hub that misses the close frame sees a lost
+    /// connection.
     pub(super) async fn say_goodbye(&mut self) {
         let goodbye = CloseFrame {
             code: CloseCode::Normal,
             reason: Utf8Bytes::default(),
         };
-        // Nobody is left to be told that it did not work.
+        // No caller is left to receive an error.
         drop(timeout(FAREWELL, self.socket.close(Some(goodbye))).await);
     }
 
-    /// Sends what there is as far as the socket takes it, and reads what came. Neither waits for the other: a hub that
-    /// does not read for a while still tells what it has and what was cancelled.
+    /// Sends pending frames as far as the socket accepts them, and reads the next frame. Neither waits for
+    /// the other: a hub that does not read for a while can still send acknowledgements and cancellations.
     fn poll_turn(
         &mut self,
         cx: &mut Context<'_>,
@@ -274,7 +276,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         })
     }
 
-    /// Writes all that the socket takes and flushes once.
+    /// Writes as much as the socket accepts, then flushes once.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,

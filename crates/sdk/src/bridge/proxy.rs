@@ -1,6 +1,6 @@
-//! The way to a hub through a proxy that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, read
-//! as curl and the HTTP client of [`Hub`](crate::Hub) read them). A WebSocket goes through a tunnel (`CONNECT`), secure or
-//! not: proxies do not know what else to do with one.
+//! Connects to a hub through the proxy in the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`,
+//! `NO_PROXY`, interpreted as by curl and by the HTTP client of [`Hub`](crate::Hub)). A WebSocket always uses
+//! a tunnel (`CONNECT`), with or without TLS: proxies cannot forward a WebSocket in any other way.
 
 use std::io;
 
@@ -11,10 +11,10 @@ use tokio::{
 };
 use tokio_tungstenite::tungstenite::http::Uri;
 
-/// The longest head of a proxy's answer.
+/// Longest response head of a proxy, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// Why a proxy does not help.
+/// Why a tunnel through a proxy failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProxyError {
     #[error("the proxy {0} speaks another protocol than HTTP; name one that begins with http://")]
@@ -35,16 +35,16 @@ pub(super) enum ProxyError {
     },
 }
 
-/// The proxy that the environment names for a hub, if it does.
+/// Returns the proxy for a hub, if the environment names one.
 pub(super) fn for_hub(proxies: &Matcher, base: &str) -> Option<(Intercept, Uri)> {
     let hub: Uri = base.parse().ok()?;
     Some((proxies.intercept(&hub)?, hub))
 }
 
-/// A tunnel to the hub.
+/// Opens a tunnel to the hub.
 pub(super) async fn tunnel(proxy: &Intercept, hub: &Uri) -> Result<TcpStream, ProxyError> {
     let at = proxy.uri();
-    // What stood before the host was taken out: it may hold a password.
+    // The URI contains no user info: a password would be shown.
     let name = at.to_string().trim_end_matches('/').to_owned();
     if at.scheme_str() != Some("http") {
         return Err(ProxyError::Unsupported(name));
@@ -53,7 +53,7 @@ pub(super) async fn tunnel(proxy: &Intercept, hub: &Uri) -> Result<TcpStream, Pr
     let host = bare(at.host().unwrap_or_default());
     let tcp = TcpStream::connect((host, at.port_u16().unwrap_or(80))).await;
     let mut tcp = tcp.map_err(unreachable)?;
-    // Frames are batched by whoever writes them, and should not wait in the kernel as well.
+    // Frames are batched by the writer and must not wait in the kernel as well.
     tcp.set_nodelay(true).map_err(unreachable)?;
     let usual = if hub.scheme_str() == Some("https") {
         443
@@ -82,7 +82,8 @@ pub(super) async fn tunnel(proxy: &Intercept, hub: &Uri) -> Result<TcpStream, Pr
     }
 }
 
-/// The first line of the answer, when its head has been read and nothing after it: what follows is the hub's.
+/// Reads the response head and returns its first line. Reads no byte beyond the head, because the hub's data
+/// follows.
 async fn head(tcp: &mut TcpStream) -> io::Result<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -101,7 +102,7 @@ fn status(line: &str) -> Option<u16> {
     version.starts_with("HTTP/1.").then(|| code.parse().ok())?
 }
 
-/// A host as it is looked up: addresses of IPv6 stand in brackets in a URL.
+/// Strips the brackets of an IPv6 host in a URL, for the lookup.
 fn bare(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }

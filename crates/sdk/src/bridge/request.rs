@@ -1,5 +1,5 @@
-//! One request that the agent works on: its frames are numbered, and kept until the hub has them, so that they can be
-//! sent again after a cut (extension `resume`).
+//! One request in progress. Its frames are numbered and kept until the hub acknowledges them, to send them
+//! again after a lost connection (extension `resume`).
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,26 +16,27 @@ use crate::{
     agent::{Calling, End, Looking, Output, Said, Work},
 };
 
-/// The largest frame that the hub takes. It would close the connection at a larger one, and again at each attempt to
-/// go on.
+/// Largest frame that the hub accepts. The hub would close the connection at a larger frame, and again at
+/// each attempt to resume.
 const LARGEST: usize = 8 << 20;
 
-/// One request that the agent works on.
+/// A request that the agent works on.
 #[derive(Debug)]
 pub(super) struct Request {
     id: String,
     session: String,
-    /// Nothing once it has ended.
+    /// The handler's work; `None` after its end.
     work: Option<Work>,
-    /// The number of the last frame.
+    /// Sequence number of the last frame.
     last: u64,
-    /// Frames that the hub may not have, in order.
+    /// Unacknowledged frames, in order.
     kept: VecDeque<Kept>,
-    /// How many of those went out on this connection.
+    /// How many of `kept` were sent on this connection.
     sent: usize,
-    /// Questions that nobody has answered.
+    /// Unanswered questions, by id.
     asks: HashMap<String, Asked>,
-    /// Questions that are put again after a cut, though the hub had them: one that was restarted may have forgotten them.
+    /// Questions to repeat after a reconnect although the hub acknowledged them: a restarted hub may have
+    /// lost them.
     again: VecDeque<Utf8Bytes>,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct Request {
 struct Kept {
     seq: u64,
     frame: Utf8Bytes,
-    /// What its handler may say more once this has arrived.
+    /// Share of the handler's send budget, released when the frame is acknowledged.
     _room: Option<OwnedSemaphorePermit>,
 }
 
@@ -54,14 +55,14 @@ struct Asked {
     answer: oneshot::Sender<Answer>,
 }
 
-/// What a request has to say next.
+/// The next output of a request.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// A frame about it.
+    /// A frame of the request.
     Frame(Utf8Bytes),
-    /// A call of another agent on its behalf.
+    /// A call of a peer agent on behalf of the request.
     Call(Calling),
-    /// A look at who is there.
+    /// A discovery of peer agents.
     Discover(Looking),
 }
 
@@ -83,17 +84,18 @@ impl Request {
         &self.session
     }
 
-    /// The number of the last frame that was sent.
+    /// Returns the sequence number of the last frame.
     pub(super) fn last(&self) -> u64 {
         self.last
     }
 
-    /// Whether it has ended and the hub knows.
+    /// Returns whether the request has ended and the hub has acknowledged the end.
     pub(super) fn is_over(&self) -> bool {
         self.work.is_none() && self.kept.is_empty() && self.again.is_empty()
     }
 
-    /// What there is to say next. Only what is `numbered` is kept: a hub that does not acknowledge will not ask for it.
+    /// Polls the next output. Keeps only `numbered` frames: a hub without acknowledgements never asks for
+    /// them again.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>, numbered: bool) -> Poll<Next> {
         if let Some(frame) = self.again.pop_front() {
             return Poll::Ready(Next::Frame(frame));
@@ -115,7 +117,7 @@ impl Request {
         })
     }
 
-    /// The frame for what the handler says.
+    /// Builds the frame for a handler's output.
     fn say(&mut self, output: Output, room: OwnedSemaphorePermit, numbered: bool) -> Utf8Bytes {
         let seq = self.last + 1;
         let mut output = output;
@@ -153,7 +155,7 @@ impl Request {
         translate::frame(about, output).into()
     }
 
-    /// The hub has all frames up to this number.
+    /// Drops frames up to `seq`, which the hub has.
     pub(super) fn acked(&mut self, seq: u64) {
         while self.kept.front().is_some_and(|kept| kept.seq <= seq) {
             self.kept.pop_front();
@@ -161,7 +163,7 @@ impl Request {
         }
     }
 
-    /// Goes on at a new connection, whose hub has all frames up to this number.
+    /// Continues on a new connection. The hub has all frames up to `have`.
     pub(super) fn resume(&mut self, have: u64) {
         self.acked(have);
         self.sent = 0;
@@ -170,7 +172,8 @@ impl Request {
         self.again = asks.into_iter().map(|ask| ask.frame.clone()).collect();
     }
 
-    /// Stops the handler and says why, since the hub could not use what it said. False if it has stopped already.
+    /// Stops the handler and fails the request, because the hub could not use a frame. Returns `false` if the
+    /// handler has ended already.
     pub(super) fn fail(&mut self, why: &str, numbered: bool) -> bool {
         if self.work.take().is_none() {
             return false;
@@ -190,7 +193,7 @@ impl Request {
         true
     }
 
-    /// Takes an answer; one that comes again finds nobody who waits.
+    /// Passes an answer to the handler. A repeated answer is ignored.
     pub(super) fn answer(&mut self, ask_id: &str, answer: Answer) {
         if let Some(asked) = self.asks.remove(ask_id) {
             // The handler may have stopped waiting.

@@ -1,4 +1,4 @@
-//! What outlives a cut: the requests that the agent works on, and what it needs to go on with them.
+//! State that survives a reconnect: the requests in progress and the data to resume them.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -26,39 +26,39 @@ use crate::{
     agent::{Abilities, Signals},
 };
 
-/// How many attempts to come back there should be while the hub waits.
+/// Attempts to reconnect within the hub's grace period.
 const ATTEMPTS: u32 = 4;
 
-/// How many frames of one request go out before it is another's turn.
+/// Frames that one request sends before the next request's turn.
 const TURN: u32 = 16;
 
-/// An agent's time at a hub, over any number of connections.
+/// An agent's attachment to a hub, across any number of connections.
 #[derive(Debug)]
 pub(super) struct Session<'a> {
     agent: &'a Agent,
     since: Instant,
-    /// The way back after a cut; without it nothing outlives one.
+    /// Resume data; without it no request survives a lost connection.
     back: Option<Back>,
     abilities: Abilities,
     requests: BTreeMap<String, Request>,
     calls: Calls,
-    /// Frames that are about no request; they go first.
+    /// Frames that belong to no request; sent first.
     notes: VecDeque<Utf8Bytes>,
-    /// What the agent says about transfers of files.
+    /// Outgoing signals about file transfers.
     signals: Signals,
     turn: Turn,
 }
 
-/// What the hub said of the way back.
+/// Resume data of the hub.
 #[derive(Debug)]
 struct Back {
-    /// What it wants to see.
+    /// Token to present on reconnect.
     token: String,
-    /// How long it waits.
+    /// How long the hub waits for a reconnect.
     grace: Duration,
 }
 
-/// Whose turn it is, and for how many frames more.
+/// The request whose turn it is, and its remaining frames.
 #[derive(Debug, Default)]
 struct Turn {
     request: String,
@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
         self.agent
     }
 
-    /// The first frame of a connection; `token` proves the agent's owner.
+    /// Builds the first frame of a connection. `token` authenticates the agent's owner.
     pub(super) fn register(&self, token: Option<&str>) -> Utf8Bytes {
         let open = self.requests.iter().map(|(id, request)| Sent {
             request_id: id.into(),
@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
         translate::register(self.agent, token, resume).into()
     }
 
-    /// The hub has confirmed the agent. What it does not go on with is over, whether it says so or not.
+    /// Handles the hub's confirmation. Drops each request that the hub does not resume.
     pub(super) fn registered(&mut self, registered: &Registered<'_>) {
         let has = |name: &str| registered.extensions.iter().any(|known| known == name);
         self.abilities = Abilities {
@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
         self.signals.set_attached(true);
     }
 
-    /// The connection is gone. Without a way back, so is all that was under way.
+    /// Handles a lost connection. Without resume data, drops all requests.
     pub(super) fn cut(&mut self) {
         self.signals.set_attached(false);
         if self.back.is_none() {
@@ -134,14 +134,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// How long at most to wait between attempts to come back, if there is something to come back to: so that there are
-    /// several while the hub waits.
+    /// Returns the longest wait between attempts to reconnect, if requests are in progress: short enough for
+    /// [`ATTEMPTS`] attempts within the grace period.
     pub(super) fn patience(&self) -> Option<Duration> {
         let back = self.back.as_ref()?;
         (!self.requests.is_empty()).then_some(back.grace / ATTEMPTS)
     }
 
-    /// Gives a sign of life, unless the last one has not gone out.
+    /// Queues a heartbeat, unless earlier notes are still unsent.
     pub(super) fn beat(&mut self) {
         if !self.notes.is_empty() {
             return;
@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
         self.notes.push_back(heartbeat.into());
     }
 
-    /// The next frame that there is to send. Requests take turns, so that none keeps the others waiting.
+    /// Polls the next frame to send. Requests take turns, so that no request starves the rest.
     pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Utf8Bytes> {
         if let Some(note) = self.notes.pop_front() {
             return Poll::Ready(note);
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// What a request has to say; whose turn it is says which one.
+    /// Polls the requests in turn; `self.turn` names the request of the result.
     fn poll_requests(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         let numbered = self.back.is_some();
         if self.turn.left > 0
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
         Poll::Pending
     }
 
-    /// Takes a frame of the hub.
+    /// Handles a frame of the hub.
     pub(super) fn hear(&mut self, text: &str) {
         let frame = match parse_downlink(text) {
             Ok(frame) => frame,
@@ -235,13 +235,13 @@ impl<'a> Session<'a> {
                 let signal = translate::signal(relay);
                 self.agent.hear(signal, self.signals.signaller());
             }
-            // Said once already, or for others.
+            // Repeated, or not for the SDK.
             Downlink::Registered(_) | Downlink::Refused(_) | Downlink::Unknown(_) => {}
         }
     }
 
     fn begin(&mut self, message: downlink::Message<'_>) {
-        // A hub that is not sure whether it came through may send it again.
+        // The hub repeats a message if unsure whether it arrived.
         if self.requests.contains_key(&*message.request_id) {
             return;
         }
@@ -252,7 +252,8 @@ impl<'a> Session<'a> {
         self.requests.insert(id, request);
     }
 
-    /// The hub could not use a frame. A request without it is not what the handler said, so it fails.
+    /// Handles a frame that the hub refused. Without the frame the reply would be incomplete, so the request
+    /// fails.
     fn refused(&mut self, error: &HubError<'_>) {
         tracing::warn!(agent = %self.agent.id, code = %error.code, message = %error.message, "the hub refused a frame");
         let numbered = self.back.is_some();

@@ -1,4 +1,4 @@
-//! Pure functions between what an agent says and hears and the frames of the bridge. No sockets, no state.
+//! Pure conversions between SDK types and frames of the bridge protocol. No sockets, no state.
 
 use std::borrow::Cow;
 
@@ -23,13 +23,13 @@ use crate::{
     agent::{Calling, End, Output},
 };
 
-/// How much of an error's text is told.
+/// Longest error text that is sent, in bytes.
 const MAX_ERROR: usize = 64 << 10;
 
-/// How many agents are looked for at most: as many as the hub lists.
+/// Most agents in a discovery: the hub's own limit.
 const MAX_PEERS: u64 = 200;
 
-/// The request that a frame is about, and the frame's number in it.
+/// The request to which a frame belongs, and the frame's sequence number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About<'a> {
     pub(super) session: &'a str,
@@ -37,7 +37,7 @@ pub(super) struct About<'a> {
     pub(super) seq: Option<u64>,
 }
 
-/// The first frame of a connection.
+/// Builds the first frame of a connection.
 pub(super) fn register(agent: &Agent, token: Option<&str>, resume: Option<Resume<'_>>) -> String {
     let text = |text: &Option<String>| text.clone().map(Cow::Owned);
     let profile = &agent.profile;
@@ -58,7 +58,7 @@ pub(super) fn register(agent: &Agent, token: Option<&str>, resume: Option<Resume
     })
 }
 
-/// The frame for what a handler says about its request.
+/// Builds the frame for a handler's output.
 pub(super) fn frame(about: About<'_>, output: &Output) -> String {
     match output {
         Output::Chunk(said) => chunk(about, said),
@@ -66,7 +66,7 @@ pub(super) fn frame(about: About<'_>, output: &Output) -> String {
         Output::Ask(open) => ask(about, &open.ask),
         Output::End(End::Done(ended)) => done(about, ended),
         Output::End(End::Failed(failure)) => error(about, failure),
-        // Not about the request; see [`call`] and [`discover`].
+        // Not frames of the request; see [`call`] and [`discover`].
         Output::Call(_) | Output::Discover(_) => String::new(),
     }
 }
@@ -76,7 +76,7 @@ fn chunk(about: About<'_>, chunk: &Chunk) -> String {
         session_id: Some(about.session.into()),
         request_id: about.request.into(),
         delta: Text::from(chunk.text.as_str()),
-        // Text is what needs no name.
+        // Text is the default kind.
         kind: (chunk.kind != ChunkKind::Text).then(|| chunk.kind.name().into()),
         tool_name: chunk.tool_name.as_deref().map(Into::into),
         tool_call_id: chunk.tool_call_id.as_deref().map(Into::into),
@@ -126,7 +126,7 @@ fn done(about: About<'_>, done: &Done) -> String {
     })
 }
 
-/// The bridge's name of the state in which a task is left. A completed task needs none.
+/// Returns the bridge's name for the state in which a task is left. `None` means completed.
 fn state(done: &Done) -> Option<&'static str> {
     match done.state {
         DoneState::Completed => done.is_message.then_some("message"),
@@ -135,7 +135,7 @@ fn state(done: &Done) -> Option<&'static str> {
     }
 }
 
-/// A file as the bridge links it.
+/// Converts a file with a URL into an attachment of the bridge.
 fn attachment(file: &File) -> Option<Attachment<'_>> {
     let FileSource::Uri(uri) = &file.source else {
         return None;
@@ -185,7 +185,7 @@ pub(super) fn message_from(frame: downlink::Message<'_>) -> Message {
     let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
     let parts = match meta.parts {
         Some(parts) => Part::read_list(parts),
-        // A hub that says no more than the protocol has words and links.
+        // A hub without the `meta` extension sends text and links only.
         None => std::iter::once(Part::Text(text.clone()))
             .chain(frame.attachments.iter().map(|link| Part::File(file(link))))
             .collect(),
@@ -221,7 +221,7 @@ pub(super) fn answer(answer: downlink::Answer<'_>) -> model::Answer {
 }
 
 pub(super) fn signal(relay: RtcRelay<'_>) -> Signal {
-    // A text in practice; anything else is handed on as it was written.
+    // A string in practice; other JSON is passed on verbatim.
     let text =
         |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
     Signal {
@@ -250,7 +250,7 @@ pub(super) fn peer(entry: AgentEntry<'_>) -> Peer {
     }
 }
 
-/// A piece of another agent's answer. An unknown kind is text, as for the hub.
+/// Converts a chunk of a peer's reply. An unknown kind is text, as in the hub.
 pub(super) fn call_chunk(chunk: CallChunk<'_>) -> Chunk {
     let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
     let kind = chunk.kind.as_deref().and_then(ChunkKind::from_name);

@@ -1,4 +1,4 @@
-//! One call: how it is begun, and how its reply is read.
+//! One call: [`CallBuilder`] starts it, [`CallStream`] reads its reply.
 
 use std::{fmt, time::Duration};
 
@@ -15,28 +15,28 @@ use super::{
 use crate::Done;
 use crate::{Backoff, Error, joined_text::JoinedText};
 
-/// How long a kept call is looked for after a cut: long enough for a restart of the hub.
+/// How long to retry after the connection of a durable call was lost: long enough for a restart of the hub.
 const RETRY_FOR: Duration = Duration::from_secs(60);
-/// The longest pause between two attempts, so that a hub that is back is found soon.
+/// Longest pause between two attempts, short enough to notice a returned hub soon.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// A connection that lasted this long was a good one: after it the time for attempts begins anew.
+/// A connection that lasted this long counts as good. After a good connection, [`RETRY_FOR`] starts anew.
 const LASTED: Duration = Duration::from_secs(1);
 
-/// What happens to the connection by which a kept call is read.
+/// State change of the connection that reads a durable call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reconnect {
-    /// The connection was lost. The hub is tried again, for this long at most.
+    /// The connection was lost; reconnecting.
     Lost {
-        /// How long.
+        /// Time left for reconnecting.
         retry_for: Duration,
     },
-    /// There is a connection again.
+    /// The connection is restored.
     Resumed,
 }
 
 type ReconnectListener = Box<dyn Fn(Reconnect) + Send + Sync>;
 
-/// A call that has not begun.
+/// A call that has not started.
 #[derive(Debug, Clone)]
 pub struct CallBuilder {
     hub: Hub,
@@ -62,67 +62,70 @@ impl CallBuilder {
         self
     }
 
-    /// What to say.
+    /// Sets the text of the message.
     pub fn text(self, text: impl Into<String>) -> Self {
         self.set("text", text.into())
     }
 
-    /// Files and data to send along: each a [`Part`](crate::Part), or JSON as the hub's API takes it.
+    /// Adds files and data: each a [`Part`](crate::Part), or JSON in the format of the hub's API.
     pub fn parts(self, parts: impl IntoIterator<Item = impl Into<Value>>) -> Self {
         let parts: Vec<Value> = parts.into_iter().map(Into::into).collect();
         self.set("parts", parts)
     }
 
-    /// The caller's own id of the message, which the agent is told.
+    /// Sets the caller's own id of the message, which the agent receives.
     pub fn message_id(self, id: impl Into<String>) -> Self {
         self.set("message_id", id.into())
     }
 
-    /// What goes along for the agent to read, as an object: `skill` names the skill that is meant.
+    /// Sets metadata for the agent, as a JSON object. `skill` names the requested skill.
     pub fn metadata(self, metadata: impl Into<Value>) -> Self {
         self.set("metadata", metadata.into())
     }
 
-    /// The conversation to go on with.
+    /// Continues a conversation.
     pub fn session(self, session: impl Into<String>) -> Self {
         self.set("session", session.into())
     }
 
-    /// The most it may take.
+    /// Sets the time limit of the call.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set("timeout", format!("{}ms", timeout.as_millis()))
     }
 
-    /// Keep the call when the connection is lost, and go on with it where it was.
+    /// Makes the call durable: it survives a lost connection, and [`CallStream`] resumes reading.
     pub fn keep(mut self) -> Self {
         self.kept = true;
         self.set("keep", true)
     }
 
-    /// Keep the call if the agent can resume it, or is a dialled A2A server: then it survives cuts and a restart of the hub, as long as it is read.
-    /// [`CallStream::is_kept`] tells.
+    /// Makes the call durable if its agent can resume it or is a dialled A2A server. The call then survives
+    /// lost connections and a restart of the hub, as long as a reader exists. [`CallStream::is_kept`] returns
+    /// the outcome.
     pub fn keep_if_resumable(self) -> Self {
         self.set("keep_if_resumable", true)
     }
 
-    /// Let it wait this long for the agent to come online; kept.
+    /// Waits up to `wait` for the agent to come online. Makes the call durable.
     pub fn wait_online(self, wait: Duration) -> Self {
         self.keep()
             .set("wait_online", format!("{}ms", wait.as_millis()))
     }
 
-    /// Whose files an agent with a folder keeps apart: 1 to 128 of `A-Z a-z 0-9 . _ -`, not beginning with a dot.
+    /// Sets the client name by which an agent with a folder separates files: 1 to 128 of `A-Z a-z 0-9 . _ -`,
+    /// not starting with a dot.
     pub fn client_id(self, client_id: impl Into<String>) -> Self {
         self.set("client_id", client_id.into())
     }
 
-    /// Ask for the files that come of it, in the folder of this client; the agent offers them at the end, see
-    /// [`Done::offer`].
+    /// Asks for the files that result from the call, in the folder of this client. The agent offers them at
+    /// the end, see [`Done::offer`].
     pub fn with_files(self, client_id: impl Into<String>) -> Self {
         self.client_id(client_id).set("with_files", true)
     }
 
-    /// The call on whose behalf this one is made, so that loops are cut and cancels are passed on.
+    /// Sets the call on whose behalf this call is made, so that the hub cuts loops and passes on
+    /// cancellation.
     pub fn parent(mut self, call: impl Into<String>) -> Self {
         self.parent = Some(call.into());
         self
@@ -137,7 +140,7 @@ impl CallBuilder {
         }
     }
 
-    /// Begins the call.
+    /// Starts the call.
     pub async fn start(self) -> Result<CallStream, Error> {
         let response = self.hub.send(self.request(&self.body)).await?;
         let mut call = CallStream::new(self.hub.clone(), EventStream::new(response));
@@ -151,7 +154,7 @@ impl CallBuilder {
         }
     }
 
-    /// Begins the call and leaves it to the hub; the hub has it when this returns.
+    /// Starts the call and leaves it to the hub. The hub has accepted the call when this method returns.
     pub async fn detach(mut self) -> Result<Started, Error> {
         self = self.set("detach", true);
         let response = self.hub.send(self.request(&self.body)).await?;
@@ -162,7 +165,7 @@ impl CallBuilder {
     }
 }
 
-/// A call that is open.
+/// The event stream of a started call.
 pub struct CallStream {
     events: EventStream,
     hub: Hub,
@@ -170,15 +173,16 @@ pub struct CallStream {
     cursor: Option<String>,
     place: Place,
     backoff: Backoff,
-    /// Since when there is no good connection.
+    /// When the last good connection was lost.
     lost: Option<Instant>,
-    /// Since when there is this connection, if it is not the first.
+    /// When the current connection was opened, if not the first.
     resumed: Option<Instant>,
     listener: Option<ReconnectListener>,
     kept: bool,
-    /// Reads a whole task, which may have several ends, and not the reply to one message.
+    /// Whether the stream reads a whole task, which may have several ends, instead of the reply to one
+    /// message.
     follows: bool,
-    /// The connection is gone; the call is to be taken up.
+    /// The connection is lost and the call has to be resumed.
     cut: bool,
     over: bool,
 }
@@ -226,17 +230,17 @@ impl CallStream {
         })
     }
 
-    /// What the hub said first.
+    /// Returns the ids that the hub assigned to the call.
     pub fn started(&self) -> &Started {
         &self.started
     }
 
-    /// Whether the hub keeps the call: losing the connection does not end it.
+    /// Returns whether the call is durable: a lost connection does not end it.
     pub fn is_kept(&self) -> bool {
         self.kept
     }
 
-    /// Who is told when the connection of a kept call is lost, and when there is one again.
+    /// Sets a listener for lost and restored connections of a durable call.
     pub fn on_reconnect(&mut self, listener: impl Fn(Reconnect) + Send + Sync + 'static) {
         self.listener = Some(Box::new(listener));
     }
@@ -247,8 +251,11 @@ impl CallStream {
         }
     }
 
-    /// The next event; nothing after [`Event::Done`]. A call that failed or was cancelled is an error. A kept call
-    /// whose connection was cut is resumed where it was; after a minute without a hub the error is that of the last attempt.
+    /// Waits for the next event. Returns `None` after [`Event::Done`]. A failed or cancelled call is an
+    /// error.
+    ///
+    /// A durable call resumes after a lost connection. After a minute without a hub, the result is the error
+    /// of the last attempt.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
         while let Some(raw) = self.next_raw().await? {
             if let Some(event) = raw.read()? {
@@ -258,7 +265,8 @@ impl CallStream {
         Ok(None)
     }
 
-    /// The next event as the hub sent it, ends too; see [`RawEvent::read`]. Cancel-safe, like [`next`](Self::next).
+    /// Waits for the next event as the hub sent it, including ends; see [`RawEvent::read`]. Cancel-safe, like
+    /// [`next`](Self::next).
     pub async fn next_raw(&mut self) -> Result<Option<RawEvent>, Error> {
         while !self.over {
             if self.cut {
@@ -297,7 +305,7 @@ impl CallStream {
         Ok(self.place.fresh(event))
     }
 
-    /// The connection is gone.
+    /// Handles the loss of the connection.
     fn lose(&mut self) {
         self.cut = true;
         if self.resumed.is_some_and(|since| since.elapsed() >= LASTED) {
@@ -309,7 +317,7 @@ impl CallStream {
         self.tell(Reconnect::Lost { retry_for });
     }
 
-    /// Connects again and reads on where the call was left. Each attempt looks for the hub anew: it may have moved.
+    /// Reconnects and continues reading. Each attempt looks up the hub again, because it may have moved.
     async fn resume(&mut self) -> Result<(), Error> {
         let id = self.started.task.as_deref().unwrap_or(&self.started.id);
         let path = events_path(id);
@@ -321,7 +329,7 @@ impl CallStream {
                 self.hub.relocate().await?;
                 self.hub.events(&path, self.cursor.as_deref()).await
             };
-            // The last attempt begins when the time is over, and gets a moment of its own.
+            // The last attempt starts at the deadline and gets a second of its own.
             let patience = until.max(Instant::now() + LASTED);
             let error = match timeout_at(patience, attempt).await {
                 Ok(Ok(events)) => {
@@ -341,7 +349,7 @@ impl CallStream {
         }
     }
 
-    /// Waits for the end and joins the text on the way.
+    /// Waits for the end and returns the joined text of the reply.
     pub async fn text(mut self) -> Result<String, Error> {
         let mut text = JoinedText::default();
         while let Some(event) = self.next().await? {
@@ -350,13 +358,13 @@ impl CallStream {
         Ok(text.into_string())
     }
 
-    /// Answers a question of the agent.
+    /// Answers a question of the agent ([`Event::Ask`]).
     pub fn answer(
         &self,
         ask_id: &str,
         content: &str,
     ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
-        // Not a borrow of the stream, which tasks could not share.
+        // The future does not borrow the stream, so that a task can own it.
         let hub = self.hub.clone();
         let path = format!("/v1/calls/{}/answer", self.started.id);
         let body = json!({ "ask_id": ask_id, "content": content });
@@ -366,7 +374,7 @@ impl CallStream {
         }
     }
 
-    /// Cancels the call. Dropping a call that is not kept does the same.
+    /// Cancels the call. Dropping the stream of a call that is not durable cancels it too.
     pub async fn cancel(self) -> Result<(), Error> {
         let path = format!("/v1/calls/{}/cancel", self.started.id);
         self.hub

@@ -1,4 +1,4 @@
-//! What comes back from a call.
+//! Events of a call.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -6,24 +6,24 @@ use serde_json::Value;
 use super::RawEvent;
 use crate::{Artifact, Ask, Chunk, ChunkKind, Done, Error};
 
-/// What the hub says first of a call.
+/// Ids of a call, the hub's first event.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Started {
-    /// The call.
+    /// Id of the call.
     #[serde(alias = "call")]
     pub id: String,
-    /// The conversation.
+    /// Id of the conversation.
     #[serde(default)]
     pub session: String,
-    /// The task, if the call is kept.
+    /// Id of the task, if the call is durable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
 }
 
-/// What comes back from a call.
+/// An event of a call.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// The call is open.
+    /// The call has started.
     Started(Started),
     /// A piece of the reply.
     Chunk(Chunk),
@@ -31,14 +31,15 @@ pub enum Event {
     Artifact(Artifact),
     /// A question; answer it with [`CallStream::answer`](crate::CallStream::answer).
     Ask(Ask),
-    /// Something is no longer there: the reader was away too long.
+    /// Events are missing: the reader was disconnected for too long.
     Gap,
-    /// The agent is done.
+    /// The agent has finished.
     Done(Done),
 }
 
 impl RawEvent {
-    /// What it means; nothing for what a newer hub may say. A failed or cancelled call is an error.
+    /// Parses the event. Returns `None` for event types of a newer hub. A failed or cancelled call is an
+    /// error.
     pub fn read(self) -> Result<Option<Event>, Error> {
         Ok(Some(match self.name.as_str() {
             "call" => Event::Started(parse(self.data)?),
@@ -59,7 +60,8 @@ impl RawEvent {
         }))
     }
 
-    /// Whether the hub ends the stream because it stops, and not the call: that has an id.
+    /// Returns whether the hub closes the stream because it stops. Such an event has no id, unlike the end of
+    /// a call.
     pub(super) fn is_hub_stopping(&self) -> bool {
         self.name == "failed" && self.id.is_none() && self.data["error"] == "stopping"
     }
@@ -69,7 +71,7 @@ pub(super) fn parse<T: DeserializeOwned>(data: Value) -> Result<T, Error> {
     serde_json::from_value(data).map_err(|error| Error::Unreadable(error.to_string()))
 }
 
-/// Reads a chunk. One of a kind that only a newer hub knows is no part of the answer: it becomes a status line.
+/// Parses a chunk. A chunk kind of a newer hub is not part of the reply and becomes a status line.
 fn chunk(mut data: Value) -> Result<Chunk, Error> {
     if let Some(Value::String(kind)) = data.get_mut("kind")
         && ChunkKind::from_name(kind).is_none()

@@ -1,17 +1,17 @@
-//! How far into a task's log its reader has come, so that a hub that reads it out again from the start, as it does
-//! after a restart, repeats nothing to the reader.
+//! Read position in a task's log. After a restart the hub replays the log from the start; the position keeps
+//! the reader from receiving events twice.
 
 use serde_json::Value;
 
 use super::RawEvent;
 
-/// How far the reader has come: a position of the log, whatever the epoch.
+/// Position in a task's log up to which the reader has received events, independent of the log's epoch.
 #[derive(Debug, Default)]
 pub(super) struct Place(u64);
 
 impl Place {
-    /// What is new in an event; nothing if the reader had all of it. Ends are always new: a log that is shorter than it
-    /// was has lost its tail, not its end.
+    /// Returns the new part of an event, or `None` if the reader has all of it. Ends are always new: a log
+    /// that became shorter has lost its tail, but not its end.
     pub(super) fn fresh(&mut self, mut event: RawEvent) -> Option<RawEvent> {
         let Some(next) = event.id.as_deref().and_then(position) else {
             return Some(event);
@@ -37,12 +37,12 @@ impl Place {
     }
 }
 
-/// The position in an event id, which is `epoch-position`.
+/// Returns the position in an event id, which is `epoch-position`.
 fn position(id: &str) -> Option<u64> {
     id.split_once('-')?.1.parse().ok()
 }
 
-/// Text advances by its bytes, anything else by 1.
+/// Returns how far a chunk advances the position: text by its bytes, other kinds by 1.
 fn advance(chunk: &Value) -> u64 {
     let text = chunk["text"].as_str().unwrap_or_default();
     match chunk["kind"].as_str() {

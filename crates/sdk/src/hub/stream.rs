@@ -1,4 +1,4 @@
-//! A stream of server-sent events.
+//! Client for server-sent events.
 
 use std::pin::Pin;
 
@@ -9,20 +9,20 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// One event as the hub sent it.
+/// An event as the hub sent it.
 #[derive(Debug, Clone)]
 pub struct RawEvent {
-    /// What it is.
+    /// Type of the event.
     pub name: String,
-    /// Where to go on after it, on streams that can be taken up again.
+    /// Id to resume after, on streams that can be resumed.
     pub id: Option<String>,
-    /// What it says.
+    /// Content of the event.
     pub data: Value,
 }
 
 type Events = Pin<Box<dyn Stream<Item = Result<eventsource_stream::Event, ()>> + Send>>;
 
-/// Events as they come.
+/// A stream of server-sent events.
 pub struct EventStream {
     events: Events,
 }
@@ -34,7 +34,7 @@ impl std::fmt::Debug for EventStream {
 }
 
 impl EventStream {
-    /// The events of a response that is a stream of them.
+    /// Reads the events of a response.
     pub fn new(response: Response) -> Self {
         let events = response
             .bytes_stream()
@@ -45,7 +45,7 @@ impl EventStream {
         }
     }
 
-    /// The next event; nothing when the hub has ended the stream.
+    /// Waits for the next event. Returns `None` when the hub has ended the stream.
     pub async fn next(&mut self) -> Result<Option<RawEvent>, Error> {
         match self.events.next().await {
             None => Ok(None),

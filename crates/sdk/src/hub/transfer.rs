@@ -1,4 +1,5 @@
-//! Transfers of files with an agent: signals for a direct way, and the archive through the hub where there is none.
+//! File transfers with an agent: signals to negotiate a direct connection, and the archive through the hub if
+//! no direct connection is possible.
 
 use std::time::Duration;
 
@@ -9,11 +10,11 @@ use serde_json::{Value, json};
 use super::{Hub, encode};
 use crate::{Error, Offer};
 
-/// The header by which a program acts as an agent of its own.
+/// Header that names the agent on whose behalf a program acts.
 const ACTS_AS: &str = "Jackfield-Agent";
 
-/// A transfer of yours with an agent: one that it offered ([`Done::offer`](crate::Done::offer)), or that was announced to it
-/// ([`Hub::announce`]).
+/// A file transfer with an agent: offered by the agent ([`Done::offer`](crate::Done::offer)), or announced to
+/// it ([`Hub::announce`]).
 #[derive(Debug, Clone)]
 pub struct Transfer {
     hub: Hub,
@@ -21,32 +22,32 @@ pub struct Transfer {
     agent: Option<String>,
 }
 
-/// What the hub says of a transfer that was announced. `Debug` shows no credentials.
+/// The hub's response to an announced transfer. `Debug` shows no credentials.
 #[derive(Clone, Deserialize)]
 pub struct Announced {
-    /// The transfer.
+    /// Id of the transfer.
     pub transfer_id: String,
-    /// Servers for a direct way, with credentials.
+    /// ICE servers for a direct connection, with credentials.
     #[serde(default)]
     pub ice_servers: Option<Value>,
 }
 
-/// What the agent said about a transfer. `Debug` shows no credentials.
+/// The agent's signals about a transfer. `Debug` shows no credentials.
 #[derive(Clone, Deserialize)]
 pub struct Said {
-    /// In its order.
+    /// The signals, in the order in which the agent sent them.
     pub signals: Vec<SaidSignal>,
-    /// Servers for a direct way, with credentials.
+    /// ICE servers for a direct connection, with credentials.
     #[serde(default)]
     pub ice_servers: Option<Value>,
 }
 
-/// One thing that the agent said.
+/// One signal of the agent.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SaidSignal {
-    /// What it is.
+    /// Type of the signal.
     pub signal_type: String,
-    /// Its content: a text in practice.
+    /// Content of the signal: a string in practice.
     #[serde(default)]
     pub payload: Option<Value>,
 }
@@ -68,7 +69,7 @@ impl std::fmt::Debug for Said {
 }
 
 impl Hub {
-    /// A transfer of yours with an agent.
+    /// Returns a handle for a transfer with an agent.
     pub fn transfer(&self, agent: &str, id: &str) -> Transfer {
         Transfer {
             hub: self.clone(),
@@ -77,7 +78,8 @@ impl Hub {
         }
     }
 
-    /// Tells an agent that an archive will be sent to it; `client_id` is whose files they are.
+    /// Announces an archive that will be sent to an agent. `client_id` is the client name to which the files
+    /// belong.
     pub async fn announce(
         &self,
         agent: &str,
@@ -92,13 +94,13 @@ impl Hub {
             .await
     }
 
-    /// Sends an archive, as an agent that the hub gave this ticket (signal `relay`, direction `send`).
+    /// Sends an archive as an agent, with a ticket of the hub (signal `relay`, direction `send`).
     pub async fn send_by_ticket(&self, ticket: &str, body: impl Into<Body>) -> Result<(), Error> {
         let request = self.upload_builder(Method::PUT, &by_ticket(ticket));
         self.send(request.body(body)).await.map(drop)
     }
 
-    /// Receives an archive, as an agent that the hub gave this ticket (signal `relay`, direction `receive`).
+    /// Receives an archive as an agent, with a ticket of the hub (signal `relay`, direction `receive`).
     pub async fn receive_by_ticket(&self, ticket: &str) -> Result<Content, Error> {
         let request = self.builder(Method::GET, &by_ticket(ticket));
         self.send(request)
@@ -116,7 +118,7 @@ fn by_ticket(ticket: &str) -> String {
 }
 
 impl Transfer {
-    /// The transfer of an agent of yours, which made the call: the token must be one that may register it.
+    /// Acts on behalf of an agent that made the call. The token must be allowed to register that agent.
     pub fn acting_as(mut self, agent: impl Into<String>) -> Self {
         self.agent = Some(agent.into());
         self
@@ -134,8 +136,8 @@ impl Transfer {
         }
     }
 
-    /// Says something to the agent, and returns what it said; waits that long, at most 30 s, if it has said nothing. The
-    /// signal `poll` says nothing.
+    /// Sends a signal to the agent and returns the agent's signals. Waits up to `wait`, at most 30 s, if the
+    /// agent has sent none. Signal type `poll` sends nothing to the agent.
     pub async fn signal(
         &self,
         signal_type: &str,
@@ -166,7 +168,7 @@ impl Transfer {
         Ok(Content::new(response, begins))
     }
 
-    /// Sends the archive through the hub: its rest from `offset` on, which is the whole body.
+    /// Sends the archive through the hub. `body` is the rest of the archive from `offset` on.
     pub async fn upload(&self, offset: u64, body: impl Into<Body>) -> Result<(), Error> {
         let end = format!("/content?offset={offset}");
         let request = self.request(Method::PUT, &end).body(body);
@@ -174,7 +176,7 @@ impl Transfer {
     }
 }
 
-/// An archive as it comes. It is not verified: compare its size and its hash with the offer's.
+/// An archive being received. Its content is not verified: compare size and hash with the [`Offer`].
 #[derive(Debug)]
 pub struct Content {
     response: Response,
@@ -186,17 +188,18 @@ impl Content {
         Self { response, begins }
     }
 
-    /// With which byte of the archive it begins: what was asked for, or 0.
+    /// Returns the offset of the first byte: the requested offset, or 0.
     pub fn begins(&self) -> u64 {
         self.begins
     }
 
-    /// How many bytes follow, as the hub says.
+    /// Returns the number of bytes to come, according to the hub.
     pub fn length(&self) -> Option<u64> {
         self.response.content_length()
     }
 
-    /// The next piece; nothing at the end. A sender that was cut off is [`Error::Broken`]: ask for the rest.
+    /// Waits for the next piece. Returns `None` at the end. Returns [`Error::Broken`] if the sender was cut
+    /// off: request the rest.
     pub async fn next(&mut self) -> Result<Option<bytes::Bytes>, Error> {
         self.response.chunk().await.map_err(|_| Error::Broken)
     }

@@ -1,4 +1,4 @@
-//! What the agent asks the hub for on behalf of its calls: calls of other agents, and looks at who is there.
+//! Requests of the agent to the hub on behalf of its calls: calls of peer agents, and discovery.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::{
     agent::{Calling, Feed, Looking},
 };
 
-/// How many agents are looked for at most, as over the bridge.
+/// Most agents in a discovery, as over the bridge.
 const MAX_PEERS: usize = 200;
 
-/// Calls another agent on behalf of a call, and feeds what it says to the handler.
+/// Calls a peer agent on behalf of a call, and sends the reply to the handler.
 pub(super) async fn call(desk: Arc<Desk>, parent: Arc<Call>, calling: Calling) {
     let request = request(&desk, &parent, &calling);
     match request.and_then(|request| desk.hub.call(request)) {
@@ -47,7 +47,8 @@ fn request(desk: &Desk, parent: &Call, calling: &Calling) -> Result<Request, Fai
     Ok(request)
 }
 
-/// Reads until the end, or until nobody wants to know. Then the call is cancelled.
+/// Reads the reply to its end, or until the handler drops its [`PeerCall`](crate::PeerCall). Returning early
+/// cancels the call.
 async fn follow(asking: Asking, mut feed: Feed) {
     let mut replies = asking.replies();
     let (mut files, mut text) = (Vec::new(), StreamedText::default());
@@ -65,7 +66,7 @@ async fn follow(asking: Asking, mut feed: Feed) {
                 files.extend(made.parts.into_iter().filter_map(file));
                 continue;
             }
-            // A handler cannot answer for its caller: it hears why it takes so long.
+            // A handler cannot answer for its caller; the status explains the delay.
             Some(Reply::Event(Event::Ask(ask))) => {
                 Chunk::status(format!("input required: {}", ask.text))
             }
@@ -114,7 +115,7 @@ fn failed(failure: Failure) -> Error {
     }
 }
 
-/// Looks who is there.
+/// Lists agents for a handler.
 pub(super) fn discover(desk: &Desk, looking: Looking) {
     let wanted = Wanted {
         skills: looking.skill.into_iter().collect(),

@@ -1,4 +1,5 @@
-//! One call that the agent works on: what its handler says goes into the call's pipe, what the caller answers comes back.
+//! One call to the agent: the handler's output goes into the call's pipe, the caller's answers go to the
+//! handler.
 
 use std::{collections::HashMap, future::poll_fn, sync::Arc};
 
@@ -14,19 +15,20 @@ use crate::{
     agent::{Abilities, OpenAsk, Output},
 };
 
-/// How much input is taken at once.
+/// Bytes of input taken at once.
 const BATCH: usize = 64 << 10;
 
-/// What all calls of one agent share.
+/// State shared by all calls of one agent.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) hub: Hub,
-    /// The agent, as it calls others.
+    /// The agent's own principal, for calls of peers.
     pub(super) principal: Principal,
     pub(super) agent: Agent,
 }
 
-/// Works on a call until it ends, whoever ends it. Then the handler is dropped where it waits.
+/// Works on a call until its end, regardless of which side ends it. Then drops the handler at its current
+/// await point.
 pub(super) async fn serve(desk: Arc<Desk>, serving: Serving) {
     let mut others = JoinSet::new();
     if let Some(end) = work(&desk, &serving, &mut others).await {
@@ -34,11 +36,11 @@ pub(super) async fn serve(desk: Arc<Desk>, serving: Serving) {
     } else {
         drop(serving);
     }
-    // A call of another agent that somebody still reads outlives the handler that made it, unless the hub ended it.
+    // A peer call that is still read outlives the handler that started it, unless the hub ends it.
     while others.join_next().await.is_some() {}
 }
 
-/// How the agent ended it; nothing if somebody else did.
+/// Runs the handler. Returns the agent's end, or `None` if the caller or the hub ended the call.
 async fn work(desk: &Arc<Desk>, serving: &Serving, others: &mut JoinSet<()>) -> Option<End> {
     let (gate, bell) = (Arc::new(Gate::default()), Bell::new());
     serving.gated(gate.clone());
@@ -50,7 +52,8 @@ async fn work(desk: &Arc<Desk>, serving: &Serving, others: &mut JoinSet<()>) -> 
     let message = translate::message_of(serving.call());
     let mut work = desk.agent.work_on(message, all);
     let mut asks: HashMap<String, oneshot::Sender<Answer>> = HashMap::new();
-    // While the caller does not read, nothing more is taken from the handler, which waits once it has no more room.
+    // While the caller does not read, no output is taken from the handler, which waits once its send budget
+    // is used up.
     let mut is_full = false;
     loop {
         let mut rang = Vec::new();

@@ -1,4 +1,4 @@
-//! Pure functions between what an agent says and hears and the core's types. No state.
+//! Pure conversions between SDK types and the core's types. No state.
 
 use jackfield_core::{agent::Profile, call::Call, entry::AgentView};
 use jackfield_model as event;
@@ -6,7 +6,7 @@ use jackfield_model::{Reason, failure};
 
 use crate::{Agent, Done, Failure, Json, Message, Peer, agent::End};
 
-/// What an agent says of itself. Both sides write what it says besides its name as the same JSON.
+/// Converts an agent's description. Both [`Profile`] types have the same JSON form.
 pub(super) fn profile_of(agent: &Agent) -> Profile {
     let besides = serde_json::to_value(&agent.profile);
     let besides = besides.and_then(serde_json::from_value).ok();
@@ -18,7 +18,7 @@ pub(super) fn profile_of(agent: &Agent) -> Profile {
     }
 }
 
-/// What a call brings to the handler: the same as over the bridge.
+/// Converts a call into the handler's message: the same content as over the bridge.
 pub(super) fn message_of(call: &Call) -> Message {
     let message = &call.message;
     let metadata = message.metadata.as_ref().map(Json::to_value);
@@ -39,7 +39,7 @@ pub(super) fn message_of(call: &Call) -> Message {
     }
 }
 
-/// How the agent's work ended. It offers no files: nobody could fetch them.
+/// Converts the end of the agent's work. Drops an offer of files, because callers could not fetch them.
 pub(super) fn end(end: End) -> event::End {
     match end {
         End::Done(done) => event::End::Done(Box::new(Done {
@@ -50,7 +50,8 @@ pub(super) fn end(end: End) -> event::End {
     }
 }
 
-/// A handler's failure: its crash and its busyness are the hub's too, the rest stays its own, as over the bridge.
+/// Converts a handler's failure. The codes for crash, busy and timeout have a [`Reason`] of the hub; other
+/// codes stay the agent's own, as over the bridge.
 fn failed(failure: Failure) -> failure::Failure {
     let reason = match failure.code.as_str() {
         "adapter_crash" => Reason::Crashed,
@@ -61,7 +62,7 @@ fn failed(failure: Failure) -> failure::Failure {
     failure::Failure::new(reason, failure.message)
 }
 
-/// Another agent.
+/// Converts an agent's view into a [`Peer`].
 pub(super) fn peer(view: AgentView) -> Peer {
     let profile = view.profile;
     Peer {

@@ -1,4 +1,4 @@
-//! What goes wrong with TLS, in words for people: what happened, and what to do about it.
+//! TLS errors for people: cause and remedy.
 
 use std::{error::Error as StdError, io, path::PathBuf};
 
@@ -6,51 +6,51 @@ use rustls::CertificateError;
 
 use super::Fingerprint;
 
-/// Why there is no TLS connection to a hub.
+/// Why a TLS connection to a hub failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
-    /// The file with the CA cannot be used.
+    /// The CA file cannot be used.
     #[error("cannot use the CA file {path}: {why}", path = path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem with the file.
         why: String,
     },
-    /// The text is no fingerprint.
+    /// The text is not a fingerprint.
     #[error("{0:?} is no fingerprint of a certificate")]
     Fingerprint(String),
-    /// There is nothing to trust.
+    /// The system has no CA certificates.
     #[error("this machine has no CA certificates")]
     NoRoots,
-    /// Nobody whom this machine trusts signed the certificate.
+    /// The certificate's issuer is not trusted on this machine.
     #[error("its certificate is signed by a CA that this machine does not trust")]
     UnknownIssuer,
-    /// The hub shows the certificate of a CA as its own.
+    /// The hub presents a CA certificate as its own certificate.
     #[error("it shows the certificate of a CA as its own certificate (CaUsedAsEndEntity)")]
     CaAsLeaf,
-    /// Another certificate than the one that was pinned.
+    /// The certificate differs from the pinned one.
     #[error("neither its certificate nor its CA has the expected fingerprint; it shows {shown}")]
     NotPinned {
-        /// The fingerprint of the last certificate that the hub shows.
+        /// Fingerprint of the last certificate that the hub presents.
         shown: Fingerprint,
     },
     /// The certificate is for other names.
     #[error("its certificate is for another name{}", names(.0))]
     WrongName(Vec<String>),
-    /// The certificate is too old.
+    /// The certificate has expired.
     #[error("its certificate has expired")]
     Expired,
     /// The certificate is not valid yet.
     #[error("its certificate is not valid yet")]
     NotYetValid,
-    /// The server does not speak TLS.
+    /// The server does not use TLS.
     #[error("it does not speak TLS on this port")]
     PlainServer,
-    /// The server speaks TLS, and was spoken to without it.
+    /// The server uses TLS, but the client did not.
     #[error("it speaks TLS on this port")]
     TlsServer,
-    /// Anything else.
+    /// Any other error.
     #[error("TLS failed: {0}")]
     Other(String),
 }
@@ -63,7 +63,7 @@ fn names(names: &[String]) -> String {
 }
 
 impl TlsError {
-    /// What to do about it.
+    /// Returns what the user can do.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::File { .. } => "name a PEM file with the certificate of the hub's CA",
@@ -93,14 +93,14 @@ impl TlsError {
         }
     }
 
-    /// What of a failed request or connection has to do with TLS.
+    /// Finds the TLS error among the causes of a failed request or connection.
     pub fn find(error: &(dyn StdError + 'static)) -> Option<Self> {
         let mut cause = Some(error);
         while let Some(error) = cause {
             if let Some(found) = error.downcast_ref::<rustls::Error>() {
                 return Some(Self::from(found));
             }
-            // An I/O error hides the error that it is made of from `source`.
+            // `io::Error::source` skips the wrapped error itself.
             let inner = error
                 .downcast_ref::<io::Error>()
                 .and_then(io::Error::get_ref);
@@ -112,7 +112,7 @@ impl TlsError {
         None
     }
 
-    /// Whether this is what servers that speak TLS answer to plain HTTP: ours, nginx, Go's.
+    /// Returns whether the response is a TLS server's reply to plain HTTP: of the hub, nginx, or Go.
     pub(crate) fn is_asked_for(url: &str, body: &str) -> bool {
         let is_plain = url.starts_with("http://");
         is_plain
@@ -152,13 +152,15 @@ fn of_certificate(error: &CertificateError) -> TlsError {
     }
 }
 
-/// A name of a certificate, which rustls writes as `DnsName("localhost")`, `IpAddress(127.0.0.1)`.
+/// Returns the bare name of a certificate, which rustls writes as `DnsName("localhost")`,
+/// `IpAddress(127.0.0.1)`.
 fn bare(name: &str) -> String {
     let inner = name.split_once('(').map_or(name, |(_, inner)| inner);
     inner.trim_matches([')', '"']).to_owned()
 }
 
-/// Whether a CA was shown as a server's own certificate. rustls passes on the error of the library below by its name only.
+/// Returns whether a CA certificate was presented as the server's own. rustls exposes this webpki error only
+/// by its name.
 pub(super) fn is_ca_as_leaf(error: &CertificateError) -> bool {
     matches!(error, CertificateError::Other(other) if other.0.to_string() == "CaUsedAsEndEntity")
 }

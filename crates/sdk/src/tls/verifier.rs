@@ -1,4 +1,4 @@
-//! The check of a hub's certificate.
+//! Verification of a hub's certificate.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use rustls::{
 
 use super::{Fingerprint, TlsError, trouble::is_ca_as_leaf};
 
-/// What is trusted.
+/// The trusted certificates.
 #[derive(Debug)]
 pub(super) enum Trusted {
     Roots {
         by_roots: Arc<WebPkiServerVerifier>,
-        /// The certificates that somebody named, which are among the roots too.
+        /// Certificates from the user's CA file; also among the roots.
         own: Vec<CertificateDer<'static>>,
     },
     Pin(Fingerprint),
@@ -38,7 +38,8 @@ impl Verifier {
         Self { trusted, provider }
     }
 
-    /// Whether the hub shows the pinned certificate as its own, or one that the pinned CA signed.
+    /// Verifies that the hub presents the pinned certificate as its own, or a certificate signed by the
+    /// pinned CA.
     fn check_pin(
         &self,
         pin: Fingerprint,
@@ -67,7 +68,7 @@ impl Verifier {
     }
 }
 
-/// An error of ours, as rustls passes it on.
+/// Wraps a [`TlsError`] so that rustls passes it on.
 fn refused(error: TlsError) -> Error {
     Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
 }
@@ -90,8 +91,8 @@ impl ServerCertVerifier for Verifier {
         let checked =
             by_roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match checked {
-            // `openssl req -x509` makes a CA that servers use as their own certificate. Whoever names exactly this one
-            // with --ca trusts it.
+            // `openssl req -x509` creates a CA certificate that servers use as their own. A user who passes
+            // exactly this certificate with --ca trusts it.
             Err(Error::InvalidCertificate(error))
                 if is_ca_as_leaf(&error) && own.contains(end_entity) =>
             {
