@@ -1,8 +1,9 @@
-//! The token with which programs that an agent starts are that agent at the hub, and nothing else of its owner's. It lies in
-//! a file that only its owner can read, so that it stands in no argument and in no environment.
+//! Token for programs that an agent starts. With it a program acts as the agent, without further rights of
+//! the owner. The token is stored in a file readable by the owner only, never in an argument or in the
+//! environment.
 //!
-//! A token of an invite is such a token already. For any other token of the owner's the hub is asked for one, once; it is
-//! kept for the next start. Where no token is needed there is none.
+//! A token from an invite is such a token already. For any other token of the owner, the hub is asked for an
+//! agent token once; the token is stored for the next start. No token is used if the hub needs none.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -23,26 +24,26 @@ use tracing::warn;
 
 use crate::setup::Tokens;
 
-/// What copies of tokens begin with.
+/// Prefix of token copies.
 const COPY: &str = "token-";
-/// A copy that nobody holds and that is older than this was left by a process that was killed. A younger one may be about to
-/// be held.
+/// Age after which an unlocked copy counts as left behind by a killed process. A younger copy may not be
+/// locked yet.
 const LEFT: Duration = Duration::from_secs(60);
 
-/// The file of a token.
+/// Path of the token file of an [`AgentToken`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenFile {
-    /// With it one is the agent.
+    /// Token of the agent itself.
     Own(PathBuf),
-    /// With it one is whoever connected the agent.
+    /// Token of the user who connected the agent.
     Given(PathBuf),
 }
 
-/// The token of an agent.
+/// Provider of an agent's token file.
 #[derive(Debug)]
 pub struct AgentToken {
     tokens: Tokens,
-    /// Where a copy of the owner's token lies if there is no other.
+    /// Folder for a copy of the owner's token, used if no agent token is available.
     copies: PathBuf,
     agent: String,
     found: OnceCell<Found>,
@@ -71,8 +72,8 @@ struct Taken {
 }
 
 impl AgentToken {
-    /// For this agent. Tokens of agents are kept in `tokens`, copies of others lie in `copies` as long as they are needed.
-    /// Copies that killed processes left are removed.
+    /// Creates a provider for `agent`. Agent tokens are stored in `tokens`; copies of other tokens are in
+    /// `copies` while needed. Removes copies that killed processes left behind.
     pub fn new(tokens: Tokens, copies: impl Into<PathBuf>, agent: impl Into<String>) -> Self {
         let copies = copies.into();
         if let Err(error) = remove_left(&copies) {
@@ -86,7 +87,7 @@ impl AgentToken {
         }
     }
 
-    /// The file of the token, made when it is first needed.
+    /// Returns the token file, created on first use.
     pub(crate) async fn file(&self, hub: &Hub) -> Option<TokenFile> {
         let found = self.found.get_or_try_init(|| self.find(hub)).await;
         match found {
@@ -118,8 +119,9 @@ impl AgentToken {
     }
 }
 
-/// The hub with a token that is the agent: the one that is shown already, one that was kept, or a new one, which the hub
-/// makes as for an invite. A hub that does not know its own address makes none (`unsupported`).
+/// Returns the hub's address with a token that authenticates as the agent: the current token, a stored one,
+/// or a new one, which the hub creates as for an invite. A hub that does not know its own address creates
+/// none (`unsupported`).
 pub async fn address_of_agent(hub: &Hub, tokens: &Tokens, agent: &str) -> Result<Address, Error> {
     let address = hub.address();
     if is_agent(hub, agent).await? {
@@ -127,7 +129,7 @@ pub async fn address_of_agent(hub: &Hub, tokens: &Tokens, agent: &str) -> Result
     }
     if let Ok(Some(kept)) = tokens.find(&address, agent) {
         let kept = address.clone().with_token(kept);
-        // One that was revoked, or of a hub from before, is replaced.
+        // A revoked token, or a token of an earlier hub, is replaced.
         if matches!(is_agent(&Hub::new(kept.clone())?, agent).await, Ok(true)) {
             return Ok(kept);
         }
@@ -136,7 +138,7 @@ pub async fn address_of_agent(hub: &Hub, tokens: &Tokens, agent: &str) -> Result
     let invite: Invite = hub
         .request(Method::POST, "/v1/invites", Some(&body))
         .await?;
-    // Taken where we are, whatever others call the hub.
+    // Use the address that works here; the invite's URL may name the hub differently.
     let ticket = invite.url.rsplit('/').next().unwrap_or_default();
     let path = format!("/invite/{}", encode(ticket));
     let taken: Taken = hub.request(Method::GET, &path, None::<&()>).await?;
@@ -148,7 +150,7 @@ async fn is_agent(hub: &Hub, agent: &str) -> Result<bool, Error> {
     Ok(whoami.agent.as_deref() == Some(agent))
 }
 
-/// A copy of a token, removed when it is dropped. As long as it is not, it is locked.
+/// Writes a copy of a token, locked while open and removed on drop.
 fn copy(token: &str, folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(folder)?;
@@ -158,7 +160,7 @@ fn copy(token: &str, folder: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Removes copies of tokens that no process holds any more.
+/// Removes token copies that no process holds.
 fn remove_left(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -201,7 +203,7 @@ mod tests {
         for file in [held.as_file(), left.as_file()] {
             file.set_modified(long_ago).unwrap();
         }
-        // As after SIGKILL: the lock is gone, the file is not.
+        // As after SIGKILL: the lock is gone, the file remains.
         let (left, young) = (left.keep().unwrap().1, young.keep().unwrap().1);
         remove_left(folder.path()).unwrap();
         assert!(held.path().exists());

@@ -1,9 +1,9 @@
-//! Files that come with a message, put where the agent can open them: `.attachments/REQUEST/NAME` in the folder that it
-//! works in. Bytes are written, addresses are fetched.
+//! Files attached to a message, stored where the agent can open them: `.attachments/REQUEST/NAME` in the
+//! working folder. Inline bytes are written, URLs are fetched.
 //!
-//! Addresses are a stranger's: they may lead to public places only, unless the owner allows more. The hub's own are the
-//! exception, since it links files that came to it as bytes; such a link needs no token. What cannot be had is told and
-//! does not keep the agent from working.
+//! URLs come from untrusted callers, so they may lead to public addresses only, unless the owner allows more.
+//! The hub's own file URLs are the exception: the hub creates links for files that it received as bytes, and
+//! such a link needs no token. A file that cannot be fetched is reported and does not stop the agent.
 
 mod name;
 mod source;
@@ -24,36 +24,37 @@ use tokio::{io::AsyncWriteExt as _, time::timeout};
 pub use self::source::FetchError;
 use self::source::Source;
 
-/// Where the files of all requests are.
+/// Folder for the files of all requests.
 const FOLDER: &str = ".attachments";
-/// How many files of one message are taken: more than that are an archive.
+/// Most files per message; more belong into an archive.
 const MAX_FILES: usize = 64;
-/// How large one file may be, and all of a message together.
+/// Most bytes of one file, and of all files of a message.
 const MAX_FILE: u64 = 100 << 20;
 const MAX_TOTAL: u64 = 256 << 20;
-/// How long one file may take to come.
+/// Time limit for fetching one file.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often another name is tried for what exists already.
+/// Most attempts to find an unused name.
 const NAMES: usize = 1000;
 
-/// Fetches what comes with messages.
+/// Fetches the files attached to messages.
 #[derive(Debug, Clone)]
 pub struct Attachments {
-    /// Where files come from; clones share it, so that all follow a hub that moves.
+    /// Source of files; shared by clones, so that all follow a hub that moves.
     source: Arc<RwLock<Source>>,
 }
 
-/// What came with a message.
+/// Files fetched for a message by [`Attachments::take`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Attached {
-    /// The files, as they lie in the folder.
+    /// Paths of the stored files.
     pub files: Vec<PathBuf>,
-    /// What could not be had, each in one sentence for people and agents.
+    /// Problems with files, each a sentence for people and agents.
     pub problems: Vec<String>,
 }
 
 impl Attachments {
-    /// Fetches from this hub and from public places, or with `allow_private` from anywhere.
+    /// Creates a fetcher for files of this hub and of public addresses, or with `allow_private` of any
+    /// address.
     pub fn new(hub: &Address, allow_private: bool) -> Result<Self, FetchError> {
         let source = Source::new(hub, allow_private)?;
         Ok(Self {
@@ -61,7 +62,7 @@ impl Attachments {
         })
     }
 
-    /// Fetches from the hub at another address from now on, as do all clones.
+    /// Switches this handle and all its clones to a new address of the hub.
     pub fn move_to(&self, hub: &Address) -> Result<(), FetchError> {
         let moved = self.source().at(hub)?;
         *self.source.write() = moved;
@@ -72,7 +73,7 @@ impl Attachments {
         self.source.read().clone()
     }
 
-    /// Puts the files of a message into the folder in which the agent works on it.
+    /// Stores the files of a message in the working folder `dir`.
     pub async fn take(&self, message: &Message, dir: &Path) -> Attached {
         let mut attached = Attached::default();
         let files: Vec<_> = message.attachments().collect();
@@ -110,7 +111,7 @@ impl Attachments {
         attached
     }
 
-    /// One file: its name, and how large it is.
+    /// Stores one file. Returns its name and size.
     async fn store(
         &self,
         folder: &Dir,
@@ -156,7 +157,7 @@ impl Attachments {
     }
 }
 
-/// The folder of a request, which is new, and its path.
+/// Creates a new folder for a request. Returns the folder and its path.
 fn prepare(dir: &Path, request: &str) -> io::Result<(Dir, PathBuf)> {
     let all = Dir::open(dir)?.child(FOLDER)?;
     all.ignore()?;
@@ -164,7 +165,7 @@ fn prepare(dir: &Path, request: &str) -> io::Result<(Dir, PathBuf)> {
     Ok((all.child(&name)?, dir.join(FOLDER).join(name)))
 }
 
-/// Makes something under this name, or under one like it that is new.
+/// Creates an entry under `name`, or under a similar unused name.
 fn unique<T>(name: &str, make: impl Fn(&str) -> io::Result<T>) -> io::Result<(T, String)> {
     for number in 1..=NAMES {
         let name = name::numbered(name, number);
@@ -176,7 +177,7 @@ fn unique<T>(name: &str, make: impl Fn(&str) -> io::Result<T>) -> io::Result<(T,
     Err(io::Error::other(format!("there are too many {name}")))
 }
 
-/// A file that goes away again unless all of it came.
+/// A file that is removed on drop unless complete.
 struct Part<'a> {
     folder: &'a Dir,
     name: String,

@@ -1,4 +1,4 @@
-//! The seam between the hub's side and a kind of local agent.
+//! [`Driver`], the interface between the hub's side and one kind of local agent.
 
 use std::{fmt, pin::Pin};
 
@@ -6,36 +6,38 @@ use jackfield_sdk::{Failure, Skill};
 
 use crate::{Turn, Voice};
 
-/// A driver at work on a turn. Dropping it means that the turn is cancelled: whatever was started for it must end.
+/// Future of a driver's work on a [`Turn`]. Dropping it cancels the turn and must end every process started for
+/// the turn.
 pub type Working<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
 
-/// What an agent says of itself. What the operator says of it counts more.
+/// An agent's description of itself ([`Driver::introduction`]). The operator's settings take precedence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Introduction {
-    /// A name for people.
+    /// Display name.
     pub name: Option<String>,
-    /// What it is for.
+    /// Description of the agent's purpose.
     pub description: Option<String>,
-    /// Its own version.
+    /// The agent's own version.
     pub version: Option<String>,
-    /// What it can do.
+    /// The agent's skills.
     pub skills: Vec<Skill>,
 }
 
 /// A kind of local agent.
 pub trait Driver: fmt::Debug + Send + Sync + 'static {
-    /// What the hub and people call this kind: `claude`, `exec`, …
+    /// Returns the name of this kind: `claude`, `exec`, …
     fn kind(&self) -> &'static str;
 
-    /// Looks whether turns can work at all, before the agent attaches: a command that does not exist is told at once.
+    /// Checks whether turns can work at all. Called before the agent attaches, to report a missing command at
+    /// once.
     fn check(&self) -> Working<'_>;
 
-    /// What the agent says of itself, as [`check`](Self::check) found it.
+    /// Returns the agent's description of itself, as found by [`check`](Self::check).
     fn introduction(&self) -> Introduction {
         Introduction::default()
     }
 
-    /// Carries out one turn. Codes of failures are the bridge's: `adapter_crash` if the agent died or spoke nonsense,
-    /// `timeout`, `agent_busy`, `invalid_message`; any other is the agent's own.
+    /// Carries out one [`Turn`]. Failure codes are the bridge's: `adapter_crash` if the agent died or sent
+    /// invalid output, `timeout`, `agent_busy`, `invalid_message`; any other code is the agent's own.
     fn work(&self, turn: Turn, voice: Voice) -> Working<'_>;
 }

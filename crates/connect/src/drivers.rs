@@ -1,4 +1,4 @@
-//! The kinds of local agents, one file each.
+//! Drivers for the kinds of local agents, one file each.
 
 #[cfg(feature = "a2a")]
 pub mod a2a;

@@ -1,5 +1,5 @@
-//! What programs that are started here find of our environment: what a program needs to run, what the agents that people
-//! use read their keys from, and what the operator names. Never our own token, unless it is named.
+//! Environment variables that started programs inherit: variables that programs need to run, API keys of
+//! common agents, and variables that the operator names. Never the hub's token, unless named.
 
 use std::{env, ffi::OsString};
 
@@ -25,7 +25,7 @@ const NAMES: [&str; 18] = [
     "DISABLE_TELEMETRY",
 ];
 
-/// What names begin with that are passed on.
+/// Prefixes of names that are passed on.
 const BEGINNINGS: [&str; 9] = [
     "LC_",
     "XDG_",
@@ -38,10 +38,10 @@ const BEGINNINGS: [&str; 9] = [
     "OLLAMA_",
 ];
 
-/// Proxies, in either case.
+/// Proxy variables, passed on in upper and lower case.
 const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
-/// What of our environment is passed on, with what is named besides.
+/// Returns the variables to pass on, including those in `named`.
 pub(crate) fn passed_on(named: &[String]) -> impl Iterator<Item = (OsString, OsString)> {
     env::vars_os().filter(|(name, _)| {
         name.to_str()

@@ -1,5 +1,6 @@
-//! Files between a connected agent and its callers: what it made for a client is packed and offered, what a client sends
-//! ahead is unpacked into its folder. Here is what is said about transfers; how the bytes go is in `moving.rs`.
+//! File transfers between a connected agent and its callers. Files made for a client are packed and offered;
+//! files sent by a client are unpacked into the client's folder. This module handles the signals; `moving`
+//! transfers the bytes.
 
 mod bundles;
 mod line;
@@ -34,12 +35,12 @@ use self::{
 };
 use crate::workspace::Workspaces;
 
-/// How many archives move at once; the others wait.
+/// Most archives that transfer at once; further ones wait.
 const AT_ONCE: usize = 8;
-/// How often is looked whose time is over.
+/// Interval for removing expired archives.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// Files of an agent and its callers. Clones are the same.
+/// File transfers of an agent. Clones share the same state.
 #[derive(Clone)]
 pub(crate) struct Files {
     shared: Arc<Shared>,
@@ -48,20 +49,21 @@ pub(crate) struct Files {
 struct Shared {
     hub: Hub,
     workspaces: Workspaces,
-    /// Where what is being received lies.
+    /// Folder for archives being received.
     parts: PathBuf,
     limits: Limits,
     offered: Mutex<Bundles>,
     expected: Mutex<Uploads>,
-    /// What moves now, by transfer: one try at a time, and the newest is the one that somebody waits for.
+    /// Transfers in progress, by id. A new attempt replaces the previous one, because only the newest has a
+    /// waiting peer.
     moving: Mutex<HashMap<String, Moving>>,
     room: Semaphore,
     tasks: Tasks,
 }
 
-/// A try to move an archive. Dropping it ends it.
+/// An attempt to transfer an archive. Dropping it cancels the attempt.
 struct Moving {
-    /// Where its addresses go.
+    /// Sender for the peer's candidates.
     ways: mpsc::Sender<(Kind, String)>,
     _end: DropGuard,
 }
@@ -92,7 +94,7 @@ impl Files {
         files
     }
 
-    /// Archives lie on the disk, so they go when their time is over, and not only when somebody asks.
+    /// Removes expired archives periodically, because they occupy disk space.
     fn let_go_in_time(&self) {
         let shared = Arc::downgrade(&self.shared);
         self.shared.tasks.spawn(async move {
@@ -106,8 +108,8 @@ impl Files {
         });
     }
 
-    /// Offers what is in the folder of a client, after work that began then, and says what is not sent. The project itself
-    /// is never sent.
+    /// Offers the files in a client's folder, and reports files that are not sent. `began` is when the work
+    /// started: project files changed since then are reported. Project files are never sent.
     pub(crate) async fn offer(
         &self,
         client_id: Option<&str>,
@@ -143,7 +145,7 @@ impl Files {
         }
     }
 
-    /// Somebody says something about a transfer.
+    /// Handles a signal about a transfer.
     pub(crate) fn hear(&self, signal: Signal, signaller: Signaller) {
         match signal.signal_type.as_str() {
             "offer" | "relay" => self.begin(signal, signaller),
@@ -152,7 +154,7 @@ impl Files {
                 if let (Some(moving), Some(payload)) =
                     (moving.get(&signal.transfer_id), signal.payload)
                 {
-                    // More addresses than fit are more than an honest peer has.
+                    // More candidates than fit are more than an honest peer has.
                     moving.ways.try_send((Kind::Candidate, payload)).ok();
                 }
             }
@@ -161,7 +163,7 @@ impl Files {
         }
     }
 
-    /// Somebody wants to move an archive, for the first time or again.
+    /// Starts a transfer, or a new attempt of it.
     fn begin(&self, signal: Signal, signaller: Signaller) {
         let shared = &self.shared;
         let (ways, heard) = mpsc::channel(WAYS);
@@ -181,7 +183,7 @@ impl Files {
             _end: end.clone().drop_guard(),
         };
         let id = line.transfer().to_owned();
-        // What moved before was given up by the other side.
+        // The peer has given up the previous attempt.
         shared.moving.lock().insert(id.clone(), moving);
         let mover = shared.clone();
         shared.tasks.spawn(async move {
@@ -192,7 +194,7 @@ impl Files {
         });
     }
 
-    /// Somebody will send an archive.
+    /// Prepares for an archive that a caller announces.
     fn expect(&self, signal: Signal, signaller: Signaller) {
         let line = Line::new(&signal, signaller, mpsc::channel(1).1);
         let offer = signal
@@ -206,13 +208,13 @@ impl Files {
             return line.failed(&format!("field \"client_id\" {SAFE_CLIENT_ID}"));
         };
         let shared = self.shared.clone();
-        // At once: others do not wait for an answer before they go on.
+        // Registered at once, because some callers do not wait for the response.
         let upload = Upload {
             offer: offer.clone(),
             client_id,
         };
         shared.expected.lock().expect(upload);
-        // A new announcement is a new try.
+        // A new announcement is a new attempt.
         shared.moving.lock().remove(&offer.transfer_id);
         self.shared.tasks.spawn(async move {
             match Part::open(&shared.parts, &offer, shared.limits).await {
@@ -225,7 +227,7 @@ impl Files {
         });
     }
 
-    /// Lets go of everything.
+    /// Cancels all transfers.
     pub(crate) async fn finish(&self) {
         self.shared.moving.lock().clear();
         self.shared.tasks.stop(Duration::ZERO).await;
@@ -241,7 +243,7 @@ impl Shared {
         Some(Job::Receive(upload))
     }
 
-    /// A try is over; if it was not the newest one, that goes on.
+    /// Removes a finished attempt, unless a newer one has replaced it.
     fn ended(&self, transfer: &str, end: &CancellationToken) {
         let mut moving = self.moving.lock();
         if !end.is_cancelled() {

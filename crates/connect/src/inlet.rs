@@ -1,13 +1,13 @@
-//! What a process is told on its standard input, written while its output is read: neither side waits for the other.
+//! Standard input of a process, written while its output is read, so that neither side waits for the other.
 
 use std::future::pending;
 
 use tokio::{io::AsyncWriteExt as _, process::ChildStdin};
 
-/// The way to the standard input of a process. Dropping it ends that input.
+/// Buffered writer for the standard input of a process. Dropping it closes the input.
 #[derive(Debug)]
 pub(crate) struct Inlet {
-    /// Nothing if the process does not read any more, which it is free to.
+    /// `None` if the process has closed its input, which is allowed.
     stdin: Option<ChildStdin>,
     waiting: Vec<u8>,
 }
@@ -20,7 +20,7 @@ impl Inlet {
         }
     }
 
-    /// One more line, to be written by [`write`](Self::write).
+    /// Queues a line for [`write`](Self::write).
     pub(crate) fn put(&mut self, line: &impl ToString) {
         if self.stdin.is_some() {
             self.waiting.extend_from_slice(line.to_string().as_bytes());
@@ -28,7 +28,7 @@ impl Inlet {
         }
     }
 
-    /// Writes a piece of what waits. Never returns while nothing does. Nothing is lost if the future is dropped.
+    /// Writes a piece of the queued bytes. Never returns while the queue is empty. Cancel-safe.
     pub(crate) async fn write(&mut self) {
         let Some(stdin) = self.stdin.as_mut().filter(|_| !self.waiting.is_empty()) else {
             return pending().await;

@@ -1,9 +1,9 @@
-//! Agents of this machine, driven as agents of a hub.
+//! Drives local agents as agents of a hub.
 //!
-//! A [`Driver`] knows one kind of local agent: how it is started and what its output means. What a driver gets is a
-//! [`Turn`], one message of a conversation; what it says goes through a [`Voice`] as [`Said`], the same few kinds whatever
-//! the agent is. Everything around it (attaching to the hub, conversations, the queue of this machine, workspaces) is the
-//! same for all drivers.
+//! A [`Driver`] knows one kind of local agent: how to start the agent and how to interpret its output. A
+//! driver receives a [`Turn`], one message of a conversation. Its output goes through a [`Voice`] as [`Said`]
+//! items, the same few kinds for every agent. The rest (attaching to the hub, conversations, the machine-wide
+//! queue, workspaces) is shared by all drivers; see [`Connect`].
 
 mod agent_token;
 pub mod attachments;

@@ -1,49 +1,49 @@
-//! The output of a program as lines or as pieces of text, whatever bytes it prints. A line of any length costs no more
-//! memory than the longest that is wanted, and no character is cut in two.
+//! Output of a program as lines or as pieces of text, for arbitrary bytes. Memory stays bounded by the
+//! longest accepted line, and no character is split.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// The longest line that is taken, unless something else is said: what tools give can be megabytes.
+/// Default for the longest accepted line, in bytes: results of tools can be megabytes.
 pub const LONGEST_LINE: usize = 16 << 20;
-/// How much is read at once.
+/// Bytes per read.
 const READ: usize = 32 << 10;
-/// A buffer that grew beyond this for one line is not kept for the next.
+/// Buffer capacity that is kept for the next line.
 const KEPT: usize = 256 << 10;
 
-/// A line of output, without its end.
+/// A line of output from [`Lines`], without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// The line. What is not UTF-8 in it is replaced.
+    /// The line, with invalid UTF-8 replaced.
     Text(String),
-    /// It was longer than wanted, and is left out.
+    /// A line longer than the limit; its content is dropped.
     TooLong {
-        /// How long it was.
+        /// Length of the line.
         bytes: u64,
     },
 }
 
-/// Output, line by line.
+/// Reads output line by line.
 #[derive(Debug)]
 pub struct Lines<R> {
     source: R,
-    /// What was read and not given yet; searched for an end of line up to `searched`.
+    /// Bytes that were read and not returned yet; searched for a line end up to `searched`.
     buffer: Vec<u8>,
     searched: usize,
     longest: usize,
-    /// How much of a line that is too long was thrown away.
+    /// Bytes dropped so far of a line that is too long.
     thrown: Option<u64>,
     is_over: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// The lines of this output.
+    /// Reads lines of up to [`LONGEST_LINE`] bytes.
     pub fn new(source: R) -> Self {
         Self::at_most(source, LONGEST_LINE)
     }
 
-    /// The lines of this output, without those that have more bytes than this.
+    /// Reads lines of up to `longest` bytes; longer lines become [`Line::TooLong`].
     pub fn at_most(source: R, longest: usize) -> Self {
         Self {
             source,
@@ -55,7 +55,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line; nothing at the end. The last one needs no end of line. Nothing is lost if the future is dropped.
+    /// Waits for the next line; `None` at the end. The last line needs no line end. Cancel-safe.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             if let Some(line) = self.take() {
@@ -69,7 +69,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// A whole line of the buffer. Throws away the beginning of one that is too long.
+    /// Takes a complete line out of the buffer. Drops the start of a line that is too long.
     fn take(&mut self) -> Option<Line> {
         let unsearched = &self.buffer[self.searched..];
         let Some(at) = unsearched.iter().position(|byte| *byte == b'\n') else {
@@ -86,7 +86,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Some(line)
     }
 
-    /// What came after the last end of line.
+    /// Takes the rest after the last line end.
     fn last(&mut self) -> Option<Line> {
         if self.buffer.is_empty() && self.thrown.is_none() {
             return None;
@@ -97,7 +97,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Some(line)
     }
 
-    /// The line that ends here in the buffer.
+    /// Builds the line that ends at `end` in the buffer.
     fn line(&mut self, end: usize) -> Line {
         let bytes = &self.buffer[..end];
         let thrown = self.thrown.take();
@@ -124,17 +124,17 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// Output as it comes, in pieces of text that are never cut inside a character.
+/// Reads output as it arrives, in pieces that never split a character.
 #[derive(Debug)]
 pub struct Pieces<R> {
     source: R,
-    /// The beginning of a character whose rest has not come.
+    /// Start of an incomplete character.
     begun: Vec<u8>,
     buffer: Vec<u8>,
 }
 
 impl<R: AsyncRead + Unpin> Pieces<R> {
-    /// The pieces of this output.
+    /// Reads the pieces of `source`.
     pub fn new(source: R) -> Self {
         Self {
             source,
@@ -143,7 +143,7 @@ impl<R: AsyncRead + Unpin> Pieces<R> {
         }
     }
 
-    /// The next piece; nothing at the end. Nothing is lost if the future is dropped.
+    /// Waits for the next piece; `None` at the end. Cancel-safe.
     pub async fn next(&mut self) -> io::Result<Option<String>> {
         loop {
             self.buffer.clear();
@@ -161,7 +161,7 @@ impl<R: AsyncRead + Unpin> Pieces<R> {
     }
 }
 
-/// Takes all whole characters; what can never become one is replaced, and the beginning of one stays.
+/// Takes all complete characters. Replaces invalid bytes and keeps an incomplete character at the end.
 fn take_text(bytes: &mut Vec<u8>) -> String {
     let mut text = String::with_capacity(bytes.len());
     let mut begun = 0;
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// A reader that gives exactly these pieces, one each time.
+    /// A reader that returns exactly these pieces, one per read.
     mod tokio_test_reader {
         use std::{
             io,
@@ -281,7 +281,7 @@ mod tests {
         let crab = "\u{1f980}".as_bytes();
         let got = pieces(&[b"a", &crab[..1], &crab[1..3], &crab[3..], b"\n"]).await;
         assert_eq!(got, ["a", "\u{1f980}", "\n"]);
-        // What can never become a character, in the middle and at the end.
+        // Invalid bytes in the middle and at the end.
         assert_eq!(pieces(&[b"\xf0\x9f", b"x"]).await, ["\u{fffd}x"]);
         assert_eq!(pieces(&[b"a\xff\xe2\x82"]).await, ["a\u{fffd}", "\u{fffd}"]);
     }

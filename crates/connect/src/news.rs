@@ -1,70 +1,71 @@
-//! What happens to a connected agent, for whoever looks on.
+//! Events of a connected agent ([`Connect`](crate::Connect)), for display.
 
 use std::time::{Duration, Instant};
 
 use jackfield_sdk::Failure;
 
-/// Something that happened.
+/// An event of a connected agent.
 #[derive(Debug, Clone)]
 pub enum News {
-    /// The hub has confirmed the agent, for the first time or again.
+    /// The hub has confirmed the agent, for the first time or after a reconnect.
     Attached,
-    /// There is no connection; it is tried again.
+    /// The connection is lost or failed; a retry follows.
     Cut {
-        /// Why.
+        /// Cause of the failure.
         why: String,
-        /// How long until then.
+        /// Time until the next attempt.
         wait: Duration,
     },
-    /// The hub was found at another address.
+    /// The hub was found at a new address.
     Moved {
-        /// The hub's URL.
+        /// URL of the hub.
         hub: String,
     },
-    /// A message came.
+    /// A message arrived.
     Came {
-        /// Its request.
+        /// Id of the request.
         request: String,
-        /// Who called.
+        /// The caller.
         caller: Option<String>,
-        /// The conversation.
+        /// Id of the conversation.
         session: String,
     },
-    /// It waits for a place on this machine.
+    /// A message waits for a slot of the machine-wide queue.
     Waiting {
-        /// Its request.
+        /// Id of the request.
         request: String,
-        /// How many wait before it.
+        /// Number of messages ahead.
         ahead: usize,
     },
-    /// The work on it has ended.
+    /// The work on a message has ended.
     Ended {
-        /// Its request.
+        /// Id of the request.
         request: String,
-        /// Who called.
+        /// The caller.
         caller: Option<String>,
-        /// How.
+        /// Outcome of the work.
         how: Ended,
-        /// How long it took.
+        /// Duration of the work.
         took: Duration,
     },
 }
 
-/// How the work on a message ended.
+/// Outcome of the work on a message ([`News::Ended`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// It is done.
+    /// Completed.
     Done,
-    /// It failed.
+    /// Failed.
     Failed(Failure),
-    /// Somebody cancelled it, or the agent leaves.
+    /// Cancelled by the caller, or because the agent detaches.
     Cancelled,
 }
 
-/// Whoever looks on.
+/// Callback for [`News`].
 pub type Listener = std::sync::Arc<dyn Fn(News) + Send + Sync>;
 
-/// Tells that a message came, and how the work on it ended: cancelled, if nothing else was said.
+/// Reports the arrival of a message and, on drop, the outcome of its work: cancelled unless
+/// [`end`](Self::end) was called.
 pub(crate) struct Telling {
     listener: Listener,
     request: String,

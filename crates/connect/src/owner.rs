@@ -1,6 +1,6 @@
-//! The owner's decisions about tools. The question goes to the hub, where any of the owner's programs can answer it, and at
-//! the same time to the desk: the terminal at which the agent was connected. The first answer wins; one that is given at
-//! the desk is told to the hub, so that everybody sees one decision.
+//! The owner's decisions on tool calls. The question goes to the hub, where any program of the owner can
+//! answer, and at the same time to the [`Desk`]: the terminal at which the agent was connected. The first
+//! answer wins. An answer at the desk is sent to the hub, so that all viewers see one decision.
 
 use std::{fmt, pin::Pin, time::Duration};
 
@@ -10,34 +10,34 @@ use serde_json::{Value, json};
 
 use crate::Decision;
 
-/// How long to wait before the hub is told again, at first and at most.
+/// First and longest wait before sending a decision to the hub again.
 const WAITS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// A question to the owner.
+/// An approval question to the owner, shown at a [`Desk`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The call in which it is asked, if the hub told.
+    /// Id of the call, if the hub sent it.
     pub call: Option<String>,
-    /// What the question is called in it.
+    /// Id of the question within its call.
     pub ask_id: String,
-    /// Who called.
+    /// The caller.
     pub caller: Option<String>,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// What it is to be used with.
+    /// Arguments of the tool call.
     pub arguments: Value,
 }
 
-/// A decision that somebody at the desk is about to make. Dropping it withdraws the question.
+/// Future of a [`Decision`] at the desk. Dropping it withdraws the question.
 pub type Asked = Pin<Box<dyn Future<Output = Decision> + Send>>;
 
-/// Where the owner may sit.
+/// A terminal at which the owner may decide.
 pub trait Desk: fmt::Debug + Send + Sync + 'static {
-    /// Shows a question. Where nobody sits, the decision never comes from here.
+    /// Shows a question. The future never resolves if the owner is absent.
     fn ask(&self, request: Request) -> Asked;
 }
 
-/// The owner of an agent in one call.
+/// Asks the owner of an agent within one call.
 #[derive(Debug)]
 pub(crate) struct Owner<'a> {
     pub(crate) hub: &'a Hub,
@@ -47,7 +47,7 @@ pub(crate) struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    /// Lets the owner decide, here or anywhere.
+    /// Waits for the owner's decision, at the desk or at the hub.
     pub(crate) async fn decide(
         self,
         reply: Reply,
@@ -69,7 +69,7 @@ impl Owner<'_> {
             decided = &mut elsewhere => return decided.map(decision),
             here = self.desk.ask(request) => here,
         };
-        // What the hub says counts: somebody may have been faster.
+        // The hub's decision counts, because a different answer may have arrived earlier.
         tokio::select! {
             decided = &mut elsewhere => return decided.map(decision),
             is_taken = self.tell(&ask_id, &here) => if !is_taken {
@@ -79,7 +79,8 @@ impl Owner<'_> {
         elsewhere.await.map(decision)
     }
 
-    /// Tells the hub what was decided at the desk. False if it does not want to know, though the owner has decided.
+    /// Sends the desk's decision to the hub. Returns `false` if the hub refuses it, although the owner has
+    /// decided.
     async fn tell(&self, ask_id: &str, decision: &Decision) -> bool {
         let Some(call) = &self.call else {
             return false;
@@ -95,9 +96,10 @@ impl Owner<'_> {
             match told.await {
                 Ok(_) => return true,
                 Err(error) if error.is_passing() => {}
-                // Somebody was faster, which comes by the reply.
+                // An earlier answer exists; it arrives through the reply.
                 Err(Error::Refused { code, .. }) if code == "conflict" => return true,
-                // The question may be on its way to the hub still; if the call is over, nobody asks any more.
+                // The question may still be on its way to the hub. If the call is over, this future is
+                // dropped.
                 Err(Error::Refused { code, .. }) if code == "not_found" => {}
                 Err(error) => {
                     tracing::warn!(%error, "the hub does not take the owner's decision");

@@ -1,5 +1,5 @@
-//! A program that was started for the agent: a process group of its own, ended when it is dropped. What it prints is read
-//! by whoever started it; the end of what it complains about is kept for the error text.
+//! A program started for the agent, in a process group of its own and ended on drop. The starter reads its
+//! standard output. The tail of its standard error is kept for error texts.
 
 use std::{
     env, fmt, io,
@@ -28,37 +28,37 @@ use crate::{
     lines::{Line, Lines},
 };
 
-/// What the agent is told to have done if it died or spoke nonsense.
+/// Failure code of an agent that died or sent invalid output.
 pub(crate) const CRASHED: &str = "adapter_crash";
-/// The longest line that is taken of what a program complains about.
+/// Longest line of standard error that is kept, in bytes.
 const LONGEST_COMPLAINT: usize = 64 << 10;
-/// How much of the end of it is kept.
+/// Bytes of standard error that are kept for error texts.
 const TAIL: usize = 4 << 10;
-/// How many lines of it may wait for whoever reads them, before the program has to wait.
+/// Lines of standard error that may wait for the reader before the program blocks.
 const WAITING: usize = 64;
-/// How long output may stay silent once the group has ended, before it counts as ended: somebody who left the group may
-/// hold it open for ever.
+/// How long output may stay silent after the process group has ended, before the output counts as ended. A
+/// process that left the group may hold the pipe open forever.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// What to start, and where.
+/// Program for [`Process::start`], with arguments, folder and environment.
 #[derive(Debug, Clone, Default)]
 pub struct Spec {
-    /// The program, as it was typed: its path, or a name that the search path knows.
+    /// The program as typed: a path, or a name in `PATH`.
     pub program: String,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<String>,
-    /// The folder that it works in.
+    /// Working folder.
     pub dir: PathBuf,
-    /// What it finds in its environment besides what is passed on of ours.
+    /// Environment variables, besides those passed on from this program.
     pub env: Vec<(String, String)>,
-    /// What is passed on of ours besides the usual.
+    /// Names of variables to pass on from this program, besides the usual.
     pub pass: Vec<String>,
-    /// Whether somebody reads what it complains about, with [`Process::complaint`].
+    /// Whether standard error is read with [`Process::complaint`].
     pub complaints: bool,
 }
 
 impl Spec {
-    /// Where the program is.
+    /// Returns the path of the program.
     pub fn find(&self) -> Result<PathBuf, Failure> {
         locate(&self.program).ok_or_else(|| {
             let text = format!(
@@ -70,16 +70,16 @@ impl Spec {
     }
 }
 
-/// A program that runs. Dropping it ends it, with everything that it has started.
+/// A running program, watched by a [`Reaper`]. Dropping it ends the program and all of its children.
 #[derive(Debug)]
 pub struct Process {
-    /// Where it reads from; taken or dropped by whoever is done with it.
+    /// Standard input; taken, or dropped to close it.
     pub stdin: Option<ChildStdin>,
-    /// What it prints; taken once.
+    /// Standard output; taken once.
     pub stdout: Option<Output<ChildStdout>>,
     complaints: mpsc::Receiver<String>,
     tail: Arc<Mutex<Tail>>,
-    /// All that it complained about is in the tail.
+    /// Cancelled when all of standard error is in `tail`.
     heard: CancellationToken,
     exited: watch::Receiver<Option<Exit>>,
     let_go: CancellationToken,
@@ -105,7 +105,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            // Only if the runtime itself is gone.
+            // Takes effect only if the runtime itself is gone.
             .kill_on_drop(true);
         let cannot = |error: &dyn fmt::Display| {
             Failure::new(CRASHED, format!("cannot start {}: {error}", spec.program))
@@ -141,17 +141,18 @@ impl Process {
         })
     }
 
-    /// The next line that it complains about; nothing at the end, or if nobody wanted to read them.
+    /// Waits for the next line of standard error. Returns `None` at the end, or if [`Spec::complaints`] is
+    /// off.
     pub async fn complaint(&mut self) -> Option<String> {
         self.complaints.recv().await
     }
 
-    /// How it ended, when it has.
+    /// Waits for the exit of the process.
     pub async fn exit(&self) -> Exit {
         self.exited().await
     }
 
-    /// How it ended, when it has, for somebody who does not hold it.
+    /// Like [`exit`](Self::exit), without borrowing the process.
     pub fn exited(&self) -> impl Future<Output = Exit> + Send + 'static {
         let mut exited = self.exited.clone();
         async move {
@@ -162,15 +163,15 @@ impl Process {
         }
     }
 
-    /// The end of what it complained about so far.
+    /// Returns the tail of standard error so far.
     pub fn tail(&self) -> String {
         self.tail.lock().text()
     }
 
-    /// Waits for its end and tells it as a failure, with the end of what it complained about.
+    /// Waits for the exit and returns it as a failure, with the tail of standard error.
     pub async fn crash(&mut self, what: &str) -> Failure {
         let exit = self.exit().await;
-        // Nobody else needs what is still on its way.
+        // Discard unread lines, so that the reader of standard error can finish.
         self.complaints.close();
         self.heard.cancelled().await;
         let tail = self.tail();
@@ -182,7 +183,7 @@ impl Process {
     }
 }
 
-/// Reads what a program complains about, so that it never has to wait for somebody who does not want to know.
+/// Reads standard error continuously, so that the program never blocks on a missing reader.
 async fn listen(
     stderr: Output<ChildStderr>,
     tail: Arc<Mutex<Tail>>,
@@ -190,7 +191,7 @@ async fn listen(
     heard: CancellationToken,
 ) {
     let mut lines = Lines::at_most(stderr, LONGEST_COMPLAINT);
-    // Output that cannot be read is like output that has ended.
+    // A read error counts as the end of the output.
     while let Ok(Some(line)) = lines.next().await {
         let line = match line {
             Line::Text(line) => line,
@@ -206,22 +207,22 @@ async fn listen(
     heard.cancel();
 }
 
-/// What is said in place of a line that is too long.
+/// Returns a placeholder for a line that is too long.
 pub(crate) fn too_long(bytes: u64) -> String {
     format!("(a line of {bytes} bytes is left out: it is too long)")
 }
 
-/// How a process ended.
+/// How a [`Process`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code, if it has one.
+    /// Exit code, if any.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the process.
     pub signal: Option<i32>,
 }
 
 impl Exit {
-    /// It is gone, and nobody knows how.
+    /// Creates an exit without details.
     pub(crate) fn unknown() -> Self {
         Self {
             code: None,
@@ -229,7 +230,7 @@ impl Exit {
         }
     }
 
-    /// Whether all went well.
+    /// Returns whether the exit code is 0.
     pub fn is_success(self) -> bool {
         self.code == Some(0)
     }
@@ -254,7 +255,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The end of a text of lines.
+/// The last bytes of a text of lines.
 #[derive(Debug, Default)]
 struct Tail(String);
 
@@ -273,12 +274,13 @@ impl Tail {
     }
 }
 
-/// Output of a process. It ends when nobody can write to it any more, and soon after the whole group has ended.
+/// An output pipe of a [`Process`]. Ends when all writers have closed it, or shortly after the process group has
+/// ended.
 #[derive(Debug)]
 pub struct Output<R> {
     source: R,
     gone: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Runs once the group is gone.
+    /// Timer that runs once the group is gone.
     silence: Option<Pin<Box<Sleep>>>,
 }
 
@@ -307,7 +309,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Output<R> {
             if this.gone.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            // Polled again by nobody once it is ready.
+            // A future must not be polled again after completion.
             this.gone = Box::pin(gone_already());
         }
         let silence = this
@@ -323,7 +325,7 @@ fn gone_already() -> WaitForCancellationFutureOwned {
     token.cancelled_owned()
 }
 
-/// The path of a program as it was typed: where it is, or where the search path has it.
+/// Returns the path of a program as typed: a path, or a name in `PATH`.
 fn locate(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         let path = std::path::absolute(program).ok()?;

@@ -1,18 +1,19 @@
-//! The queue of this machine: how many messages its agents work on at once, whichever process brought them.
+//! Machine-wide queue: limits how many messages local agents work on at once, across all processes.
 //!
-//! Processes share it through a folder. What one of them holds, it holds by locks of the operating system, which end with
-//! the process however it ends: nothing has to be kept alive, and nothing of a dead process has to wait for a clock.
+//! Processes share the queue through a folder. Ownership is expressed by file locks of the operating system,
+//! which end with the process in any case. No heartbeat is needed, and a dead process leaves no lock to time
+//! out.
 //!
 //! ```text
-//! lock           held for the moment in which a number or a place is taken
-//! number         the last number that was given out
-//! members/N      locked as long as the process lives that is member N
-//! members/N.line the numbers that wait in it; written by it alone
-//! places/N       locked while somebody works there
+//! lock           held while a number or a slot is taken
+//! number         the last number that was assigned
+//! members/N      locked while the process with member number N lives
+//! members/N.line the numbers waiting in this process; written by this process only
+//! places/N       locked while a message is worked on in this slot
 //! ```
 //!
-//! Whoever has the lowest number of all living members is next. Files are never handed to children: their locks end with
-//! this process and not with the agents that it started.
+//! The lowest number of all living members is next. Child processes do not inherit the files: the locks end
+//! with this process and not with the agents that it started.
 
 mod folder;
 mod line;
@@ -28,25 +29,25 @@ use tokio::{
 
 use self::{folder::Folder, line::Line};
 
-/// How often whoever is next looks for a place that another process freed.
+/// Poll interval of the next waiter for a slot freed by a different process.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long to leave it to whoever is just taking a number or a place.
+/// Wait before retrying while a different process holds the folder's lock.
 const MOMENT: Duration = Duration::from_millis(2);
 
-/// How much the machine takes on.
+/// Limits of a [`Queue`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many may work at once.
+    /// Most messages in progress.
     pub active: usize,
-    /// How many may wait.
+    /// Most messages waiting.
     pub waiting: usize,
-    /// How long one may wait.
+    /// Longest wait of a message.
     pub patience: Duration,
 }
 
 impl Default for Limits {
-    /// What the published client of the bridge does: a local agent is a process with a model behind it, and more than ten
-    /// at once are slower for all; ten minutes are as long as a hub waits for a queue.
+    /// Returns the limits of the published bridge client. A local agent is a process with a model behind it,
+    /// and more than ten at once slow each other down. Ten minutes is how long a hub waits for a queue.
     fn default() -> Self {
         Self {
             active: 10,
@@ -56,13 +57,13 @@ impl Default for Limits {
     }
 }
 
-/// Why there is no place.
+/// Why no [`Place`] is available.
 #[derive(Debug, thiserror::Error)]
 pub enum Busy {
-    /// Too many wait already.
+    /// Too many messages are waiting.
     #[error("this machine is busy: {0} requests are waiting for it already; try again later")]
     Full(usize),
-    /// It took too long.
+    /// The wait took too long.
     #[error("this machine is busy: no place became free within {} s; try again later", .0.as_secs())]
     Late(Duration),
     /// The folder cannot be used.
@@ -80,7 +81,7 @@ impl From<Busy> for Failure {
     }
 }
 
-/// The queue. Cheap to clone.
+/// Handle of the machine-wide queue. Cheap to clone.
 #[derive(Clone)]
 pub struct Queue {
     shared: Arc<Shared>,
@@ -89,9 +90,10 @@ pub struct Queue {
 struct Shared {
     limits: Limits,
     folder: Folder,
-    /// Those of this process that wait. Taken before the lock of the folder, so that only processes meet there.
+    /// Waiting numbers of this process. Locked before the folder, so that only processes compete for the
+    /// folder's lock.
     line: Mutex<Line>,
-    /// Somebody of this process left the line or a place.
+    /// Notified when a number or a slot of this process is released.
     moved: Notify,
 }
 
@@ -103,17 +105,17 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// What somebody gets who wants in.
+/// Result of [`Queue::line_up`].
 #[derive(Debug)]
 pub enum Entry {
-    /// A place, at once.
+    /// A free slot.
     Place(Place),
-    /// A number.
+    /// A number in the queue.
     Waiting(Waiting),
 }
 
 impl Queue {
-    /// The queue in this folder, which is made if it is not there.
+    /// Opens the queue in a folder with these [`Limits`]. The folder is created if missing.
     pub fn open(dir: impl Into<PathBuf>, limits: Limits) -> io::Result<Self> {
         let shared = Shared {
             limits,
@@ -126,7 +128,7 @@ impl Queue {
         })
     }
 
-    /// Waits for a place.
+    /// Waits for a [`Place`].
     pub async fn enter(&self) -> Result<Place, Busy> {
         match self.line_up().await? {
             Entry::Place(place) => Ok(place),
@@ -134,7 +136,7 @@ impl Queue {
         }
     }
 
-    /// Takes a place if nobody waits and one is free, and a number otherwise.
+    /// Takes a slot if one is free and no message waits; takes a number otherwise.
     pub async fn line_up(&self) -> Result<Entry, Busy> {
         let until = Instant::now() + self.shared.limits.patience;
         loop {
@@ -148,7 +150,7 @@ impl Queue {
         }
     }
 
-    /// Nothing if another process is just at it.
+    /// Returns `None` if a different process holds the folder's lock.
     fn try_line_up(&self) -> Result<Option<Got>, Busy> {
         let shared = &self.shared;
         let mut line = shared.line.lock();
@@ -178,7 +180,7 @@ impl Queue {
         })))
     }
 
-    /// A place for a number, if it is next and a place is free.
+    /// Takes a slot for a number, if the number is next and a slot is free.
     fn try_place(&self, number: u64) -> Result<Option<Place>, Busy> {
         let shared = &self.shared;
         let mut line = shared.line.lock();
@@ -200,7 +202,8 @@ impl Queue {
         }))
     }
 
-    /// Does something with files beside the async threads. Whatever it gives to somebody who is gone is given back.
+    /// Runs file operations on a blocking thread. If the caller is dropped meanwhile, dropping the result
+    /// releases it.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, Busy> + Send + 'static,
@@ -211,7 +214,7 @@ impl Queue {
     }
 }
 
-/// What came of lining up.
+/// Result of an attempt to line up.
 enum Got {
     Place(Place),
     Number(Number),
@@ -226,7 +229,7 @@ impl Got {
     }
 }
 
-/// Somebody in the line. Dropping it leaves the line.
+/// A waiting message, obtained from [`Queue::line_up`]. Dropping it leaves the queue.
 #[derive(Debug)]
 pub struct Waiting {
     number: Number,
@@ -234,17 +237,17 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// How many were before it when it came.
+    /// Returns how many messages were ahead when this one joined.
     pub fn ahead(&self) -> usize {
         self.number.ahead
     }
 
-    /// Waits until it is next and a place is free.
+    /// Waits until the number is next and a slot is free.
     pub async fn place(self) -> Result<Place, Busy> {
         let Number { number, queue, .. } = &self.number;
         let shared = &queue.shared;
         loop {
-            // Heard from here on, so that nothing is missed while one looks.
+            // Enabled before the check, so that no notification is missed.
             let moved = shared.moved.notified();
             tokio::pin!(moved);
             moved.as_mut().enable();
@@ -265,7 +268,7 @@ impl Waiting {
     }
 }
 
-/// A number in the line.
+/// A number in the queue.
 #[derive(Debug)]
 struct Number {
     number: u64,
@@ -276,14 +279,14 @@ struct Number {
 impl Drop for Number {
     fn drop(&mut self) {
         let shared = &self.queue.shared;
-        // Whoever got a place is not in the line any more.
+        // A number that got a slot has been removed already.
         if shared.line.lock().remove(self.number) {
             shared.moved.notify_waiters();
         }
     }
 }
 
-/// A place to work in. Dropping it frees it.
+/// A slot to work in. Dropping it frees the slot.
 pub struct Place {
     file: Option<std::fs::File>,
     queue: Queue,
@@ -297,7 +300,7 @@ impl fmt::Debug for Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Closing it ends the lock. First that, then the news of it.
+        // Closing the file releases the lock; notify only afterwards.
         drop(self.file.take());
         self.queue.shared.moved.notify_waiters();
     }

@@ -1,5 +1,5 @@
-//! Who ends the processes that were started here, with everything that they started themselves. Each process is a group
-//! of its own, watched by a task that outlives whoever started it: a turn that is dropped leaves no orphan.
+//! Ends child processes together with their own children. Each process leads a process group, watched by a
+//! task that outlives the code that started the process. A dropped turn therefore leaves no orphans.
 
 use std::time::Duration;
 
@@ -9,43 +9,43 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::process::Exit;
 
-/// How long a group that was asked to end may take before it is killed.
+/// Time between SIGTERM and SIGKILL for a process group.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often is looked whether a group is empty, which nobody tells.
+/// Interval for polling whether a group is empty; the kernel sends no event for that.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a killed group may take to vanish, which is up to the kernel.
+/// Time for a killed group to vanish, which is up to the kernel.
 const LAST: Duration = Duration::from_secs(1);
 
-/// Who ends processes. Clones are the same.
+/// Ends processes. Clones share the same state.
 #[derive(Debug, Clone, Default)]
 pub struct Reaper {
     pub(crate) tasks: TaskTracker,
-    /// All are to end.
+    /// Set to end all processes.
     over: CancellationToken,
-    /// Nobody waits any longer.
+    /// Set to kill all processes at once.
     hurry: CancellationToken,
 }
 
 impl Reaper {
-    /// One that watches nothing yet.
+    /// Creates a reaper without processes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends all that still run, and waits until they have. No later than some seconds.
+    /// Ends all running processes and waits for their end, at most a few seconds.
     pub async fn finish(&self) {
         self.over.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    /// Kills at once whatever is still running, and waits until it is gone.
+    /// Kills all running processes at once and waits for their end.
     pub async fn kill(&self) {
         self.hurry.cancel();
         self.finish().await;
     }
 
-    /// Watches a process, which is the first of its group, until it and its group are gone.
+    /// Watches a process, the leader of `group`, until the process and its group are gone.
     pub(crate) fn watch(&self, child: Child, group: Pid) -> Watched {
         let (exit, exited) = watch::channel(None);
         let let_go = self.over.child_token();
@@ -70,14 +70,14 @@ impl Reaper {
     }
 }
 
-/// What is known of a process that is watched.
+/// State of a process watched by a [`Reaper`].
 #[derive(Debug)]
 pub(crate) struct Watched {
-    /// Ends the process and its group.
+    /// Cancelled to end the process and its group.
     pub(crate) let_go: CancellationToken,
-    /// How the process ended.
+    /// Exit of the process.
     pub(crate) exited: watch::Receiver<Option<Exit>>,
-    /// Its whole group has ended.
+    /// Cancelled when the whole group has ended.
     pub(crate) gone: CancellationToken,
 }
 
@@ -95,7 +95,7 @@ impl Warden {
             status = self.child.wait() => self.ended(status.ok()),
             () = self.let_go.cancelled() => {}
         }
-        // What it started must end too, even if the process itself has ended well.
+        // Children of the process must end too, even if the process itself succeeded.
         let is_empty = kill_process_group(self.group, Signal::TERM).is_err();
         if is_empty && self.exit.borrow().is_some() {
             return;
@@ -106,15 +106,15 @@ impl Warden {
             () = hurry.cancelled() => false,
         };
         if !ended_by_itself {
-            // Nothing is left if this fails.
+            // An error means that the group is already empty.
             kill_process_group(self.group, Signal::KILL).ok();
             time::timeout(LAST, self.emptied()).await.ok();
         }
-        // A process that cannot even be killed has an end for us all the same.
+        // Report an exit even for a process that cannot be killed.
         self.ended(None);
     }
 
-    /// Waits until the process has ended and nobody is left in its group.
+    /// Waits until the process has ended and its group is empty.
     async fn emptied(&mut self) {
         if self.exit.borrow().is_none() {
             let status = self.child.wait().await.ok();
@@ -125,7 +125,7 @@ impl Warden {
         }
     }
 
-    /// Tells how the process ended, once.
+    /// Reports the exit of the process, once.
     fn ended(&self, status: Option<std::process::ExitStatus>) {
         let exit = status.map_or_else(Exit::unknown, Exit::from);
         self.exit.send_if_modified(|told| {

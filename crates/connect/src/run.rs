@@ -1,5 +1,7 @@
-//! A connected agent: attached to the hub, and at work on what comes. The walk of a message: its turn in the conversation,
-//! a place on this machine, a folder, its files, the driver; then the files that came of it, if the caller wants them.
+//! [`Connect`], a connected agent: attached to the hub and working on messages.
+//!
+//! Path of a message: lock of its conversation, slot of the machine-wide queue, working folder, attached
+//! files, driver; finally the resulting files, if the caller asks for them.
 
 use std::{fmt, path::PathBuf, sync::Arc, time::SystemTime};
 
@@ -21,35 +23,35 @@ use crate::{
     workspace::Workspaces,
 };
 
-/// An agent of this machine that is to be connected to a hub.
+/// A local agent to connect to a hub. [`run_until`](Self::run_until) connects it.
 pub struct Connect {
-    /// Who it is.
+    /// Id and description of the agent.
     pub agent: Agent,
-    /// How it is driven.
+    /// [`Driver`] of the agent.
     pub driver: Arc<dyn Driver>,
-    /// The hub.
+    /// Address of the hub.
     pub address: Address,
-    /// The queue of this machine.
+    /// Machine-wide [`Queue`].
     pub queue: Queue,
-    /// Where it works.
+    /// Project and folders of clients ([`Workspaces`]).
     pub workspaces: Workspaces,
-    /// How it gets the files that come with messages.
+    /// Fetcher for files attached to messages.
     pub attachments: Attachments,
-    /// Where archives lie that callers are sending; whoever sends on after a cut finds them there.
+    /// Folder for archives being received; an interrupted upload continues there.
     pub parts: PathBuf,
-    /// Its conversations.
+    /// Stored conversations of the agent ([`Sessions`]).
     pub sessions: Sessions,
-    /// Where its owner may sit.
+    /// Terminal at which the owner may approve tools.
     pub desk: Arc<dyn Desk>,
-    /// Whether it may do whatever it wants without asking.
+    /// Whether the agent may use all tools without approval.
     pub is_trusted: bool,
-    /// The server through which it can call others; the call and the token are added to its environment.
+    /// MCP server through which the agent can call other agents; call and token are added to its environment.
     pub mcp: Option<McpServer>,
-    /// The token of programs that it starts, unless it may not call others.
+    /// Token for programs that the agent starts; `None` if the agent may not call other agents.
     pub token: Option<AgentToken>,
-    /// Whoever looks on.
+    /// Receiver of [`News`].
     pub listener: Listener,
-    /// Who ends the processes of the driver.
+    /// Ends the processes of the [`Driver`].
     pub reaper: Reaper,
 }
 
@@ -63,8 +65,8 @@ impl fmt::Debug for Connect {
 }
 
 impl Connect {
-    /// Attaches the agent and works for it until `stop` resolves, or the hub ends it for good. Then nothing that was
-    /// started for it is left.
+    /// Attaches the [`Agent`] and serves messages until `stop` resolves or the hub ends the attachment for good.
+    /// All started processes have ended when this method returns.
     pub async fn run_until(self, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
         let hub = Hub::new(self.address.clone())?;
         let (listener, reaper) = (self.listener.clone(), self.reaper.clone());
@@ -114,7 +116,7 @@ impl Connect {
     }
 }
 
-/// An error with the innermost cause, which is the one that says something.
+/// Formats an error with its innermost cause, which is the informative one.
 fn told(error: &Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -130,10 +132,10 @@ fn told(error: &Error) -> String {
     }
 }
 
-/// The variable that tells commands where their token is.
+/// Variable that names the token file, for commands.
 const TOKEN_FILE: &str = "JACKFIELD_TOKEN_FILE";
 
-/// What all messages share.
+/// State shared by all messages.
 struct Worker {
     connect: Connect,
     hub: Hub,
@@ -151,7 +153,7 @@ impl Worker {
 
     async fn carry_out(self: Arc<Self>, mut message: Message, reply: Reply) -> Result<(), Failure> {
         let connect = &self.connect;
-        // Whoever waits for their conversation does not take a place from others.
+        // Wait for the conversation first, to occupy no slot meanwhile.
         let _turn = self.turn(&message, &reply).await?;
         let _place = self.place(&message, &reply).await?;
         let dir = connect
@@ -160,7 +162,7 @@ impl Worker {
             .await?;
         let attached = connect.attachments.take(&message, &dir).await;
         for problem in attached.problems {
-            // The agent should know, and so should the caller.
+            // Report the problem to the agent and to the caller.
             message.text += &format!("\n\n({problem})");
             reply
                 .status(problem)
@@ -217,7 +219,7 @@ impl Worker {
         Ok(waiting.place().await?)
     }
 
-    /// What processes find out about the message they are started for.
+    /// Returns the environment variables that describe the message to processes.
     fn environment(&self, message: &Message, token: Option<&TokenFile>) -> Vec<(String, String)> {
         let address = self.hub.address();
         let mut env = vec![
@@ -234,7 +236,7 @@ impl Worker {
         }
         let file = match token {
             Some(TokenFile::Own(file)) => Some(file.display().to_string()),
-            // What one can do with the owner's own token is not for the agent.
+            // The owner's own token has more rights than the agent may have.
             Some(TokenFile::Given(_)) | None => None,
         };
         if let Some(file) = &file {

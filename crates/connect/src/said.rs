@@ -1,47 +1,48 @@
-//! What local agents say, whatever their own words for it are.
+//! [`Said`], output of a local agent, independent of the agent's own format.
 
 use serde_json::Value;
 
-/// Something that a local agent says. Pure: drivers make them of lines, and tests compare them.
+/// An output item of a local agent. Plain data: drivers produce items from lines, and tests compare them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Said {
-    /// A piece of the answer.
+    /// A piece of the reply's text.
     Text(String),
-    /// Its reasoning.
+    /// A piece of the agent's reasoning.
     Thinking(String),
-    /// What it is doing.
+    /// A status line.
     Status(String),
-    /// A tool call begins.
+    /// Start of a tool call.
     ToolStart {
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// What joins the rest to it.
+        /// Id that links input and result to this call.
         id: String,
     },
     /// Input of a tool call.
     ToolInput {
-        /// Which call.
+        /// Id of the tool call.
         id: String,
         /// A piece of the input.
         text: String,
     },
-    /// What a tool gave.
+    /// Result of a tool call.
     ToolResult {
-        /// Which call.
+        /// Id of the tool call.
         id: String,
-        /// The result; that of a tool that failed begins with `[error] `.
+        /// The result; starts with `[error] ` if the tool failed.
         text: String,
     },
-    /// What it calls the conversation itself: kept, so that the next turn can go on, after a restart too.
+    /// The agent's own id of the conversation. Stored, so that the next turn can continue, even after a
+    /// restart.
     Session(String),
-    /// What the turn cost, in its own terms.
+    /// Usage (cost) of the turn, in the agent's own terms.
     Usage(Value),
-    /// Why the model stopped.
+    /// Reason why the model stopped.
     StopReason(String),
 }
 
 impl Said {
-    /// That a tool failed, in the words that the hub and its viewers know that by.
+    /// Creates the result of a failed tool call, with the prefix known to the hub and its viewers.
     pub(crate) fn tool_failed(id: impl Into<String>, why: &str) -> Self {
         Self::ToolResult {
             id: id.into(),

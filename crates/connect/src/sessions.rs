@@ -1,5 +1,5 @@
-//! What the agent itself calls each conversation, on disk: an agent that is connected again goes on where it was. One
-//! small file for each agent of each hub, and each kind of driver, which only the owner can read.
+//! The agent's own ids of its conversations, on disk, so that a reconnected agent continues them. One small
+//! file per hub, agent and kind of driver, readable by the owner only.
 
 use std::{
     fs::{self, DirBuilder},
@@ -13,17 +13,18 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-/// How many conversations are kept; the ones that were used longest ago go. The agents themselves keep them for weeks.
+/// Most conversations that are stored; the least recently used are dropped. The agents themselves store
+/// conversations for weeks.
 const MOST: usize = 1000;
 
-/// The conversations of one agent.
+/// The stored conversations of one agent.
 #[derive(Debug)]
 pub struct Sessions {
     file: PathBuf,
     kept: Mutex<Kept>,
 }
 
-/// As it is in the file; used last comes last.
+/// Content of the file; the most recently used conversation is last.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
     sessions: Vec<Pair>,
@@ -36,9 +37,9 @@ struct Pair {
 }
 
 impl Sessions {
-    /// Those of an agent of a hub, in this folder. What cannot be read is as good as forgotten.
+    /// Opens the conversations of an agent at a hub, in `folder`. Starts empty if the file cannot be parsed.
     pub fn open(folder: &Path, hub: &str, agent: &str, kind: &str) -> io::Result<Self> {
-        // Both names are safe in a path: one is encoded, an agent's id has no slash and does not begin with a dot.
+        // Both names are safe in a path: the hub's is encoded, an agent's id has no slash and no leading dot.
         let folder = folder.join(encode(hub));
         DirBuilder::new()
             .recursive(true)
@@ -59,14 +60,14 @@ impl Sessions {
         })
     }
 
-    /// What the agent calls a conversation.
+    /// Returns the agent's own id of a conversation.
     pub fn native(&self, session: &str) -> Option<String> {
         let kept = self.kept.lock();
         let pair = kept.sessions.iter().find(|pair| pair.session == session);
         pair.map(|pair| pair.native.clone())
     }
 
-    /// Keeps what the agent calls a conversation. If that fails, it is known until the program ends.
+    /// Stores the agent's own id of a conversation. If writing fails, the id is known until the program ends.
     pub fn keep(&self, session: &str, native: &str) {
         let pair = Pair {
             session: session.to_owned(),
@@ -85,7 +86,7 @@ impl Sessions {
         }
     }
 
-    /// Under another name first: whoever is killed in the middle leaves one or the other.
+    /// Writes a temporary file and renames it, so that a killed process leaves the old file or the new one.
     fn save(&self, kept: &Kept) -> io::Result<()> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         let mut new = NamedTempFile::new_in(folder)?;

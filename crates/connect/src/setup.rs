@@ -1,4 +1,4 @@
-//! How an agent comes to a hub by an invite: the ticket is fetched once, and what it gave is kept for the next time.
+//! Setup by invite: fetches the invite once and stores its token for later starts.
 
 use std::{
     fs::{self, DirBuilder},
@@ -12,91 +12,92 @@ use jackfield_sdk::{Address, Error, TlsError, Trust, encode, try_socket};
 use reqwest::{Client, StatusCode, Url, redirect};
 use serde::Deserialize;
 
-/// How long a hub may take to answer.
+/// Time limit for a hub's response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The largest answer: a token and three names.
+/// Largest response in bytes: a token and three names.
 const LARGEST: usize = 64 << 10;
 
-/// Why an invite cannot be used.
+/// Why [`fetch`] cannot use an invite.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The text is no URL.
+    /// The text is not a URL.
     #[error("{0:?} is not the URL of an invite; copy it as `jackfield invite` printed it")]
     Url(String),
-    /// It was used, or is too old.
+    /// The invite was used or has expired.
     #[error("this invite has expired or was used already; make a new one with `jackfield invite`")]
     Gone,
     /// The hub cannot be reached.
     #[error("cannot reach {origin}: {why}; the invite is not used up")]
     Unreachable {
-        /// Where the invite leads; the rest of it is a secret.
+        /// Origin of the invite; the rest of the URL is a secret.
         origin: String,
-        /// Why.
+        /// Cause of the failure.
         why: String,
     },
-    /// The connection broke before the answer to the invite was read.
+    /// The connection broke before the response was read.
     #[error(
         "the connection to {origin} broke before it answered: {why}; try again, and if the invite is used up, make a new one"
     )]
     Broken {
-        /// Where the invite leads.
+        /// Origin of the invite.
         origin: String,
-        /// Why.
+        /// Cause of the failure.
         why: String,
     },
-    /// There is no TLS connection to the hub.
+    /// No TLS connection to the hub.
     #[error("no secure connection to {origin}: {why}; the invite is not used up")]
     Tls {
-        /// Where the invite leads.
+        /// Origin of the invite.
         origin: String,
-        /// Why.
+        /// Cause of the failure.
         why: TlsError,
     },
-    /// The hub can be reached, and agents cannot attach to it.
+    /// The hub is reachable, but agents cannot attach to it.
     #[error("agents cannot attach at {origin}: {why}; the invite is not used up")]
     NoSocket {
-        /// Where the invite leads.
+        /// Origin of the invite.
         origin: String,
-        /// What an agent that attaches there would be told.
+        /// Error that an attaching agent would receive.
         why: Box<Error>,
     },
-    /// It answered something else.
+    /// The hub responded with an unexpected status.
     #[error("{origin} answered {status} to the invite; try again later")]
     Refused {
-        /// Where the invite leads.
+        /// Origin of the invite.
         origin: String,
-        /// What it said.
+        /// Status of the response.
         status: StatusCode,
     },
-    /// The answer is none to an invite.
+    /// The response is not that of an invite.
     #[error("the answer of {origin} is none to an invite: {why}")]
     Unreadable {
-        /// Where the invite leads.
+        /// Origin of the invite.
         origin: String,
-        /// What is wrong with it.
+        /// Problem with the response.
         why: String,
     },
 }
 
-/// What an invite gave.
+/// Result of an invite, see [`fetch`].
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// The agent.
+    /// Id of the agent.
     pub agent_id: String,
-    /// What kind of agent it is to be, if the inviter said.
+    /// Kind of agent, if the inviter set one.
     pub agent_type: Option<String>,
-    /// The hub, with the agent's token.
+    /// Address of the hub, with the agent's token.
     pub address: Address,
-    /// What the hub calls itself, if agents cannot attach there: [`address`](Self::address) is then where the invite led.
+    /// The hub's own address, if agents cannot attach there; [`address`](Self::address) is then the invite's
+    /// origin.
     pub misnamed: Option<Misnamed>,
 }
 
-/// An address that a hub gives as its own, and at which no agent can attach.
+/// An address that a hub gives as its own but at which agents cannot attach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misnamed {
-    /// The URL.
+    /// URL of the hub.
     pub url: String,
-    /// Why no agent can attach there.
+    /// Why agents cannot attach there.
     pub why: String,
 }
 
@@ -108,9 +109,9 @@ struct Answer {
     bridge_url: String,
 }
 
-/// Takes an invite of a hub whose certificate is checked like this. It works once: it is taken only when the hub has shown
-/// that agents can attach to it, and what it gives has to be kept; see [`Tokens`]. Where the hub names an address for its
-/// agents that cannot be reached from here, they attach where the invite led.
+/// Uses an invite. `trust` is applied to the hub's certificate. An invite works once: it is used only after a
+/// check that agents can attach to the hub, and the caller must store the result; see [`Tokens`]. If the hub
+/// names an address that cannot be reached from here, agents attach at the invite's origin.
 pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
     let bad = || SetupError::Url(url.to_owned());
     let url = Url::parse(url.trim()).map_err(|_| bad())?;
@@ -118,7 +119,7 @@ pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
         return Err(bad());
     }
     let origin = url.origin().ascii_serialization();
-    // The address is the secret.
+    // The URL is the secret.
     let unreachable = |error: reqwest::Error| failed(&origin, &error.without_url());
     let broken = |error: reqwest::Error| {
         if error.is_connect() {
@@ -172,8 +173,8 @@ pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
     })
 }
 
-/// Where agents attach: at the address that the hub names, or, if that does not work, at the one that did. The hub behind
-/// the latter gave the token, so it learns nothing new when it is shown it.
+/// Chooses the address for agents: the hub's own, or the reached one if the hub's own does not work. The hub
+/// at the reached address issued the token, so presenting the token there reveals nothing new.
 async fn choose(named: Address, reached: Option<Address>) -> (Address, Option<Misnamed>) {
     let Some(reached) = reached.filter(|reached| reached.base() != named.base()) else {
         return (named, None);
@@ -188,8 +189,8 @@ async fn choose(named: Address, reached: Option<Address>) -> (Address, Option<Mi
     (reached, Some(misnamed))
 }
 
-/// Looks whether agents can attach to the hub of an invite, which is at `HUB/invite/TICKET`, before the ticket is used up.
-/// Returns where they can; nothing if the invite is elsewhere, so that it does not tell.
+/// Checks that agents can attach to the hub of an invite, at `HUB/invite/TICKET`, before the ticket is used.
+/// Returns the hub's address; `None` if the invite has a different path, so that the hub is unknown.
 async fn attachable(
     invite: &Url,
     origin: &str,
@@ -221,7 +222,7 @@ async fn attachable(
     }
 }
 
-/// Why the hub of an invite cannot be reached.
+/// Converts a connection error into a [`SetupError`].
 fn failed(origin: &str, error: &(dyn std::error::Error + 'static)) -> SetupError {
     let origin = origin.to_owned();
     if let Some(why) = TlsError::find(error) {
@@ -233,7 +234,7 @@ fn failed(origin: &str, error: &(dyn std::error::Error + 'static)) -> SetupError
     }
 }
 
-/// The innermost cause of an error.
+/// Returns the innermost cause of an error.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
@@ -242,13 +243,14 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     cause.to_string()
 }
 
-/// Whether a shell takes an address as it is: people copy it into one, and the hub may be anybody's.
+/// Returns whether a URL is safe to paste into a shell. Users copy URLs of hubs that anyone may run.
 pub fn is_plain_url(url: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-_~%[]".contains(&byte);
     url.bytes().all(is_plain)
 }
 
-/// The hub whose WebSocket this is: `wss://hub.example/base/ws` is that of `https://hub.example/base`.
+/// Returns the hub's URL for its WebSocket URL: `wss://hub.example/base/ws` belongs to
+/// `https://hub.example/base`.
 fn base_of(socket: &str) -> Option<String> {
     let socket = Url::parse(socket).ok()?;
     if !matches!(socket.scheme(), "ws" | "wss") || !is_plain_url(socket.as_str()) {
@@ -259,12 +261,12 @@ fn base_of(socket: &str) -> Option<String> {
     Some(format!("http{rest}"))
 }
 
-/// What a token's file is called until all of it is written.
+/// Prefix of a token file that is being written.
 const UNFINISHED: &str = ".new-";
-/// One that is older than this was left by a process that was killed.
+/// Age after which an unfinished file counts as left behind by a killed process.
 const LEFT: Duration = Duration::from_secs(60);
 
-/// Removes what killed processes left of tokens that they were about to keep.
+/// Removes unfinished token files of killed processes.
 fn remove_unfinished(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -278,19 +280,19 @@ fn remove_unfinished(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The tokens that invites gave, one file each that only its owner may read, so that the next start needs no invite.
+/// Token files of invites, each readable by the owner only, so that later starts need no invite.
 #[derive(Debug, Clone)]
 pub struct Tokens {
     dir: PathBuf,
 }
 
 impl Tokens {
-    /// Those in this folder.
+    /// Uses the token files in `dir`.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
-    /// Keeps the token of an agent at a hub; one from before is replaced.
+    /// Stores the token of an agent at a hub. Replaces an earlier token.
     pub fn keep(&self, hub: &Address, agent: &str) -> io::Result<()> {
         let Some(token) = hub.token() else {
             return Ok(());
@@ -300,7 +302,7 @@ impl Tokens {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(0o700).create(folder)?;
         }
-        // Under another name first, so that the old one is there until the new one is.
+        // Written to a temporary file first, so that the old token stays until the new one is complete.
         let folder = path.parent().unwrap_or(&self.dir);
         remove_unfinished(folder)?;
         let mut file = tempfile::Builder::new()
@@ -312,7 +314,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// The token of an agent at a hub, if there is one.
+    /// Returns the stored token of an agent at a hub.
     pub fn find(&self, hub: &Address, agent: &str) -> io::Result<Option<String>> {
         let path = self.path(hub, agent);
         let text = match fs::read_to_string(&path) {
@@ -328,7 +330,8 @@ impl Tokens {
         Ok(Some(text.trim().to_owned()).filter(|token| !token.is_empty()))
     }
 
-    /// Both names are encoded, so that they lead nowhere else; no name begins with a dot.
+    /// Returns the path of a token file. Both names are encoded, so that they cannot leave the folder;
+    /// neither starts with a dot.
     pub fn path(&self, hub: &Address, agent: &str) -> PathBuf {
         let agent = format!("token-{}", encode(agent));
         self.dir.join(encode(hub.base())).join(agent)

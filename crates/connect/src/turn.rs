@@ -1,28 +1,29 @@
-//! What a driver is to do: one message of a conversation, and where to work.
+//! [`Turn`], a driver's input.
 
 use std::path::{Path, PathBuf};
 
 use jackfield_sdk::{Message, Part};
 
-/// One message of a conversation.
+/// One message of a conversation, and where to work on it.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// What somebody said, with who they are and all of its parts.
+    /// The message, with its caller and all of its parts.
     pub message: Message,
-    /// The files that came with it, as they lie in the folder now.
+    /// Paths of the attached files, stored in the working folder.
     pub files: Vec<PathBuf>,
-    /// What the agent itself calls the conversation, if it was asked in it before.
+    /// The agent's own id of the conversation, if the conversation is not new.
     pub native_session: Option<String>,
-    /// The folder to work in.
+    /// Working folder.
     pub dir: PathBuf,
-    /// What a process that is started for it finds in its environment, besides what it may have of ours.
+    /// Environment variables for processes of this turn, besides those passed on from this program.
     pub env: Vec<(String, String)>,
-    /// The server through which the agent can call others.
+    /// MCP server through which the agent can call other agents.
     pub mcp: Option<McpServer>,
 }
 
 impl Turn {
-    /// All of the message as one text, for an agent that reads nothing else: its words, its data, where its files are.
+    /// Returns the whole message as one text, for an agent that reads text only: text, data, and paths of
+    /// files.
     pub fn prompt(&self) -> String {
         let mut prompt = self.message.text.clone();
         let mut add = |text: &str| {
@@ -43,23 +44,24 @@ impl Turn {
         prompt
     }
 
-    /// A file as it is called from the folder to work in.
+    /// Returns a file's path relative to the working folder, if inside.
     fn near(&self, file: &Path) -> String {
         let near = file.strip_prefix(&self.dir).unwrap_or(file);
         near.display().to_string()
     }
 }
 
-/// An MCP server on stdio that is to be given to the agent. No secret is in `args`, which all of this machine can see.
+/// A stdio MCP server for the agent of a [`Turn`]. `args` contains no secret, because all users of the
+/// machine can see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
-    /// What the agent calls it.
+    /// Name of the server, as the agent sees it.
     pub name: String,
-    /// The program.
+    /// Path of the program.
     pub command: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<String>,
-    /// Its environment.
+    /// Environment of the program.
     pub env: Vec<(String, String)>,
 }
 

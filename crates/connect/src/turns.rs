@@ -1,17 +1,18 @@
-//! One message of a conversation at a time: the next one waits, since an agent has one memory of it.
+//! One message per conversation at a time. Later messages wait, because an agent has one memory of a
+//! conversation.
 
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
-/// The conversations in which somebody is at work.
+/// Locks of the conversations in progress.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turns {
     open: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
 }
 
-/// Somebody's turn in a conversation, until it is dropped.
+/// Exclusive right to work on a conversation of [`Turns`], released on drop.
 #[derive(Debug)]
 pub(crate) struct MyTurn {
     turns: Turns,
@@ -20,13 +21,13 @@ pub(crate) struct MyTurn {
 }
 
 impl Turns {
-    /// The turn, if nobody is at work in the conversation.
+    /// Returns the lock if the conversation is idle.
     pub(crate) fn try_take(&self, session: &str) -> Option<MyTurn> {
         let held = self.of(session).try_lock_owned().ok()?;
         Some(self.taken(session, held))
     }
 
-    /// Waits for the turn, in order.
+    /// Waits for the lock, first come, first served.
     pub(crate) async fn take(&self, session: &str) -> MyTurn {
         let held = self.of(session).lock_owned().await;
         self.taken(session, held)
@@ -50,7 +51,7 @@ impl Drop for MyTurn {
     fn drop(&mut self) {
         drop(self.held.take());
         let mut open = self.turns.open.lock();
-        // Whoever waits holds it too.
+        // Waiters hold a reference too.
         if open
             .get(&self.session)
             .is_some_and(|turn| Arc::strong_count(turn) == 1)

@@ -1,4 +1,4 @@
-//! How a driver speaks to the caller, and asks the owner.
+//! [`Voice`], a driver's output to the caller, and its approval requests to the owner.
 
 use std::{fmt, pin::Pin, sync::Arc};
 
@@ -7,23 +7,23 @@ use serde_json::Value;
 
 use crate::Said;
 
-/// What the owner decided about a tool.
+/// The owner's decision on a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the agent may.
+    /// Whether the agent may use the tool.
     pub approved: bool,
-    /// Why not, if they said.
+    /// Reason for a refusal, if given.
     pub reason: Option<String>,
 }
 
-/// Whoever decides for the owner.
+/// Future of an owner's [`Decision`].
 pub(crate) type Deciding = Pin<Box<dyn Future<Output = Result<Decision, ReplyError>> + Send>>;
-/// Asks the owner: the reply, the tool, its arguments.
+/// Callback that asks the owner: the reply, the tool, its arguments.
 pub(crate) type Owner = Arc<dyn Fn(Reply, String, Value) -> Deciding + Send + Sync>;
-/// Keeps what the agent calls the conversation.
+/// Callback that stores the agent's own id of the conversation.
 pub(crate) type Keeper = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How a driver speaks. Each word waits while what was said before does not arrive.
+/// A driver's output. Each send waits while too much earlier output is undelivered.
 #[derive(Clone)]
 pub struct Voice {
     reply: Reply,
@@ -46,7 +46,7 @@ impl Voice {
         }
     }
 
-    /// Says something.
+    /// Sends a [`Said`] item.
     pub async fn say(&self, said: Said) -> Result<(), Failure> {
         let reply = &self.reply;
         let heard = match said {
@@ -72,25 +72,26 @@ impl Voice {
         heard.map_err(|error| unheard(&error))
     }
 
-    /// Asks the owner of the agent whether it may use a tool, and waits for the decision.
+    /// Asks the agent's owner for permission to use a tool and waits for the [`Decision`].
     pub async fn approve(&self, tool: &str, arguments: Value) -> Result<Decision, Failure> {
         let deciding = (self.owner)(self.reply.clone(), tool.to_owned(), arguments);
         deciding.await.map_err(|error| unheard(&error))
     }
 
-    /// Asks the caller, and waits for the answer.
+    /// Asks the caller a [`Question`] and waits for the [`Answer`].
     pub async fn ask(&self, question: impl Into<Question> + Send) -> Result<Answer, Failure> {
         let answer = self.reply.ask(question).await;
         answer.map_err(|error| unheard(&error))
     }
 
-    /// The agent's end of the call, for what only some agents can: files, questions to the caller.
+    /// Returns the agent's end of the call, for output that only some agents have: files, questions to the
+    /// caller.
     pub fn reply(&self) -> &Reply {
         &self.reply
     }
 }
 
-/// Nobody listens any more, or the hub cannot carry it.
+/// Converts the error of a call that has ended, or of output that the hub does not support.
 pub(crate) fn unheard(error: &ReplyError) -> Failure {
     Failure::new("internal_error", error.to_string())
 }

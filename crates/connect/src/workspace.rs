@@ -1,7 +1,9 @@
-//! Folders of clients. A message that names a client is worked on in `.bridge-clients/ID/` of the project, where links lead
-//! to the project's files: what the agent writes for one client is not in the way of another's, and not in the project's.
+//! Folders of clients. A message that names a client is worked on in the project's folder
+//! `.bridge-clients/ID/`, which contains links to the project's files. The agent's files for one client stay
+//! separate from other clients and from the project.
 //!
-//! This keeps clients apart, not agents in: a link leads to the real file, and an agent may leave its folder.
+//! The folders separate clients; they are no sandbox for agents. A link leads to the real file, and an agent
+//! may leave its folder.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,24 +15,24 @@ use jackfield_files::{Dir, is_made_by_tools, starts_with};
 use jackfield_sdk::Failure;
 use jackfield_wire::bridge::is_safe_client_id;
 
-/// Where the folders are, as the published client of the bridge has it.
+/// Parent of the client folders, named as in the published bridge client.
 const CLIENTS: &str = ".bridge-clients";
 
-/// What is linked though it begins with a dot: what agents read of how to behave.
+/// Dot entries that are linked: instructions for agents.
 const DOTTED: [&str; 2] = [".claude", ".agents"];
 
-/// What is not linked, besides what tools make: it is only for the owner.
+/// Entry that is not linked, besides build output: meant for the owner only.
 const LEFT_OUT: &str = "skills";
 
-/// Why there is no folder.
+/// Why [`Workspaces::folder`] has no folder for a client.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// The client's id is no name of a folder.
+    /// The client id is not valid as a folder name.
     #[error(
         "field \"client_id\" must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot, to be the name of a folder"
     )]
     Name,
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     #[error("cannot make the folder of this client: {0}")]
     Folder(#[from] io::Error),
 }
@@ -45,26 +47,27 @@ impl From<WorkspaceError> for Failure {
     }
 }
 
-/// The project, and the folders of its clients.
+/// A project and the folders of its clients.
 #[derive(Debug, Clone)]
 pub struct Workspaces {
     project: PathBuf,
 }
 
 impl Workspaces {
-    /// Those of this project.
+    /// Creates the workspaces of a project.
     pub fn new(project: impl Into<PathBuf>) -> Self {
         Self {
             project: project.into(),
         }
     }
 
-    /// The project itself.
+    /// Returns the project's folder.
     pub fn project(&self) -> &Path {
         &self.project
     }
 
-    /// Where to work for a client: its folder, made or brought up to date, or the project if none is named.
+    /// Returns the working folder for a client, created or brought up to date; the project itself if
+    /// `client_id` is `None`.
     pub async fn folder(&self, client_id: Option<&str>) -> Result<PathBuf, WorkspaceError> {
         let Some(id) = client_id else {
             return Ok(self.project.clone());
@@ -77,7 +80,8 @@ impl Workspaces {
         Ok(made.map_err(io::Error::other)??)
     }
 
-    /// The names of the project's entries that the folder of a client has only as links; none if it cannot be read.
+    /// Returns the names of project entries that are links in a client's folder; empty if the folder cannot
+    /// be read.
     pub(crate) async fn links(&self, folder: &Path) -> Vec<OsString> {
         let folder = folder.to_owned();
         let found = tokio::task::spawn_blocking(move || linked(&folder)).await;
@@ -94,7 +98,7 @@ fn linked(folder: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Makes the folder of a client, and its links what they should be.
+/// Creates the folder of a client and updates its links.
 fn prepare(project: &Path, id: &str) -> io::Result<PathBuf> {
     let root = Dir::open(project)?;
     let clients = root.child(CLIENTS)?;
@@ -102,14 +106,14 @@ fn prepare(project: &Path, id: &str) -> io::Result<PathBuf> {
     let folder = clients.child(id)?;
     let wanted: Vec<_> = root.names()?.into_iter().filter(is_linked).collect();
     for name in folder.names()? {
-        // Only what we linked is ours to remove, and only where the agent has not put something else.
+        // Remove only our own links, and only if the agent has not replaced them.
         if !wanted.contains(&name) && folder.link_at(&name)? == Some(target(&name)) {
             folder.remove(&name)?;
         }
     }
     for name in &wanted {
         match folder.link(&target(name), name) {
-            // Ours already, or the client's own, or another request of the same client was faster.
+            // Our own link, the client's own file, or a concurrent request of the same client.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             done => done?,
         }
@@ -117,7 +121,7 @@ fn prepare(project: &Path, id: &str) -> io::Result<PathBuf> {
     Ok(project.join(CLIENTS).join(id))
 }
 
-/// Whether clients see this entry of the project.
+/// Returns whether a project entry is linked into client folders.
 fn is_linked(name: &OsString) -> bool {
     if starts_with(name, ".") {
         DOTTED.iter().any(|it| name == *it)
@@ -126,7 +130,7 @@ fn is_linked(name: &OsString) -> bool {
     }
 }
 
-/// Where the link of an entry leads: relative, so that the project can be moved.
+/// Returns the target of an entry's link: relative, so that the project can be moved.
 fn target(name: &OsStr) -> OsString {
     let mut target = OsString::from("../../");
     target.push(name);

@@ -1,4 +1,4 @@
-//! An archive that was received whole and is what was offered. Its file is removed when it is dropped.
+//! A received and verified archive, removed on drop.
 
 use std::{fs::File, sync::Arc};
 
@@ -6,10 +6,10 @@ use tracing::warn;
 
 use crate::dir::Dir;
 
-/// An archive that was received whole and is what was offered.
+/// A received archive that matches its [`Offer`](crate::Offer). Its file is removed on drop, unless [kept](Self::keep).
 #[derive(Debug)]
 pub struct Archive {
-    /// It has the lock of the part that it was.
+    /// File of the archive; still holds the lock of its [`Part`](crate::Part).
     file: Arc<File>,
     file_count: u64,
     folder: Arc<Dir>,
@@ -32,12 +32,12 @@ impl Archive {
         self.file.clone()
     }
 
-    /// How many files are in it, as the offer says.
+    /// Returns the number of files, according to the offer.
     pub fn file_count(&self) -> u64 {
         self.file_count
     }
 
-    /// Leaves it where it is. A second try finds it all there and has nothing to fetch.
+    /// Keeps the file on disk. A further attempt finds the complete archive and fetches nothing.
     pub fn keep(mut self) {
         self.is_kept = true;
     }

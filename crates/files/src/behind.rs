@@ -1,5 +1,6 @@
-//! What was changed behind links: files that lie outside of a folder whose links lead to them. They are not packed, so
-//! somebody should know. The search is bounded: it is a hint, and a project may be large.
+//! Finds changed files behind links: files outside a folder to which the folder's links lead. Such files are
+//! not packed, so the caller should be informed. The search is bounded, because it is a hint and a project
+//! may be large.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -15,14 +16,15 @@ use crate::{
     work::{Wanted, blocking},
 };
 
-/// How many names are looked at.
+/// Most entries examined.
 const MOST: usize = 20_000;
-/// How many levels of folders.
+/// Most levels of folders.
 const DEEP: usize = 16;
-/// How far the clock of a file system may be behind: some ticks.
+/// Tolerance for a file system clock that lags by some ticks.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The files in a folder, or below folders in it, that were changed since then: only those in the entries of these names.
+/// Returns the [`Names`] of files below `folder` that were changed after `since`, within the given `entries` of the
+/// folder.
 pub async fn changed_since(
     folder: &Path,
     entries: Vec<OsString>,
@@ -64,7 +66,7 @@ impl Search<'_> {
                 return Ok(());
             };
             self.left = left;
-            // What cannot be looked at is no reason to tell nothing of the others.
+            // An unreadable entry must not hide the rest.
             self.entry(dir, &name, path, depth).ok();
         }
         Ok(())

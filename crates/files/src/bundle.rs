@@ -1,5 +1,5 @@
-//! An archive that is ready to be sent. Its file has no name and is gone with the last who holds it, even if the process
-//! is killed.
+//! An archive ready to be sent. Its file is unnamed, and vanishes with the last handle even if the process is
+//! killed.
 
 use std::{fs::File, io, os::unix::fs::FileExt as _, sync::Arc};
 
@@ -7,12 +7,12 @@ use bytes::Bytes;
 
 use crate::{offer::Offer, work::blocking};
 
-/// How large the pieces are: one message of the channel.
+/// Size of a piece: one message of the channel.
 pub(crate) const PIECE: usize = 64 << 10;
-/// How much is read at a time.
+/// Bytes per read.
 const READ_AHEAD: usize = 16 * PIECE;
 
-/// An archive that is ready to be sent, as often as one likes.
+/// An archive ready to be sent with its [`Offer`], any number of times.
 #[derive(Debug, Clone)]
 pub struct Bundle {
     file: Arc<File>,
@@ -27,17 +27,17 @@ impl Bundle {
         }
     }
 
-    /// What the other side is told of it.
+    /// Returns the offer for the peer.
     pub fn offer(&self) -> &Offer {
         &self.offer
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.offer.zip_size
     }
 
-    /// Its bytes from there on.
+    /// Returns a reader of the bytes from offset `from` on.
     pub fn pieces(&self, from: u64) -> Pieces {
         Pieces {
             file: self.file.clone(),
@@ -48,19 +48,19 @@ impl Bundle {
     }
 }
 
-/// The bytes of an archive, in pieces of 64 KiB.
+/// Reader of the bytes of a [`Bundle`], in pieces of 64 KiB.
 #[derive(Debug)]
 pub struct Pieces {
     file: Arc<File>,
-    /// Where to read on.
+    /// Offset of the next read.
     at: u64,
     end: u64,
-    /// What was read and not given yet.
+    /// Bytes that were read and not returned yet.
     ahead: Bytes,
 }
 
 impl Pieces {
-    /// The next piece; nothing at the end.
+    /// Returns the next piece; `None` at the end.
     pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
         if self.ahead.is_empty() {
             let left = self.end.saturating_sub(self.at);

@@ -1,11 +1,11 @@
-//! What an archive travels over: messages in order, each text or binary. A data channel is one ([`crate::rtc`]); tests have
-//! one in memory.
+//! Transport of an archive: ordered messages, each text or binary. Implemented by the data channel
+//! ([`crate::rtc`]) and, in tests, in memory.
 
 use std::future::Future;
 
 use bytes::Bytes;
 
-/// One message.
+/// A message of a [`Channel`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// Text, such as the header.
@@ -14,28 +14,28 @@ pub enum Frame {
     Binary(Bytes),
 }
 
-/// Why a channel carries nothing more.
+/// Why a channel failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
-    /// The other side is gone, or the way to it.
+    /// The connection to the peer is lost.
     #[error("the channel was cut: {0}")]
     Cut(String),
-    /// No way to the other side was found.
+    /// No route to the peer was found.
     #[error("no direct way to the other side: {0}")]
     NoWay(String),
-    /// What the other side signalled cannot be used.
+    /// The peer sent an unusable signal.
     #[error("the other side signalled something unusable: {0}")]
     Signal(String),
 }
 
-/// Messages in order, both ways.
+/// Ordered messages in both directions.
 pub trait Channel: Send {
-    /// Sends a message, as soon as the channel has room for it.
+    /// Sends a message once the channel has room.
     fn send(&mut self, frame: Frame) -> impl Future<Output = Result<(), ChannelError>> + Send;
 
-    /// The next message; nothing once the other side has closed.
+    /// Waits for the next message; `None` once the peer has closed the channel.
     fn recv(&mut self) -> impl Future<Output = Result<Option<Frame>, ChannelError>> + Send;
 
-    /// Waits until all that was sent has arrived, and closes.
+    /// Waits until all sent messages have arrived, then closes the channel.
     fn finish(&mut self) -> impl Future<Output = Result<(), ChannelError>> + Send;
 }

@@ -1,4 +1,4 @@
-//! The SHA-256 of a file.
+//! SHA-256 of a file.
 
 use std::{fs::File, io, os::unix::fs::FileExt as _};
 
@@ -6,10 +6,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::work::Wanted;
 
-/// How much is read at a time.
+/// Bytes per read.
 const PIECE: usize = 256 << 10;
 
-/// The SHA-256 of the whole file, in hexadecimal, and its size.
+/// Returns the SHA-256 of a file, in hexadecimal, and its size.
 pub(crate) fn sha256(file: &File, wanted: &Wanted) -> io::Result<(String, u64)> {
     let mut sha = Sha256::new();
     let mut size = 0;

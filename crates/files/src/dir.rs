@@ -1,5 +1,5 @@
-//! A folder that is held open. What is done in it is done there, wherever its name leads by then: agents work in these
-//! folders and may put links in place of anything.
+//! An open folder. Operations apply to the folder itself, regardless of where its path leads by then: agents
+//! work in these folders and may replace any entry by a link.
 
 #[cfg(test)]
 mod tests;
@@ -21,34 +21,34 @@ use rustix::{
     io::Errno,
 };
 
-/// What only the owner may read.
+/// Modes of folders and files that only the owner may access.
 const PRIVATE_DIR: Mode = Mode::RWXU;
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A folder that is held open.
+/// An open folder.
 #[derive(Debug)]
 pub struct Dir {
     fd: OwnedFd,
 }
 
-/// What a name in a folder stands for.
+/// Type of an entry in a [`Dir`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,
     Folder,
     Link,
-    /// A pipe, a socket, a device.
+    /// A pipe, a socket or a device.
     Other,
 }
 
 impl Dir {
-    /// A folder that the owner named; links may lead to it.
+    /// Opens a folder that the owner named; the path may contain links.
     pub fn open(path: &Path) -> io::Result<Self> {
         let fd = rustix::fs::open(path, flags(), Mode::empty())?;
         Ok(Self { fd })
     }
 
-    /// A folder in it, which is made if it is not there. A link is none.
+    /// Opens a subfolder, which is created if missing. A link is refused.
     pub fn child(&self, name: &str) -> io::Result<Self> {
         match self.make(name) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -62,17 +62,17 @@ impl Dir {
         })
     }
 
-    /// Makes a folder in it that is new.
+    /// Creates a new subfolder.
     pub fn make(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.fd, name, PRIVATE_DIR)?)
     }
 
-    /// A file in it that is new.
+    /// Creates a new file.
     pub fn create(&self, name: &str) -> io::Result<File> {
         self.create_with(name, PRIVATE_FILE)
     }
 
-    /// The names in it.
+    /// Returns the names of the entries.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.fd)? {
@@ -84,7 +84,7 @@ impl Dir {
         Ok(names)
     }
 
-    /// Where a link in it leads; nothing if it is none.
+    /// Returns the target of a link; `None` if the entry is not a link.
     pub fn link_at(&self, name: &OsStr) -> io::Result<Option<OsString>> {
         match rustix::fs::readlinkat(&self.fd, name, Vec::new()) {
             Ok(target) => Ok(Some(OsString::from_vec(target.into_bytes()))),
@@ -93,12 +93,12 @@ impl Dir {
         }
     }
 
-    /// Makes a link in it.
+    /// Creates a symbolic link.
     pub fn link(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, &self.fd, name)?)
     }
 
-    /// Removes a file or a link in it.
+    /// Removes a file or a link; succeeds if missing.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Err(Errno::NOENT) | Ok(()) => Ok(()),
@@ -106,7 +106,7 @@ impl Dir {
         }
     }
 
-    /// Keeps all of it out of the project's history.
+    /// Excludes the folder's content from version control with a `.gitignore`.
     pub fn ignore(&self) -> io::Result<()> {
         match self.create(".gitignore") {
             Ok(mut file) => io::Write::write_all(&mut file, b"*\n"),
@@ -115,18 +115,19 @@ impl Dir {
         }
     }
 
-    /// A folder in it that is there. A link is none: the error is then of the kind `NotADirectory`.
+    /// Opens an existing subfolder. A link is refused with an error of the kind
+    /// [`NotADirectory`](io::ErrorKind::NotADirectory).
     pub(crate) fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let flags = flags() | OFlags::NOFOLLOW;
         match rustix::fs::openat(&self.fd, name.as_ref(), flags, Mode::empty()) {
             Ok(fd) => Ok(Self { fd }),
-            // What a link gives depends on the system.
+            // The error for a link depends on the system.
             Err(Errno::LOOP | Errno::NOTDIR) => Err(io::ErrorKind::NotADirectory.into()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Makes a folder in it that is new and that others may see, as far as the user's mask allows it.
+    /// Creates a new subfolder that other users may see, subject to the umask.
     pub(crate) fn make_shown(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(
             &self.fd,
@@ -135,7 +136,7 @@ impl Dir {
         )?)
     }
 
-    /// A file in it that is new and that others may see, as far as the user's mask allows it.
+    /// Creates a new file that other users may see, subject to the umask.
     pub(crate) fn create_shown(&self, name: &str, is_executable: bool) -> io::Result<File> {
         let mode = if is_executable { 0o777 } else { 0o666 };
         self.create_with(name, Mode::from_raw_mode(mode))
@@ -147,17 +148,17 @@ impl Dir {
         Ok(fd.into())
     }
 
-    /// A private file in it to read and write, new or not. A link is refused.
+    /// Opens a private file for reading and writing; creates it if missing. A link is refused.
     pub(crate) fn open_or_create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let fd = rustix::fs::openat(&self.fd, name, flags, PRIVATE_FILE)?;
         Ok(fd.into())
     }
 
-    /// A real file in it to read; nothing if it is none or is gone.
+    /// Opens a regular file for reading; `None` if the entry is missing or of a different type.
     pub(crate) fn read(&self, name: &OsStr) -> io::Result<Option<File>> {
-        // Opening a device may do something already, so it is looked at first. What is put in its place since then is
-        // seen below; a pipe does not make us wait for its other end.
+        // Opening a device may have side effects, so the type is checked first. The check below detects a
+        // replacement in between, and NONBLOCK avoids waiting for the other end of a pipe.
         if self.kind(name)? != Some(Kind::File) {
             return Ok(None);
         }
@@ -170,7 +171,7 @@ impl Dir {
         Ok(file.metadata()?.is_file().then_some(file))
     }
 
-    /// What a name in it stands for, without following it; nothing if it is not there.
+    /// Returns the type of an entry, without following a link; `None` if missing.
     pub(crate) fn kind(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Kind>> {
         let stat = match rustix::fs::statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
@@ -185,7 +186,7 @@ impl Dir {
         }))
     }
 
-    /// Whether a name in it is this very file.
+    /// Returns whether a name refers to this very file.
     pub(crate) fn is_name_of(&self, name: &str, file: &File) -> io::Result<bool> {
         match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(named) => {
@@ -197,11 +198,11 @@ impl Dir {
         }
     }
 
-    /// Moves an entry of it to another folder, where there must be none of that name.
+    /// Moves an entry to a different folder, in which the new name must be unused.
     pub(crate) fn move_to(&self, name: &str, to: &Self, new_name: &str) -> io::Result<()> {
         let flags = RenameFlags::NOREPLACE;
         match rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags) {
-            // Some file systems cannot refuse by themselves.
+            // Some file systems do not support NOREPLACE.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 if to.kind(new_name)?.is_some() {
                     return Err(io::ErrorKind::AlreadyExists.into());
@@ -212,7 +213,7 @@ impl Dir {
         }
     }
 
-    /// When a file in it was last written, without following it; nothing if it is not there.
+    /// Returns the modification time of an entry, without following a link; `None` if missing.
     pub(crate) fn changed_at(&self, name: &OsStr) -> io::Result<Option<SystemTime>> {
         match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
@@ -225,17 +226,17 @@ impl Dir {
         }
     }
 
-    /// When something was last made or removed in it.
+    /// Returns when an entry of the folder was last created or removed.
     pub(crate) fn changed(&self) -> io::Result<SystemTime> {
         File::from(self.fd.try_clone()?).metadata()?.modified()
     }
 
-    /// Removes a folder in it that is empty.
+    /// Removes an empty subfolder.
     pub(crate) fn remove_empty(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes a folder in it with the files in that one.
+    /// Removes a subfolder with its files.
     pub(crate) fn remove_with_files(&self, name: &str) -> io::Result<()> {
         let folder = self.folder(name)?;
         for inner in folder.names()? {
@@ -249,7 +250,7 @@ fn flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// A name as a text that can be compared, whatever its bytes are.
+/// Returns whether a name starts with `prefix`, for arbitrary bytes.
 pub fn starts_with(name: &OsStr, prefix: &str) -> bool {
     name.as_bytes().starts_with(prefix.as_bytes())
 }

@@ -1,10 +1,11 @@
-//! What is never packed: what tools make, what is the owner's alone, and what came from the other side.
+//! Entries that are never packed: build output, the owner's private files, and files that the peer itself
+//! sent.
 
 use std::ffi::OsStr;
 
 use crate::{dir::starts_with, unpack::STAGING};
 
-/// Folders that tools make and can make again.
+/// Folders with build output, which tools can create again.
 const MADE: [&str; 16] = [
     "node_modules",
     "dist",
@@ -24,28 +25,29 @@ const MADE: [&str; 16] = [
     ".venv",
 ];
 
-/// Folders that are not the other side's: histories, and the folders of other clients.
+/// Private folders: version control data, and folders of other clients.
 const PRIVATE: [&str; 4] = [".git", ".hg", ".svn", ".bridge-clients"];
 
-/// The folder of what the caller itself sent with its messages, which it has already.
+/// Folder with the caller's own attachments, which the caller has already.
 const SENT: &str = ".attachments";
 
-/// Whether tools make a folder of this name: its content is in nobody's way and of no use elsewhere.
+/// Returns whether a folder of this name contains build output, which is of no use to a peer.
 pub fn is_made_by_tools(name: &OsStr) -> bool {
     MADE.iter().any(|it| name == *it)
 }
 
-/// Whether a folder of this name is left out.
+/// Returns whether a folder of this name is not packed.
 pub(crate) fn folder(name: &OsStr) -> bool {
     is_made_by_tools(name) || PRIVATE.iter().any(|it| name == *it) || is_passed_over(name)
 }
 
-/// Whether a folder of this name is left out without a word: nobody misses it.
+/// Returns whether a folder of this name is not packed and not reported: no peer misses it.
 pub(crate) fn is_passed_over(name: &OsStr) -> bool {
     name == SENT || starts_with(name, STAGING)
 }
 
-/// Whether a file of this name is left out: secrets of the owner, and the pointer to a history.
+/// Returns whether a file of this name is not packed: a secret of the owner, or a pointer to version control
+/// data.
 pub(crate) fn file(name: &OsStr) -> bool {
     name == ".git" || name == ".env" || starts_with(name, ".env.")
 }

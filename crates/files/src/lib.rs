@@ -1,5 +1,6 @@
-//! Folders on their way from one party to another: packed into one archive, offered with its size and hash, moved over a
-//! data channel or any other stream of bytes, verified, and unpacked with care. It knows nothing of hubs.
+//! Transfer of folders between two peers: [`pack()`] builds an archive, an [`Offer`] states its size and hash,
+//! [`send`] and [`receive`] move it over a data channel or any other stream of bytes, [`Part::finish`]
+//! verifies it, and [`unpack()`] extracts it safely. The crate is independent of hubs.
 
 mod archive;
 mod behind;

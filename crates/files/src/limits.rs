@@ -1,24 +1,24 @@
-//! How much one archive may hold. Both ends keep to it: what is packed here is unpacked there.
+//! [`Limits`] of an archive, applied by both packing and unpacking.
 
-/// How many levels of folders an archive may have. Each level is a folder held open while packing.
+/// Most levels of folders in an archive. Packing holds one open folder per level.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// How long the name of one file or folder may be, as nearly all file systems have it.
+/// Longest name of a file or folder in bytes, as in nearly all file systems.
 pub(crate) const MAX_NAME: usize = 255;
 
-/// How much one archive may hold.
+/// Limits of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Files; and as many folders.
+    /// Most files, and most folders.
     pub files: u64,
-    /// Bytes of the archive.
+    /// Most bytes of the archive.
     pub archive: u64,
-    /// Bytes of all files in it.
+    /// Most bytes of all files together.
     pub unpacked: u64,
 }
 
 impl Default for Limits {
-    /// Those of the bridge, and 2 GB unpacked.
+    /// Returns the bridge's limits, and 2 GB unpacked.
     fn default() -> Self {
         Self {
             files: 5_000,
@@ -28,7 +28,7 @@ impl Default for Limits {
     }
 }
 
-/// A number of bytes as people say it.
+/// Formats a number of bytes for people.
 pub(crate) fn megabytes(bytes: u64) -> String {
     if bytes >= 1 << 20 {
         format!("{} MB", bytes >> 20)

@@ -1,5 +1,6 @@
-//! Files that came one by one, with an answer and not as an archive, put into a folder by the rules of archives. They cannot be
-//! fetched again, so one whose place is taken gets a number instead of being refused.
+//! Saves files that arrived one by one with a reply instead of in an archive, under the rules of archives.
+//! Such files cannot be fetched again, so a file with an existing name gets a number instead of being
+//! refused.
 
 use std::{fs::File, io, path::Path, time::SystemTime};
 
@@ -11,20 +12,21 @@ use crate::{
     zip::{Meta, Writer},
 };
 
-/// How many names are tried for one file.
+/// Most names tried for one file.
 const TRIES: usize = 1_000;
 
-/// A file that came by itself.
+/// A single file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loose {
-    /// Its name, as a stranger chose it.
+    /// Name of the file, chosen by an untrusted peer.
     pub name: String,
-    /// Its bytes.
+    /// Content of the file.
     pub content: Vec<u8>,
 }
 
-/// Puts files into a folder, which is made if it is not there. A name that could not be in an archive is replaced by another; one
-/// that is taken gets a number, unless the file there is the same or may be replaced.
+/// Saves [`Loose`] files into a folder, which is created if missing. A name that is invalid in an archive is replaced.
+/// An existing name gets a number, unless the existing file has the same content or `clash` allows replacing
+/// it.
 pub async fn save(
     files: Vec<Loose>,
     into: &Path,
@@ -39,7 +41,7 @@ pub async fn save(
             let mut number = 1;
             let one = loop {
                 let name = numbered(&name, number);
-                // They do not replace each other, nor what has a number already.
+                // Files of this call replace neither each other nor files with a number.
                 let clash = match number > 1 || saved.files.contains(&name) {
                     true => Clash::Refuse,
                     false => clash,
@@ -60,7 +62,7 @@ pub async fn save(
     .await?
 }
 
-/// An archive of one file.
+/// Creates an archive of one file.
 fn archive(name: &str, content: &[u8], limits: Limits) -> io::Result<File> {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let meta = Meta {
@@ -72,14 +74,14 @@ fn archive(name: &str, content: &[u8], limits: Limits) -> io::Result<File> {
     zip.finish()
 }
 
-/// The last part of a path, without what steers a terminal; nothing if it may not be in an archive.
+/// Returns the last segment of a path without control characters; `None` if invalid in an archive.
 fn safe(name: &str) -> Option<String> {
     let last = name.rsplit(['/', '\\']).next()?;
     let name: String = last.chars().filter(|c| !c.is_control()).collect();
     tree::check(&name).is_ok().then_some(name)
 }
 
-/// The name itself, then the name with a number before what says what kind of file it is.
+/// Returns the name for number 1, and the name with the number before its extension for higher numbers.
 fn numbered(name: &str, number: usize) -> String {
     match (number, name.rsplit_once('.')) {
         (1, _) => name.to_owned(),

@@ -1,11 +1,11 @@
-//! Names as they are told: the first few of them, and how many more there are.
+//! Lists of names for messages: the first few names and the count of the rest.
 
 use std::fmt;
 
-/// How many names are told.
+/// Most names that [`Names`] stores.
 pub(crate) const NAMED: usize = 5;
 
-/// The first names of some files, and how many files there are.
+/// The first names of some files, and the number of all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     first: Vec<String>,
@@ -13,7 +13,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// One more; `name` is asked only while there is room to tell it.
+    /// Adds a name. Calls `name` only while the list has room.
     pub(crate) fn add(&mut self, name: impl FnOnce() -> String) {
         if self.first.len() < NAMED {
             self.first.push(name());
@@ -21,12 +21,12 @@ impl Names {
         self.count += 1;
     }
 
-    /// How many there are.
+    /// Returns the number of names added.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Returns whether no name was added.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -38,7 +38,7 @@ impl fmt::Display for Names {
     }
 }
 
-/// Names as a sentence has them.
+/// Formats names for a sentence.
 pub(crate) fn list(names: &[String], more: usize) -> String {
     match more {
         0 => names.join(", "),

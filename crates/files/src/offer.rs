@@ -1,31 +1,31 @@
-//! What a sender says of an archive before it moves: the `file_transfer_offer` of the bridge.
+//! Description of an archive before its transfer: the bridge's `file_transfer_offer`.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// An archive that the other party may fetch.
+/// An archive that the peer may fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Which transfer it is.
+    /// Id of the transfer.
     pub transfer_id: String,
-    /// The archive's size in bytes.
+    /// Size of the archive in bytes.
     pub zip_size: u64,
-    /// Its SHA-256, in hexadecimal.
+    /// SHA-256 of the archive, in hexadecimal.
     pub zip_sha256: String,
-    /// How many files are in it.
+    /// Number of files in the archive.
     pub file_count: u64,
 }
 
-/// Why an offer cannot be taken.
+/// Why an offer is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadOffer {
-    /// A field is not what it must be.
+    /// A field has an invalid value.
     #[error("field \"{0}\" of the offer {1}")]
     Field(&'static str, &'static str),
 }
 
 impl Offer {
-    /// An offer of an archive, with a new id.
+    /// Creates an offer with a new id.
     pub fn new(zip_size: u64, zip_sha256: String, file_count: u64) -> Self {
         Self {
             transfer_id: Uuid::new_v4().to_string(),
@@ -35,7 +35,7 @@ impl Offer {
         }
     }
 
-    /// Whether it makes sense; a stranger wrote it.
+    /// Validates the offer, which comes from an untrusted peer.
     pub fn check(&self) -> Result<(), BadOffer> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || "._:@-".contains(c);
         if self.transfer_id.is_empty()

@@ -1,23 +1,23 @@
-//! What a folder has that is not in its archive, by the reason, with the first names.
+//! Entries of a folder that are not in its archive: counts by reason, with the first names.
 
 use std::{collections::BTreeMap, fmt};
 
 use crate::names::Names;
 
-/// Why something is not packed.
+/// Why an entry is not packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// What tools make, histories and secrets.
+    /// Build output, version control data or a secret.
     Never,
-    /// A name that the other side must refuse.
+    /// A name that the peer must refuse.
     Name,
-    /// It cannot be read.
+    /// Not readable.
     Unreadable,
-    /// A link.
+    /// A symbolic link.
     Link,
     /// A pipe, a socket or a device.
     Special,
-    /// A folder with nothing in it.
+    /// An empty folder.
     Empty,
 }
 
@@ -34,7 +34,7 @@ impl Why {
     }
 }
 
-/// What is not packed.
+/// Entries that are not packed, by [`Why`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Omitted(BTreeMap<Why, Names>);
 
@@ -43,12 +43,12 @@ impl Omitted {
         self.0.entry(why).or_default().add(name);
     }
 
-    /// Whether everything is packed.
+    /// Returns whether all entries are packed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are for this reason.
+    /// Returns the number of entries omitted for this reason.
     pub fn count(&self, why: Why) -> usize {
         self.0.get(&why).map_or(0, Names::count)
     }

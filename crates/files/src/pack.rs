@@ -1,5 +1,5 @@
-//! Packs the real files below a folder. Links are not followed and not taken. Folders are held open on the way down: one
-//! that is swapped for a link while we pack leads nowhere else.
+//! Packs the regular files below a folder. Links are neither followed nor packed. Folders are held open on
+//! the way down, so that swapping a folder for a link during packing leads nowhere else.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -24,19 +24,19 @@ use crate::{
     zip::{Meta, Writer},
 };
 
-/// Why a folder is not packed.
+/// Why a folder could not be packed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// The folder cannot be read.
     #[error("cannot read the folder: {0}")]
     Folder(io::Error),
-    /// There are too many files.
+    /// Too many files or folders.
     #[error("the folder has more than {0} files or folders, which is the limit")]
     TooManyFiles(u64),
     /// The archive would be too large.
     #[error("the archive would have more than {}, which is the limit", megabytes(*.0))]
     TooLarge(u64),
-    /// The files are too large, however well they are packed.
+    /// The files are too large, regardless of compression.
     #[error("the files have more than {}, which is the limit", megabytes(*.0))]
     TooMuch(u64),
     /// A file cannot be read to its end.
@@ -47,23 +47,23 @@ pub enum PackError {
     Archive(io::Error),
 }
 
-/// A folder that was packed.
+/// Result of [`pack`].
 #[derive(Debug)]
 pub struct Packed {
-    /// The archive; nothing if there are no files for one.
+    /// The archive; `None` if no file was packed.
     pub bundle: Option<Bundle>,
-    /// What is not in it.
+    /// Entries that were not packed.
     pub omitted: Omitted,
 }
 
-/// Packs the real files below a folder. Of the links in it, those of the names in `ours` are not told as omitted: the owner
-/// of the folder knows that they are there.
+/// Packs the regular files below a folder. Links at the top level with names in `ours` are not reported as
+/// omitted, because the owner of the folder knows them.
 ///
-/// Left out are folders that tools make (`node_modules`, `target`), histories (`.git`), other clients' folders, files with
-/// secrets (`.env`) and `.attachments`: what the caller sent is not sent back. Files that change while they are packed are
-/// packed as far as they went at first; those that vanish are not there.
+/// Not packed: build output (`node_modules`, `target`), version control data (`.git`), other clients'
+/// folders, files with secrets (`.env`), and `.attachments`, which came from the caller. A file that grows
+/// during packing is packed with its initial size. A file that vanishes is skipped.
 ///
-/// If the future is dropped, the work ends soon; the archive's file has no name at any time.
+/// If the future is dropped, the work ends soon. The archive's file is unnamed at all times.
 pub async fn pack(folder: &Path, limits: Limits, ours: &[OsString]) -> Result<Packed, PackError> {
     let (folder, ours) = (folder.to_owned(), ours.to_vec());
     blocking(move |wanted| {
@@ -89,7 +89,7 @@ pub async fn pack(folder: &Path, limits: Limits, ours: &[OsString]) -> Result<Pa
 struct Packer<'a> {
     zip: Writer,
     tree: Tree,
-    /// How many bytes the files may still have.
+    /// Bytes left for files.
     room: u64,
     omitted: Omitted,
     ours: Vec<OsString>,
@@ -98,7 +98,7 @@ struct Packer<'a> {
 }
 
 impl Packer<'_> {
-    /// Packs what is in a folder; `path` is its name with a slash, or nothing.
+    /// Packs the content of a folder. `path` is the folder's path with a trailing slash, or empty.
     fn folder(
         &mut self,
         dir: &Dir,
@@ -106,7 +106,7 @@ impl Packer<'_> {
         path: &str,
         depth: usize,
     ) -> Result<(), PackError> {
-        // The same files make the same archive, so that a transfer can go on after it was packed anew.
+        // Equal files produce equal archives, so that a transfer can be resumed after packing again.
         names.sort_unstable();
         for name in names {
             self.wanted.check().map_err(PackError::Archive)?;
@@ -123,7 +123,7 @@ impl Packer<'_> {
                 Ok(Some(Kind::Link)) if path.is_empty() && self.ours.contains(&name) => {}
                 Ok(Some(Kind::Link)) => self.omit(Why::Link, path, &name, ""),
                 Ok(Some(Kind::Other)) => self.omit(Why::Special, path, &name, ""),
-                // It is gone.
+                // The entry has vanished.
                 Ok(None) => {}
                 Err(error) => self.leave_out(Why::Unreadable, path, &name, &error),
             }
@@ -155,7 +155,7 @@ impl Packer<'_> {
                 Ok(())
             }
             Ok((inner, names)) => self.folder(&inner, names, &format!("{path}{text}/"), depth + 1),
-            // It is gone, or no folder any more.
+            // The folder has vanished or was replaced.
             Err(error) if is_gone(&error) => Ok(()),
             Err(error) => {
                 self.leave_out(Why::Unreadable, path, name, &error);
@@ -167,7 +167,7 @@ impl Packer<'_> {
     fn file(&mut self, dir: &Dir, path: &str, name: &OsStr) -> Result<(), PackError> {
         let opened = match dir.read(name) {
             Ok(Some(file)) => file.metadata().map(|meta| (file, meta)),
-            // It is gone, or no real file any more.
+            // The file has vanished or was replaced.
             Ok(None) => return Ok(()),
             Err(error) => Err(error),
         };
@@ -204,7 +204,7 @@ impl Packer<'_> {
             is_executable: meta.permissions().mode() & 0o111 != 0,
         };
         let mut content = Content {
-            // What is being written may never end.
+            // Bounded, because a file being written may never end.
             file: file.take(size),
             wanted: self.wanted,
             failure: None,
@@ -240,13 +240,13 @@ impl Packer<'_> {
         })
     }
 
-    /// Leaves something out that is left out everywhere; `mark` is a slash for a folder.
+    /// Omits an entry for a general reason. `mark` is a slash for a folder.
     fn omit(&mut self, why: Why, path: &str, name: &OsStr, mark: &str) {
         let named = || format!("{:?}", format!("{path}{}{mark}", name.display()));
         self.omitted.add(why, named);
     }
 
-    /// Leaves something out for a reason of its own.
+    /// Omits an entry for a specific reason.
     fn leave_out(&mut self, kind: Why, path: &str, name: &OsStr, why: &dyn std::fmt::Display) {
         let named = || format!("{:?} ({why})", format!("{path}{}", name.display()));
         debug!(name = named(), "a file is not packed");
@@ -272,7 +272,7 @@ fn writing(error: io::Error, limits: Limits) -> PackError {
     }
 }
 
-/// A file as it is read, which remembers why it could not be: the writer cannot tell whose an error is.
+/// Reader that stores a read error: the zip writer cannot distinguish read errors from write errors.
 struct Content<'a> {
     file: Take<File>,
     wanted: &'a Wanted,

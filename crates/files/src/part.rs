@@ -1,7 +1,8 @@
-//! An archive that is being received, in a file that outlives a cut. The file's name is the hash and the size that were
-//! offered, so whoever offers the same archive again finds what came before; nothing else needs to be remembered.
+//! A partially received archive, in a file that survives interruptions. The file's name contains hash and
+//! size of the offer, so that a repeated offer of the same archive finds the earlier bytes without further
+//! state.
 //!
-//! Only one at a time receives into it. What turns out to be wrong is removed, and what nobody goes on with for a day too.
+//! A lock admits one receiver at a time. Invalid content is removed, as are parts without progress for a day.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -26,61 +27,63 @@ use crate::{
     work::blocking,
 };
 
-/// How the names of the files begin.
+/// Prefix of part files.
 const PREFIX: &str = "part-";
-/// How long a part is kept that nobody goes on with.
+/// Age after which a part without progress is removed.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often, and how long apart, a part is tried that another one has: one that was given up may be writing its last.
+/// Attempts to lock a part, and the pause between them: a cancelled receiver may still be writing its last
+/// bytes.
 const TRIES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Why an archive is not received.
+/// Why a [`Part`] cannot be received.
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
-    /// The offer makes no sense.
+    /// The [`Offer`] is invalid.
     #[error(transparent)]
     Offer(#[from] BadOffer),
-    /// The offer is of more than is taken.
+    /// The offered archive is too large.
     #[error("the archive has more than {}, which is the limit", megabytes(*.0))]
     TooLarge(u64),
-    /// The offer is of more files than are taken.
+    /// The offered archive has too many files.
     #[error("the archive has more than {0} files, which is the limit")]
     TooManyFiles(u64),
-    /// Another one receives the same archive.
+    /// The same archive is being received elsewhere.
     #[error("this archive is being received already")]
     InUse,
-    /// More came than was offered.
+    /// More bytes arrived than offered.
     #[error("more came than the {0} bytes that were offered; what came was removed")]
     TooMuch(u64),
-    /// Less came than was offered.
+    /// Fewer bytes arrived than offered.
     #[error("{received} of {offered} bytes came, and no more will; they were removed")]
     TooLittle {
-        /// What the offer says.
+        /// Size in the offer.
         offered: u64,
-        /// What came.
+        /// Bytes received.
         received: u64,
     },
-    /// Something else came than was offered.
+    /// The content differs from the offer.
     #[error("the SHA-256 of what came is not the one that was offered; it was removed")]
     Hash,
-    /// What comes cannot be stored.
+    /// The bytes cannot be stored.
     #[error("cannot store the archive: {0}")]
     Io(#[from] io::Error),
 }
 
-/// An archive that is being received.
+/// A partially received archive; becomes an [`Archive`] with [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Part {
     folder: Arc<Dir>,
     name: String,
-    /// It has the lock.
+    /// Open file, which holds the lock.
     file: tokio::fs::File,
     received: u64,
     offer: Offer,
 }
 
 impl Part {
-    /// The archive of this offer, as far as it is in the folder already. Only the owner may read the folder.
+    /// Opens the part of an [`Offer`], with the bytes already in the folder. The folder is created for the owner
+    /// only.
     pub async fn open(folder: &Path, offer: &Offer, limits: Limits) -> Result<Self, PartError> {
         offer.check()?;
         if offer.zip_size > limits.archive {
@@ -113,17 +116,17 @@ impl Part {
         Ok(part)
     }
 
-    /// Of what it is a part.
+    /// Returns the offer.
     pub fn offer(&self) -> &Offer {
         &self.offer
     }
 
-    /// How many bytes are there.
+    /// Returns the number of bytes received.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Takes what comes next. Nothing is written beyond the size that was offered: the part is removed then.
+    /// Appends bytes. If they exceed the offered size, removes the part and returns an error.
     pub async fn append(&mut self, bytes: &[u8]) -> Result<(), PartError> {
         let received = self.received + bytes.len() as u64;
         if received > self.offer.zip_size {
@@ -135,7 +138,7 @@ impl Part {
         Ok(())
     }
 
-    /// Forgets what is there.
+    /// Discards the received bytes and starts over.
     pub async fn restart(&mut self) -> Result<(), PartError> {
         self.file.set_len(0).await?;
         self.file.rewind().await?;
@@ -143,12 +146,13 @@ impl Part {
         Ok(())
     }
 
-    /// Removes it: what came is of no use.
+    /// Removes the part.
     pub async fn discard(self) -> Result<(), PartError> {
         Ok(self.remove().await?)
     }
 
-    /// How much of the archive of this offer is in the folder; it may be being received.
+    /// Returns how many bytes of an offer's archive are in the folder. The archive may be in the course of
+    /// being received.
     pub async fn received_in(folder: &Path, offer: &Offer) -> Result<u64, PartError> {
         offer.check()?;
         let file = folder.join(name_of(offer));
@@ -159,16 +163,16 @@ impl Part {
         }
     }
 
-    /// Waits until all that was taken is in the file.
+    /// Waits until all appended bytes are in the file.
     pub async fn flush(&mut self) -> Result<(), PartError> {
         Ok(self.file.flush().await?)
     }
 
-    /// The archive, if it is what was offered; else it is removed.
+    /// Verifies the archive. Removes the file if it does not match the offer.
     pub async fn finish(mut self) -> Result<Archive, PartError> {
         self.flush().await?;
         let file = self.file.into_std().await;
-        // From here on the file is removed, unless somebody wants to keep it.
+        // From here on the file is removed on drop, unless kept.
         let archive = Archive::new(file, self.offer.file_count, self.folder, self.name);
         let whole = archive.file();
         let (hash, size) = blocking(move |wanted| sha256(&whole, wanted)).await??;
@@ -190,7 +194,7 @@ impl Part {
     }
 }
 
-/// Removes the parts in a folder that nobody went on with for a day. This is done too whenever a part is opened.
+/// Removes the parts in a folder that had no progress for a day. [`Part::open`] does the same.
 pub async fn sweep_parts(folder: &Path) -> io::Result<()> {
     let folder = folder.to_owned();
     blocking(move |_| match Dir::open(&folder) {
@@ -218,7 +222,7 @@ fn sweep_in(folder: &Dir) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of the file; the offer was checked.
+/// Returns the file name for a validated offer.
 fn name_of(offer: &Offer) -> String {
     let hash = offer.zip_sha256.to_ascii_lowercase();
     format!("{PREFIX}{hash}-{}", offer.zip_size)
@@ -229,13 +233,13 @@ fn make(folder: &Path) -> io::Result<()> {
     builder.recursive(true).mode(0o700).create(folder)
 }
 
-/// The file with its lock.
+/// Opens and locks the file.
 async fn lock(folder: &Arc<Dir>, name: &str) -> Result<File, PartError> {
     for _ in 0..TRIES {
         let (folder, name) = (folder.clone(), name.to_owned());
         let tried = blocking(move |_| {
             let file = folder.open_or_create(&name)?;
-            // Whoever had it may have removed it before we got the lock.
+            // The previous holder may have removed the file before this lock succeeded.
             let is_ours = take(&file)? && folder.is_name_of(&name, &file)?;
             Ok::<_, io::Error>(is_ours.then_some(file))
         });
@@ -247,7 +251,7 @@ async fn lock(folder: &Arc<Dir>, name: &str) -> Result<File, PartError> {
     Err(PartError::InUse)
 }
 
-/// Locks a file; no if somebody else has it. The lock ends when the file is closed.
+/// Locks a file; returns `false` if locked elsewhere. The lock ends when the file is closed.
 fn take(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),

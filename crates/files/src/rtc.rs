@@ -1,8 +1,10 @@
-//! A [`Channel`](crate::Channel) from peer to peer: a WebRTC data channel, as the bridge's agents use it. One party calls, the
-//! other answers; their descriptions and addresses go by a [`Signalling`] that the two have already.
+//! A peer-to-peer [`Channel`](crate::Channel): a WebRTC data channel, as the bridge's agents use it. One peer
+//! calls ([`call`]), the other answers ([`answer`]). Session descriptions and candidates are exchanged over
+//! an existing [`Signalling`].
 //!
-//! str0m speaks the protocols and knows no sockets; the files here own the sockets (`sockets`), the way to the open channel
-//! (`connect`), and the task that drives it afterwards (`drive`). No TURN: where there is no direct way, there is none.
+//! str0m implements the protocols without sockets. The modules here own the sockets (`sockets`), the setup of
+//! the channel (`connect`), and the task that drives the open channel (`drive`). TURN is not supported:
+//! without a direct route, connecting fails.
 
 mod candidates;
 mod channel;
@@ -27,19 +29,20 @@ pub use self::connect::{answer, call};
 pub use self::sdp::{offset_of, with_offset};
 pub use self::signalling::{Kind, OtherSignal, Signalling};
 
-/// The label of the channel that files go over; part of the wire.
+/// Label of the data channel; part of the wire format.
 pub const LABEL: &str = "file-transfer";
 
-/// How a way to the other side is looked for.
+/// Options of [`call`] and [`answer`].
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The addresses of servers for ICE. Only `stun:` is used; see [`ice_server_urls`].
+    /// URLs of ICE servers. Only `stun:` is used; see [`ice_server_urls`].
     pub ice_servers: Vec<String>,
-    /// Where the caller goes on after a cut: the sender is asked to begin at this byte. An answerer's is not used.
+    /// Offset at which the caller resumes: asks the sender to start at this byte. Ignored for the answering
+    /// peer.
     pub offset: Option<u64>,
-    /// The own addresses to use; nothing means those of all interfaces, and loopback only if there is no other.
+    /// Local addresses to use. `None` means all interfaces, and loopback only if no other exists.
     pub bind: Option<Vec<IpAddr>>,
-    /// How long to look.
+    /// Time limit for connecting.
     pub patience: Duration,
 }
 

@@ -1,6 +1,6 @@
-//! How an archive moves over a channel: a header in text, its bytes in binary messages, and a text that says that they
-//! were all. These are the messages of the bridge's published client; `offset` in the header is ours, and only there if a
-//! transfer goes on where it was cut.
+//! Transfer of an archive over a [`Channel`]: a text header, the bytes in binary messages, and a text that
+//! marks the end. These are the messages of the published bridge client. The header's `offset` is an
+//! extension, present only if a transfer resumes.
 
 use std::{future::Future, io, time::Duration};
 
@@ -14,32 +14,32 @@ use crate::{
     part::{Part, PartError},
 };
 
-/// How long the other side may do nothing.
+/// How long the peer may stay silent.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How many messages are skipped that say nothing to us.
+/// Most unknown messages that are skipped.
 const MAX_SKIPPED: usize = 1_000;
 
-/// Why an archive did not move.
+/// Why a transfer failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    /// The channel is no more. A second try can go on from here.
+    /// The channel is lost. A further attempt can resume.
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    /// The other side does nothing. A second try can go on from here.
+    /// The peer is silent. A further attempt can resume.
     #[error("the other side did nothing for {} seconds", PATIENCE.as_secs())]
     Silent,
-    /// What comes cannot be taken.
+    /// The received bytes cannot be stored.
     #[error(transparent)]
     Part(#[from] PartError),
-    /// What should go cannot be read.
+    /// The archive to send cannot be read.
     #[error("cannot read the archive: {0}")]
     Archive(#[from] io::Error),
-    /// The other side does not keep to the order of messages.
+    /// The peer violates the protocol.
     #[error("the other side {0}")]
     Protocol(&'static str),
 }
 
-/// The texts that mean something.
+/// Text messages of the protocol.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Text<'a> {
@@ -58,8 +58,8 @@ fn is_zero(offset: &u64) -> bool {
     *offset == 0
 }
 
-/// Sends an archive, from where the other side has it already. `progress` is told how many bytes are sent, and of how
-/// many. An offset that the archive does not have is none: it begins at its beginning then.
+/// Sends a [`Bundle`] from `offset` on, the bytes that the peer already has. `progress` receives the bytes sent
+/// and the total. An offset beyond the end counts as 0.
 pub async fn send(
     channel: &mut impl Channel,
     bundle: &Bundle,
@@ -86,9 +86,11 @@ pub async fn send(
     patient(channel.finish()).await
 }
 
-/// Receives an archive, or the rest of it. `progress` is told how many bytes are there, and of how many.
+/// Receives a [`Part`], or the rest of it, and returns the verified [`Archive`]. `progress` receives the
+/// bytes stored and the total.
 ///
-/// What came before a cut stays for the next try. What is not what was offered does not.
+/// Bytes received before an interruption stay for the next attempt. Content that differs from the offer is
+/// removed.
 pub async fn receive(
     channel: &mut impl Channel,
     mut part: Part,
@@ -97,14 +99,14 @@ pub async fn receive(
     match take(channel, &mut part, progress).await {
         Ok(()) => Ok(part.finish().await?),
         Err(error) => {
-            // The next try must find all that came.
+            // The next attempt continues from the flushed bytes.
             part.flush().await?;
             Err(error)
         }
     }
 }
 
-/// Takes messages up to the one that says that they were all.
+/// Receives messages up to the end marker.
 async fn take(
     channel: &mut impl Channel,
     part: &mut Part,
@@ -162,7 +164,7 @@ async fn take(
     }
 }
 
-/// Begins where the header says.
+/// Starts at the header's offset.
 async fn begin(part: &mut Part, offset: u64) -> Result<(), TransferError> {
     match offset {
         0 if part.received() > 0 => Ok(part.restart().await?),
@@ -171,7 +173,7 @@ async fn begin(part: &mut Part, offset: u64) -> Result<(), TransferError> {
     }
 }
 
-/// What a text says; nothing if it means nothing to us.
+/// Parses a text message; `None` if unknown.
 fn read(text: &str) -> Result<Option<Text<'_>>, TransferError> {
     #[derive(Deserialize)]
     struct Kind<'a> {

@@ -1,55 +1,55 @@
-//! The names of an archive: which may be in one, and how they fit together. Packing and unpacking ask the same rules, so
-//! nothing is sent that the other side must refuse.
+//! Rules for names in an archive, alone and in combination. Packing and unpacking apply the same rules, so
+//! that no entry is sent that the peer must refuse.
 
 use std::collections::{HashMap, hash_map::Entry};
 
 use crate::limits::{Limits, MAX_DEPTH, MAX_NAME};
 
-/// Why a name may not be in an archive.
+/// Why a name is not allowed in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
-    /// It has no letter.
+    /// The name is empty.
     #[error("is empty")]
     Empty,
-    /// It begins at the root.
+    /// The path is absolute.
     #[error("is absolute")]
     Absolute,
-    /// It begins as one that leads to a drive does elsewhere.
+    /// The path starts like a drive on Windows.
     #[error("begins like that of a drive")]
     Drive,
-    /// It has `.`, `..` or nothing between two slashes.
+    /// The path contains `.`, `..` or an empty segment.
     #[error("leads out of the folder, or nowhere")]
     Leading,
-    /// It has what is a slash elsewhere.
+    /// The name contains a backslash, a separator on Windows.
     #[error("has a backslash")]
     Backslash,
-    /// It has what a terminal or a system call trips over.
+    /// The name contains a control character, unsafe for terminals and system calls.
     #[error("has a control character")]
     Control,
-    /// It would become part of a repository, whose hooks are run.
+    /// The path is inside a repository's `.git`, whose hooks are executed.
     #[error("is in a .git folder")]
     Git,
-    /// It is longer than names of files are.
+    /// A segment is too long for a file name.
     #[error("is too long")]
     Long,
-    /// It is in too many folders.
+    /// The path has too many folders.
     #[error("is in too many folders")]
     Deep,
-    /// It was there before.
+    /// The name occurs twice.
     #[error("is there twice")]
     Twice,
-    /// It is a file's name and a folder's.
+    /// The name is used by a file and by a folder.
     #[error("is a file and a folder")]
     FileAndFolder,
-    /// It is one too many.
+    /// The name exceeds the limit on files or folders.
     #[error("is one too many")]
     TooMany,
 }
 
 /// The names of an archive so far.
 ///
-/// Names that differ only in case are two names, as they are on most systems that agents run on. Where they are one, the
-/// second one finds the first in its way when it is put in its place.
+/// Names that differ only in case are distinct, as on most systems that agents run on. On a system without
+/// case sensitivity, the second file fails with a conflict when it is moved to its final path.
 #[derive(Debug)]
 pub(crate) struct Tree {
     max: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Tree {
 enum Node {
     File,
     Folder {
-        /// Whether the archive names it, or only what is in it.
+        /// Whether the archive lists the folder itself, or only its content.
         is_named: bool,
     },
 }
@@ -77,12 +77,12 @@ impl Tree {
         }
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     pub(crate) fn files(&self) -> u64 {
         self.files
     }
 
-    /// Takes the name of a file.
+    /// Adds the path of a file.
     pub(crate) fn file(&mut self, name: &str) -> Result<(), BadName> {
         check(name)?;
         match self.names.get(name) {
@@ -97,7 +97,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes the name of a folder, without the slash behind it.
+    /// Adds the path of a folder, without trailing slash.
     pub(crate) fn folder(&mut self, name: &str) -> Result<(), BadName> {
         check(name)?;
         self.folders_of(name)?;
@@ -128,7 +128,7 @@ impl Tree {
     }
 }
 
-/// Whether a name may be in an archive.
+/// Validates a single path, independent of a [`Tree`].
 pub(crate) fn check(name: &str) -> Result<(), BadName> {
     if name.is_empty() {
         return Err(BadName::Empty);

@@ -1,6 +1,6 @@
-//! Unpacks an archive that a stranger made. Everything that can be judged beforehand is; then its files are made in a
-//! folder of their own inside the target, and moved to their places only when all of them are there. Any error leaves the
-//! target as it was.
+//! Unpacks an archive from an untrusted peer. The archive is validated first. Its files are then created in a
+//! staging folder inside the target, and moved to their final paths only when all are complete. Any error
+//! leaves the target unchanged.
 
 mod place;
 mod staging;
@@ -22,44 +22,44 @@ use crate::{
 
 pub(crate) use self::staging::PREFIX as STAGING;
 
-/// What happens to a file that is there already.
+/// Handling of a file that exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clash {
-    /// It stays; unless it has the same content, nothing is unpacked.
+    /// Keeps the existing file. Unless its content is equal, nothing is unpacked.
     Refuse,
-    /// It is replaced. A link is replaced itself, not what it leads to; a folder is never replaced.
+    /// Replaces the existing file. A link is replaced itself, not its target; a folder is never replaced.
     Replace,
 }
 
-/// What was unpacked.
+/// Result of [`unpack`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unpacked {
-    /// The files, by their names in the folder.
+    /// Paths of the files, relative to the folder.
     pub files: Vec<String>,
-    /// How many bytes they have together.
+    /// Total size of the files.
     pub bytes: u64,
 }
 
 /// Why nothing was unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// The archive may not be unpacked.
+    /// The archive is invalid.
     #[error("the archive is refused: {0}")]
     Refused(#[from] BadArchive),
-    /// The content of a file is not what the archive says.
+    /// The content of a file does not match the archive's directory.
     #[error("the archive is refused: {name:?} {why}")]
     Content {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// What is wrong with it.
+        /// Problem with the content.
         why: String,
     },
-    /// There is something where files should go.
+    /// Existing entries are in the way.
     #[error("{} in the way: {}; nothing was changed", if names.len() == 1 && *more == 0 { "a file is" } else { "files are" }, quoted(names, *more))]
     InTheWay {
-        /// The first five.
+        /// Names of the first five.
         names: Vec<String>,
-        /// How many more.
+        /// Number of further entries.
         more: usize,
     },
     /// The files cannot be written.
@@ -67,10 +67,10 @@ pub enum UnpackError {
     Folder(#[from] io::Error),
 }
 
-/// Unpacks an archive into a folder, which is made if it is not there.
+/// Unpacks an [`Archive`] into a folder, which is created if missing.
 ///
-/// Of a file's mode only one thing is taken over: whether it can be executed. Links in the folder are not followed.
-/// Files come all or not at all, also if the future is dropped: then the work ends soon.
+/// Only the executable bit of a file's mode is applied. Links in the folder are not followed. Either all
+/// files are unpacked or none, even if the future is dropped: the work then ends soon.
 pub async fn unpack(
     archive: &Archive,
     into: &Path,
@@ -81,7 +81,7 @@ pub async fn unpack(
     blocking(move |wanted| unpack_file(&file, offered, &into, clash, limits, wanted)).await?
 }
 
-/// The same with an archive that was not received, and while somebody waits for it.
+/// Like [`unpack`], for an archive without a transfer. `wanted` cancels the work.
 pub(crate) fn unpack_file(
     file: &File,
     offered: u64,
@@ -101,14 +101,14 @@ pub(crate) fn unpack_file(
         }
     }
     plan.compare(&root, staging.dir(), &entries, wanted)?;
-    // The last moment to turn back: moving is short, and is done to the end.
+    // Last point for cancellation: moving is short and always runs to its end.
     wanted.check()?;
     put(&root, staging.dir(), &entries, &plan)?;
     made.keep();
     Ok(unpacked(entries))
 }
 
-/// Makes one file in the folder where files wait.
+/// Creates one file in the staging folder.
 fn stage(
     archive: &File,
     entry: &Entry,

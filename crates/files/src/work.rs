@@ -1,4 +1,4 @@
-//! Work that blocks, off the runtime's threads. It is told when nobody waits for it any more, and ends soon.
+//! Blocking work outside the runtime's threads. The work is cancelled soon after its future is dropped.
 
 use std::{
     io,
@@ -8,22 +8,22 @@ use std::{
     },
 };
 
-/// Whether somebody still waits for the work.
+/// Cancellation flag of blocking work, set when the waiting future is dropped.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted(Arc<AtomicBool>);
 
 impl Wanted {
-    /// An error once nobody waits; called between pieces of the work.
+    /// Returns an error once the work is cancelled; called between pieces of the work.
     pub(crate) fn check(&self) -> io::Result<()> {
         if self.0.load(Ordering::Relaxed) {
-            // Not `Interrupted`: that is tried again by those who read.
+            // Not `Interrupted`, which readers would retry.
             return Err(io::Error::other("nobody waits for it any more"));
         }
         Ok(())
     }
 }
 
-/// Tells the work when the future that waits for it is dropped.
+/// Sets the cancellation flag ([`Wanted`]) on drop.
 struct Waiting(Wanted);
 
 impl Drop for Waiting {
@@ -32,7 +32,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Does the work, and waits for it.
+/// Runs blocking work and waits for its result.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Wanted) -> T + Send + 'static,
 ) -> io::Result<T> {

@@ -1,11 +1,12 @@
-//! Names of files that strangers chose, made harmless.
+//! Sanitizes file names chosen by callers.
 
 use jackfield_sdk::{File, FileSource};
 
-/// How long a name may be, in bytes: with a number it still fits any file system.
+/// Longest name in bytes; with a number appended it still fits any file system.
 const LONGEST: usize = 100;
 
-/// What a file is stored as: its own name, else the end of its address, else its number.
+/// Returns the name under which a file is stored: its own name, else the last segment of its URL, else its
+/// number.
 pub(super) fn of(file: &File, number: usize) -> String {
     let given = file.name.as_deref().map(safe);
     let linked = || match &file.source {
@@ -23,7 +24,8 @@ pub(super) fn of(file: &File, number: usize) -> String {
         .unwrap_or_else(|| format!("file-{number}"))
 }
 
-/// The last part of a path with what is safe in a name and in a command; the rest is `_`, and so is a leading dot.
+/// Returns the last segment of a path with only characters that are safe in a name and in a command. Other
+/// characters become `_`, as does a leading dot or dash.
 pub(super) fn safe(text: &str) -> String {
     let last = text.rsplit(['/', '\\']).next().unwrap_or_default();
     let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
@@ -35,7 +37,7 @@ pub(super) fn safe(text: &str) -> String {
         name.replace_range(..1, "_");
     }
     if name.len() > LONGEST {
-        // The end of a name says what kind of file it is.
+        // Keep the end, because the extension tells the file type.
         name = format!(
             "{}{}",
             &name[..LONGEST / 2],
@@ -49,7 +51,7 @@ pub(super) fn safe(text: &str) -> String {
     }
 }
 
-/// The same name for the first, and with a number before its ending for those after it.
+/// Returns `name` for number 1, and `name` with the number before its extension for higher numbers.
 pub(super) fn numbered(name: &str, number: usize) -> String {
     match (number, name.rsplit_once('.')) {
         (1, _) => name.to_owned(),

@@ -1,4 +1,4 @@
-//! Where the bytes of an address come from, and who may be asked for them.
+//! Fetches the bytes of a URL, and decides which servers may be contacted.
 
 use std::{error::Error, io, time::Duration};
 
@@ -10,39 +10,39 @@ use jackfield_kit::outbound::{
 use jackfield_sdk::{Address, BadBase64};
 use reqwest::{Client, ClientBuilder, Response, redirect};
 
-/// Why a file could not be had. Nothing of an address but its origin is told: the rest may be a secret.
+/// Why a file could not be fetched. Shows only the origin of a URL, because the rest may be a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// It is larger than is taken.
+    /// The file is too large.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
-    /// It took too long.
+    /// The transfer took too long.
     #[error("it did not come within {} s", .0.as_secs())]
     Late(Duration),
-    /// The address leads to a private network.
+    /// The URL leads to a private network.
     #[error("{0} is not a public address; start connect with --allow-private to fetch from there")]
     Private(String),
-    /// The address is the hub's, and that of no file.
+    /// The URL is the hub's, but not of a file.
     #[error("only /v1/files/ of {0} may be fetched")]
     NoFile(String),
-    /// The address cannot be used, or nobody is there.
+    /// The URL is invalid, or its server unreachable.
     #[error("{0}")]
     Address(String),
-    /// It is not there, or not for us.
+    /// The server refused the request.
     #[error("{origin} answered {status}")]
     Refused {
-        /// Who was asked.
+        /// Origin of the server.
         origin: String,
-        /// What they said.
+        /// Status of the response.
         status: StatusCode,
     },
-    /// The message holds its bytes, and they cannot be decoded.
+    /// The inline bytes cannot be decoded.
     #[error(transparent)]
     Bytes(#[from] BadBase64),
-    /// It broke off.
+    /// The connection broke.
     #[error("{0}")]
     Cut(String),
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("it cannot be written: {0}")]
     Write(#[from] io::Error),
 }
@@ -62,13 +62,14 @@ impl From<BodyError> for FetchError {
     }
 }
 
-/// Who is asked for files.
+/// HTTP clients for fetching files.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// For addresses of strangers: judged, and past any proxy, which would look up names where nobody judges.
+    /// Client for callers' URLs: restricted to public addresses, and without a proxy, which would resolve
+    /// names beyond these checks.
     judged: Outbound,
-    /// For the hub, and with [`plain`](Self::plain) for all if the owner says so: through the proxy that the environment
-    /// names.
+    /// Client for the hub. Like [`plain`](Self::plain), which serves all URLs if the owner allows private
+    /// addresses, uses the proxy in the environment.
     of_hub: Client,
     plain: Client,
     hub: Address,
@@ -83,7 +84,7 @@ impl Source {
         let tls = hub.trust().client_config();
         let of_hub = match tls {
             Ok(tls) => client(Client::builder().tls_backend_preconfigured(tls)),
-            // Without TLS nobody asks for it.
+            // A hub without TLS needs no TLS configuration.
             Err(_) if hub.base().starts_with("http://") => client(Client::builder()),
             Err(error) => Err(FetchError::Address(error.to_string())),
         }?;
@@ -97,12 +98,12 @@ impl Source {
         })
     }
 
-    /// The same for a hub that is elsewhere.
+    /// Returns a source for a hub at a new address.
     pub(super) fn at(&self, hub: &Address) -> Result<Self, FetchError> {
         Self::new(hub, self.allow_private)
     }
 
-    /// What is at an address, to be read as it comes.
+    /// Opens a URL for reading.
     pub(super) async fn open(&self, uri: &str) -> Result<Body, FetchError> {
         let url = http_url(uri)?;
         let origin = origin_of(&url);
@@ -138,7 +139,7 @@ fn client(builder: ClientBuilder) -> Result<Client, FetchError> {
         .map_err(|error| FetchError::Address(error.to_string()))
 }
 
-/// A file on its way.
+/// A file being fetched.
 #[derive(Debug)]
 pub(super) enum Body {
     Judged(Opened),
@@ -146,7 +147,7 @@ pub(super) enum Body {
 }
 
 impl Body {
-    /// The next bytes; nothing at the end.
+    /// Waits for the next bytes; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, FetchError> {
         match self {
             Self::Judged(opened) => Ok(opened.next().await?),
@@ -168,7 +169,7 @@ fn unreachable(origin: &str, error: &reqwest::Error) -> FetchError {
     FetchError::Address(format!("cannot reach {origin}: {}", deepest(error)))
 }
 
-/// What went wrong, in words that do not repeat the address.
+/// Returns the innermost cause of an error, without the URL.
 fn deepest(error: &reqwest::Error) -> String {
     let mut why: &dyn Error = error;
     while let Some(deeper) = why.source() {

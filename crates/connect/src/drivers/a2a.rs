@@ -1,7 +1,8 @@
-//! `a2a`: an A2A server that the hub cannot reach, brought to it from where it can be.
+//! `a2a`: an A2A server that the hub cannot reach, connected from a machine that can reach it.
 //!
-//! The server is dialled by what the hub itself dials servers with, on a hub of our own that lives in this process, keeps
-//! nothing and has no clocks: those of the hub that calls count. `translate.rs` goes between the two.
+//! The server is dialled with the hub's own dialling code, on an internal hub in this process. The internal
+//! hub stores nothing and has no time limits; the limits of the calling hub apply. `translate.rs` converts
+//! between the two.
 
 mod translate;
 
@@ -28,21 +29,21 @@ use tokio::sync::OnceCell;
 use super::web;
 use crate::{Driver, Introduction, Said, Turn, Voice, Working, process::CRASHED};
 
-/// What the server is called on the hub of our own, and the door through which it is called there.
+/// Agent id of the server on the internal hub, and the protocol name of calls there.
 const NAME: &str = "a2a";
 
-/// Which server, and what it is shown.
+/// Settings of the [`A2a`] driver.
 #[derive(Debug, Clone, Default)]
 pub struct A2aSettings {
-    /// Its card, or the address below which that is.
+    /// URL of the server's card, or the base URL of the card.
     pub url: String,
-    /// The variable of the environment that holds a bearer token for it, if it wants one.
+    /// Environment variable with a bearer token for the server, if required.
     pub key_env: Option<String>,
-    /// Whether its card may lead to other private addresses than the one that was typed.
+    /// Whether the card may lead to private addresses other than the typed one.
     pub allow_private: bool,
 }
 
-/// An A2A server.
+/// [`Driver`] for an A2A server.
 #[derive(Debug)]
 pub struct A2a {
     settings: A2aSettings,
@@ -51,7 +52,7 @@ pub struct A2a {
     introduction: Mutex<Introduction>,
 }
 
-/// The hub of our own, and the server on it.
+/// The internal hub, and the server on it.
 #[derive(Debug)]
 struct Dialling {
     hub: Hub,
@@ -66,7 +67,7 @@ impl Drop for Dialling {
 }
 
 impl A2a {
-    /// This server. Nobody is asked for anything yet.
+    /// Creates a driver. Sends no request yet.
     pub fn new(settings: A2aSettings) -> Result<Self, Failure> {
         web::typed(&settings.url)?;
         let id = AgentId::parse(NAME).map_err(internal)?;
@@ -112,7 +113,7 @@ impl A2a {
         })
     }
 
-    /// Waits until it is known whether the server can be called.
+    /// Waits for the result of dialling the server.
     async fn tried(&self) -> Result<(), Failure> {
         let dialling = self.dialling().await?;
         match dialling.remotes.tried(&self.id).await {
@@ -152,7 +153,7 @@ impl A2a {
                 reply = replies.next() => reply,
                 Some(answered) = asked.next() => {
                     let (id, answer): (String, _) = answered?;
-                    // A question that nobody waits for any more needs no answer.
+                    // Fails if the question was withdrawn; no answer is needed then.
                     dialling.hub.answer(&Principal::local(), call, &id, answer).ok();
                     continue;
                 }
@@ -181,7 +182,7 @@ impl A2a {
     }
 }
 
-/// Puts a question of the server's to whom it is for.
+/// Asks a question of the server, to the caller or the owner.
 async fn put(ask: Ask, voice: &Voice) -> Result<(String, jackfield_model::Answer), Failure> {
     let id = ask.id.clone();
     let answer = match translate::question(ask) {

@@ -1,12 +1,16 @@
-//! Any agent that speaks the Agent Client Protocol on stdio: gemini, and claude and codex by their adapters.
+//! Driver for any agent that speaks the Agent Client Protocol on stdio: gemini, and claude and codex through
+//! their adapters.
 //!
-//! One process serves all conversations, from the first check on. If it dies, its turns fail and the next one starts it
-//! again; conversations go on there if the agent can take them up. The protocol is spoken by a few files here and not by
-//! its crate: that one starts processes in its own way, refuses what it does not know, and has changed its shape with
-//! every major version, of which there were five in a year.
+//! One process serves all conversations, from the first check on. If the process dies, its turns fail and the
+//! next turn starts a new process. Conversations continue there if the agent can resume them.
 //!
-//! - `rpc.rs` lines and messages; `connection.rs` the running agent; `inbox.rs` what waits for a turn
-//! - `calls.rs` for which call each conversation is at work; `prompt.rs` a turn as a prompt; `updates.rs` what is told meanwhile; `permission.rs` what the agent may do
+//! The protocol is implemented by a few files here instead of its crate: the crate starts processes in its
+//! own way, refuses unknown messages, and has changed its shape with every major version, of which a year had
+//! five.
+//!
+//! - `rpc.rs` lines and messages; `connection.rs` the running agent; `inbox.rs` items waiting for a turn
+//! - `calls.rs` the current call of each conversation; `prompt.rs` a turn as a prompt; `updates.rs` output of
+//!   the agent; `permission.rs` approval of tools
 
 mod calls;
 mod connection;
@@ -36,17 +40,17 @@ use crate::{
     Driver, Introduction, Process, Reaper, Said, Spec, Turn, Voice, Working, process::CRASHED,
 };
 
-/// The version of the protocol that is spoken here.
+/// Protocol version.
 const VERSION: u64 = 1;
-/// How long an agent may take to start: some of them are downloaded first.
+/// Time limit for starting an agent: some are downloaded first.
 const STARTING: Duration = Duration::from_secs(120);
-/// How long an agent may take to open a conversation, with the servers in it.
+/// Time limit for opening a conversation, including its MCP servers.
 const OPENING: Duration = Duration::from_secs(120);
 
-/// An agent that speaks ACP.
+/// [`Driver`] for an agent that speaks ACP.
 #[derive(Debug)]
 pub struct Acp {
-    /// What to start, and where.
+    /// The command, with its working folder.
     spec: Spec,
     is_trusted: bool,
     reaper: Reaper,
@@ -62,7 +66,7 @@ struct Running {
 }
 
 impl Acp {
-    /// The agent that this starts. Only a trusted one may be allowed something for longer than once.
+    /// Creates a driver for a command. Only a trusted agent may get permissions beyond a single use.
     pub fn new(spec: Spec, is_trusted: bool, reaper: Reaper) -> Self {
         Self {
             spec,
@@ -78,13 +82,13 @@ impl Acp {
         &self.spec.program
     }
 
-    /// The agent, started if it does not run.
+    /// Returns the running agent; starts a [`Process`] if necessary.
     async fn running(&self) -> Result<Arc<Running>, Failure> {
         let mut running = self.running.lock().await;
         if let Some(running) = running.as_ref().filter(|it| !it.connection.is_over()) {
             return Ok(running.clone());
         }
-        // The old one ends before the new one begins.
+        // The old process ends before the new one starts.
         *running = None;
         let started = Arc::new(self.start().await?);
         *running = Some(started.clone());
@@ -135,7 +139,7 @@ impl Acp {
         }
         match ending {
             Ending::Done => {}
-            // What it said is the reason.
+            // The agent's text is the reason.
             Ending::Refused => voice.reply().rejected(),
             Ending::Stopped => {
                 let text = "the agent was stopped before it had finished";
@@ -145,7 +149,7 @@ impl Acp {
         Ok(())
     }
 
-    /// The conversation of a turn, open in the agent.
+    /// Returns the agent's id of the turn's conversation, opened or resumed if necessary.
     async fn session(
         &self,
         running: &Running,
@@ -176,7 +180,7 @@ impl Acp {
         Ok(native.to_owned())
     }
 
-    /// Takes up a conversation that the agent had before. False if it cannot.
+    /// Resumes a conversation of an earlier process. Returns `false` if the agent cannot.
     async fn take_up(&self, running: &Running, turn: &Turn, native: &str) -> Result<bool, Failure> {
         let Abilities { resumes, loads, .. } = running.abilities;
         let method = match (resumes, loads) {
@@ -185,7 +189,7 @@ impl Acp {
             (false, false) => return Ok(false),
         };
         let params = json!({"sessionId": native, "cwd": turn.dir, "mcpServers": prompt::servers(turn.mcp.as_ref())});
-        // What it tells again is nobody's, since no turn is at work.
+        // Replayed updates are dropped, because no turn reads them.
         let taken_up = self.open(&running.connection, method, &params).await?;
         if let Err(error) = &taken_up {
             tracing::info!(why = error.text(), "a conversation could not be taken up");
@@ -210,7 +214,7 @@ impl Acp {
         }
     }
 
-    /// Passes on what the agent says until its prompt returns. Permissions are asked for one beside another.
+    /// Streams the agent's output until the prompt returns. Several permission requests may be open at once.
     async fn converse(&self, mut prompting: Prompting, voice: &Voice) -> Result<Value, Failure> {
         let mut hearing = Hearing::default();
         let mut deciding = FuturesUnordered::new();

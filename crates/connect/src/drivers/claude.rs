@@ -1,6 +1,6 @@
-//! `claude`: Claude Code without its screen. One process for each message, which goes on with the conversation that it
-//! had. What it asks for on its way (may I use this tool, a question) is answered on its standard input, as its published
-//! SDKs do.
+//! `claude`: Claude Code in its non-interactive mode. One process per message, which resumes the
+//! conversation. Its requests (permission for a tool, a question) are answered on standard input, as in its
+//! published SDKs.
 
 pub mod lines;
 mod mcp;
@@ -20,7 +20,8 @@ use crate::{
     process::{CRASHED, too_long},
 };
 
-/// What is always said to it. The last two make it ask us, on standard output, and listen, on standard input.
+/// Fixed arguments. The last four make the program read messages from standard input and send permission
+/// requests to standard output.
 const FLAGS: [&str; 9] = [
     "-p",
     "--output-format",
@@ -32,34 +33,35 @@ const FLAGS: [&str; 9] = [
     "--permission-prompt-tool",
     "stdio",
 ];
-/// Makes it ask nobody.
+/// Argument that disables permission requests.
 const SKIP: &str = "--dangerously-skip-permissions";
-/// The tool with which it asks the caller something.
+/// Tool with which the agent asks the caller.
 const QUESTION: &str = "AskUserQuestion";
-/// How long it may take to write down the conversation once it is done.
+/// Time limit for saving the conversation after the end.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Claude Code.
+/// [`Driver`] for Claude Code.
 #[derive(Debug)]
 pub struct Claude {
-    /// What to start, with what the operator says to it besides; the turn says where.
+    /// The command, with the operator's further arguments; each turn sets the working folder.
     spec: Spec,
     is_trusted: bool,
     reaper: Reaper,
 }
 
-/// How an attempt went.
+/// Outcome of an attempt.
 enum Attempt {
     Done,
-    /// It does not know the conversation that it should go on with.
+    /// The program does not know the conversation to resume.
     Forgotten,
 }
 
-/// A decision on its way: the request that it belongs to, and what to answer.
+/// Future of a response to a permission request; `None` if the request was withdrawn.
 type Deciding<'a> = Pin<Box<dyn Future<Output = Result<Option<Value>, Failure>> + Send + 'a>>;
 
 impl Claude {
-    /// The program of this name, with what is said to it besides our own flags. Only a trusted one asks nobody.
+    /// Creates a driver for a command, with the operator's further arguments. Only a trusted agent runs
+    /// without permission requests.
     pub fn new(spec: Spec, is_trusted: bool, reaper: Reaper) -> Self {
         Self {
             spec,
@@ -68,7 +70,7 @@ impl Claude {
         }
     }
 
-    /// Whether these arguments would make it ask nobody, which only `--trust` may.
+    /// Returns whether these arguments disable permission requests, which requires `--trust`.
     pub fn skips_permissions(args: &[String]) -> bool {
         args.iter().any(|arg| {
             arg.contains("dangerously-skip-permissions") || arg.contains("bypassPermissions")
@@ -81,7 +83,7 @@ impl Claude {
             args.push(SKIP.to_owned());
         }
         if let Some(id) = resume {
-            // In one piece, so that no id can be taken for a flag.
+            // A single argument, so that an id cannot be taken for a flag.
             args.push(format!("--resume={id}"));
         }
         if let Some(mcp) = mcp {
@@ -140,7 +142,7 @@ impl Claude {
         talk.inlet.put(&lines::user(&turn.prompt()));
         let end = talk.listen().await?;
         let has_spoken = talk.reader.has_spoken();
-        // The end of its input tells it that nothing more comes; then it writes the conversation down.
+        // Closing its input ends the process, which then saves the conversation.
         drop(talk);
         let is_forgotten =
             |text: &str| resume.is_some() && !has_spoken && text.contains("No conversation found");
@@ -180,20 +182,20 @@ impl Driver for Claude {
     }
 }
 
-/// A conversation with the process.
+/// Exchange of lines with the process.
 struct Talk<'a> {
     inlet: Inlet,
     stdout: Lines<Output<ChildStdout>>,
     reader: Reader,
-    /// What it asked for and nobody decided yet.
+    /// Undecided permission requests.
     deciding: FuturesUnordered<Deciding<'a>>,
-    /// What withdraws each of them.
+    /// Cancellation token of each open request, by id.
     open: Vec<(String, CancellationToken)>,
     voice: &'a Voice,
 }
 
 impl Talk<'_> {
-    /// Listens until it says that it is done, or ends without.
+    /// Handles output until the process reports its end, or exits without a report.
     async fn listen(&mut self) -> Result<Option<Result<(), Failure>>, Failure> {
         loop {
             tokio::select! {
@@ -239,7 +241,7 @@ impl Talk<'_> {
         Ok(None)
     }
 
-    /// Lets somebody decide, while it goes on.
+    /// Starts a decision while the process continues.
     fn decide(&mut self, permission: Permission) {
         let withdrawn = CancellationToken::new();
         self.open
@@ -255,7 +257,7 @@ impl Talk<'_> {
     }
 }
 
-/// The next decision. Never, while nothing is to be decided.
+/// Waits for the next decision; forever if none is open.
 async fn decided(deciding: &mut FuturesUnordered<Deciding<'_>>) -> Result<Option<Value>, Failure> {
     match deciding.next().await {
         Some(answer) => answer,
@@ -263,7 +265,7 @@ async fn decided(deciding: &mut FuturesUnordered<Deciding<'_>>) -> Result<Option
     }
 }
 
-/// What it is told about a tool that it wants to use.
+/// Builds the response to a permission request.
 async fn answer(permission: Permission, voice: &Voice) -> Result<Value, Failure> {
     if permission.tool == QUESTION {
         let input = ask_caller(permission.input, voice).await?;
@@ -280,7 +282,7 @@ async fn answer(permission: Permission, voice: &Voice) -> Result<Value, Failure>
     })
 }
 
-/// Asks the caller what it wants to know; the answers go into the input of its tool.
+/// Asks the caller the tool's questions; the answers go into the tool's input.
 async fn ask_caller(mut input: Value, voice: &Voice) -> Result<Value, Failure> {
     let questions = input["questions"].as_array().cloned().unwrap_or_default();
     let mut answers = serde_json::Map::new();

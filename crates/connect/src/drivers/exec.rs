@@ -1,8 +1,9 @@
-//! `exec`: any command. One process for each message; what it prints is the answer.
+//! `exec`: any command. One process per message; its standard output is the reply.
 //!
-//! The prompt comes on standard input, which then ends, or stands in place of `{prompt}` in an argument, where it must not
-//! become an option. What the command prints is text as it comes; what it complains about is status; an exit code other than 0 is a crash. With
-//! [`Format::Jsonl`] it reads and prints lines of JSON instead, see [`lines`].
+//! The prompt is written to standard input, which is then closed, or replaces `{prompt}` in an argument,
+//! where it must not become an option. Standard output is streamed as text, standard error as status. An exit
+//! code other than 0 is a crash. With [`Format::Jsonl`] the command reads and prints lines of JSON instead,
+//! see [`lines`].
 
 pub mod lines;
 
@@ -20,33 +21,33 @@ use crate::{
     process::{CRASHED, too_long},
 };
 
-/// What stands for the prompt in an argument.
+/// Placeholder for the prompt in an argument.
 const PROMPT: &str = "{prompt}";
 
-/// Programs that read a whole argument as commands.
+/// Programs that interpret a whole argument as commands.
 const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
 
-/// What a command reads and prints.
+/// Input and output format of a command of [`Exec`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// The prompt, and text.
+    /// The prompt as input, text as output.
     #[default]
     Text,
-    /// Lines of JSON, both ways.
+    /// Lines of JSON in both directions.
     Jsonl,
 }
 
-/// Any command.
+/// [`Driver`] for any command.
 #[derive(Debug)]
 pub struct Exec {
-    /// What to start; the turn says where.
+    /// The command; each turn sets the working folder.
     spec: Spec,
     format: Format,
     reaper: Reaper,
 }
 
 impl Exec {
-    /// This command.
+    /// Creates a driver for a command.
     pub fn new(spec: Spec, format: Format, reaper: Reaper) -> Self {
         Self {
             spec: Spec {
@@ -58,15 +59,15 @@ impl Exec {
         }
     }
 
-    /// Whether callers could say options to the command: where their words begin an argument, and no `--` before it ends
-    /// the options.
+    /// Returns whether a caller could pass options to the command: the message starts an argument, and no
+    /// earlier `--` ends the options.
     fn takes_options(&self) -> bool {
         let args = self.spec.args.iter();
         let mut open = args.take_while(|arg| *arg != "--");
         open.any(|arg| arg.starts_with(PROMPT))
     }
 
-    /// What to start for a turn.
+    /// Returns the command for a turn.
     fn spec_for(&self, turn: &Turn) -> Spec {
         let prompt = turn.prompt();
         let args = self.spec.args.iter();
@@ -78,7 +79,7 @@ impl Exec {
         }
     }
 
-    /// What it reads, unless that is an argument.
+    /// Returns the standard input, which is empty if the prompt is an argument.
     fn first_words(&self, turn: &Turn) -> String {
         let is_argument = self.spec.args.iter().any(|arg| arg.contains(PROMPT));
         match is_argument {
@@ -120,14 +121,15 @@ impl Exec {
     }
 }
 
-/// Whether what callers say would be read as commands: it stands in what a shell is given after `-c`.
+/// Returns whether a shell would interpret the message as commands: `{prompt}` is part of a script after
+/// `-c`.
 pub fn is_read_as_commands(program: &str, args: &[String]) -> bool {
     let is_shell = |word: &str| {
         let name = word.rsplit('/').next();
         name.is_some_and(|name| SHELLS.contains(&name))
     };
     let mut words = std::iter::once(program).chain(args.iter().map(String::as_str));
-    // Others start shells too, such as env and timeout.
+    // Other programs start shells too, such as env and timeout.
     while words.by_ref().any(is_shell) {
         let mut has_script = false;
         while let Some(word) = words.next() {
@@ -138,7 +140,7 @@ pub fn is_read_as_commands(program: &str, args: &[String]) -> bool {
                 break;
             }
             has_script |= word.contains('c') && !word.starts_with("--");
-            // The name of an option is no script.
+            // The next word is an option's value, not a script.
             if matches!(word, "-o" | "+o" | "-O" | "+O") {
                 words.next();
             }
@@ -161,7 +163,7 @@ impl Driver for Exec {
     }
 }
 
-/// Says the prompt and ends the input. A command that does not read to the end is free to do so.
+/// Writes the prompt and closes the input. The command need not read all of it.
 async fn tell(mut stdin: ChildStdin, words: &str) {
     stdin.write_all(words.as_bytes()).await.ok();
 }
@@ -183,7 +185,7 @@ async fn complaints(process: &mut Process, voice: &Voice) -> Result<(), Failure>
     Ok(())
 }
 
-/// Reads lines of JSON, and writes the answers to what they ask.
+/// Reads lines of JSON and writes the answers to questions in them.
 async fn converse(
     mut inlet: Inlet,
     stdout: Output<ChildStdout>,
@@ -215,7 +217,7 @@ async fn converse(
             }
             asked => asked,
         };
-        // Nobody needs an answer for a command that is gone.
+        // A command that has exited needs no answer.
         tokio::select! {
             answer = answer(asked, voice) => inlet.put(&answer?),
             _ = &mut exited => {}
@@ -223,7 +225,7 @@ async fn converse(
     }
 }
 
-/// Asks what a command asks, and tells the answer as a line.
+/// Asks a command's question and returns the answer as a line.
 async fn answer(asked: Spoken, voice: &Voice) -> Result<Value, Failure> {
     match asked {
         Spoken::Approval { tool, arguments } => {

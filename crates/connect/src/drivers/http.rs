@@ -1,15 +1,15 @@
 //! `http`: an agent behind HTTP, of one of two kinds.
 //!
-//! If there is a card at `URL/card`, as agents of the peer-to-peer world have it, each message goes to one of its skills:
-//! the one that the caller's `metadata.skill` names, else the first. The path's `{places}` are filled with
-//! `metadata.params`, and with the words where one is left. Data in the message is the body; without any, the words are
-//! put where the skill's input schema wants them.
+//! If `URL/card` returns a card, as agents of the peer-to-peer protocol have it, each message goes to a skill
+//! of the card: the skill in the caller's `metadata.skill`, else the first. The path's `{places}` are filled
+//! with `metadata.params`, and a single remaining place with the text. Data in the message is the body;
+//! without data, the text goes into the field that the skill's input schema expects.
 //!
-//! Otherwise the URL itself is the agent, and gets each message as
-//! `POST {"message", "session_id", "request_id", "caller", "parts", "metadata"}`.
+//! Otherwise the URL itself receives each message as `POST {"message", "session_id", "request_id", "caller",
+//! "parts", "metadata"}`.
 //!
-//! The answer may be text, which is passed on as it comes; JSON; lines of JSON or server-sent events, each passed on as
-//! it comes; or any other file. See `answer.rs` for what JSON means.
+//! The response may be text, which is streamed; JSON; lines of JSON or server-sent events, which are
+//! streamed; or any other file. `answer.rs` defines the meaning of JSON.
 
 mod answer;
 mod skill;
@@ -24,39 +24,40 @@ use self::answer::Meaning;
 use super::web::{self, Body, Events, Key, Web};
 use crate::{Driver, Introduction, Said, Turn, Voice, Working, process::CRASHED};
 
-/// What is understood, the liveliest first.
+/// `Accept` header, streaming types first.
 const UNDERSTOOD: &str =
     "text/event-stream, application/x-ndjson, application/json;q=0.9, text/plain;q=0.8, */*;q=0.1";
-/// The largest JSON that comes whole, and the largest file: what the hub takes at once, less its frame in base64.
+/// Largest whole JSON response and largest file, in bytes: the hub's frame limit less frame and base64
+/// overhead.
 const LARGEST: usize = 5 << 20;
-/// The longest complaint that is read.
+/// Longest error body that is read, in bytes.
 const LONGEST_COMPLAINT: usize = 64 << 10;
 
-/// How the agent is spoken to.
+/// Settings of the [`Http`] driver.
 #[derive(Debug, Clone, Default)]
 pub struct HttpSettings {
-    /// Where it is.
+    /// URL of the agent.
     pub url: String,
-    /// The variable of the environment that holds a bearer token for it, if it wants one.
+    /// Environment variable with a bearer token for the agent, if required.
     pub key_env: Option<String>,
 }
 
-/// An agent behind HTTP.
+/// [`Driver`] for an agent behind HTTP.
 #[derive(Debug)]
 pub struct Http {
     web: Web,
     url: Url,
     key_env: Option<String>,
-    /// Its card, if it has one, once that was looked up.
+    /// The agent's card: outer `None` before the lookup, inner `None` if the agent has no card.
     card: Mutex<Option<Option<Card>>>,
 }
 
 impl Http {
-    /// This agent. Nobody is asked for anything yet.
+    /// Creates a driver. Sends no request yet.
     pub fn new(settings: HttpSettings) -> Result<Self, Failure> {
         let url = web::typed(&settings.url)?;
         let key = settings.key_env.as_deref().map(Key::from_env);
-        // People type the address of the card, too.
+        // Users may type the URL of the card.
         let path = url.path().trim_end_matches('/');
         let path = path.strip_suffix("/card").unwrap_or(url.path());
         Ok(Self {
@@ -67,7 +68,7 @@ impl Http {
         })
     }
 
-    /// Its card, if it has one.
+    /// Returns the agent's card, if any; looks it up on first use.
     async fn card(&self) -> Result<Option<Card>, Failure> {
         let known = self.card.lock().clone();
         match known {
@@ -84,7 +85,7 @@ impl Http {
             return Err(self.refused(status, ""));
         }
         let card = match status.is_success() {
-            // What is no card is whatever the agent answers anywhere.
+            // A response that is not a card comes from an agent without one.
             true => {
                 let bytes = body.whole(p2p::MAX_CARD).await.unwrap_or_default();
                 let card = p2p::read_card(&bytes).ok();
@@ -96,7 +97,8 @@ impl Http {
         Ok(card)
     }
 
-    /// A path below the agent's own. Its query, if it has one, goes with that of the agent's URL.
+    /// Returns the URL of a path below the agent's own. A query in `path` is appended to the query of the
+    /// agent's URL.
     fn below(&self, path: &str) -> Url {
         let base = self.url.path().trim_end_matches('/');
         let (path, query) = match path.split_once('?') {
@@ -256,7 +258,7 @@ impl Http {
     }
 }
 
-/// What an agent without a card is told.
+/// Builds the request body for an agent without a card.
 fn message(turn: &Turn) -> Value {
     let message = &turn.message;
     let mut body = json!({

@@ -1,8 +1,8 @@
-//! What files are, by their names. For the few kinds that drivers treat each in its own way.
+//! Media types by file extension, for the few kinds that drivers treat specially.
 
 use std::path::Path;
 
-/// The media type of a file, if its name tells one of those that matter here.
+/// Returns the media type of a file, if its extension is one of the known kinds.
 pub(super) fn of(file: &Path) -> Option<&'static str> {
     let ending = file.extension()?.to_str()?.to_ascii_lowercase();
     Some(match ending.as_str() {

@@ -1,10 +1,10 @@
-//! `openai`: any server that speaks the chat completions of OpenAI: Ollama, vLLM, llama.cpp, and the original.
+//! `openai`: any server with OpenAI's chat completions API: Ollama, vLLM, llama.cpp, and OpenAI itself.
 //!
-//! Such servers remember nothing, so the conversation is kept here: on disk, where a restarted `connect` finds it. Tools
-//! are not offered; calls of tools that a model makes up all the same are shown and not carried out.
+//! Such servers are stateless, so conversations are stored here, on disk, where a restarted `connect` finds
+//! them. No tools are offered; tool calls that a model produces anyway are shown and not executed.
 //!
-//! - `stream.rs` what the server says; `request.rs` what it is told; `history.rs` the conversations
-//! - `place.rs` where the server is, below the URL that was typed
+//! - `stream.rs` parses responses, `request.rs` builds requests, `history.rs` stores conversations
+//! - `place.rs` finds the API below the URL that was typed
 
 mod history;
 mod place;
@@ -25,29 +25,29 @@ use self::{
 use super::web::{self, Body, Events, Key, Web};
 use crate::{Driver, Introduction, Said, Turn, Voice, Working, process::CRASHED};
 
-/// The longest list of models, and the longest complaint, that is read.
+/// Longest list of models, and longest error body, in bytes.
 const LONGEST_LIST: usize = 4 << 20;
-/// The longest answer that comes whole.
+/// Longest response that is not streamed, in bytes.
 const LONGEST_WHOLE: usize = 16 << 20;
-/// Where the key is, unless something else is said.
+/// Default environment variable of the key.
 const KEY: &str = "OPENAI_API_KEY";
 
-/// Which server, and how it is spoken to.
+/// Settings of the [`OpenAi`] driver.
 #[derive(Debug, Clone, Default)]
 pub struct OpenAiSettings {
-    /// The base of its API, with or without `/v1`.
+    /// Base URL of the API, with or without `/v1`.
     pub url: String,
-    /// The model; the first that the server lists if there is none.
+    /// Name of the model; default: the first that the server lists.
     pub model: Option<String>,
-    /// What the model is told before everything else.
+    /// System prompt.
     pub system: Option<String>,
-    /// The variable of the environment that holds the key; `OPENAI_API_KEY` if there is none.
+    /// Environment variable with the key; default `OPENAI_API_KEY`.
     pub key_env: Option<String>,
-    /// The folder in which conversations are kept.
+    /// Folder for stored conversations.
     pub histories: PathBuf,
 }
 
-/// A server that speaks chat completions.
+/// [`Driver`] for a server with chat completions.
 #[derive(Debug)]
 pub struct OpenAi {
     web: Web,
@@ -56,7 +56,7 @@ pub struct OpenAi {
     system: Option<String>,
     histories: Histories,
     wanted: Option<String>,
-    /// Where the API is and which model is spoken to, once that was looked up.
+    /// Base URL and model, once looked up.
     found: Mutex<Option<Found>>,
 }
 
@@ -67,7 +67,7 @@ struct Found {
 }
 
 impl OpenAi {
-    /// This server. Nobody is asked for anything yet.
+    /// Creates a driver. Sends no request yet.
     pub fn new(settings: OpenAiSettings) -> Result<Self, Failure> {
         let url = web::typed(&settings.url)?;
         let key_env = settings.key_env.unwrap_or_else(|| KEY.to_owned());
@@ -82,7 +82,7 @@ impl OpenAi {
         })
     }
 
-    /// Where the API is, and the model.
+    /// Returns base URL and model; looks them up on first use.
     async fn found(&self) -> Result<Found, Failure> {
         let found = self.found.lock().clone();
         match found {
@@ -91,7 +91,7 @@ impl OpenAi {
         }
     }
 
-    /// Looks where the list of models is, which tells where everything else is.
+    /// Finds the list of models, and thereby the base URL.
     async fn look(&self) -> Result<Found, Failure> {
         let mut complaint = None;
         for base in self.place.bases() {
@@ -118,7 +118,7 @@ impl OpenAi {
             *self.found.lock() = Some(found.clone());
             return Ok(found);
         }
-        // Some servers have no list. Whoever names a model needs none.
+        // Some servers have no list of models. A configured model needs no list.
         if let (None, Some(model), Some(base)) =
             (complaint, &self.wanted, self.place.bases().first())
         {
@@ -145,9 +145,9 @@ impl OpenAi {
                 Failure::new("model_not_found", text)
             });
         };
-        // Ollama calls the latest of a model by its name alone.
+        // Ollama accepts a model's name without the tag `latest`.
         let is_it = |model: &&String| *model == wanted || **model == format!("{wanted}:latest");
-        // A list may be shorter than what the server takes: what is not in it is for the server to judge.
+        // The list may be incomplete, so the server judges unlisted models.
         Ok(models.iter().find(is_it).unwrap_or(wanted).clone())
     }
 
@@ -186,11 +186,11 @@ impl OpenAi {
         Ok(())
     }
 
-    /// Passes on what the model says. Gives what is said at the end, and all of its words.
+    /// Streams the response to the caller. Returns the final items and the whole text.
     async fn listen(&self, body: Body, voice: &Voice) -> Result<(Vec<Said>, String), Failure> {
         let mut hearing = Hearing::default();
         if body.media() == "application/json" {
-            // It does not stream, though it was asked to.
+            // The server does not stream, although requested.
             let bytes = body.whole(LONGEST_WHOLE).await?;
             for said in self.hear(&mut hearing, &String::from_utf8_lossy(&bytes))? {
                 voice.say(said).await?;
@@ -225,12 +225,12 @@ impl OpenAi {
         })
     }
 
-    /// What is told of a server that says no.
+    /// Converts an error response into a failure.
     fn refused(&self, status: StatusCode, text: &str) -> Failure {
         let origin = self.web.origin();
         let said = self.web.complaint(&stream::complaint(text));
         match status {
-            // Servers repeat keys here.
+            // Servers may repeat the key here, so their message is not shown.
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 let text = format!(
                     "{origin} does not accept the key in {} ({}); set it, or name another variable with --key-env",
@@ -263,7 +263,7 @@ impl OpenAi {
         }
     }
 
-    /// The models that the server has, for people.
+    /// Describes model and server, for people.
     fn described(&self) -> Option<String> {
         let found = self.found.lock();
         let model = &found.as_ref()?.model;

@@ -1,7 +1,7 @@
-//! HTTP to the one server that the operator typed: no redirects, limits on time and size, and texts for what goes wrong
-//! that name the next step and never a key.
+//! HTTP client for the one server that the operator configured: no redirects, limits on time and size, and
+//! error texts that name the next step and never a key.
 //!
-//! `body.rs` reads answers, `events.rs` streams of events in them.
+//! `body` reads responses, `events` reads event streams.
 
 mod body;
 mod events;
@@ -14,14 +14,14 @@ use reqwest::{Client, RequestBuilder, StatusCode, Url, redirect};
 pub(super) use self::{body::Body, events::Events};
 use crate::process::CRASHED;
 
-/// How long the way to the server may take.
+/// Time limit for connecting.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// How long a look at what the server offers may take.
+/// Time limit for discovering what the server offers.
 pub(super) const LOOKING: Duration = Duration::from_secs(10);
-/// How much of what a server complains about is told.
+/// Bytes of a server's error message that are shown.
 const COMPLAINT: usize = 2 << 10;
 
-/// A key that is shown to the server and to nobody else.
+/// An API key, shown to the configured server only.
 #[derive(Clone, Default)]
 pub(super) struct Key(Option<String>);
 
@@ -32,7 +32,7 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// The key in this variable of the environment.
+    /// Reads the key from an environment variable.
     pub(super) fn from_env(name: &str) -> Self {
         Self::new(std::env::var(name).ok())
     }
@@ -42,7 +42,7 @@ impl Key {
         Self(key.filter(|key| !key.is_empty()))
     }
 
-    /// The text without the key, should somebody have repeated it.
+    /// Returns the text with the key masked, in case a server repeats it.
     pub(super) fn hidden(&self, text: &str) -> String {
         match &self.0 {
             Some(key) => text.replace(key.as_str(), "***"),
@@ -51,22 +51,22 @@ impl Key {
     }
 }
 
-/// The way to the server.
+/// HTTP client for one server.
 #[derive(Debug, Clone)]
 pub(super) struct Web {
     client: Client,
     key: Key,
-    /// The server, for people.
+    /// Origin of the server, for messages.
     origin: String,
 }
 
 impl Web {
-    /// The way to this URL's server.
+    /// Creates a client for the server of `url`.
     pub(super) fn new(url: &Url, key: Key) -> Result<Self, Failure> {
         let mut client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECTING);
-        // No proxy reaches this machine's own servers.
+        // A proxy cannot reach servers on this machine.
         if is_here(url) {
             client = client.no_proxy();
         }
@@ -81,12 +81,12 @@ impl Web {
         })
     }
 
-    /// The server, for people.
+    /// Returns the server's origin, for messages.
     pub(super) fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// A request with the key, to be filled in and [sent](Self::send).
+    /// Builds a request with the key; pass it to [`send`](Self::send).
     pub(super) fn request(&self, method: reqwest::Method, url: Url) -> RequestBuilder {
         let request = self.client.request(method, url);
         match &self.key.0 {
@@ -95,7 +95,7 @@ impl Web {
         }
     }
 
-    /// Sends a request. What comes back may be an error of the server's.
+    /// Sends a request. The response may be an error of the server.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Body, Failure> {
         let sent = tokio::time::timeout(body::QUIET, request.send()).await;
         let response = match sent {
@@ -113,14 +113,14 @@ impl Web {
         Ok(Body::new(response, self.origin.clone()))
     }
 
-    /// What a server complained about, cut to what people read, without the key.
+    /// Shortens a server's error message and masks the key.
     pub(super) fn complaint(&self, text: &str) -> String {
         let text = self.key.hidden(text.trim());
         text[..text.floor_char_boundary(COMPLAINT)].to_owned()
     }
 }
 
-/// The text of a status, for people.
+/// Formats a status for messages.
 pub(super) fn status_text(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(reason) => format!("{} {reason}", status.as_u16()),
@@ -128,7 +128,7 @@ pub(super) fn status_text(status: StatusCode) -> String {
     }
 }
 
-/// Reads a URL that the operator typed.
+/// Parses a URL that the operator typed.
 pub(super) fn typed(url: &str) -> Result<Url, Failure> {
     let read = Url::parse(url.trim()).ok();
     read.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
@@ -138,7 +138,7 @@ pub(super) fn typed(url: &str) -> Result<Url, Failure> {
         })
 }
 
-/// The same server, another path.
+/// Returns the URL of a different path on the same server.
 pub(super) fn at(url: &Url, path: &str) -> Url {
     let mut url = url.clone();
     url.set_path(path);
@@ -157,7 +157,7 @@ fn is_here(url: &Url) -> bool {
             .is_ok_and(|address: std::net::IpAddr| address.is_loopback())
 }
 
-/// Why a request failed: the first cause, without the URL, which may hold a secret.
+/// Returns the innermost cause of a failed request, without the URL, which may contain a secret.
 pub(super) fn why(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn Error = &error;

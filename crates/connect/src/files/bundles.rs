@@ -1,25 +1,25 @@
-//! Archives that were offered, as long as somebody may fetch them. Their files have no names: they are gone with the process.
+//! Offered archives, while callers may fetch them. Their files are unnamed and vanish with the process.
 
 use std::{collections::VecDeque, time::Duration};
 
 use jackfield_files::Bundle;
 use tokio::time::Instant;
 
-/// How long an archive is kept: as long as the hub knows of it.
+/// How long an archive is kept: as long as the hub knows the offer.
 const KEPT: Duration = Duration::from_secs(3600);
-/// How many are kept; the oldest make room.
+/// Most archives kept; the oldest are dropped first.
 const MOST: usize = 64;
-/// How many bytes they have together; the oldest make room.
+/// Most bytes kept; the oldest archives are dropped first.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Archives that were offered, the oldest first.
+/// Offered archives with their expiry, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Bundles(VecDeque<(Instant, Bundle)>);
 
 impl Bundles {
     pub(super) fn keep(&mut self, bundle: Bundle) {
         self.0.push_back((Instant::now() + KEPT, bundle));
-        // The newest stays, whatever its size.
+        // The newest archive stays, regardless of its size.
         while self.0.len() > 1 && (self.0.len() > MOST || self.bytes() > MOST_BYTES) {
             self.0.pop_front();
         }
@@ -33,7 +33,7 @@ impl Bundles {
             .cloned()
     }
 
-    /// Lets go of those whose time is over.
+    /// Drops expired archives.
     pub(super) fn expire(&mut self) {
         let now = Instant::now();
         self.0.retain(|(until, _)| now < *until);

@@ -1,4 +1,4 @@
-//! What an agent and the other party of a transfer say to each other about it.
+//! Signals between an agent and its peer about one transfer.
 
 use jackfield_files::{
     ChannelError,
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tracing::debug;
 
-/// How many addresses of the other side may wait.
+/// Capacity for unread candidates of the peer.
 pub(super) const WAYS: usize = 64;
 
-/// The way to the other party of a transfer.
+/// Signalling with the peer of a transfer.
 #[derive(Debug)]
 pub(super) struct Line {
     transfer: String,
@@ -22,7 +22,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// To whoever said something about a transfer.
+    /// Creates the signalling with the sender of `signal`.
     pub(super) fn new(
         signal: &Signal,
         signaller: Signaller,
@@ -40,7 +40,8 @@ impl Line {
         &self.transfer
     }
 
-    /// Says what only our own callers understand; others pass over it. Whoever is away asks again.
+    /// Sends a signal that only Jackfield's own callers understand; others ignore it. A lost signal is not
+    /// repeated: the peer asks again.
     pub(super) fn say(&self, kind: &str, payload: &Value) {
         let payload = payload.to_string();
         let said = self
@@ -51,7 +52,7 @@ impl Line {
         }
     }
 
-    /// Says that there is no use in going on, and why.
+    /// Tells the peer that the transfer cannot continue, and why.
     pub(super) fn failed(&self, reason: &str) {
         self.say("failed", &json!({ "reason": reason }));
     }

@@ -1,4 +1,4 @@
-//! How an archive moves: over a data channel that the other side calls for, or through the hub with a ticket.
+//! Transfers an archive: over a data channel that the peer opens, or through the hub with a ticket.
 
 use jackfield_files::{
     Archive, Bundle, ChannelError, Clash, Part, PartError, TransferError, UnpackError, receive,
@@ -18,21 +18,21 @@ use super::{
 };
 use crate::workspace::WorkspaceError;
 
-/// What is to be done.
+/// What to transfer.
 pub(super) enum Job {
     Send(Bundle),
     Receive(Upload),
 }
 
-/// Which way an archive goes.
+/// Route of a transfer ([`Job`]).
 pub(super) enum Way {
-    /// Over a data channel, which this description offers.
+    /// Over a data channel, offered by this session description.
     Direct { sdp: String, options: Options },
     /// Through the hub.
     Hub(Ticket),
 }
 
-/// What the hub says in a signal `relay`.
+/// Payload of the signal `relay`.
 #[derive(Deserialize)]
 pub(super) struct Ticket {
     ticket: String,
@@ -48,7 +48,7 @@ enum Direction {
 }
 
 impl Way {
-    /// The way that a signal asks for, if it can be read.
+    /// Parses the route that a signal asks for.
     pub(super) fn of(signal: Signal) -> Option<Self> {
         let payload = signal.payload?;
         if signal.signal_type == "relay" {
@@ -66,7 +66,7 @@ impl Way {
     }
 }
 
-/// Why an archive did not move.
+/// Why a transfer failed.
 #[derive(Debug, thiserror::Error)]
 enum MoveError {
     #[error(transparent)]
@@ -95,7 +95,7 @@ impl From<RelayError> for MoveError {
 }
 
 impl MoveError {
-    /// Whether another try may go on from here.
+    /// Returns whether a new attempt can continue the transfer.
     fn is_passing(&self) -> bool {
         match self {
             Self::Channel(_) | Self::Hub(_) | Self::Direction => true,
@@ -109,7 +109,7 @@ impl MoveError {
 }
 
 impl Shared {
-    /// Moves an archive, as soon as there is room.
+    /// Transfers an archive once a permit is free.
     pub(super) async fn carry(&self, job: Job, way: Way, mut line: Line) {
         let Ok(_room) = self.room.acquire().await else {
             return;
@@ -117,7 +117,7 @@ impl Shared {
         match job {
             Job::Send(bundle) => {
                 if let Err(error) = self.send(&bundle, way, &mut line).await {
-                    // The other side knows, and asks again if it wants.
+                    // The peer notices, and asks again if it wants.
                     warn!(%error, transfer = line.transfer(), "files did not go out");
                 }
             }
@@ -143,7 +143,7 @@ impl Shared {
         }
     }
 
-    /// How many files were unpacked.
+    /// Receives and unpacks an archive. Returns the number of files.
     async fn receive(
         &self,
         upload: &Upload,
@@ -177,7 +177,7 @@ impl Shared {
         }
     }
 
-    /// Tells the other side what came of it.
+    /// Reports the result of an upload to the peer.
     async fn answer(&self, upload: &Upload, received: Result<usize, MoveError>, line: &Line) {
         let id = &upload.offer.transfer_id;
         match received {
@@ -187,7 +187,7 @@ impl Shared {
             }
             Err(error) if error.is_passing() => {
                 warn!(%error, transfer = id, "files did not come in");
-                // The other side may believe that all of it arrived: it does not see beyond the hub.
+                // The peer may believe that all bytes arrived, because it sees only the hub.
                 line.say("interrupted", &json!({ "reason": error.to_string() }));
             }
             Err(error) => {
@@ -201,7 +201,7 @@ impl Shared {
         }
     }
 
-    /// Removes what came of an archive that is refused.
+    /// Removes the received bytes of a refused archive.
     async fn discard(&self, upload: &Upload) -> Result<(), PartError> {
         let part = Part::open(&self.parts, &upload.offer, self.limits).await?;
         part.discard().await

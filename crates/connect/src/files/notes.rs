@@ -1,21 +1,21 @@
-//! What a caller is told of files that do not come to it: as status, which everybody understands. `jackfield call` knows it by
-//! how it begins, and shows it whatever else it shows.
+//! Status lines that tell a caller which files are not sent. Every caller can show a status. `jackfield call`
+//! recognizes the lines by their prefix and always shows them.
 
 use std::fmt::Display;
 
 use jackfield_files::{Names, Omitted};
 
-/// How a status begins that says why there is no archive though somebody asked for one.
+/// Prefix of a status that explains why no archive is offered although the caller asked for one.
 const NO_OFFER: &str = "no files are offered: ";
-/// How a status begins that says which files are not in the archive, and why.
+/// Prefix of a status that lists files missing in the archive, with the reason.
 const NOT_SENT: &str = "not sent: ";
 
-/// Whether a status says something about files that do not come.
+/// Returns whether a status is about files that are not sent.
 pub fn is_note(status: &str) -> bool {
     status.starts_with(NOT_SENT) || is_refusal(status)
 }
 
-/// Whether a status says that nothing is offered, whatever there is.
+/// Returns whether a status states that no archive is offered at all.
 pub fn is_refusal(status: &str) -> bool {
     status.starts_with(NO_OFFER)
 }
@@ -28,7 +28,7 @@ pub(super) fn omitted(omitted: &Omitted) -> String {
     format!("{NOT_SENT}{omitted}")
 }
 
-/// Files that an agent wrote through the links to its project.
+/// Lists files that the agent wrote through links into its project.
 pub(super) fn behind_links(names: &Names) -> String {
     let (what, are) = match names.count() {
         1 => ("a file", "it is"),

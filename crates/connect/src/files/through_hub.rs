@@ -1,22 +1,23 @@
-//! An archive through the hub: its bytes as the body of a request, and a body as its bytes. Both ends of a transfer use it.
+//! Transfers an archive through the hub as an HTTP body. Used by both ends of a transfer.
 
 use futures_util::stream::try_unfold;
 use jackfield_files::{Archive, Bundle, Part, PartError};
 use jackfield_sdk::{Content, Error};
 use reqwest::Body;
 
-/// Why an archive did not come through the hub.
+/// Why an archive could not be received through the hub.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// The hub or the other side is gone, or says no. What came stays for the next try.
+    /// The hub or the peer is gone, or refuses. Received bytes stay for the next attempt.
     #[error(transparent)]
     Hub(#[from] Error),
-    /// What comes cannot be taken.
+    /// The received bytes cannot be stored.
     #[error(transparent)]
     Part(#[from] PartError),
 }
 
-/// The bytes of an archive from there on, read as they go. `progress` is told how many have gone, and of how many.
+/// Returns the bytes of a [`Bundle`] from offset `from` on as a [`Body`] that is read while it is sent. `progress`
+/// receives the bytes sent and the total.
 pub fn body(bundle: &Bundle, from: u64, progress: impl Fn(u64, u64) + Send + 'static) -> Body {
     let total = bundle.size();
     let start = (bundle.pieces(from), from, progress);
@@ -33,8 +34,8 @@ pub fn body(bundle: &Bundle, from: u64, progress: impl Fn(u64, u64) + Send + 'st
     ))
 }
 
-/// Receives an archive, or the rest of it from the byte `begins` on. `progress` is told how many bytes are there, and of how
-/// many. What came before a cut stays for the next try.
+/// Receives an archive into a [`Part`], from offset `begins` on. `progress` receives the bytes stored and the
+/// total. Received bytes stay for the next attempt if the connection breaks.
 pub async fn receive(
     mut content: Content,
     begins: u64,
@@ -57,7 +58,7 @@ pub async fn receive(
             }
             Ok(None) if part.received() == total => return Ok(part.finish().await?),
             cut => {
-                // The next try must find all that came.
+                // The next attempt continues from the flushed bytes.
                 part.flush().await?;
                 return Err(cut.err().unwrap_or(Error::Broken).into());
             }

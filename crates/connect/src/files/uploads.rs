@@ -1,28 +1,28 @@
-//! Archives that callers announced and have not sent yet.
+//! Archives that callers have announced and not sent yet.
 
 use std::{collections::VecDeque, time::Duration};
 
 use jackfield_files::Offer;
 use tokio::time::Instant;
 
-/// How long an archive is expected, as the published client of the bridge has it.
+/// How long an announcement is valid, as in the published bridge client.
 const EXPECTED: Duration = Duration::from_secs(300);
-/// How many are expected; the oldest make room.
+/// Most announcements; the oldest are dropped first.
 const MOST: usize = 64;
 
-/// An archive that is expected, and whose files are in it.
+/// An announced archive ([`Offer`]), and the client to which its files belong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Upload {
     pub(super) offer: Offer,
     pub(super) client_id: String,
 }
 
-/// Archives that are expected, the oldest first.
+/// Announced archives with their expiry, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Uploads(VecDeque<(Instant, Upload)>);
 
 impl Uploads {
-    /// Expects an archive; one that was announced before is expected anew.
+    /// Adds an announcement. Replaces an earlier one of the same transfer.
     pub(super) fn expect(&mut self, upload: Upload) {
         self.remove(&upload.offer.transfer_id);
         self.0.push_back((Instant::now() + EXPECTED, upload));

@@ -1,4 +1,4 @@
-//! The folder that the processes of a machine share, and what is done in it under its lock.
+//! The queue's folder, shared by the processes of a machine, and the operations under its lock.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -9,10 +9,10 @@ use std::{
 
 use super::line::Line;
 
-/// What the file of a member's line is called after its number.
+/// Extension of a member's file with waiting numbers.
 const LINE: &str = "line";
 
-/// The folder.
+/// The queue's folder.
 #[derive(Debug)]
 pub(super) struct Folder {
     dir: PathBuf,
@@ -27,7 +27,7 @@ impl Folder {
         Ok(Self { dir })
     }
 
-    /// The folder for a moment; nothing if another has it.
+    /// Locks the folder; returns `None` if a different process holds the lock.
     pub(super) fn try_lock(&self) -> io::Result<Option<Locked<'_>>> {
         let lock = try_lock(&self.dir.join("lock"))?;
         Ok(lock.map(|lock| Locked {
@@ -37,7 +37,7 @@ impl Folder {
     }
 }
 
-/// The folder, while nobody else takes numbers or places.
+/// The locked folder.
 #[derive(Debug)]
 pub(super) struct Locked<'a> {
     dir: &'a Path,
@@ -45,7 +45,7 @@ pub(super) struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    /// Makes this process a member, once.
+    /// Registers this process as a member, once.
     pub(super) fn join(&self, line: &mut Line) -> io::Result<()> {
         if line.member().is_some() {
             return Ok(());
@@ -59,11 +59,12 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// A number that nobody had.
+    /// Returns a number that was never assigned before.
     pub(super) fn next_number(&self) -> io::Result<u64> {
         let path = self.dir.join("number");
         let last = match fs::read_to_string(&path) {
-            // A machine that lost power may have left it empty; then nobody is left whose number could be met again.
+            // The file may be empty after a power loss. No living process has a number then, so counting may
+            // restart.
             Ok(text) => text.trim().parse().unwrap_or(0),
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
@@ -75,18 +76,18 @@ impl Locked<'_> {
         Ok(next)
     }
 
-    /// How many wait in other processes.
+    /// Returns how many messages wait in other processes.
     pub(super) fn others_waiting(&self, own: &Line) -> io::Result<usize> {
         Ok(self.others(own)?.len())
     }
 
-    /// Whether somebody in another process has a lower number.
+    /// Returns whether a message in a different process has a lower number.
     pub(super) fn is_anyone_before(&self, number: u64, own: &Line) -> io::Result<bool> {
         let others = self.others(own)?;
         Ok(others.into_iter().any(|other| other < number))
     }
 
-    /// The numbers that wait in other processes. What is left of dead ones is removed.
+    /// Returns the numbers waiting in other processes. Removes the files of dead processes.
     fn others(&self, own: &Line) -> io::Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for entry in fs::read_dir(self.dir.join("members"))? {
@@ -111,7 +112,7 @@ impl Locked<'_> {
         Ok(numbers)
     }
 
-    /// A place, if fewer than `active` are taken.
+    /// Returns a locked slot, if fewer than `active` slots are taken.
     pub(super) fn free_place(&self, active: usize) -> io::Result<Option<File>> {
         let (mut known, mut taken, mut free) = (0, 0, None);
         let places = self.dir.join("places");
@@ -128,7 +129,7 @@ impl Locked<'_> {
         if free.is_some() {
             return Ok(free);
         }
-        // Of so many names one is new.
+        // At least one of these names is unused.
         for name in 0..=known {
             if let Some(file) = try_lock(&places.join(name.to_string()))? {
                 return Ok(Some(file));
@@ -138,7 +139,7 @@ impl Locked<'_> {
     }
 }
 
-/// This process among those that share the folder, as long as it lives.
+/// This process's membership in the queue, removed on drop.
 #[derive(Debug)]
 pub(super) struct Member {
     path: PathBuf,
@@ -146,12 +147,12 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Where its numbers stand.
+    /// Path of the file with the waiting numbers.
     pub(super) fn line(&self) -> PathBuf {
         self.path.with_extension(LINE)
     }
 
-    /// Where they are written before.
+    /// Path of the temporary file for a new list of numbers.
     pub(super) fn draft(&self) -> PathBuf {
         draft(&self.path)
     }
@@ -163,7 +164,7 @@ fn draft(path: &Path) -> PathBuf {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // What stays is removed by the next process that looks.
+        // Files that remain are removed by the next process that looks.
         for left in [self.line(), self.draft(), self.path.clone()] {
             remove(&left).ok();
         }
@@ -177,7 +178,8 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The file with its lock, which ends when it is closed; nothing if somebody else has it.
+/// Opens a file and locks it; the lock ends when the file is closed. Returns `None` if the lock is held
+/// elsewhere.
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .create(true)

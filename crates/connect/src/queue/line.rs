@@ -1,14 +1,14 @@
-//! The line of one process: the numbers that wait in it, in memory and in its file, which the others read.
+//! The waiting numbers of one process, in memory and in its file, which the other processes read.
 
 use std::{collections::BTreeSet, fs, io, path::PathBuf};
 
 use super::folder::Member;
 
-/// The numbers that wait in this process.
+/// The waiting numbers of this process.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     numbers: BTreeSet<u64>,
-    /// Missing until the first one comes.
+    /// Membership in the queue; `None` until the first message.
     member: Option<Member>,
 }
 
@@ -29,7 +29,8 @@ impl Line {
         self.member = Some(member);
     }
 
-    /// Lines a number up. One that the others cannot see has no place in the line.
+    /// Adds a number. Fails if the file cannot be written: a number that other processes cannot see must not
+    /// wait.
     pub(super) fn add(&mut self, number: u64) -> io::Result<()> {
         self.numbers.insert(number);
         self.write().inspect_err(|_| {
@@ -37,7 +38,8 @@ impl Line {
         })
     }
 
-    /// Takes a number out; false if it was not there. Needs no lock of the folder, so that it can always be done at once.
+    /// Removes a number; returns `false` if missing. Needs no lock of the folder, so that removal never
+    /// waits.
     pub(super) fn remove(&mut self, number: u64) -> bool {
         let was_there = self.numbers.remove(&number);
         if was_there && let Err(error) = self.write() {
@@ -47,7 +49,7 @@ impl Line {
         was_there
     }
 
-    /// Writes the file anew, whole at any moment.
+    /// Replaces the file atomically.
     fn write(&self) -> io::Result<()> {
         let Some(member) = &self.member else {
             return Ok(());
@@ -58,7 +60,8 @@ impl Line {
         fs::rename(draft, member.line())
     }
 
-    /// Numbers that nobody waits for would keep all others waiting: better none than wrong ones.
+    /// Removes the file. Stale numbers would block all other processes; no numbers are better than wrong
+    /// ones.
     fn forget(&self) {
         let path: Option<PathBuf> = self.member.as_ref().map(Member::line);
         if let Some(path) = path

@@ -1,5 +1,4 @@
-//! The addresses of a party as they are signalled: which of the other side's are of use, how ours are written, and which
-//! servers tell us more of them.
+//! Candidates (addresses of a peer) in signals: filters the peer's, formats ours, and extracts STUN servers.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -9,18 +8,19 @@ use serde_json::Value;
 use str0m::Candidate;
 use str0m::net::Protocol;
 
-/// More addresses than an honest peer has. Each costs packets to it, and a stranger chose it.
+/// Most candidates of a peer; more than an honest peer has. Each costs packets to an address that an
+/// untrusted peer chose.
 const MOST: usize = 40;
 
-/// The other side's addresses, each once.
+/// The peer's candidates, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     seen: HashSet<SocketAddr>,
 }
 
 impl Candidates {
-    /// The candidate of a line such as `candidate:1 1 udp 1 192.0.2.1 9 typ host`, if it is new and of use: UDP, with an
-    /// address and not a name.
+    /// Parses a line such as `candidate:1 1 udp 1 192.0.2.1 9 typ host`. Returns the candidate if new and
+    /// usable: UDP, with an address instead of a name.
     pub(super) fn take(&mut self, line: &str) -> Option<Candidate> {
         let line = line.trim();
         let line = line.strip_prefix("a=").unwrap_or(line);
@@ -33,7 +33,7 @@ impl Candidates {
     }
 }
 
-/// The line of a signal's payload.
+/// Returns the candidate line in a signal's payload.
 pub(super) fn line_of(payload: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Payload {
@@ -44,13 +44,13 @@ pub(super) fn line_of(payload: &str) -> Option<String> {
         .map(|payload| payload.candidate)
 }
 
-/// The payload that tells the other side of one of our addresses.
+/// Builds the payload for one of our candidates.
 pub(super) fn payload(candidate: &Candidate, mid: &str) -> String {
     serde_json::json!({"candidate": candidate.to_sdp_string(), "mid": mid}).to_string()
 }
 
-/// The addresses in a list of servers as it is signalled: `[{"urls": "stun:…" or ["stun:…", …], …}]`. Credentials are left:
-/// what needs them is not used.
+/// Returns the URLs in a list of ICE servers: `[{"urls": "stun:…" or ["stun:…", …], …}]`. Ignores
+/// credentials: servers that need them are not used.
 pub fn ice_server_urls(servers: &Value) -> Vec<String> {
     let servers = servers.as_array().into_iter().flatten();
     let urls = servers.flat_map(|server| match &server["urls"] {

@@ -1,4 +1,4 @@
-//! The open channel, for those who send and receive.
+//! [`RtcChannel`], the open data channel.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::peer::Peer;
 use super::queue::{End, FULL, Queue};
 use crate::{Channel, ChannelError, Frame};
 
-/// An open data channel. Dropping it ends its task and its sockets; the other side sees a cut.
+/// An open data channel. Dropping it ends its task and closes its sockets; the peer sees a lost connection.
 ///
-/// What is read slowly is sent slowly: at most a few MiB wait in memory, whatever the other side sends. Then nothing is
-/// acknowledged either, also not what we sent, so two sides that send much at once must both read.
+/// A slow reader slows the sender down: at most a few MiB are buffered, regardless of the peer. Meanwhile
+/// acknowledgements are not processed either, so two peers that both send a lot must both read.
 ///
-/// An empty message carries nothing, and is not sent.
+/// Empty messages are not sent.
 pub struct RtcChannel {
     inbox: Arc<Queue>,
     outbox: Arc<Queue>,
@@ -34,17 +34,17 @@ impl RtcChannel {
             inbox,
             outbox,
             driver,
-            // More than a full queue is never taken.
+            // A message must fit into the queue.
             max_message: max_message.min(FULL / 2),
         }
     }
 
-    /// The largest message that the other side takes.
+    /// Returns the largest message that the peer accepts.
     pub fn max_message(&self) -> usize {
         self.max_message
     }
 
-    /// The most bytes that ever waited, to be sent and to be read.
+    /// Returns the most bytes ever queued, for sending and for reading.
     pub fn most_queued(&self) -> usize {
         self.inbox.most().max(self.outbox.most())
     }
@@ -52,7 +52,7 @@ impl RtcChannel {
 
 #[cfg(test)]
 impl RtcChannel {
-    /// Waits until the other side has sent more than is read.
+    /// Waits until the peer has sent more than is read.
     pub(super) async fn inbox_is_full(&self) {
         while !self.inbox.is_full() {
             self.inbox.filled().await;
@@ -87,7 +87,7 @@ impl Channel for RtcChannel {
         match self.driver.join_next().await {
             Some(Ok(outcome)) => outcome,
             Some(Err(error)) => Err(ChannelError::Cut(error.to_string())),
-            // It was finished before.
+            // Finished before.
             None => Ok(()),
         }
     }

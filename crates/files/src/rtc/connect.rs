@@ -1,5 +1,5 @@
-//! The way to an open channel: descriptions and addresses go to and fro, and every pair of addresses is tried. All of it
-//! happens inside the future of [`call`] or [`answer`]; dropping that ends it.
+//! Setup of a channel: exchanges session descriptions and candidates, and tries every pair of addresses. All
+//! work happens inside the future of [`call`] or [`answer`]; dropping the future ends it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::stun::{self, Questions};
 use super::{Kind, LABEL, Options, RtcChannel, Signalling, sdp};
 use crate::ChannelError;
 
-/// Calls the other side: makes the offer and opens the channel.
+/// Calls the peer: sends an offer and opens the [`RtcChannel`].
 pub async fn call<S: Signalling>(
     signalling: &mut S,
     options: &Options,
@@ -33,7 +33,7 @@ pub async fn call<S: Signalling>(
     connecting.result(found.ok(), options.patience)
 }
 
-/// Answers an offer: takes the channel that the caller opens.
+/// Answers an offer: accepts the [`RtcChannel`] that the caller opens.
 pub async fn answer<S: Signalling>(
     signalling: &mut S,
     offer_sdp: &str,
@@ -48,17 +48,17 @@ pub async fn answer<S: Signalling>(
 
 struct Connecting {
     peer: Peer,
-    /// What was offered and not yet answered.
+    /// Our offer, until answered.
     pending: Option<SdpPendingOffer>,
-    /// The section of the description that our candidates belong to.
+    /// Media section to which our candidates belong.
     mid: String,
     max_message: usize,
     candidates: Candidates,
-    /// Those that came before the description.
+    /// Candidates that arrived before the description.
     early: Vec<Candidate>,
     questions: Questions,
     lookups: JoinSet<Vec<SocketAddr>>,
-    /// Whether the other side may still signal something.
+    /// Whether the peer may still send signals.
     is_signalled: bool,
 }
 
@@ -113,7 +113,7 @@ impl Connecting {
         Ok(())
     }
 
-    /// The other side has described itself: its addresses can be tried.
+    /// Handles the peer's description; its candidates can be tried from now on.
     fn described(&mut self, description: &str, candidates: &[&str]) {
         self.max_message = sdp::max_message_of(description);
         sdp::mid_of(description).clone_into(&mut self.mid);
@@ -126,7 +126,7 @@ impl Connecting {
         }
     }
 
-    /// Sends our description, and then does what is to be done until the channel is open.
+    /// Sends our description, then drives the connection until the channel is open.
     async fn find<S: Signalling>(
         &mut self,
         signalling: &mut S,
@@ -164,7 +164,7 @@ impl Connecting {
         }
     }
 
-    /// Goes on as far as it goes by itself; the channel, if it is open now.
+    /// Processes pending events. Returns the channel if open.
     async fn opened(&mut self) -> Result<Option<ChannelId>, ChannelError> {
         let failed = |error: str0m::RtcError| ChannelError::NoWay(error.to_string());
         while let Some(event) = self.peer.next_event().await.map_err(failed)? {
@@ -196,12 +196,12 @@ impl Connecting {
                 Some(pending) => self.answered(pending, payload),
                 None => Ok(()),
             },
-            // One call has one offer.
+            // A call has a single offer.
             Kind::Offer => Ok(()),
         }
     }
 
-    /// Reads a packet; a new address of ours, if a server has told it.
+    /// Reads a packet. Returns a new local candidate if the packet is a STUN server's response.
     fn received(&mut self) -> Option<Candidate> {
         let (arrival, packet) = self.peer.receive()?;
         match self.questions.answered(arrival, packet) {

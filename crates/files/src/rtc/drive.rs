@@ -1,9 +1,9 @@
-//! The task of an open channel: packets from the sockets become messages for the reader, messages of the writer become
-//! packets, and both wait for each other by queues of a known size.
+//! Task of an open channel: turns packets into messages for the reader, and the writer's messages into
+//! packets. Bounded queues make both sides wait for each other.
 //!
-//! str0m has no way to leave messages unread, so a slow reader is met one step earlier: packets that carry data are kept
-//! unread, up to what the other side may have under way, and it waits for their acknowledgement. Packets that check the way
-//! are answered all the time.
+//! str0m cannot leave messages unread. A slow reader is therefore handled one step earlier: data packets are
+//! kept unread, up to the amount that the peer may have in flight, and the peer waits for their
+//! acknowledgement. Connectivity checks are always answered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,15 +19,17 @@ use super::sockets::Arrival;
 use super::under_way::UnderWay;
 use crate::{ChannelError, Frame};
 
-/// Packets that are read before something else gets its turn.
+/// Packets read before other work gets its turn.
 const BATCH: usize = 64;
-/// Packets that a sender reads before it takes something out. str0m holds twice as many.
+/// Packets that a sender reads before processing events. str0m buffers twice as many.
 const TOGETHER: usize = 15;
-/// Packets that are kept for a slow reader, in bytes. The window that we open is half of it; what is beyond comes again.
+/// Bytes of packets kept for a slow reader. Our receive window is half of it; dropped packets are
+/// retransmitted.
 const MOST_KEPT: usize = 2 * 1024 * 1024;
-/// How long the one who closes waits for the other side's answer.
+/// How long the closing side waits for the peer's response.
 const LINGER: Duration = Duration::from_secs(2);
-/// A receiver that closes as soon as it has all has not yet acknowledged the last two packets.
+/// Bytes that may lack an acknowledgement at the end: a receiver that closes right after the last data has
+/// not yet acknowledged the last two packets.
 const LAST_PACKETS: usize = 4096;
 
 pub(super) struct Driver {
@@ -35,18 +37,18 @@ pub(super) struct Driver {
     id: ChannelId,
     inbox: Arc<Queue>,
     outbox: Arc<Queue>,
-    /// The message that str0m had no room for.
+    /// Message for which str0m had no room.
     next: Option<Frame>,
     has_written: bool,
-    /// What was given to str0m and is not acknowledged.
+    /// Bytes given to str0m and not yet acknowledged.
     unacknowledged: usize,
     under_way: UnderWay,
     kept: VecDeque<(Arrival, Vec<u8>)>,
     kept_bytes: usize,
-    /// We have closed, and wait until then for the answer.
+    /// Deadline for the peer's response, after our close.
     closing: Option<Instant>,
     over: Option<End>,
-    /// The other side was there to the end: what it did not acknowledge may have arrived.
+    /// Whether the peer closed regularly. Unacknowledged data may have arrived then.
     is_farewell: bool,
 }
 
@@ -69,7 +71,7 @@ impl Driver {
         }
     }
 
-    /// Drives the channel until it ends. An error if something that was sent did not arrive.
+    /// Drives the channel until its end. Returns an error if sent data did not arrive.
     pub(super) async fn run(mut self) -> Result<(), ChannelError> {
         loop {
             self.advance().await;
@@ -101,7 +103,7 @@ impl Driver {
         }
     }
 
-    /// Gives str0m what it has room for, and takes out what it has.
+    /// Writes to str0m as much as it accepts, and processes its events.
     async fn advance(&mut self) {
         loop {
             let has_moved = self.write();
@@ -149,7 +151,7 @@ impl Driver {
                 Err(error) => return self.end(End::Cut(error.to_string())),
             }
         }
-        // A channel that is gone knows nothing of what it had under way.
+        // A closed channel no longer knows its data in flight.
         if let Some(mut channel) = self.peer.channel(self.id) {
             self.unacknowledged = channel.buffered_amount();
         } else if self.closing.is_none() && !self.peer.is_alive() {
@@ -183,7 +185,7 @@ impl Driver {
     }
 
     fn arrived(&mut self, data: ChannelData) {
-        // Who has finished does not read any more.
+        // After `finish` no reader exists.
         if self.outbox.is_ended() && self.inbox.is_full() {
             return;
         }
@@ -193,8 +195,8 @@ impl Driver {
         });
     }
 
-    /// Reads packets, those that were kept first. After each one all is taken out: what comes with the end of a connection
-    /// would be lost otherwise.
+    /// Reads packets, kept ones first. Processes events after each packet, because data that arrives together
+    /// with the end of a connection would be lost otherwise.
     async fn read(&mut self) {
         let mut untaken = 0;
         for _ in 0..BATCH {
@@ -219,14 +221,14 @@ impl Driver {
                     }
                     continue;
                 }
-                // After our close the other side has nothing to say but that it knows.
+                // After our close, the peer sends nothing but its own close.
                 if self.closing.is_some() {
                     self.end(End::Closed);
                 }
             }
             self.peer.take(arrival);
-            // Acknowledgements are worth reading together, since str0m looks at all that is under way each time; but not the
-            // last ones, which come with the other side's farewell.
+            // Process acknowledgements in batches, because str0m scans all data in flight each time. The last
+            // ones arrive together with the peer's close and must not wait.
             untaken += 1;
             if self.next.is_none() || untaken == TOGETHER {
                 self.take_events().await;
@@ -246,7 +248,7 @@ impl Driver {
             && self.outbox.is_over()
     }
 
-    /// The first reason counts.
+    /// Sets the end; the first reason counts.
     fn end(&mut self, end: End) {
         self.over.get_or_insert(end);
     }
@@ -254,7 +256,7 @@ impl Driver {
     fn conclude(self, end: End) -> Result<(), ChannelError> {
         let unsent = self.next.is_some() || self.outbox.bytes() > 0;
         let last = if self.is_farewell { LAST_PACKETS } else { 0 };
-        // Who wrote nothing has lost nothing; opening the channel is acknowledged too.
+        // Without written data nothing can be lost; opening the channel is acknowledged too.
         let has_arrived = !unsent && (!self.has_written || self.unacknowledged <= last);
         let why = match &end {
             End::Closed => "the other side has closed".to_owned(),
@@ -269,7 +271,7 @@ impl Driver {
     }
 }
 
-/// Whether a packet is DTLS, by its first byte (RFC 7983).
+/// Returns whether a packet is DTLS, by its first byte (RFC 7983).
 fn carries_data(packet: &[u8]) -> bool {
     packet.first().is_some_and(|byte| (20..64).contains(byte))
 }

@@ -1,4 +1,4 @@
-//! str0m's state machine tied to our sockets and the clock. Who drives it decides when something is read.
+//! str0m's state machine combined with sockets and the clock. The owner decides when to read.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use super::queue::FULL;
 use super::sockets::{Arrival, Sockets};
 use crate::ChannelError;
 
-/// Checks of the way without an answer until it counts as gone: about twelve seconds.
+/// Unanswered connectivity checks until the connection counts as lost: about twelve seconds.
 const UNANSWERED_CHECKS: usize = 6;
-/// How often the time to the other side and back is told.
+/// Interval of round-trip measurements.
 const ROUND_TRIP_INTERVAL: Duration = Duration::from_secs(1);
-/// No packet is longer.
+/// Longest packet in bytes.
 const LONGEST_PACKET: usize = 2048;
-/// Steps for saying goodbye; it takes a few packets.
+/// Steps for closing; a close takes a few packets.
 const FAREWELL: usize = 32;
 
-/// One end of a connection. Dropping it tells the other side, if the system takes the packets at once.
+/// One end of a connection. Dropping it notifies the peer, if the system accepts the packets at once.
 pub(super) struct Peer {
     rtc: Rtc,
     pub(super) sockets: Sockets,
@@ -31,7 +31,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Opens the sockets; they are the first candidates.
+    /// Opens the sockets, which are the first candidates.
     pub(super) async fn open(options: &Options) -> Result<Self, ChannelError> {
         let sockets = Sockets::open(options.bind.as_deref()).await;
         let sockets = sockets.map_err(|error| ChannelError::NoWay(error.to_string()))?;
@@ -55,7 +55,8 @@ impl Peer {
         })
     }
 
-    /// Sends what is to be sent; the next event, or nothing when all is done until [`Self::deadline`].
+    /// Sends pending packets. Returns the next event, or `None` if nothing is left to do until
+    /// [`Self::deadline`].
     pub(super) async fn next_event(&mut self) -> Result<Option<Event>, RtcError> {
         loop {
             match self.rtc.poll_output()? {
@@ -72,61 +73,61 @@ impl Peer {
         }
     }
 
-    /// When it must be [told the time](Self::tick).
+    /// Returns when [`tick`](Self::tick) has to be called.
     pub(super) fn deadline(&self) -> Instant {
-        // It knows "never" as a time that a timer may not.
+        // str0m uses a far future for "never", which a timer may not accept.
         self.deadline
             .min(Instant::now() + Duration::from_secs(3600))
     }
 
-    /// Tells it the time.
+    /// Advances the clock.
     pub(super) fn tick(&mut self) {
         self.input(|rtc, now| rtc.handle_input(Input::Timeout(now)));
     }
 
-    /// A packet, if one came.
+    /// Returns a received packet, if any.
     pub(super) fn receive(&mut self) -> Option<(Arrival, &[u8])> {
         let arrival = self.sockets.try_receive(&mut self.buffer)?;
         Some((arrival, &self.buffer[..arrival.len]))
     }
 
-    /// Reads the packet that [`Self::receive`] showed last.
+    /// Processes the packet that [`Self::receive`] returned last.
     pub(super) fn take(&mut self, arrival: Arrival) {
         let Self { rtc, buffer, .. } = self;
         feed(rtc, arrival, &buffer[..arrival.len]);
     }
 
-    /// Reads a packet that was kept.
+    /// Processes a packet that was kept.
     pub(super) fn take_kept(&mut self, arrival: Arrival, packet: &[u8]) {
         feed(&mut self.rtc, arrival, packet);
     }
 
-    /// The part that knows session descriptions.
+    /// Returns the API for session descriptions.
     pub(super) fn sdp(&mut self) -> SdpApi<'_> {
         self.rtc.sdp_api()
     }
 
-    /// One more address of ours; given back if the other side should know.
+    /// Adds a local candidate. Returns the candidate if the peer should know it.
     pub(super) fn add_local(&mut self, candidate: Candidate) -> Option<Candidate> {
         self.rtc.add_local_candidate(candidate).cloned()
     }
 
-    /// One more address of the other side.
+    /// Adds a candidate of the peer.
     pub(super) fn add_remote(&mut self, candidate: Candidate) {
         self.rtc.add_remote_candidate(candidate);
     }
 
-    /// A channel, while it is open.
+    /// Returns a channel, while open.
     pub(super) fn channel(&mut self, id: ChannelId) -> Option<Channel<'_>> {
         self.rtc.channel(id)
     }
 
-    /// Closes a channel; what was sent before arrives before.
+    /// Closes a channel, after all data sent before.
     pub(super) fn close_channel(&mut self, id: ChannelId) {
         self.rtc.direct_api().close_data_channel(id);
     }
 
-    /// Whether there is still something to drive.
+    /// Returns whether the connection is still active.
     pub(super) fn is_alive(&self) -> bool {
         self.rtc.is_alive()
     }
@@ -138,7 +139,7 @@ impl Peer {
     }
 }
 
-/// A packet that cannot be read is as good as lost: anybody can send one to an open port.
+/// Passes a packet to str0m. Ignores invalid packets, because anyone can send to an open port.
 fn feed(rtc: &mut Rtc, arrival: Arrival, packet: &[u8]) {
     let Ok(packet) = Receive::new(Protocol::Udp, arrival.source, arrival.local, packet) else {
         return;

@@ -1,4 +1,4 @@
-//! Messages between a channel and the task that drives it: in order, bounded by bytes, and ended once.
+//! Message queue between a channel and its driving task: ordered, bounded in bytes, ended once.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,21 +7,22 @@ use tokio::sync::Notify;
 
 use crate::{ChannelError, Frame};
 
-/// From here on a queue is full. Sixteen messages of the usual size: enough that neither side waits for the other.
+/// Bytes from which on a queue is full: sixteen messages of the usual size, enough that neither side waits
+/// for the other.
 pub(super) const FULL: usize = 1024 * 1024;
-/// What an empty message counts, so that many of them are bounded too.
+/// Bytes counted for an empty message, so that their number is bounded too.
 const FRAME_COST: usize = 64;
 
-/// Why nothing more will come.
+/// Why a [`Queue`] has ended.
 #[derive(Debug, Clone)]
 pub(super) enum End {
-    /// It was closed, as it should be.
+    /// Closed regularly.
     Closed,
-    /// It was cut.
+    /// The connection was lost.
     Cut(String),
 }
 
-/// One direction. There is one writer and one reader.
+/// Queue for one direction, with one writer and one reader.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -38,7 +39,7 @@ struct State {
 }
 
 impl Queue {
-    /// Adds a message as soon as there is room.
+    /// Adds a message once the queue has room.
     pub(super) async fn push(&self, frame: Frame) -> Result<(), ChannelError> {
         loop {
             {
@@ -59,13 +60,13 @@ impl Queue {
         }
     }
 
-    /// Adds a message, room or not; the writer looks at [`Self::is_full`] itself.
+    /// Adds a message regardless of room; the writer checks [`Self::is_full`] itself.
     pub(super) fn put(&self, frame: Frame) {
         self.state().add(frame);
         self.filled.notify_one();
     }
 
-    /// The next message; nothing once it is closed.
+    /// Waits for the next message; `None` once closed.
     pub(super) async fn pop(&self) -> Result<Option<Frame>, ChannelError> {
         loop {
             if let Some(frame) = self.try_pop() {
@@ -80,7 +81,7 @@ impl Queue {
         }
     }
 
-    /// The next message, if it is there.
+    /// Takes the next message, if present.
     pub(super) fn try_pop(&self) -> Option<Frame> {
         let mut state = self.state();
         let frame = state.frames.pop_front()?;
@@ -89,51 +90,51 @@ impl Queue {
         Some(frame)
     }
 
-    /// Nothing more comes, for this reason. The first one counts.
+    /// Ends the queue; the first reason counts.
     pub(super) fn end(&self, end: End) {
         self.state().end.get_or_insert(end);
         self.filled.notify_one();
         self.emptied.notify_one();
     }
 
-    /// Waits until something was added or it has ended.
+    /// Waits until a message was added or the queue has ended.
     pub(super) async fn filled(&self) {
         self.filled.notified().await;
     }
 
-    /// Waits until something was taken.
+    /// Waits until a message was taken.
     pub(super) async fn emptied(&self) {
         self.emptied.notified().await;
     }
 
-    /// Whether the writer should wait.
+    /// Returns whether the writer should wait.
     pub(super) fn is_full(&self) -> bool {
         self.state().bytes >= FULL
     }
 
-    /// Whether all was taken and nothing more comes.
+    /// Returns whether the queue has ended and is empty.
     pub(super) fn is_over(&self) -> bool {
         let state = self.state();
         state.frames.is_empty() && state.end.is_some()
     }
 
-    /// Whether nothing more comes.
+    /// Returns whether the queue has ended.
     pub(super) fn is_ended(&self) -> bool {
         self.state().end.is_some()
     }
 
-    /// The bytes that wait.
+    /// Returns the queued bytes.
     pub(super) fn bytes(&self) -> usize {
         self.state().bytes
     }
 
-    /// The most bytes that ever waited.
+    /// Returns the most bytes ever queued.
     pub(super) fn most(&self) -> usize {
         self.state().most
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nobody can panic halfway through a change.
+        // No code panics halfway through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

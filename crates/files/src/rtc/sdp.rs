@@ -1,42 +1,42 @@
-//! What we read from and write into session descriptions ourselves; the rest of them is str0m's.
+//! Fields of session descriptions that are read and written here; str0m handles the rest.
 
-/// Says where the sender is to begin; others skip the line.
+/// Attribute with the sender's start offset; unknown to other implementations, which skip it.
 const OFFSET: &str = "a=x-jackfield-offset:";
-/// What a peer takes that does not say.
+/// Message limit of a peer that states none.
 const DEFAULT_MAX_MESSAGE: usize = 64 * 1024;
 
-/// The description with the line that asks the sender to begin at this byte.
+/// Returns the description with an attribute that asks the sender to start at `offset`.
 pub fn with_offset(sdp: &str, offset: u64) -> String {
     let at = media_start(sdp);
     format!("{}{OFFSET}{offset}\r\n{}", &sdp[..at], &sdp[at..])
 }
 
-/// The byte at which the caller asks to begin. A line that makes no sense asks nothing.
+/// Returns the offset that the caller asks for; `None` if missing or malformed.
 pub fn offset_of(sdp: &str) -> Option<u64> {
     let value = attribute(&sdp[..media_start(sdp)], OFFSET)?;
-    // `parse` would take a sign too.
+    // `parse` would accept a sign too.
     if value.starts_with('+') {
         return None;
     }
     value.parse().ok()
 }
 
-/// The largest message that the writer of the description takes.
+/// Returns the largest message that the description's author accepts.
 pub(super) fn max_message_of(sdp: &str) -> usize {
     match attribute(sdp, "a=max-message-size:").and_then(|value| value.parse().ok()) {
-        // It takes any size.
+        // Any size.
         Some(0) => usize::MAX,
         Some(size) => size,
         None => DEFAULT_MAX_MESSAGE,
     }
 }
 
-/// The name of the media section, by which candidates refer to it.
+/// Returns the id of the media section, to which candidates refer.
 pub(super) fn mid_of(sdp: &str) -> &str {
     attribute(sdp, "a=mid:").unwrap_or("0")
 }
 
-/// The description without its candidates, and those: ours to judge one by one, so that an unusable one spoils nothing.
+/// Splits off the candidates, to judge them one by one: an unusable candidate must not spoil the description.
 pub(super) fn split_candidates(sdp: &str) -> (String, Vec<&str>) {
     let is_candidate = |line: &&str| line.starts_with("a=candidate:");
     let (candidates, rest): (Vec<_>, Vec<_>) = sdp.lines().partition(is_candidate);
@@ -51,7 +51,7 @@ fn attribute<'a>(sdp: &'a str, name: &str) -> Option<&'a str> {
         .map(str::trim_end)
 }
 
-/// Where the first media section begins; what is before it is about the whole session.
+/// Returns the offset of the first media section; earlier lines apply to the whole session.
 fn media_start(sdp: &str) -> usize {
     if sdp.starts_with("m=") {
         return 0;

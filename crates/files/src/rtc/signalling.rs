@@ -1,23 +1,23 @@
-//! How two parties that have no channel yet tell each other where they are.
+//! Signalling between peers that have no channel yet.
 
 use std::future::Future;
 use std::str::FromStr;
 
 use crate::ChannelError;
 
-/// What a signal is about.
+/// Kind of a signal of [`Signalling`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The caller's description: SDP.
+    /// SDP of the calling peer.
     Offer,
-    /// The description of the one that was called: SDP.
+    /// SDP of the answering peer.
     Answer,
-    /// One more address of a party: `{"candidate","mid"}` as JSON text.
+    /// An address of a peer: `{"candidate","mid"}` as JSON text.
     Candidate,
 }
 
 impl Kind {
-    /// Its name on the wire (`signal_type`).
+    /// Returns the name on the wire (`signal_type`).
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Offer => "offer",
@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// Other signals have nothing to do with a data channel.
+/// Error for a signal that is unrelated to data channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the signal is not about a data channel")]
 pub struct OtherSignal;
@@ -43,16 +43,16 @@ impl FromStr for Kind {
     }
 }
 
-/// The way that signals go. It is used until the channel is open, and not afterwards.
+/// Transport of signals, used until the [`RtcChannel`](super::RtcChannel) is open.
 pub trait Signalling: Send {
-    /// Sends a signal to the other side.
+    /// Sends a signal to the peer.
     fn send(
         &mut self,
         kind: Kind,
         payload: String,
     ) -> impl Future<Output = Result<(), ChannelError>> + Send;
 
-    /// The next signal of the other side; nothing if there will be none. The future may be dropped at any point without
-    /// losing a signal.
+    /// Waits for the peer's next signal; `None` if no more will come. Cancel-safe: dropping the future loses
+    /// no signal.
     fn next(&mut self) -> impl Future<Output = Option<(Kind, String)>> + Send;
 }

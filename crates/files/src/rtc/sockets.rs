@@ -1,4 +1,4 @@
-//! Our UDP sockets: one for each address that the other side may reach us at.
+//! UDP sockets, one per local address that the peer may reach.
 
 use std::future::poll_fn;
 use std::io;
@@ -7,20 +7,20 @@ use std::task::Poll;
 
 use tokio::net::UdpSocket;
 
-/// More addresses than are worth trying; a machine with many bridges has dozens.
+/// Most addresses that are used; a machine with many bridges has dozens.
 const MOST: usize = 12;
-/// What the system should hold for us while we do something else. It may give less.
+/// Requested size of the system's socket buffers. The system may grant less.
 const BUFFER: usize = 4 * 1024 * 1024;
 
-/// All of them. They are closed when it is dropped.
+/// UDP sockets, closed on drop.
 #[derive(Debug)]
 pub(super) struct Sockets {
     list: Vec<(UdpSocket, SocketAddr)>,
-    /// Where something came last, and will probably come next.
+    /// Index of the socket that received last, and probably receives next.
     busy: usize,
 }
 
-/// A packet that came: how long it is, from where, and to which of our addresses.
+/// A packet received by [`Sockets`]: length, source, and local address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) len: usize,
@@ -29,7 +29,8 @@ pub(super) struct Arrival {
 }
 
 impl Sockets {
-    /// Opens one for each address named, else for each of the machine's. Those that cannot be opened are left out.
+    /// Opens a socket per address in `bind`, else per address of the machine. Skips addresses that cannot be
+    /// opened.
     pub(super) async fn open(bind: Option<&[IpAddr]>) -> io::Result<Self> {
         let addresses = match bind {
             Some(addresses) => addresses.to_vec(),
@@ -49,16 +50,16 @@ impl Sockets {
         Ok(Self { list, busy: 0 })
     }
 
-    /// Our addresses.
+    /// Iterates over the local addresses.
     pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         self.list.iter().map(|(_, address)| *address)
     }
 
-    /// Waits until a packet is there.
+    /// Waits until a packet is available.
     pub(super) async fn readable(&self) {
         poll_fn(|context| {
             let ready = |(socket, _): &(UdpSocket, _)| socket.poll_recv_ready(context).is_ready();
-            // Each is asked, so that each wakes us.
+            // Poll all sockets, so that each registers the waker.
             match self
                 .list
                 .iter()
@@ -72,12 +73,12 @@ impl Sockets {
         .await;
     }
 
-    /// A packet, if one is there.
+    /// Receives a packet, if available.
     pub(super) fn try_receive(&mut self, buffer: &mut [u8]) -> Option<Arrival> {
         let count = self.list.len();
         for index in (self.busy..self.busy + count).map(|index| index % count) {
             let (socket, local) = &self.list[index];
-            // Other errors are about packets that we sent; the next read has what came.
+            // Other errors concern packets that were sent; the next read returns received packets.
             if let Ok((len, source)) = socket.try_recv_from(buffer) {
                 self.busy = index;
                 let local = *local;
@@ -87,8 +88,8 @@ impl Sockets {
         None
     }
 
-    /// Sends a packet from one of our addresses, as soon as the system takes it. What the network refuses is lost, as
-    /// packets are.
+    /// Sends a packet from a local address once the system accepts it. A packet that the network refuses is
+    /// lost, as usual for UDP.
     pub(super) async fn send(&self, from: SocketAddr, to: SocketAddr, packet: &[u8]) {
         let Some(socket) = self.socket(from) else {
             return;
@@ -100,7 +101,7 @@ impl Sockets {
         }
     }
 
-    /// Sends a packet if the system takes it at once.
+    /// Sends a packet if the system accepts it at once.
     pub(super) fn try_send(&self, from: SocketAddr, to: SocketAddr, packet: &[u8]) {
         if let Some(socket) = self.socket(from) {
             socket.try_send_to(packet, to).ok();
@@ -115,14 +116,14 @@ impl Sockets {
 
 async fn open(address: IpAddr) -> io::Result<(UdpSocket, SocketAddr)> {
     let socket = UdpSocket::bind((address, 0)).await?;
-    // The system has a limit, and then gives what it allows.
+    // The system caps the size at its own limit.
     rustix::net::sockopt::set_socket_recv_buffer_size(&socket, BUFFER).ok();
     rustix::net::sockopt::set_socket_send_buffer_size(&socket, BUFFER).ok();
     let local = socket.local_addr()?;
     Ok((socket, local))
 }
 
-/// The machine's addresses that others may reach; loopback if it has no other.
+/// Returns the machine's reachable addresses; loopback if no other exists.
 fn own_addresses() -> io::Result<Vec<IpAddr>> {
     let interfaces = if_addrs::get_if_addrs()?;
     let usable = interfaces.iter().map(|one| one.ip()).filter(is_usable);
@@ -135,7 +136,7 @@ fn own_addresses() -> io::Result<Vec<IpAddr>> {
 fn is_usable(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !v4.is_link_local() && !v4.is_unspecified(),
-        // A link-local address means nothing without the interface, which a candidate cannot name.
+        // A link-local address is useless without its interface, which a candidate cannot name.
         IpAddr::V6(v6) => !v6.is_unicast_link_local() && !v6.is_unspecified(),
     }
 }

@@ -1,5 +1,6 @@
-//! Asking servers how the world sees our sockets (STUN, RFC 8489): one request without attributes, sent a few times. str0m's
-//! reader is for peers, who sign what they say; servers do not.
+//! STUN client (RFC 8489): asks servers for the public addresses of our sockets, with a request without
+//! attributes that is sent a few times. str0m's STUN parser expects signed messages of peers; servers do not
+//! sign.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -10,23 +11,23 @@ use uuid::Uuid;
 
 use super::sockets::{Arrival, Sockets};
 
-/// More servers than are worth asking.
+/// Most servers that are asked.
 const MOST_SERVERS: usize = 4;
-/// How often a request is sent; the time between two doubles.
+/// Transmissions of a request; the wait doubles each time.
 const SENDS: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// Where a server listens that does not say.
+/// Default port of a server.
 const PORT: u16 = 3478;
-/// The kinds of messages and attributes that there are for us.
+/// Message and attribute types in use.
 const REQUEST: [u8; 2] = [0x00, 0x01];
 const SUCCESS: [u8; 2] = [0x01, 0x01];
 const XOR_MAPPED_ADDRESS: [u8; 2] = [0x00, 0x20];
-/// The same in every message.
+/// Magic cookie of every message.
 const COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];
-/// What all attributes come after: kind, length, cookie, id.
+/// Length of the header: type, length, cookie, id.
 const HEADER: usize = 20;
 
-/// Requests on their way.
+/// Pending requests.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     open: Vec<Question>,
@@ -42,7 +43,7 @@ struct Question {
 }
 
 impl Questions {
-    /// Asks a server about each of our addresses that can reach it.
+    /// Asks a server about each local address that can reach it.
     pub(super) fn ask(&mut self, server: SocketAddr, sockets: &Sockets) {
         let suits = |local: &SocketAddr| {
             local.is_ipv4() == server.is_ipv4()
@@ -58,12 +59,12 @@ impl Questions {
             }));
     }
 
-    /// When something is to be sent next.
+    /// Returns when the next transmission is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.open.iter().map(|question| question.due).min()
     }
 
-    /// Sends what is due, and gives up on what was sent often enough.
+    /// Sends due requests, and drops those sent often enough.
     pub(super) fn send_due(&mut self, sockets: &Sockets) {
         let now = Instant::now();
         self.open
@@ -76,7 +77,7 @@ impl Questions {
         }
     }
 
-    /// Our address as the server saw it, if the packet is an answer to one of the questions.
+    /// Returns our address as seen by the server, if the packet answers a pending request.
     pub(super) fn answered(&mut self, arrival: Arrival, packet: &[u8]) -> Option<SocketAddr> {
         let id = packet.get(8..HEADER)?;
         let index = self.open.iter().position(|question| {
@@ -99,12 +100,12 @@ fn request(id: [u8; 12]) -> Vec<u8> {
     [&REQUEST[..], &[0, 0], &COOKIE, &id].concat()
 }
 
-/// The address in an answer that tells one.
+/// Parses the address in a success response.
 fn mapped_address(packet: &[u8]) -> Option<SocketAddr> {
     if packet.len() < HEADER || !packet.starts_with(&SUCCESS) || packet[4..8] != COOKIE {
         return None;
     }
-    // The address is mixed with the cookie and the id, so that nothing on the way rewrites it.
+    // The address is XORed with cookie and id, so that no middlebox rewrites it.
     let mask = &packet[4..HEADER];
     let mut rest = &packet[HEADER..];
     while let [kind_1, kind_2, len_1, len_2, tail @ ..] = rest {
@@ -127,7 +128,7 @@ fn mapped_address(packet: &[u8]) -> Option<SocketAddr> {
     None
 }
 
-/// The host and port of each `stun:` address.
+/// Returns host and port of each `stun:` URL.
 pub(super) fn servers(urls: &[String]) -> Vec<(String, u16)> {
     urls.iter()
         .filter_map(|url| server(url))
@@ -136,7 +137,7 @@ pub(super) fn servers(urls: &[String]) -> Vec<(String, u16)> {
 }
 
 fn server(url: &str) -> Option<(String, u16)> {
-    // Over TCP there is nothing to learn about our UDP sockets.
+    // STUN over TCP reveals nothing about UDP sockets.
     let (address, transport) = url
         .strip_prefix("stun:")?
         .split_once('?')
@@ -153,10 +154,10 @@ fn server(url: &str) -> Option<(String, u16)> {
     Some((host.to_owned(), port))
 }
 
-/// The addresses of a server; none if its name is not known.
+/// Resolves a server's name; empty if unknown.
 pub(super) async fn resolve(host: String, port: u16) -> Vec<SocketAddr> {
     match lookup_host((host.as_str(), port)).await {
-        // One of each family is enough.
+        // One address per family is enough.
         Ok(found) => {
             let found: Vec<_> = found.collect();
             let four = found.iter().find(|address| address.is_ipv4());
@@ -195,7 +196,7 @@ mod tests {
         let found = mapped_address(&answer(&[&software[..], &four].concat()));
         assert_eq!(found, Some("192.0.2.9:5000".parse().unwrap()));
 
-        // ::1, mixed with the cookie and an id of sevens.
+        // ::1, XORed with the cookie and an id of sevens.
         let six = [
             &[0, 0x20, 0, 20, 0, 2, 0x21, 0x12][..],
             &COOKIE,

@@ -1,29 +1,29 @@
-//! How much may be under way at once. Much is needed where the other side is far; where it is near it only costs time, since
-//! str0m looks at all of it with every packet.
+//! Limit for data in flight. A distant peer needs a high limit; for a near peer a high limit only costs time,
+//! because str0m scans all data in flight with every packet.
 
 use std::time::Duration;
 
 use super::queue::FULL;
 
-/// Enough for a machine nearby.
+/// Lower bound, enough for a near peer.
 const LEAST: usize = 128 * 1024;
-/// The pace that should be possible whatever the distance, in bytes a second.
+/// Throughput to allow at any distance, in bytes per second.
 const PACE: f64 = 50e6;
 
-/// The limit, by the shortest time to the other side and back: longer ones are made by what is under way.
+/// Limit by the shortest round-trip time, because longer times are caused by the data in flight.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     round_trip: Option<Duration>,
 }
 
 impl UnderWay {
-    /// The time to the other side and back was this.
+    /// Records a round-trip time.
     pub(super) fn learn(&mut self, round_trip: Duration) {
         let shortest = self.round_trip.unwrap_or(Duration::MAX);
         self.round_trip = Some(shortest.min(round_trip));
     }
 
-    /// From how many bytes on nothing is added.
+    /// Returns the limit in bytes.
     pub(super) fn limit(&self) -> usize {
         let round_trip = self.round_trip.unwrap_or_default().as_secs_f64();
         #[expect(

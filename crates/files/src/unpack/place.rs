@@ -1,4 +1,5 @@
-//! Moves files that wait to their places: all of them, or none. What is replaced waits in turn until that is sure.
+//! Moves staged files to their final paths: all or none. Replaced files stay in the staging folder until
+//! success is certain.
 
 #[cfg(test)]
 mod tests;
@@ -17,25 +18,25 @@ use crate::{
     zip::Entry,
 };
 
-/// What has to be done besides moving.
+/// Entries that need more than a move in [`put`].
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// The entries that take the place of something.
+    /// Indexes of entries that replace an existing file.
     replaced: Vec<usize>,
-    /// The entries whose places are taken by files that are as large: if they are the same, they stay.
+    /// Indexes of entries with an existing file of equal size, which stays if the content is equal.
     there: Vec<usize>,
 }
 
-/// What is where something should go.
+/// State of a final path.
 enum Found {
     Nothing,
     Entry(Kind),
-    /// A folder above it is none.
+    /// A parent exists and is not a folder.
     Blocked(String),
 }
 
 impl Plan {
-    /// Looks at the places; an error if one is taken.
+    /// Examines the final paths. Returns an error if a path is taken.
     pub(super) fn of(root: &Dir, entries: &[Entry], clash: Clash) -> Result<Self, UnpackError> {
         let (mut replaced, mut there) = (Vec::new(), Vec::new());
         let mut taken = Vec::new();
@@ -64,7 +65,7 @@ impl Plan {
         }
     }
 
-    /// Compares the files that wait with those that are there; an error if some are not the same.
+    /// Compares staged files with existing files. Returns an error if any differ.
     pub(super) fn compare(
         &self,
         root: &Dir,
@@ -91,7 +92,7 @@ impl Plan {
     }
 }
 
-/// A real file below the root that can be read, and its size.
+/// Opens a readable regular file below the root, with its size.
 fn open(root: &Dir, name: &str) -> io::Result<Option<(File, u64)>> {
     let (above, last) = split(name);
     match walk(root, above)?.read(last.as_ref()) {
@@ -99,7 +100,7 @@ fn open(root: &Dir, name: &str) -> io::Result<Option<(File, u64)>> {
             let size = file.metadata()?.len();
             Ok(Some((file, size)))
         }
-        // What cannot be read is not known to be the same.
+        // An unreadable file counts as different.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
         other => other.map(|_| None),
     }
@@ -138,17 +139,17 @@ fn find(root: &Dir, name: &str) -> io::Result<Found> {
     })
 }
 
-/// What has been done, to be undone from the last to the first.
+/// A completed step of [`put`], undone in reverse order.
 enum Step<'a> {
-    /// What was in this place waits.
+    /// The existing file was moved to the staging folder.
     Cleared { at: usize, name: &'a str },
-    /// This folder is new.
+    /// The folder was created.
     Made(&'a str),
-    /// This file is in its place.
+    /// The file was moved to its final path.
     Placed(&'a str),
 }
 
-/// Moves the files that wait to their places, and makes the folders. If one cannot be moved, none is.
+/// Moves the staged files to their final paths and creates folders. Undoes all steps if one fails.
 pub(super) fn put(
     root: &Dir,
     staging: &Dir,
@@ -178,7 +179,7 @@ fn advance<'a>(
         let name = entries[at].name.as_str();
         let (above, last) = split(name);
         match walk(root, above)?.move_to(last, staging, &old(at)) {
-            // It went by itself.
+            // The file has vanished.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             moved => {
                 moved?;
@@ -198,7 +199,7 @@ fn advance<'a>(
         }
         let folder = make(root, above, steps)?;
         match staging.move_to(&at.to_string(), &folder, last) {
-            // Somebody was faster, or the file system takes two names for one.
+            // Created concurrently, or the file system treats two names as equal.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(in_the_way(vec![name.to_owned()]));
             }
@@ -209,7 +210,7 @@ fn advance<'a>(
     Ok(())
 }
 
-/// The folder of this path below the root; what is not there is made.
+/// Opens a folder below the root; creates missing folders.
 fn make<'a>(root: &Dir, path: &'a str, steps: &mut Vec<Step<'a>>) -> Result<Dir, UnpackError> {
     let mut dir = root.folder(".")?;
     if path.is_empty() {
@@ -250,7 +251,7 @@ fn undo(root: &Dir, staging: &Dir, step: &Step<'_>) -> io::Result<()> {
     }
 }
 
-/// The folder of this path below the root, which is there.
+/// Opens an existing folder below the root.
 fn walk(root: &Dir, path: &str) -> io::Result<Dir> {
     let mut dir = root.folder(".")?;
     for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -259,12 +260,12 @@ fn walk(root: &Dir, path: &str) -> io::Result<Dir> {
     Ok(dir)
 }
 
-/// The folder above a name, and its last part.
+/// Splits a path into its parent and its last segment.
 fn split(name: &str) -> (&str, &str) {
     name.rsplit_once('/').unwrap_or(("", name))
 }
 
-/// How the names begin under which something waits that is replaced.
+/// Prefix of replaced files in the staging folder.
 pub(super) const OLD: &str = "old-";
 
 fn old(at: usize) -> String {

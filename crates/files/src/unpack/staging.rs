@@ -1,4 +1,4 @@
-//! Folders that are gone again if the work is not done to its end.
+//! Folders that are removed on drop unless the work completes.
 
 use std::{
     fs, io,
@@ -12,14 +12,14 @@ use uuid::Uuid;
 use super::place::OLD;
 use crate::dir::{Dir, starts_with};
 
-/// How the names of the folders begin in which files wait.
+/// Prefix of staging folders.
 pub(crate) const PREFIX: &str = ".jackfield-unpack-";
 
-/// How long a folder stays that a killed process left.
+/// Age after which a staging folder of a killed process is removed.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A folder in the target where files wait. It is there, and not elsewhere, since only within one file system things can
-/// be moved and not copied. It is removed in any case.
+/// Staging folder inside the target, where files can be moved instead of copied because the file system is
+/// the same. Always removed on drop.
 #[derive(Debug)]
 pub(super) struct Staging<'a> {
     root: &'a Dir,
@@ -49,8 +49,8 @@ impl Drop for Staging<'_> {
     }
 }
 
-/// Removes the folders that were left by processes that were killed. Where something waits that was to be replaced, it may be
-/// the only copy: that stays.
+/// Removes staging folders of killed processes. A folder with a replaced file stays, because the file may be
+/// the only copy.
 fn sweep(root: &Dir) {
     let swept = root.names().and_then(|names| {
         for name in names.iter().filter(|name| starts_with(name, PREFIX)) {
@@ -71,7 +71,7 @@ fn sweep(root: &Dir) {
     }
 }
 
-/// The folders that had to be made for the target, removed again unless they are kept.
+/// Folders that were created for the target, removed on drop unless kept.
 #[derive(Debug)]
 pub(super) struct Made(Vec<PathBuf>);
 
@@ -85,7 +85,7 @@ impl Made {
         while let Some(folder) = missing.pop() {
             match fs::create_dir(&folder) {
                 Ok(()) => made.0.push(folder),
-                // Somebody else was faster; then it is theirs.
+                // Created concurrently, so not ours to remove.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -101,7 +101,7 @@ impl Made {
 impl Drop for Made {
     fn drop(&mut self) {
         while let Some(folder) = self.0.pop() {
-            // If somebody put something there meanwhile, it stays.
+            // A folder that is no longer empty stays.
             if let Err(error) = fs::remove_dir(&folder) {
                 warn!(%error, "a folder that was made to unpack into is left");
                 return;

@@ -1,4 +1,4 @@
-//! The content of one entry, inflated and compared with what the directory says of it.
+//! Content of an entry, inflated and verified against the directory.
 
 use std::{
     fs::File,
@@ -11,26 +11,26 @@ use flate2::{Crc, bufread::DeflateDecoder};
 use super::Entry;
 use crate::work::Wanted;
 
-/// How much is read and written at a time.
+/// Bytes per read and write.
 const PIECE: usize = 64 << 10;
 
-/// Why an entry's content is not what it should be.
+/// Why the content of an entry is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Broken {
-    /// It is not what was packed.
+    /// The compressed data is corrupt.
     #[error("is broken")]
     Content,
-    /// There is more than the directory says.
+    /// The content is longer than the directory states.
     #[error("has more bytes than it says")]
     Longer,
-    /// Its sum is another.
+    /// The checksum differs.
     #[error("has another checksum than it says")]
     Checksum,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Writes the content of an entry.
+/// Writes the content of an [`Entry`] to `to`.
 pub(crate) fn copy(
     archive: &File,
     entry: &Entry,
@@ -48,7 +48,7 @@ pub(crate) fn copy(
     }
     let mut inflated = DeflateDecoder::new(packed);
     check(entry, &mut inflated, to, wanted)?;
-    // What lies behind the end would be in no file, and yet in the archive.
+    // Trailing bytes would be in the archive but in no file.
     if inflated.total_in() != entry.packed {
         return Err(Broken::Content);
     }
@@ -70,7 +70,7 @@ fn check(
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // So the decoder calls what it cannot inflate.
+            // The decoder reports corrupt data with this kind.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Err(Broken::Content);
             }
@@ -92,7 +92,7 @@ fn check(
     Ok(())
 }
 
-/// A part of a file, read from its beginning.
+/// Reader for a range of a file.
 struct Section<'a> {
     file: &'a File,
     at: u64,

@@ -1,5 +1,5 @@
-//! Reads what an archive says of itself, and believes nothing of it: the central directory at its end, compared with what
-//! stands before each file. All of this is checked before a byte is unpacked.
+//! Reads an archive's central directory without trusting it, and compares it with the local header of each
+//! file. All checks run before a byte is unpacked.
 
 use std::{fs::File, io, os::unix::fs::FileExt as _};
 
@@ -12,83 +12,83 @@ use crate::{
     tree::{BadName, Tree},
 };
 
-/// How large a directory may be: far more than the names of 5,000 files.
+/// Largest directory in bytes: far more than the names of 5,000 files need.
 const MAX_DIRECTORY: u64 = 16 << 20;
 
-/// Bits of the flags that say that an entry is encrypted, in one of two ways, or its directory.
+/// Flag bits of an encrypted entry, in one of two ways, or of an encrypted directory.
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
-/// The bit of the old attributes that says that it is a folder.
+/// Bit of the DOS attributes that marks a folder.
 const DOS_FOLDER: u32 = 1 << 4;
-/// Where numbers that do not fit have their place in ZIP64.
+/// Placeholder for a number that is stored in a ZIP64 field.
 const ELSEWHERE: u32 = u32::MAX;
 
 /// Why an archive is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum BadArchive {
-    /// It is no ZIP, or one that can be read in two ways.
+    /// Not a ZIP, or a ZIP with more than one interpretation.
     #[error("it is no proper ZIP: {0}")]
     Form(&'static str),
-    /// It has a name that it may not have.
+    /// An invalid name.
     #[error("the name {0:?} {1}")]
     Name(String, BadName),
-    /// A name in it is no UTF-8.
+    /// A name that is not UTF-8.
     #[error("the name {0:?} is no UTF-8")]
     Unreadable(String),
-    /// It has a link.
+    /// A symbolic link.
     #[error("{0:?} is a link")]
     Link(String),
-    /// It has something that is neither file nor folder.
+    /// Neither a file nor a folder.
     #[error("{0:?} is neither file nor folder")]
     Special(String),
-    /// It has a file that is encrypted.
+    /// An encrypted file.
     #[error("{0:?} is encrypted")]
     Encrypted(String),
-    /// A file is compressed in a way that is not taken.
+    /// An unsupported compression method.
     #[error("{0:?} is compressed in way {1}; only deflate is taken")]
     Method(String, u16),
-    /// Two files in it share bytes, as bombs do.
+    /// Two files share bytes, as in a zip bomb.
     #[error("{0:?} shares bytes with another entry")]
     Overlap(String),
-    /// It says one thing of a file here and another there.
+    /// Contradicting information about a file.
     #[error("it contradicts itself about {0:?}")]
     Contradiction(String),
-    /// It has more files than are taken.
+    /// Too many files.
     #[error("it has more than {0} files or folders")]
     TooManyFiles(u64),
-    /// It would need too much room.
+    /// The unpacked files would be too large.
     #[error("its files have more than {}", megabytes(*.0))]
     TooLarge(u64),
-    /// It has another number of files than was offered.
+    /// The number of files differs from the offer.
     #[error("it has {found} files, and {offered} were offered")]
     Count {
-        /// What the offer says.
+        /// Number in the offer.
         offered: u64,
-        /// What is in it.
+        /// Number in the archive.
         found: u64,
     },
-    /// It cannot be read.
+    /// The archive cannot be read.
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),
 }
 
-/// One file or folder of an archive that may be unpacked.
+/// A valid file or folder of an archive.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// The name, of a folder without the slash behind it.
+    /// Path of the entry; a folder's without trailing slash.
     pub(crate) name: String,
     pub(crate) is_folder: bool,
     pub(crate) is_executable: bool,
-    /// When it was changed last, in seconds since 1970, if it says so.
+    /// Modification time in seconds since 1970, if present.
     pub(crate) changed: Option<i64>,
     pub(crate) is_deflated: bool,
     pub(crate) crc: u32,
-    /// Where its content begins in the archive.
+    /// Offset of the content in the archive.
     pub(crate) start: u64,
     pub(crate) packed: u64,
     pub(crate) unpacked: u64,
 }
 
-/// What is in an archive; an error if any of it may not be unpacked.
+/// Reads each [`Entry`] of an archive. Returns an error if any entry is invalid.
 pub(crate) fn read(file: &File, offered: u64, limits: Limits) -> Result<Vec<Entry>, BadArchive> {
     let size = file.metadata()?.len();
     let end_at = size
@@ -102,7 +102,7 @@ pub(crate) fn read(file: &File, offered: u64, limits: Limits) -> Result<Vec<Entr
     let mut tree = Tree::new(limits);
     let mut room = limits.unpacked;
     let mut entries = Vec::with_capacity(count.into());
-    // Where each entry begins and ends, with what stands before it.
+    // Start and end of each entry, including its local header.
     let mut spans = Vec::with_capacity(count.into());
     for _ in 0..count {
         let (mut entry, start) = entry(&mut records)?;
@@ -135,8 +135,9 @@ pub(crate) fn read(file: &File, offered: u64, limits: Limits) -> Result<Vec<Entr
     Ok(entries)
 }
 
-/// Where the directory begins, how many entries it says it has, and all of it. It must lie right before the end record,
-/// and that one at the very end: where there is nothing to search, nothing else is found.
+/// Returns the offset of the directory, its number of entries, and its bytes. The directory must end right
+/// before the end record, which must be the last bytes of the file. Without a search, only one directory can
+/// be found.
 fn directory(file: &File, end_at: u64) -> Result<(u64, u16, Vec<u8>), BadArchive> {
     let mut end = [0; END_LEN];
     file.read_exact_at(&mut end, end_at)?;
@@ -161,13 +162,13 @@ fn directory(file: &File, end_at: u64) -> Result<(u64, u16, Vec<u8>), BadArchive
     Ok((at, count, directory))
 }
 
-/// The next record of the directory, and where its entry begins.
+/// Reads the next record of the directory. Returns the entry and the offset of its local header.
 fn entry(records: &mut Fields<'_>) -> Result<(Entry, u64), BadArchive> {
     let mut record = Fields(records.take(CENTRAL_LEN)?);
     if record.u32()? != CENTRAL {
         return Err(BadArchive::Form("its directory is broken"));
     }
-    // Who made it, and what a reader must know: neither matters.
+    // Creator and required version are ignored.
     record.take(4)?;
     let (flags, method) = (record.u16()?, record.u16()?);
     record.take(4)?;
@@ -220,7 +221,7 @@ fn entry(records: &mut Fields<'_>) -> Result<(Entry, u64), BadArchive> {
     Ok((entry, start.into()))
 }
 
-/// Compares an entry with the record before its content; how long that one is.
+/// Compares an entry with its local header. Returns the header's length.
 fn compare(file: &File, max: u64, start: u64, entry: &Entry) -> Result<u64, BadArchive> {
     let contradiction = || BadArchive::Contradiction(entry.name.clone());
     if start + LOCAL_LEN as u64 > max {
@@ -232,7 +233,8 @@ fn compare(file: &File, max: u64, start: u64, entry: &Entry) -> Result<u64, BadA
     let is_local = record.u32()? == LOCAL;
     record.take(2)?;
     let (flags, method) = (record.u16()?, record.u16()?);
-    // Time, sum and sizes: those of the directory are the ones that count, and others write theirs behind the content.
+    // Time, checksum and sizes are ignored: the directory's values count, and some writers put theirs after
+    // the content.
     record.take(16)?;
     let (name_len, extra_len) = (record.u16()?, record.u16()?);
     let len = (LOCAL_LEN + usize::from(name_len) + usize::from(extra_len)) as u64;
@@ -252,7 +254,8 @@ fn compare(file: &File, max: u64, start: u64, entry: &Entry) -> Result<u64, BadA
     Ok(len)
 }
 
-/// Whether no two entries share bytes, nor one with the directory; else which one does.
+/// Checks that entries overlap neither each other nor the directory. Returns the index of an overlapping
+/// entry.
 fn apart(mut spans: Vec<(u64, u64, usize)>, directory_at: u64) -> Result<(), usize> {
     spans.sort_unstable();
     let mut free = 0;
@@ -274,7 +277,7 @@ fn text(bytes: &[u8]) -> Result<String, BadArchive> {
     }
 }
 
-/// The time of the last change in the extra fields. Fields that make no sense are others' affair.
+/// Returns the modification time in the extra fields. Malformed fields are ignored.
 fn changed(extra: &[u8]) -> Option<i64> {
     let mut fields = Fields(extra);
     loop {
@@ -289,7 +292,7 @@ fn changed(extra: &[u8]) -> Option<i64> {
     }
 }
 
-/// The rest of a record.
+/// Reader for the rest of a record.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

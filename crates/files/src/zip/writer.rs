@@ -1,4 +1,4 @@
-//! Writes an archive, file after file, into a file.
+//! Writes an archive, file by file.
 
 use std::{
     fs::File,
@@ -11,35 +11,35 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::{CENTRAL, DEFLATED, END, END_LEN, KIND_FILE, LOCAL, TIME_FIELD};
 
-/// Names are UTF-8.
+/// Flag for UTF-8 names.
 const UTF8: u16 = 1 << 11;
-/// Version 2.0 of the form: deflate and folders.
+/// Format version 2.0: deflate and folders.
 const VERSION: u16 = 20;
-/// Who made it: Unix, so that modes have a meaning.
+/// Creator system Unix, which gives modes a meaning.
 const UNIX: u16 = 3 << 8;
-/// The first day that a ZIP can name.
+/// Earliest date that ZIP can represent.
 const FIRST_DAY: u16 = (1 << 5) | 1;
 
-/// What is told of a file besides its content.
+/// Metadata of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta {
-    /// When it was changed last, in seconds since 1970.
+    /// Modification time in seconds since 1970.
     pub(crate) changed: i64,
     pub(crate) is_executable: bool,
 }
 
-/// An archive that is being written.
+/// Writer of an archive.
 #[derive(Debug)]
 pub(crate) struct Writer {
     out: BufWriter<File>,
     at: u64,
     max: u64,
-    /// The records of the central directory so far.
+    /// Records of the central directory so far.
     central: Vec<u8>,
     files: u16,
 }
 
-/// Sizes and sum, which are known only once the content was written.
+/// Sizes and checksum, known after the content was written.
 struct Sums {
     crc: u32,
     packed: u32,
@@ -47,12 +47,13 @@ struct Sums {
 }
 
 impl Writer {
-    /// Writes into an empty file, at most so many bytes. What does not fit gives an error of the kind `FileTooLarge`.
+    /// Creates a writer for an empty file with at most `max` bytes. Exceeding the limit is an error of the
+    /// kind `FileTooLarge`.
     pub(crate) fn new(file: File, max: u64) -> Self {
         Self {
             out: BufWriter::new(file),
             at: 0,
-            // What has more cannot be said in this form.
+            // Larger sizes cannot be represented without ZIP64.
             max: max.min(u64::from(u32::MAX) - 1),
             central: Vec::new(),
             files: 0,
@@ -84,7 +85,7 @@ impl Writer {
             packed: small(self.at - data_start)?,
             unpacked: small(packed.total_in())?,
         };
-        // Others read archives from the front, so the sums are put there too.
+        // Some readers start at the front, so the local header gets the sums too.
         self.out.flush()?;
         self.out
             .get_ref()
@@ -94,13 +95,13 @@ impl Writer {
         Ok(())
     }
 
-    /// The whole archive.
+    /// Writes the directory and returns the file.
     pub(crate) fn finish(mut self) -> io::Result<File> {
         let start = small(self.at)?;
         let central = std::mem::take(&mut self.central);
         let mut end = Vec::with_capacity(END_LEN);
         put32(&mut end, END);
-        // The number of this disk, and of the one where the directory begins.
+        // The number of this disk, and of the disk with the directory.
         put32(&mut end, 0);
         put16(&mut end, self.files);
         put16(&mut end, self.files);
@@ -143,7 +144,7 @@ fn central(
     put32(records, CENTRAL);
     put16(records, UNIX | VERSION);
     common(records, name, meta, sums)?;
-    // No comment, the first disk, no inner attributes.
+    // No comment, first disk, no internal attributes.
     records.extend([0; 6]);
     put32(records, (KIND_FILE | mode) << 16);
     put32(records, start);
@@ -152,7 +153,7 @@ fn central(
     Ok(())
 }
 
-/// What both records have, from the version to the length of the extra fields.
+/// Writes the fields that both records share, from the version to the length of the extra fields.
 fn common(record: &mut Vec<u8>, name: &str, meta: Meta, sums: &Sums) -> io::Result<()> {
     let (day, time) = dos_time(meta.changed);
     let name_len = u16::try_from(name.len()).map_err(|_| too_large())?;
@@ -169,7 +170,7 @@ fn common(record: &mut Vec<u8>, name: &str, meta: Meta, sums: &Sums) -> io::Resu
     Ok(())
 }
 
-/// The exact time, where the form has room for it.
+/// Builds the extra field with the exact time; empty if the time does not fit.
 fn time_field(meta: Meta) -> Vec<u8> {
     let Ok(changed) = i32::try_from(meta.changed) else {
         return Vec::new();
@@ -182,7 +183,7 @@ fn time_field(meta: Meta) -> Vec<u8> {
     field
 }
 
-/// Day and time as ZIP has them, in UTC: they know no zone.
+/// Returns date and time in DOS format, in UTC because the format has no time zone.
 fn dos_time(seconds: i64) -> (u16, u16) {
     let Ok(at) = Timestamp::from_second(seconds) else {
         return (FIRST_DAY, 0);

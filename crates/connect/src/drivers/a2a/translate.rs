@@ -1,4 +1,5 @@
-//! Between the core, on whose events a dialled server is heard, and the agent's end of a call. Pure but for the end.
+//! Conversions between the core's events, from a dialled server, and the agent's end of a call. Pure, except
+//! for [`finish`].
 
 use jackfield_core::agent::Profile;
 use jackfield_model as event;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Decision, Introduction, Said, process::CRASHED};
 
-/// What the server says of itself.
+/// Converts the server's profile.
 pub(super) fn introduction(profile: &Profile) -> Introduction {
     let skill = |skill: &jackfield_core::agent::Skill| {
         let mut announced = Skill::new(&skill.id);
@@ -28,7 +29,7 @@ pub(super) fn introduction(profile: &Profile) -> Introduction {
     }
 }
 
-/// What the caller says, for the server.
+/// Converts the caller's message for the server.
 pub(super) fn message(message: &Message) -> event::Message {
     let parts = match message.parts.is_empty() {
         true => vec![Part::Text(message.text.clone())],
@@ -42,7 +43,7 @@ pub(super) fn message(message: &Message) -> event::Message {
     }
 }
 
-/// A piece of the answer.
+/// Converts a piece of the reply.
 pub(super) fn said(chunk: event::Chunk) -> Said {
     let event::Chunk {
         kind,
@@ -65,7 +66,7 @@ pub(super) fn said(chunk: event::Chunk) -> Said {
     }
 }
 
-/// An artifact of the server, without the fields that only A2A has.
+/// Removes the fields of an artifact that only A2A has.
 pub(super) fn artifact(artifact: Artifact) -> Artifact {
     Artifact {
         extra: None,
@@ -73,16 +74,16 @@ pub(super) fn artifact(artifact: Artifact) -> Artifact {
     }
 }
 
-/// Who is asked.
+/// A question with its addressee, see [`question`].
 #[derive(Debug, PartialEq)]
 pub(super) enum Asked {
-    /// The caller.
+    /// Question to the caller.
     Caller(Question),
-    /// The owner.
+    /// Approval question to the owner.
     Owner { tool: String, arguments: Value },
 }
 
-/// A question of the server's.
+/// Converts a question of the server.
 pub(super) fn question(ask: event::Ask) -> Asked {
     match ask.kind {
         AskKind::Input => {
@@ -102,7 +103,7 @@ pub(super) fn question(ask: event::Ask) -> Asked {
     }
 }
 
-/// What the caller answered.
+/// Converts the caller's answer.
 pub(super) fn answer(answer: Answer) -> event::Answer {
     event::Answer {
         content: Some(answer.text).filter(|text| !text.is_empty()),
@@ -111,7 +112,7 @@ pub(super) fn answer(answer: Answer) -> event::Answer {
     }
 }
 
-/// What the owner decided.
+/// Converts the owner's decision.
 pub(super) fn decision(decision: Decision) -> event::Answer {
     event::Answer {
         approved: Some(decision.approved),
@@ -120,7 +121,7 @@ pub(super) fn decision(decision: Decision) -> event::Answer {
     }
 }
 
-/// How the server ended it, for the caller.
+/// Ends the reply as the server ended its call.
 pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(), Failure> {
     let done = match end {
         End::Done(done) => *done,
@@ -141,7 +142,7 @@ pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(
     for file in attachments {
         reply.attach(file).await.map_err(|error| unsaid(&error))?;
     }
-    // Some agents give their answer only at the end, and not every caller looks there.
+    // Some agents put their answer only into the result, which not every caller reads.
     match result {
         Some(words) if !has_words => reply.text(words).await.map_err(|error| unsaid(&error))?,
         Some(words) => reply.result(words),
@@ -163,7 +164,7 @@ pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(
     Ok(())
 }
 
-/// A failure, in the bridge's codes where it has one.
+/// Converts a failure, with the bridge's code where one exists.
 pub(super) fn failure(failure: &failure::Failure) -> Failure {
     let code = match &failure.reason {
         Reason::Invalid | Reason::Unsupported | Reason::TooLarge | Reason::Conflict => {
@@ -183,7 +184,7 @@ pub(super) fn failure(failure: &failure::Failure) -> Failure {
     Failure::new(code, failure.text.clone())
 }
 
-/// Nobody listens any more, or the hub cannot carry it.
+/// Converts the error of a call that has ended, or of output that the hub does not support.
 pub(super) fn unsaid(error: &ReplyError) -> Failure {
     Failure::new("internal_error", error.to_string())
 }

@@ -1,5 +1,5 @@
-//! For which call each conversation is at work. An agent gets its servers when a conversation opens, and every turn is
-//! another call: a server that is to know it reads it from a file, each time.
+//! Current call of each conversation. An agent starts its MCP servers when a conversation opens, but every
+//! turn is a new call. An MCP server therefore reads the call's id from a file, each time.
 
 use std::{collections::HashMap, fs, io};
 
@@ -8,25 +8,26 @@ use tempfile::TempDir;
 
 use crate::Turn;
 
-/// Names the call.
+/// Environment variable with the call's id.
 const CALL: &str = "JACKFIELD_CALL";
-/// Names the file in which it stands.
+/// Environment variable with the path of the file that contains the call's id.
 const CALL_FILE: &str = "JACKFIELD_CALL_FILE";
 
-/// The calls of all conversations, in a folder that goes with this.
+/// Files with the current call of each conversation, in a folder that is removed on drop.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Mutex<Noted>);
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// Made with the first conversation; only its owner can look into it.
+    /// Created with the first conversation; accessible to the owner only.
     folder: Option<TempDir>,
-    /// The number of each conversation's file. A conversation has one turn at a time.
+    /// File number of each conversation. A conversation has one turn at a time.
     files: HashMap<String, usize>,
 }
 
 impl Calls {
-    /// Notes the call of a turn, and lets its server read it there. If that fails, the server knows this call only.
+    /// Writes the call of a turn to a file and points the turn's MCP server to the file. If writing fails,
+    /// the server knows this call only.
     pub(super) fn note(&self, turn: &mut Turn) {
         let (Some(call), Some(server)) = (&turn.message.call, &mut turn.mcp) else {
             return;
@@ -56,7 +57,7 @@ impl Noted {
         let next = self.files.len();
         let number = *self.files.entry(session.to_owned()).or_insert(next);
         let file = folder.path().join(number.to_string());
-        // Under another name first, so that nobody reads half of it.
+        // Renamed into place, so that readers never see half of it.
         let new = folder.path().join("new");
         fs::write(&new, call)?;
         fs::rename(&new, &file)?;

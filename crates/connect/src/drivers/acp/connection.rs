@@ -1,7 +1,7 @@
-//! One running ACP agent: its process, the requests that wait for an answer, and the conversations in it.
+//! A running ACP agent: its process, pending requests, and open conversations.
 //!
-//! Three tasks belong to it, and end with it: one reads what the agent prints, one writes what it is told, so that no line
-//! is cut in two when a turn is dropped, and one stops the prompts of turns that were cancelled.
+//! Three tasks belong to a connection and end with it. One reads the agent's output. One writes its input, so
+//! that dropping a turn cannot cut a line in two. One stops the prompts of cancelled turns.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -31,27 +31,27 @@ use crate::{
     process::CRASHED,
 };
 
-/// How many lines may wait to be written to the agent.
+/// Lines that may wait to be written to the agent.
 const UNWRITTEN: usize = 64;
-/// How long the agent may take to read a line.
+/// Time limit for the agent to read a line.
 const WRITING: Duration = Duration::from_secs(30);
-/// How long a prompt that was cancelled may take to return, before the agent is ended.
+/// Time limit for a cancelled prompt to return, before the agent is ended.
 const STOPPING: Duration = Duration::from_secs(5);
-/// How many conversations are known to be open in the agent. One that was forgotten is taken up again when it goes on.
+/// Most conversations tracked as open in the agent. A dropped conversation is resumed when it continues.
 const MOST_SESSIONS: usize = 1024;
 
 type Answered = Result<Value, RpcError>;
 
-/// Why a request brought nothing.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The agent said no.
+    /// The agent responded with an error.
     Refused(RpcError),
     /// The agent is gone.
     Gone(Failure),
 }
 
-/// A running agent. Dropping it ends the process.
+/// Connection to a running agent's [`Process`]. Dropping it ends the process.
 #[derive(Debug)]
 pub(super) struct Connection {
     shared: Arc<Shared>,
@@ -60,39 +60,39 @@ pub(super) struct Connection {
 
 #[derive(Debug)]
 struct Shared {
-    /// What the agent is called.
+    /// Name of the agent.
     name: String,
     lines: mpsc::Sender<String>,
     requests: Mutex<Requests>,
     sessions: Mutex<HashMap<String, Session>>,
     cancelled: Mutex<Vec<Cancelled>>,
     is_cancelled: Notify,
-    /// Why the agent is to end.
+    /// Why the agent has to be ended.
     fault: Mutex<Option<Failure>>,
     is_at_fault: CancellationToken,
-    /// The agent is gone.
+    /// Cancelled when the agent is gone.
     over: CancellationToken,
 }
 
-/// Requests that wait for an answer.
+/// Pending requests.
 #[derive(Debug, Default)]
 struct Requests {
     last: u64,
     waiting: HashMap<u64, oneshot::Sender<Answered>>,
-    /// Why nothing waits any more.
+    /// Set when the agent is gone: why new requests fail.
     gone: Option<Failure>,
 }
 
 /// A conversation that is open in the agent.
 #[derive(Debug, Default)]
 struct Session {
-    /// Where the turn at work hears of it.
+    /// Sender to the turn at work.
     inbox: Option<Inbox>,
-    /// Held by the turn at work, and until its prompt has returned if it was cancelled.
+    /// Held by the turn at work; after a cancellation, held until the prompt has returned.
     turn: Arc<AsyncMutex<()>>,
 }
 
-/// A prompt of a turn that was dropped.
+/// The prompt of a dropped turn.
 #[derive(Debug)]
 struct Cancelled {
     session: String,
@@ -102,7 +102,7 @@ struct Cancelled {
 }
 
 impl Connection {
-    /// The connection to a process that was just started.
+    /// Creates the connection to a new process.
     pub(super) fn new(mut process: Process, name: &str) -> Self {
         let (lines, unwritten) = mpsc::channel(UNWRITTEN);
         let shared = Arc::new(Shared {
@@ -128,33 +128,33 @@ impl Connection {
         }
     }
 
-    /// Whether the agent is gone, or going.
+    /// Returns whether the agent is gone or about to end.
     pub(super) fn is_over(&self) -> bool {
         self.shared.over.is_cancelled() || self.shared.is_at_fault.is_cancelled()
     }
 
-    /// Asks the agent for something, and waits for the answer.
+    /// Sends a request and waits for the response.
     pub(super) async fn request(&self, method: &str, params: &Value) -> Result<Value, Trouble> {
         let answer = self.shared.ask(method, params).await?;
         self.shared.answered(answer.await).await
     }
 
-    /// Whether a conversation is open in the agent.
+    /// Returns whether a conversation is open in the agent.
     pub(super) fn knows(&self, session: &str) -> bool {
         self.shared.sessions.lock().contains_key(session)
     }
 
-    /// A conversation is open in the agent now.
+    /// Marks a conversation as open in the agent.
     pub(super) fn learn(&self, session: &str) {
         let mut sessions = self.shared.sessions.lock();
         if sessions.len() >= MOST_SESSIONS {
-            // Those that nobody is at work on.
+            // Keep only conversations with a turn at work.
             sessions.retain(|_, session| Arc::strong_count(&session.turn) > 1);
         }
         sessions.entry(session.to_owned()).or_default();
     }
 
-    /// Sends a prompt, as soon as the one before it in the conversation has returned.
+    /// Sends a prompt, once the previous prompt of the conversation has returned.
     pub(super) async fn prompt(
         &self,
         session: &str,
@@ -185,31 +185,31 @@ impl Connection {
     }
 }
 
-/// A prompt that the agent works on. Dropping it before it has returned cancels it.
+/// A prompt in progress. Dropping it before it has returned cancels the prompt.
 #[derive(Debug)]
 pub(super) struct Prompting {
     shared: Arc<Shared>,
     session: String,
     opened: Opened,
-    /// Where the answer is awaited, until it has come.
+    /// Receiver of the response, until it has arrived.
     waiting: Option<oneshot::Receiver<Answered>>,
     answered: Option<Result<Answered, RecvError>>,
-    /// Requests that were not answered.
+    /// Ids of unanswered permission requests.
     permissions: Vec<Value>,
     turn: Option<OwnedMutexGuard<()>>,
 }
 
-/// What comes of a prompt.
+/// Event of a [`Prompting`].
 #[derive(Debug)]
 pub(super) enum Coming {
-    /// Something on the way.
+    /// An item of output.
     Item(Item),
-    /// The end, see [`Prompting::answer`]. What came before it has been told.
+    /// The end, after all items; see [`Prompting::answer`].
     End,
 }
 
 impl Prompting {
-    /// What comes next. Nothing is lost if the future is dropped.
+    /// Waits for the next event. Cancel-safe.
     pub(super) async fn next(&mut self) -> Coming {
         if let Some(answer) = &mut self.waiting {
             tokio::select! {
@@ -219,14 +219,14 @@ impl Prompting {
             }
             self.waiting = None;
         }
-        // The reader put everything in before the answer came.
+        // The reader queued all items before the response.
         match self.opened.ready() {
             Some(item) => self.item(item),
             None => Coming::End,
         }
     }
 
-    /// What the prompt returned.
+    /// Returns the response to the prompt.
     pub(super) async fn answer(mut self) -> Result<Value, Trouble> {
         match self.answered.take() {
             Some(answered) => self.shared.answered(answered).await,
@@ -241,9 +241,9 @@ impl Prompting {
         Coming::Item(item)
     }
 
-    /// Answers a request for permission.
+    /// Answers a permission request.
     pub(super) async fn permit(&mut self, id: &Value, result: &Value) {
-        // An agent that is gone does not wait for it.
+        // Fails if the agent is gone; no answer is needed then.
         self.shared.lines.send(rpc::answer(id, result)).await.ok();
         self.permissions.retain(|open| open != id);
     }
@@ -278,7 +278,7 @@ impl Shared {
             if let Some(gone) = &requests.gone {
                 return Err(Trouble::Gone(gone.clone()));
             }
-            // Whoever asked and was dropped waits for nothing.
+            // Remove requests whose sender was dropped.
             requests.waiting.retain(|_, waiting| !waiting.is_closed());
             requests.last += 1;
             let id = requests.last;
@@ -300,27 +300,27 @@ impl Shared {
         }
     }
 
-    /// Why the agent is gone, once it is.
+    /// Waits until the agent is gone and returns the reason.
     async fn gone(&self) -> Failure {
         self.over.cancelled().await;
         let gone = self.requests.lock().gone.clone();
         gone.unwrap_or_else(|| Failure::new(CRASHED, "the agent is gone"))
     }
 
-    /// The agent has to end, for this reason.
+    /// Ends the agent because of a fault.
     fn blame(&self, why: &str) {
         let failure = Failure::new(CRASHED, why);
         self.fault.lock().get_or_insert(failure);
         self.is_at_fault.cancel();
     }
 
-    /// Takes a line of the agent's.
+    /// Handles a line of the agent.
     async fn take(&self, line: &str) {
         match rpc::read(line) {
             Some(Incoming::Answer { id, result }) => {
                 let waiting = self.requests.lock().waiting.remove(&id);
                 if let Some(waiting) = waiting {
-                    // Whoever asked may have been dropped.
+                    // The requester may have been dropped.
                     waiting.send(result).ok();
                 }
             }
@@ -354,7 +354,7 @@ impl Shared {
             }
             rpc::answer(&id, &permission::cancelled())
         } else if method == "initialize" {
-            // Only clients ask that: these are our own words.
+            // Only clients send `initialize`: the program echoes our own request.
             let name = &self.name;
             self.blame(&format!(
                 "{name} does not speak ACP: it only repeats what it is told"
@@ -363,11 +363,11 @@ impl Shared {
         } else {
             rpc::refusal(&id, rpc::NO_SUCH_METHOD, "this client does not offer it")
         };
-        // An agent that does not read its answers is found by whoever writes them.
+        // The writer detects an agent that does not read.
         self.lines.send(line).await.ok();
     }
 
-    /// Gives something to the turn at work on a conversation; gives it back if there is none.
+    /// Sends an item to the turn at work on a conversation. Returns the item if no turn is at work.
     async fn put(&self, session: &str, item: Item, len: usize) -> Result<(), Item> {
         let inbox = self
             .sessions
@@ -380,7 +380,7 @@ impl Shared {
         }
     }
 
-    /// Nothing comes any more.
+    /// Ends the connection; pending requests fail with `why`.
     fn end(&self, why: Failure) {
         let waiting = {
             let mut requests = self.requests.lock();
@@ -400,14 +400,14 @@ fn update_of(mut params: Value) -> Value {
         .unwrap_or_default()
 }
 
-/// Reads what the agent prints, until it ends or has to.
+/// Reads the agent's output until its end or a fault.
 async fn read(shared: Arc<Shared>, mut process: Process) {
     let reading = async {
         let Some(stdout) = process.stdout.take() else {
             return;
         };
         let mut lines = Lines::new(stdout);
-        // Output that cannot be read is like output that has ended.
+        // A read error counts as the end of the output.
         while let Ok(Some(line)) = lines.next().await {
             match line {
                 Line::Text(line) => shared.take(&line).await,
@@ -424,7 +424,7 @@ async fn read(shared: Arc<Shared>, mut process: Process) {
     let fault = shared.fault.lock().take();
     let why = match fault {
         Some(fault) => fault,
-        // It closed its output: it is over even if it goes on otherwise.
+        // An agent with closed output is unusable, even if its process continues.
         None => match timeout(STOPPING, process.crash(&shared.name)).await {
             Ok(crash) => crash,
             Err(_) => Failure::new(CRASHED, format!("{} closed its output", shared.name)),
@@ -433,7 +433,7 @@ async fn read(shared: Arc<Shared>, mut process: Process) {
     shared.end(why);
 }
 
-/// Writes to the agent, line by line.
+/// Writes lines to the agent.
 async fn write(shared: Arc<Shared>, mut stdin: ChildStdin, mut lines: mpsc::Receiver<String>) {
     while let Some(mut line) = lines.recv().await {
         line.push('\n');
@@ -443,7 +443,7 @@ async fn write(shared: Arc<Shared>, mut stdin: ChildStdin, mut lines: mpsc::Rece
         });
         match written.await {
             Ok(Ok(())) => {}
-            // The reader sees the end, and knows more about it.
+            // The reader detects the end and has the details.
             Ok(Err(_)) => return,
             Err(_) => {
                 shared.blame("the agent does not read what it is told, and was ended");
@@ -453,7 +453,7 @@ async fn write(shared: Arc<Shared>, mut stdin: ChildStdin, mut lines: mpsc::Rece
     }
 }
 
-/// Stops the prompts of turns that were dropped.
+/// Stops the prompts of dropped turns.
 async fn stop_cancelled(shared: Arc<Shared>) {
     let mut stopping = JoinSet::new();
     loop {
@@ -467,7 +467,7 @@ async fn stop_cancelled(shared: Arc<Shared>) {
     }
 }
 
-/// Tells the agent to stop, and ends it if it does not.
+/// Asks the agent to stop a prompt; ends the agent if it does not.
 async fn stop(shared: Arc<Shared>, mut cancelled: Cancelled) {
     let stopped = timeout(STOPPING, async {
         let params = json!({"sessionId": cancelled.session});

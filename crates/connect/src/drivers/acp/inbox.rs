@@ -1,45 +1,45 @@
-//! Where what an agent tells of one conversation waits for the turn at work on it: bounded in bytes. While it is full the
-//! agent is not read, which lasts no longer than the hub has patience with a caller who does not listen.
+//! Queue of an agent's output for the turn at work on a conversation, bounded in bytes. A full queue stops
+//! reading from the agent; the hub's patience with a slow caller limits how long.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// How much may wait, in bytes: as much as the hub holds for a slow caller.
+/// Capacity in bytes: as much as the hub buffers for a slow caller.
 const ROOM: usize = 8 << 20;
-/// What an item weighs besides its text.
+/// Bytes counted for an item besides its text.
 const OVERHEAD: usize = 256;
 
-/// Something about a conversation.
+/// An item of a conversation.
 #[derive(Debug)]
 pub(super) enum Item {
-    /// What the agent says or does.
+    /// Output of the agent.
     Update(Value),
-    /// It wants to be allowed something.
+    /// Request for permission.
     Permission {
-        /// The request.
+        /// Id of the request.
         id: Value,
-        /// What it wants.
+        /// Parameters of the request.
         params: Value,
     },
 }
 
-/// The end into which the reader of the agent puts things.
+/// Sending end, used by the reader of the agent's output.
 #[derive(Debug, Clone)]
 pub(super) struct Inbox {
     items: mpsc::Sender<(Item, OwnedSemaphorePermit)>,
     room: Arc<Semaphore>,
 }
 
-/// The end of the turn. Dropping it lets nobody wait for room any more.
+/// Receiving end, used by the turn. Dropping it releases waiting senders.
 #[derive(Debug)]
 pub(super) struct Opened {
     items: mpsc::Receiver<(Item, OwnedSemaphorePermit)>,
     room: Arc<Semaphore>,
 }
 
-/// A new inbox.
+/// Creates an [`Inbox`] and its receiving end.
 pub(super) fn inbox() -> (Inbox, Opened) {
     let (sender, receiver) = mpsc::channel(ROOM / OVERHEAD);
     let room = Arc::new(Semaphore::new(ROOM));
@@ -55,7 +55,7 @@ pub(super) fn inbox() -> (Inbox, Opened) {
 }
 
 impl Inbox {
-    /// Puts something in that is so long; waits for room. Gives back what nobody wants any more.
+    /// Sends an item of `len` bytes; waits for room. Returns the item if the turn is over.
     pub(super) async fn put(&self, item: Item, len: usize) -> Result<(), Item> {
         let weight = u32::try_from((len + OVERHEAD).min(ROOM)).unwrap_or(u32::MAX);
         let Ok(room) = self.room.clone().acquire_many_owned(weight).await else {
@@ -67,12 +67,12 @@ impl Inbox {
 }
 
 impl Opened {
-    /// The next thing; nothing once the agent is gone.
+    /// Waits for the next item; `None` once the agent is gone.
     pub(super) async fn next(&mut self) -> Option<Item> {
         self.items.recv().await.map(|(item, _)| item)
     }
 
-    /// What is there already.
+    /// Returns an item that is already queued.
     pub(super) fn ready(&mut self) -> Option<Item> {
         self.items.try_recv().ok().map(|(item, _)| item)
     }

@@ -1,8 +1,8 @@
-//! Requests of an ACP agent to be allowed something: what is asked, and what is answered. Pure.
+//! Permission requests of an ACP agent, and the responses to them. Pure.
 
 use serde_json::{Value, json};
 
-/// What the agent wants to do: the tool, and its input.
+/// Returns the tool that the agent wants to use, and its input.
 pub(super) fn question(params: &Value) -> (String, Value) {
     let call = &params["toolCall"];
     let names = [&call["name"], &call["title"], &call["kind"]];
@@ -11,7 +11,7 @@ pub(super) fn question(params: &Value) -> (String, Value) {
         Value::Null => json!({}),
         input => input.clone(),
     };
-    // What people read, where the tool has a name of its own.
+    // Add the title for people, if the tool has a name of its own.
     if let (Some(title), Some(input)) = (call["title"].as_str(), arguments.as_object_mut())
         && input.is_empty()
         && tool != Some(title)
@@ -21,17 +21,17 @@ pub(super) fn question(params: &Value) -> (String, Value) {
     (tool.unwrap_or("a tool").to_owned(), arguments)
 }
 
-/// What is answered, and what people should know about it.
+/// Response to a permission request.
 #[derive(Debug, PartialEq)]
 pub(super) struct Answer {
-    /// For the agent.
+    /// Result for the agent.
     pub(super) result: Value,
-    /// For people.
+    /// Explanation for people.
     pub(super) note: Option<&'static str>,
 }
 
-/// The answer to a request. An owner who allows something allows it once: what lasts longer is chosen for nobody, unless
-/// the agent is trusted anyway.
+/// Builds the response to a request. The owner's approval allows a single use: options that last longer are
+/// never chosen, unless the agent is trusted.
 pub(super) fn answer(params: &Value, is_approved: bool, is_trusted: bool) -> Answer {
     let kinds: &[&str] = match (is_approved, is_trusted) {
         (true, true) => &["allow_once", "allow_always"],
@@ -53,12 +53,12 @@ pub(super) fn answer(params: &Value, is_approved: bool, is_trusted: bool) -> Ans
 
 const REJECTIONS: &[&str] = &["reject_once", "reject_always"];
 
-/// The answer to a request of a turn that is over.
+/// Builds the response to a request of a turn that is over.
 pub(super) fn cancelled() -> Value {
     json!({"outcome": {"outcome": "cancelled"}})
 }
 
-/// The option of the first of these kinds that the agent offers.
+/// Returns the agent's option of the first kind in `kinds` that is offered.
 fn choose<'a>(params: &'a Value, kinds: &[&str]) -> Option<&'a str> {
     let options = params["options"].as_array()?;
     kinds.iter().find_map(|kind| {
@@ -75,7 +75,7 @@ fn selected(option: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// As the protocol's page on tool calls shows it.
+    /// A request as in the protocol's page on tool calls.
     fn request(kinds: &[&str]) -> Value {
         let option =
             |kind: &&str| json!({"optionId": format!("the-{kind}"), "name": kind, "kind": kind});

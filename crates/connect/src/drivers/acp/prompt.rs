@@ -1,4 +1,4 @@
-//! A turn as a prompt of ACP: blocks of content, of the kinds that the agent announced.
+//! Converts a [`Turn`] into a prompt of ACP: content blocks of the kinds that the agent supports.
 
 use std::path::Path;
 
@@ -9,22 +9,23 @@ use serde_json::{Value, json};
 
 use crate::{McpServer, Turn, drivers::media};
 
-/// The largest picture that goes along whole. Models take no larger ones, and a line must stay a line.
+/// Largest image that is sent inline, in bytes. Models accept no larger images, and a line must stay within
+/// limits.
 const LARGEST_PICTURE: u64 = 5 << 20;
 
-/// What an agent can do, as it said at the start.
+/// Capabilities that the agent announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Abilities {
-    /// It can take up a conversation that it knows.
+    /// Can resume a conversation.
     pub(super) resumes: bool,
-    /// It can too, and tells all of it again.
+    /// Can resume a conversation, and replays all of it.
     pub(super) loads: bool,
-    /// It looks at pictures.
+    /// Accepts images.
     pub(super) sees: bool,
 }
 
 impl Abilities {
-    /// Reads what an agent answers at the start.
+    /// Reads the capabilities from the response to `initialize`.
     pub(super) fn read(answer: &Value) -> Self {
         let can = &answer["agentCapabilities"];
         let is_true = |value: &Value| value.as_bool() == Some(true);
@@ -36,7 +37,7 @@ impl Abilities {
     }
 }
 
-/// The blocks of a prompt. Every agent takes text and links, so that nothing else is sent unless it was announced.
+/// Builds the blocks of a prompt. Every agent accepts text and links; other kinds are sent only if announced.
 pub(super) async fn blocks(turn: &Turn, abilities: Abilities) -> Vec<Value> {
     let mut blocks = Vec::new();
     if !turn.message.text.is_empty() {
@@ -79,7 +80,7 @@ fn link(file: &Path) -> Option<Value> {
     Some(link)
 }
 
-/// The servers that are given to a conversation.
+/// Builds the list of MCP servers for a conversation.
 pub(super) fn servers(mcp: Option<&McpServer>) -> Value {
     let server = |server: &McpServer| {
         let pair = |(name, value): &(String, String)| json!({"name": name, "value": value});

@@ -1,41 +1,41 @@
-//! JSON-RPC as ACP speaks it on stdio: one message a line. Pure functions between lines and messages.
+//! JSON-RPC in ACP's stdio form: one message per line. Pure conversions between lines and messages.
 
 use serde_json::{Value, json};
 
-/// The code of a method that nobody here offers.
+/// Error code of an unknown method.
 pub(super) const NO_SUCH_METHOD: i64 = -32601;
-/// The code by which an agent says that somebody has to sign in first.
+/// Error code of an agent that requires a sign-in.
 const SIGN_IN: i64 = -32000;
 
-/// What an agent says.
+/// A message of the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Incoming {
-    /// The answer to a request of ours.
+    /// Response to one of our requests.
     Answer {
-        /// Which request.
+        /// Id of the request.
         id: u64,
-        /// What it brings.
+        /// Result of the request.
         result: Result<Value, RpcError>,
     },
-    /// It wants something.
+    /// A request of the agent.
     Request {
-        /// Its id, which the answer must bear.
+        /// Id for the response.
         id: Value,
-        /// What it wants.
+        /// Name of the method.
         method: String,
-        /// And how.
+        /// Parameters of the method.
         params: Value,
     },
-    /// It tells something.
+    /// A notification of the agent.
     Notice {
-        /// What about.
+        /// Name of the method.
         method: String,
-        /// What.
+        /// Parameters of the method.
         params: Value,
     },
 }
 
-/// How an agent refuses a request.
+/// Error response of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RpcError {
     code: i64,
@@ -45,7 +45,7 @@ pub(super) struct RpcError {
 impl RpcError {
     fn read(error: &Value) -> Self {
         let text = error["message"].as_str().unwrap_or("it does not say why");
-        // The message is often no more than "Internal error", and what went wrong is in the details.
+        // The message is often just "Internal error"; the cause is in the details.
         let data = &error["data"];
         let details = [data, &data["details"], &data["message"]];
         let details = details.into_iter().find_map(Value::as_str);
@@ -58,18 +58,18 @@ impl RpcError {
         }
     }
 
-    /// Whether somebody has to sign in first.
+    /// Returns whether the agent requires a sign-in.
     pub(super) fn wants_sign_in(&self) -> bool {
         self.code == SIGN_IN
     }
 
-    /// Why, for people.
+    /// Returns the error text for people.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// Reads a line; nothing if it is no message.
+/// Parses a line; `None` if the line is not a message.
 pub(super) fn read(line: &str) -> Option<Incoming> {
     let Value::Object(mut message) = serde_json::from_str(line).ok()? else {
         return None;
@@ -83,7 +83,7 @@ pub(super) fn read(line: &str) -> Option<Incoming> {
         });
     }
     let id = id?;
-    // Some give our number back as a text.
+    // Some agents return our numeric id as a string.
     let id = id.as_u64().or_else(|| id.as_str()?.parse().ok())?;
     let result = match message.remove("error").filter(|error| !error.is_null()) {
         Some(error) => Err(RpcError::read(&error)),
@@ -92,22 +92,22 @@ pub(super) fn read(line: &str) -> Option<Incoming> {
     Some(Incoming::Answer { id, result })
 }
 
-/// The line of a request.
+/// Builds the line of a request.
 pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-/// The line of something that needs no answer.
+/// Builds the line of a notification.
 pub(super) fn notice(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
 }
 
-/// The line that answers a request of the agent's.
+/// Builds the line of a response to a request of the agent.
 pub(super) fn answer(id: &Value, result: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
 }
 
-/// The line that refuses a request of the agent's.
+/// Builds the line of an error response to a request of the agent.
 pub(super) fn refusal(id: &Value, code: i64, text: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}).to_string()
 }

@@ -1,4 +1,4 @@
-//! What an ACP agent tells while it works on a prompt, as things said. Pure; keeps what is needed to tell nothing twice.
+//! Converts updates of an ACP agent into [`Said`] items. Pure; keeps state to avoid repeated items.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use crate::Said;
 
-/// How many tool calls of one turn are told apart.
+/// Most tool calls per turn that are distinguished.
 const MOST_TOOLS: usize = 4096;
 
-/// What was heard in a turn.
+/// State of a turn's updates.
 #[derive(Debug, Default)]
 pub(super) struct Hearing {
     tools: HashMap<String, Tool>,
     plan: String,
-    /// How many updates were of a kind that is not known here.
+    /// Number of updates of unknown kinds.
     pub(super) skipped: u64,
 }
 
@@ -25,7 +25,7 @@ struct Tool {
 }
 
 impl Hearing {
-    /// What an update says.
+    /// Converts an update.
     pub(super) fn hear(&mut self, update: &Value) -> Vec<Said> {
         match update["sessionUpdate"].as_str().unwrap_or_default() {
             "agent_message_chunk" => words(&update["content"], Said::Text),
@@ -33,7 +33,7 @@ impl Hearing {
             "tool_call" | "tool_call_update" => self.tool(update),
             "plan" => self.plan(update),
             "usage_update" => vec![Said::Usage(without_names(update))],
-            // What the caller said, and what only a person at an editor can use.
+            // The caller's own message, and updates that only concern an editor.
             "user_message_chunk"
             | "available_commands_update"
             | "current_mode_update"
@@ -66,7 +66,7 @@ impl Hearing {
         }
         let tool = self.tools.entry(id.to_owned()).or_default();
         let input = &update["rawInput"];
-        // Some begin with an empty input and fill it in later.
+        // Some agents start with an empty input and fill it in later.
         if !tool.is_input_told && !is_empty(input) {
             tool.is_input_told = true;
             said.push(Said::ToolInput {
@@ -108,7 +108,7 @@ impl Hearing {
     }
 }
 
-/// The words of a block of content.
+/// Converts the text of a content block.
 fn words(block: &Value, said: impl Fn(String) -> Said) -> Vec<Said> {
     match text_of(block) {
         Some(text) if text.is_empty() => Vec::new(),
@@ -120,7 +120,7 @@ fn words(block: &Value, said: impl Fn(String) -> Said) -> Vec<Said> {
     }
 }
 
-/// A block of content as text, if it is one.
+/// Returns a content block as text, if possible.
 fn text_of(block: &Value) -> Option<String> {
     match block["type"].as_str()? {
         "text" => Some(block["text"].as_str()?.to_owned()),
@@ -134,7 +134,7 @@ fn text_of(block: &Value) -> Option<String> {
     }
 }
 
-/// What a tool gave.
+/// Returns the result of a tool call.
 fn result(update: &Value) -> String {
     let contents = update["content"].as_array().into_iter().flatten();
     let texts = contents.filter_map(|content| match content["type"].as_str()? {
@@ -166,7 +166,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// What an update counts, without what kind of update it is.
+/// Returns the counts of a usage update, without its type.
 fn without_names(update: &Value) -> Value {
     let mut counts = update.clone();
     if let Some(fields) = counts.as_object_mut() {
@@ -176,18 +176,18 @@ fn without_names(update: &Value) -> Value {
     counts
 }
 
-/// How a prompt ended, as its answer says.
+/// How a prompt ended, see [`ending`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// The turn is done, for this or that reason.
+    /// The turn is complete.
     Done,
-    /// The agent will not do it.
+    /// The agent refused the message.
     Refused,
-    /// It was stopped, and not by us.
+    /// The turn was stopped, but not by us.
     Stopped,
 }
 
-/// What the answer to a prompt says.
+/// Converts the response to a prompt.
 pub(super) fn ending(answer: &Value) -> (Vec<Said>, Ending) {
     let mut said = Vec::new();
     if let Some(usage) = answer.get("usage").filter(|usage| usage.is_object()) {

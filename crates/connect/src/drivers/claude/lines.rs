@@ -1,8 +1,9 @@
-//! The lines of JSON that Claude Code prints and reads. Pure: a line becomes what was heard.
+//! The lines of JSON that Claude Code prints and reads. Pure: [`Reader`] converts a line into [`Heard`]
+//! items.
 //!
-//! With partial messages it prints each message twice: in pieces (`stream_event`) and whole (`assistant`). The whole one
-//! counts only if there were no pieces. Messages of its own helpers bear the tool call that started them
-//! (`parent_tool_use_id`): what they write is reasoning, and not the answer.
+//! With partial messages enabled, each message is printed twice: in pieces (`stream_event`) and whole
+//! (`assistant`). The whole message counts only if no pieces were printed. Messages of subagents carry the id
+//! of the tool call that started them (`parent_tool_use_id`): their text is reasoning, not part of the reply.
 
 #[cfg(test)]
 mod tests;
@@ -15,58 +16,59 @@ use serde_json::{Value, json};
 
 use crate::Said;
 
-/// How many speakers (itself and its helpers) are told apart at once. Helpers that ended are not told to us.
+/// Most speakers (the main agent and its subagents) that are distinguished at once. The end of a subagent is
+/// not reported.
 const SPEAKERS: usize = 64;
 
-/// What a line says.
+/// Meaning of an output line, see [`Reader::read`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heard {
-    /// Something for the caller.
+    /// Output for the caller.
     Said(Said),
-    /// It wants to use a tool; it waits for the answer.
+    /// Request for permission to use a tool; the process waits for the response.
     Permission(Permission),
-    /// It does not want to know any more.
+    /// Id of a permission request that was withdrawn.
     Withdrawn(String),
-    /// It wants something from us that we do not know.
+    /// A request of an unknown kind.
     Unknown {
-        /// Which request.
+        /// Id of the request.
         request: String,
-        /// What it wants.
+        /// Kind of the request.
         what: String,
     },
-    /// It is done, or has failed.
+    /// The turn is complete or has failed.
     End(Result<(), Failure>),
 }
 
-/// A tool that it wants to use.
+/// Request for permission to use a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Permission {
-    /// What the answer refers to.
+    /// Id of the request.
     pub request: String,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// What it is to be used with.
+    /// Input of the tool.
     pub input: Value,
 }
 
-/// Reads the lines of one process, one after another.
+/// Parser for the output of one process.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// What each speaker is saying; the empty name is Claude itself.
+    /// Current message of each speaker; the empty name is the main agent.
     speakers: HashMap<String, Speaker>,
-    /// Whether there was any text of the answer.
+    /// Whether the reply had any text.
     has_text: bool,
-    /// Whether anything was said at all.
+    /// Whether the model produced any output.
     has_spoken: bool,
-    /// How many lines meant nothing to us.
+    /// Number of unknown lines.
     unknown: u64,
 }
 
-/// A message in pieces.
+/// A message being received in pieces.
 #[derive(Debug, Default)]
 struct Speaker {
     message: String,
-    /// The tool calls in it, by the number of their block.
+    /// Ids of its tool calls, by block index.
     tools: HashMap<u64, String>,
 }
 
@@ -101,7 +103,7 @@ enum Frame {
 }
 
 impl Reader {
-    /// What a line says. Lines that we do not know are left out and counted.
+    /// Parses a line. Unknown lines are skipped and counted.
     pub fn read(&mut self, line: &str) -> Vec<Heard> {
         let heard = match serde_json::from_str(line) {
             Ok(frame) => self.frame(frame),
@@ -117,7 +119,7 @@ impl Reader {
         heard.unwrap_or_default()
     }
 
-    /// Whether the model has said anything.
+    /// Returns whether the model has produced any output.
     pub fn has_spoken(&self) -> bool {
         self.has_spoken
     }
@@ -148,7 +150,7 @@ impl Reader {
         Some(said.into_iter().map(Heard::Said).collect())
     }
 
-    /// A piece of a message.
+    /// Handles a piece of a message.
     fn piece(&mut self, event: &Value, speaker: String) -> Option<Vec<Said>> {
         let is_helper = !speaker.is_empty();
         if self.speakers.len() >= SPEAKERS && !self.speakers.contains_key(&speaker) {
@@ -189,7 +191,7 @@ impl Reader {
                         id: speaker.tools.get(&index).cloned().unwrap_or_default(),
                         text: text(&delta["partial_json"]),
                     },
-                    // Proofs that reasoning is the model's own, and references.
+                    // Signatures of reasoning, and citations.
                     "signature_delta" | "citations_delta" => return Some(Vec::new()),
                     _ => return None,
                 }
@@ -203,7 +205,7 @@ impl Reader {
         Some(vec![said])
     }
 
-    /// A whole message, which counts if it did not come in pieces.
+    /// Handles a whole message, which counts if it was not received in pieces.
     fn whole(&mut self, message: &Value, speaker: &str) -> Vec<Said> {
         let known = self.speakers.get(speaker);
         if known.is_some_and(|known| !known.message.is_empty() && message["id"] == *known.message) {
@@ -238,7 +240,7 @@ impl Reader {
         said
     }
 
-    /// The last line.
+    /// Handles the last line.
     fn result(&mut self, result: &Value) -> Vec<Heard> {
         let subtype = result["subtype"].as_str().unwrap_or("success");
         let mut heard = Vec::new();
@@ -249,7 +251,7 @@ impl Reader {
             heard.push(Heard::End(Err(failure(subtype, result))));
             return heard;
         }
-        // Some commands answer without a model, and so without a message.
+        // Some commands answer without a model, and therefore without a message.
         if let Some(text) = result["result"].as_str().filter(|text| !text.is_empty())
             && !self.has_text
         {
@@ -290,7 +292,7 @@ fn system_said(system: &Value) -> Option<Vec<Said>> {
     }
 }
 
-/// What its tools gave.
+/// Converts results of tools.
 fn tool_results(message: &Value) -> Vec<Said> {
     let blocks = message["content"].as_array().into_iter().flatten();
     blocks
@@ -305,7 +307,7 @@ fn tool_results(message: &Value) -> Vec<Said> {
         .collect()
 }
 
-/// The words of a tool's result; of what is no text, that it is there.
+/// Returns the text of a tool's result; other content is named by its type.
 fn given(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -322,7 +324,7 @@ fn given(content: &Value) -> String {
     }
 }
 
-/// What the turn cost.
+/// Returns the usage of the turn.
 fn usage(result: &Value) -> Option<Value> {
     let mut usage = result["usage"].as_object().cloned().unwrap_or_default();
     for field in [
@@ -338,7 +340,7 @@ fn usage(result: &Value) -> Option<Value> {
     (!usage.is_empty()).then(|| usage.into())
 }
 
-/// Why it failed, in its own words.
+/// Converts the error of a failed turn.
 fn failure(subtype: &str, result: &Value) -> Failure {
     let errors = result["errors"].as_array().into_iter().flatten();
     let errors: Vec<_> = errors.filter_map(Value::as_str).collect();
@@ -354,7 +356,7 @@ fn failure(subtype: &str, result: &Value) -> Failure {
     Failure::new(code, text)
 }
 
-/// What it wants from us.
+/// Converts a control request.
 fn wanted(request_id: String, request: &Value) -> Heard {
     match request["subtype"].as_str() {
         Some("can_use_tool") => Heard::Permission(Permission {
@@ -373,12 +375,12 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The line that begins: nothing is hooked.
+/// Builds the first input line, without hooks.
 pub fn initialize() -> Value {
     json!({"type": "control_request", "request_id": "jackfield-1", "request": {"subtype": "initialize", "hooks": null}})
 }
 
-/// The line that says what there is to do.
+/// Builds the input line with the prompt.
 pub fn user(prompt: &str) -> Value {
     json!({
         "type": "user",
@@ -388,7 +390,7 @@ pub fn user(prompt: &str) -> Value {
     })
 }
 
-/// The line that allows a tool, with this input.
+/// Builds the input line that allows a tool, with this input.
 pub fn allow(request: &str, input: &Value) -> Value {
     response(
         request,
@@ -396,7 +398,7 @@ pub fn allow(request: &str, input: &Value) -> Value {
     )
 }
 
-/// The line that denies a tool, and why.
+/// Builds the input line that denies a tool, with a reason.
 pub fn deny(request: &str, reason: &str) -> Value {
     response(request, &json!({"behavior": "deny", "message": reason}))
 }
@@ -408,7 +410,7 @@ fn response(request: &str, response: &Value) -> Value {
     })
 }
 
-/// The line that says that we do not know what it wants.
+/// Builds the input line that rejects an unknown control request.
 pub fn unsupported(request: &str, what: &str) -> Value {
     json!({
         "type": "control_response",
@@ -416,7 +418,7 @@ pub fn unsupported(request: &str, what: &str) -> Value {
     })
 }
 
-/// A question of its tool for questions, in words.
+/// Converts a question of the tool `AskUserQuestion` into a [`Question`].
 pub fn question(question: &Value) -> Question {
     let mut words = text(&question["question"]);
     let options = question["options"].as_array().into_iter().flatten();
@@ -432,7 +434,7 @@ pub fn question(question: &Value) -> Question {
     let asked = Question::new(words);
     match labels.is_empty() {
         true => asked,
-        // Its own words are an answer too.
+        // The examples are suggestions; free text is an answer too.
         false => asked.schema(json!({"type": "string", "examples": labels})),
     }
 }

@@ -1,4 +1,4 @@
-//! The MCP server that Claude Code is given: by a file that only the owner can read, which is gone afterwards.
+//! Configuration file for Claude Code's MCP server, readable by the owner only and removed afterwards.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 use crate::McpServer;
 
-/// A file that names an MCP server; removed when it is dropped.
+/// A temporary MCP configuration file; removed on drop.
 #[derive(Debug)]
 pub(super) struct Config {
     file: NamedTempFile,
@@ -16,7 +16,7 @@ pub(super) struct Config {
 }
 
 impl Config {
-    /// Writes the file. Temporary files are made so that only their owner can read them.
+    /// Writes the file. Temporary files are created readable by the owner only.
     pub(super) fn write(server: &McpServer) -> Result<Self, Failure> {
         let write = || {
             let mut file = tempfile::Builder::new()
@@ -36,7 +36,8 @@ impl Config {
         })
     }
 
-    /// What Claude Code is told. Its owner has connected it so that it can call others: it need not ask for that.
+    /// Returns the arguments for Claude Code. Tools of this server need no approval: the owner connected the
+    /// agent so that it can call other agents.
     pub(super) fn flags(&self) -> [String; 4] {
         [
             "--mcp-config".to_owned(),

@@ -1,6 +1,6 @@
 //! The lines of JSON that a command prints and reads with `--format jsonl`. Pure.
 //!
-//! It prints our own chunk objects, one on each line; `kind` is `text` if it is left out:
+//! The command prints chunk objects, one per line ([`read`]). The default `kind` is `text`:
 //!
 //! ```json
 //! {"kind": "text", "text": "a piece of the answer"}
@@ -17,7 +17,7 @@
 //! {"kind": "error", "code": "quota", "text": "no more today"}
 //! ```
 //!
-//! The first line that it reads is the message, each further one the answer to what it asked:
+//! The first input line is the [`message`]. Each further line is the answer to a question of the command:
 //!
 //! ```json
 //! {"kind": "message", "text": "...", "session": "...", "native_session": null, "caller": "alice", "files": []}
@@ -25,8 +25,8 @@
 //! {"kind": "decision", "approved": false, "reason": "not today"}
 //! ```
 //!
-//! Its input stays open while it runs: a command reads a line, and not up to the end. A line that is no JSON is shown as
-//! status, an object of another kind is left out.
+//! The input stays open while the command runs, so the command must read a line and not up to the end. An output line
+//! that is not JSON is shown as status. An object of an unknown kind is ignored.
 
 use jackfield_sdk::{Answer, Failure, Question};
 use serde::Deserialize;
@@ -34,23 +34,23 @@ use serde_json::{Value, json};
 
 use crate::{Decision, Said, Turn};
 
-/// What a line says.
+/// Meaning of an output line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Spoken {
-    /// Something for the caller.
+    /// Output for the caller, see [`Voice::say`](crate::Voice::say).
     Said(Said),
-    /// A question to the caller; the answer is awaited.
+    /// A question to the caller; the command waits for the answer.
     Ask(Question),
-    /// A question to the owner; the decision is awaited.
+    /// An approval question to the owner; the command waits for the decision.
     Approval {
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// What it is to be used with.
+        /// Arguments of the tool call.
         arguments: Value,
     },
-    /// It cannot.
+    /// The command reports a failure.
     Failed(Failure),
-    /// Nothing that we know.
+    /// An empty line, or an unknown kind.
     Nothing,
 }
 
@@ -68,7 +68,7 @@ struct Object {
     arguments: Value,
 }
 
-/// Reads a line that a command printed.
+/// Parses an output line of a command.
 pub fn read(line: &str) -> Spoken {
     if line.trim().is_empty() {
         return Spoken::Nothing;
@@ -122,7 +122,7 @@ pub fn read(line: &str) -> Spoken {
     })
 }
 
-/// The line that tells a command what to do.
+/// Builds the input line with the message of a [`Turn`].
 pub fn message(turn: &Turn) -> Value {
     json!({
         "kind": "message",
@@ -134,12 +134,12 @@ pub fn message(turn: &Turn) -> Value {
     })
 }
 
-/// The line that tells a command what the caller answered.
+/// Builds the input line with the caller's [`Answer`].
 pub fn answer(answer: &Answer) -> Value {
     json!({"kind": "answer", "text": answer.text})
 }
 
-/// The line that tells a command what the owner decided.
+/// Builds the input line with the owner's [`Decision`].
 pub fn decision(decision: &Decision) -> Value {
     json!({"kind": "decision", "approved": decision.approved, "reason": decision.reason})
 }

@@ -1,8 +1,8 @@
-//! What JSON in the answer of an HTTP agent means. Pure.
+//! Meaning of JSON in the response of an HTTP agent. Pure.
 //!
-//! An object with a `kind` is one of the objects that commands print with `--format jsonl`. Of any other object the first
-//! of a few fields that hold text is what is said; one with an `error` is a failure. What has none of these is said as it
-//! is written.
+//! An object with a `kind` is an object as commands print with `--format jsonl`. In any other object, the
+//! first of a few known text fields is the text; an object with an `error` is a failure. All other JSON is
+//! passed on as written.
 
 use jackfield_sdk::Failure;
 use serde_json::Value;
@@ -12,26 +12,26 @@ use crate::{
     drivers::exec::lines::{self, Spoken},
 };
 
-/// Where agents put what they say.
+/// Fields in which agents put their text.
 const WORDS: [&str; 12] = [
     "text", "delta", "content", "message", "response", "answer", "reply", "output", "result",
     "token", "chunk", "data",
 ];
-/// What an error means that names no code.
+/// Failure code of an error without a code.
 const FAILED: &str = "agent_error";
 
-/// What a piece of an answer means.
+/// Meaning of a piece of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Meaning {
-    /// Something for the caller.
+    /// Output for the caller.
     Said(Said),
     /// The agent failed.
     Failed(Failure),
-    /// Nothing.
+    /// No output.
     Nothing,
 }
 
-/// What an event of a stream means, or a line of JSON.
+/// Interprets an event of a stream, or a line of JSON.
 pub(super) fn event(name: &str, data: &str) -> Meaning {
     let value = serde_json::from_str::<Value>(data);
     if name == "error" {
@@ -45,7 +45,7 @@ pub(super) fn event(name: &str, data: &str) -> Meaning {
     }
 }
 
-/// What a value means.
+/// Interprets a JSON value.
 pub(super) fn whole(value: &Value) -> Meaning {
     let object = match value {
         Value::Object(object) => object,
@@ -57,7 +57,7 @@ pub(super) fn whole(value: &Value) -> Meaning {
         return match lines::read(&value.to_string()) {
             Spoken::Said(said) => Meaning::Said(said),
             Spoken::Failed(failure) => Meaning::Failed(failure),
-            // There is no way back to an agent that has begun to answer.
+            // A response cannot receive answers to questions.
             Spoken::Ask(_) | Spoken::Approval { .. } | Spoken::Nothing => Meaning::Nothing,
         };
     }
@@ -77,7 +77,7 @@ fn words(text: &str) -> Meaning {
     }
 }
 
-/// What an agent complains about.
+/// Extracts the error message of a response body.
 pub(super) fn complaint(text: &str) -> String {
     match serde_json::from_str::<Value>(text) {
         Ok(value) => complaint_in(&value),

@@ -1,5 +1,5 @@
-//! A message as a request to a skill of a card. Pure. Paths are filled in and checked where the peer-to-peer protocol
-//! does it, so that no word of a caller leads anywhere else.
+//! Converts a message into a request to a skill of a card. Pure. Paths are filled and checked by the code of
+//! the peer-to-peer protocol, so that a caller's text cannot lead to a different path.
 
 use jackfield_sdk::{Failure, Message, Part};
 use jackfield_wire::p2p::{Card, Param, Params, Skill, path};
@@ -8,20 +8,20 @@ use serde_json::{Map, Value};
 /// A request to a skill.
 #[derive(Debug, PartialEq)]
 pub(super) struct SkillCall {
-    /// How.
+    /// HTTP method.
     pub(super) method: String,
-    /// Where, below the agent's own URL.
+    /// Path below the agent's own URL.
     pub(super) path: String,
-    /// With what.
+    /// Body of the request.
     pub(super) body: Option<Value>,
 }
 
-/// Fields of an input that stand for what is said.
+/// Names of input fields for the text of a message.
 const WORDS: [&str; 8] = [
     "message", "text", "input", "prompt", "query", "question", "goal", "task",
 ];
 
-/// The request that a message becomes.
+/// Converts a message into a request.
 pub(super) fn call(card: &Card, message: &Message) -> Result<SkillCall, Failure> {
     let metadata = message.metadata.as_ref().unwrap_or(&Value::Null);
     let skill = choose(card, metadata)?;
@@ -30,8 +30,8 @@ pub(super) fn call(card: &Card, message: &Message) -> Result<SkillCall, Failure>
         .filter(|place| !params.contains_key(*place))
         .collect();
     let has_body = !matches!(skill.method.as_str(), "GET" | "DELETE" | "HEAD");
-    // One place that nobody filled is for the words. Of those that are too long for it the start is put there, and the
-    // body says them whole.
+    // A single unfilled place is for the text. If the text is too long for the path, only its start goes
+    // there, and the body contains the whole text.
     let mut is_said_in_path = false;
     if let [place] = left[..]
         && !message.text.is_empty()
@@ -84,7 +84,7 @@ fn params_of(params: &Value) -> Params {
     pairs.collect()
 }
 
-/// The places in a path, as far as it is one.
+/// Iterates over the names of the places in a path template.
 fn places(template: &str) -> impl Iterator<Item = &str> {
     template
         .split('{')
@@ -112,7 +112,7 @@ fn body(skill: &Skill, message: &Message, is_said_in_path: bool) -> Option<Value
     Some(Map::from_iter([(field.to_owned(), said)]).into())
 }
 
-/// The field of an input in which words are wanted: one that is called so, else the only text that must be there.
+/// Returns the input field for the text: a field with a known name, else the only required string field.
 fn field_for_words(schema: &Value) -> Option<&str> {
     let fields = schema["properties"].as_object()?;
     if let Some(known) = WORDS.into_iter().find(|field| fields.contains_key(*field)) {
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// A card as an agent of the seed's SDK serves it.
+    /// A card as served by an agent of the peer-to-peer seed's SDK.
     fn card() -> Card {
         let card = json!({
             "name": "weather", "version": "1.0", "description": "tells the weather",
@@ -187,7 +187,7 @@ mod tests {
             "{path}"
         );
         assert_eq!(body, Some(json!({"message": long})));
-        // Without a body they cannot be.
+        // Without a body the text does not fit.
         let refused = call(&card(), &message(&long, json!({"skill": "forecast"}), None));
         assert!(refused.unwrap_err().message.contains("8192 bytes"));
     }

@@ -1,5 +1,5 @@
-//! Conversations with a model that remembers nothing: a file each, named by an id of our own that is kept as the native
-//! session. Only words are kept. What is older than a model can make use of is forgotten, whole sayings at a time.
+//! Conversations with a stateless model: a file each, named by an id that serves as the native session id.
+//! Only text is stored. Old messages beyond a model's capacity are dropped whole.
 
 use std::{
     fs, io,
@@ -12,12 +12,12 @@ use std::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// How much of a conversation is kept, in bytes of words: about what the models that people run themselves can hold.
+/// Stored text per conversation, in bytes: about the context size of self-hosted models.
 const LONGEST: usize = 256 << 10;
-/// How many conversations are kept; the one that was quiet for longest is forgotten for a new one.
+/// Most stored conversations; the least recently used is dropped for a new one.
 const MOST: usize = 1000;
 
-/// Something that was said.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Saying {
     role: Role,
@@ -32,37 +32,37 @@ enum Role {
 }
 
 impl Saying {
-    /// The caller said it.
+    /// Creates a message of the caller.
     pub(super) fn user(content: String) -> Self {
         let role = Role::User;
         Self { role, content }
     }
 
-    /// The model said it.
+    /// Creates a message of the model.
     pub(super) fn assistant(content: String) -> Self {
         let role = Role::Assistant;
         Self { role, content }
     }
 }
 
-/// All conversations.
+/// All stored conversations, each a list of [`Saying`].
 #[derive(Debug, Clone)]
 pub(super) struct Histories {
     folder: PathBuf,
 }
 
 impl Histories {
-    /// Those in this folder, which is made when it is needed.
+    /// Uses the conversations in `folder`, which is created when needed.
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// An id for a new conversation.
+    /// Returns an id for a new conversation.
     pub(super) fn new_id() -> String {
         Uuid::new_v4().to_string()
     }
 
-    /// Whether this is an id that was made here, and so the name of a file.
+    /// Returns whether an id was created by [`new_id`](Self::new_id), and is therefore valid as a file name.
     pub(super) fn is_id(id: &str) -> bool {
         Uuid::try_parse(id).is_ok_and(|uuid| uuid.to_string() == id)
     }
@@ -71,7 +71,7 @@ impl Histories {
         self.folder.join(format!("{id}.json"))
     }
 
-    /// What was said in a conversation. One that cannot be read begins anew.
+    /// Loads the messages of a conversation; empty if the file cannot be read.
     pub(super) async fn load(&self, id: &str) -> Vec<Saying> {
         let Ok(bytes) = tokio::fs::read(self.file(id)).await else {
             return Vec::new();
@@ -82,7 +82,7 @@ impl Histories {
         })
     }
 
-    /// Keeps a conversation.
+    /// Stores a conversation.
     pub(super) async fn save(&self, id: &str, mut sayings: Vec<Saying>) -> io::Result<()> {
         trim(&mut sayings, LONGEST);
         let (folder, file) = (self.folder.clone(), self.file(id));
@@ -92,7 +92,7 @@ impl Histories {
     }
 }
 
-/// Forgets the oldest sayings, so that the rest begins with the caller.
+/// Drops the oldest messages, so that the rest fits and starts with the caller.
 fn trim(sayings: &mut Vec<Saying>, longest: usize) {
     let mut len: usize = sayings.iter().map(|saying| saying.content.len()).sum();
     let mut forgotten = 0;
@@ -106,7 +106,7 @@ fn trim(sayings: &mut Vec<Saying>, longest: usize) {
     sayings.drain(..forgotten);
 }
 
-/// Writes a file that is either the old one or the new one, whatever happens.
+/// Replaces a file atomically.
 fn save(folder: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut make = fs::DirBuilder::new();
     make.recursive(true).mode(0o700).create(folder)?;

@@ -1,15 +1,16 @@
-//! Where the API of a server is, below the URL that the operator typed. Pure.
+//! Finds the API of a server below the URL that the operator typed. Pure.
 
 use reqwest::Url;
 
 use crate::drivers::web::at;
 
-/// Where the API may be, the likeliest place first.
+/// Candidate base URLs of the API, the likeliest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place(Vec<Url>);
 
 impl Place {
-    /// The places that this URL may mean: people type the base with and without its version, or the address of a request.
+    /// Derives candidates from a typed URL: users type the base with or without a version, or the URL of an
+    /// endpoint.
     pub(super) fn new(typed: &Url) -> Self {
         let path = typed.path().trim_end_matches('/');
         let path = path.strip_suffix("/chat/completions").unwrap_or(path);
@@ -25,13 +26,13 @@ impl Place {
         Self(places)
     }
 
-    /// The bases of the API.
+    /// Returns the candidate base URLs.
     pub(super) fn bases(&self) -> &[Url] {
         &self.0
     }
 }
 
-/// A path below a base.
+/// Returns the URL of a path below a base.
 pub(super) fn below(base: &Url, path: &str) -> Url {
     at(
         base,

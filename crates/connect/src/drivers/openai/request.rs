@@ -1,4 +1,4 @@
-//! A turn as a request for a chat completion.
+//! Converts a [`Turn`] into a request for a chat completion.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::history::Saying;
 use crate::{Turn, drivers::media};
 
-/// The largest picture that goes along.
+/// Largest attached image, in bytes.
 const LARGEST_PICTURE: u64 = 5 << 20;
-/// The largest text file that goes along.
+/// Largest attached text file, in bytes.
 const LARGEST_TEXT: u64 = 256 << 10;
 
-/// The words of a turn: what is said, and data.
+/// Returns the text of a turn: message and data.
 pub(super) fn words(turn: &Turn) -> String {
     let mut words = vec![turn.message.text.clone()];
     for part in &turn.message.parts {
@@ -26,7 +26,7 @@ pub(super) fn words(turn: &Turn) -> String {
     words.join("\n")
 }
 
-/// What the model is told in a turn: words, with the files that it can read.
+/// Returns the content of the prompt: text, with the files that the model can read.
 pub(super) async fn prompt(turn: &Turn) -> Value {
     let mut text = words(turn);
     let mut pictures = Vec::new();
@@ -83,7 +83,7 @@ fn name(file: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The body of a request.
+/// Builds the request body.
 pub(super) fn body(model: &str, system: Option<&str>, history: &[Saying], prompt: &Value) -> Value {
     let system = system.map(|text| json!({"role": "system", "content": text}));
     let before = history.iter().map(|saying| json!(saying));

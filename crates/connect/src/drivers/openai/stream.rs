@@ -1,22 +1,23 @@
-//! What a server of chat completions says, as things said. Pure; keeps the words, and what is said at the end.
+//! Parser for responses of chat completions, producing [`Said`] items. Pure; collects the text and the final
+//! items.
 
 use jackfield_sdk::Failure;
 use serde_json::Value;
 
 use crate::{Said, process::CRASHED};
 
-/// How many calls of tools in one answer are told apart.
+/// Most tool calls per response that are distinguished.
 const MOST_TOOLS: usize = 1024;
-/// Why a call of a tool comes to nothing.
+/// Error text for tool calls.
 const NOT_OFFERED: &str = "not carried out: no tools are offered to this model";
-/// How much of what makes no sense is shown.
+/// Bytes of an invalid response that are shown.
 const SHOWN: usize = 200;
 
-/// An answer as far as it was heard.
+/// Parser state of a response.
 #[derive(Debug, Default)]
 pub(super) struct Hearing {
     words: String,
-    /// The ids of the calls of tools, by their place in the answer.
+    /// Ids of the tool calls, by index in the response.
     tools: Vec<(u64, String)>,
     usage: Option<Value>,
     finish: Option<String>,
@@ -24,7 +25,8 @@ pub(super) struct Hearing {
 }
 
 impl Hearing {
-    /// What a piece of the answer says: the data of an event, or the whole answer of a server that does not stream.
+    /// Parses a piece of the response: the data of an event, or the whole response of a server without
+    /// streaming.
     pub(super) fn hear(&mut self, data: &str) -> Result<Vec<Said>, Failure> {
         let data = data.trim();
         if data == "[DONE]" {
@@ -45,7 +47,7 @@ impl Hearing {
             };
         };
         let mut said = Vec::new();
-        // Others than the first were not asked for.
+        // Only one choice was requested.
         let choice = &choices[0];
         for delta in [&choice["delta"], &choice["message"]] {
             self.delta(delta, &mut said);
@@ -79,7 +81,7 @@ impl Hearing {
         let function = &call["function"];
         let known = self.tools.iter().rfind(|(known, _)| *known == index);
         let id = match (known, filled(&call["id"])) {
-            // Some give every call the same place.
+            // Some servers give every call the same index.
             (Some((_, known)), None) => known.clone(),
             (Some((_, known)), Some(id)) if known == id => known.clone(),
             (_, id) => {
@@ -106,12 +108,12 @@ impl Hearing {
         }
     }
 
-    /// Whether the server said that nothing more comes.
+    /// Returns whether the server has sent the end marker.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// What is said at the end, and all words of the answer. An answer that just stops is none.
+    /// Returns the final items and the whole text. An incomplete response is an error.
     pub(super) fn end(self, origin: &str) -> Result<(Vec<Said>, String), Failure> {
         if self.finish.is_none() && !self.is_over {
             let text = format!("the answer of {origin} broke off before its end");
@@ -127,7 +129,7 @@ impl Hearing {
     }
 }
 
-/// The models in a list of them, if it is one.
+/// Parses a list of models.
 pub(super) fn models(text: &str) -> Option<Vec<String>> {
     let list: Value = serde_json::from_str(text).ok()?;
     let models = list["data"].as_array()?;
@@ -135,7 +137,7 @@ pub(super) fn models(text: &str) -> Option<Vec<String>> {
     Some(ids.map(str::to_owned).collect())
 }
 
-/// What a server complains about.
+/// Extracts the error message of a response body.
 pub(super) fn complaint(text: &str) -> String {
     match serde_json::from_str::<Value>(text) {
         Ok(body) => match body.get("error") {
@@ -165,7 +167,7 @@ fn filled(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| !text.is_empty())
 }
 
-/// Words, which may come in parts.
+/// Returns the text of a content field, which may be split into parts.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! The answer of a server, read as it comes: as lines, as pieces of text, or whole. Bounded in bytes and in silence.
+//! Body of a response, read as lines, as pieces of text, or whole. Limited in size and in silence.
 
 use std::{io, pin::Pin, time::Duration};
 
@@ -13,16 +13,16 @@ use crate::{
     process::CRASHED,
 };
 
-/// How long a server may stay silent: a model that is loaded first takes minutes.
+/// How long a server may stay silent: loading a model takes minutes.
 pub(super) const QUIET: Duration = Duration::from_secs(600);
-/// The longest answer: more than any model says, and an end to what has none.
+/// Longest response in bytes: more than any model produces, and a bound for an endless one.
 const LONGEST: usize = 64 << 20;
-/// The longest line in it: what the hub takes at once.
+/// Longest line in bytes: the hub's limit for one frame.
 const LONGEST_LINE: usize = 8 << 20;
 
 type Source = Pin<Box<dyn AsyncRead + Send>>;
 
-/// An answer whose body has not been read.
+/// A response with an unread body.
 pub(in crate::drivers) struct Body {
     status: StatusCode,
     media: String,
@@ -65,12 +65,12 @@ impl Body {
         self.status
     }
 
-    /// Its media type, in lower case and without parameters.
+    /// Returns the media type, in lower case and without parameters.
     pub(in crate::drivers) fn media(&self) -> &str {
         &self.media
     }
 
-    /// All of it, if it is no longer than this.
+    /// Reads the whole body, if no longer than `longest`.
     pub(in crate::drivers) async fn whole(self, longest: usize) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
         let mut source = self.source.take(longest as u64 + 1);
@@ -81,7 +81,7 @@ impl Body {
         Ok(bytes)
     }
 
-    /// Its lines, as they come.
+    /// Reads the body line by line.
     pub(in crate::drivers) fn lines(self) -> BodyLines {
         BodyLines {
             lines: Lines::at_most(self.source, LONGEST_LINE),
@@ -89,7 +89,7 @@ impl Body {
         }
     }
 
-    /// Its text, as it comes.
+    /// Reads the body as pieces of text.
     pub(in crate::drivers) fn pieces(self) -> BodyPieces {
         BodyPieces {
             pieces: Pieces::new(self.source),
@@ -98,14 +98,14 @@ impl Body {
     }
 }
 
-/// The lines of an answer.
+/// Reader of a response's lines, from [`Body::lines`].
 pub(in crate::drivers) struct BodyLines {
     lines: Lines<Source>,
     origin: String,
 }
 
 impl BodyLines {
-    /// The next line; nothing at the end.
+    /// Waits for the next line; `None` at the end.
     pub(in crate::drivers) async fn next(&mut self) -> Result<Option<String>, Failure> {
         match read(&self.origin, self.lines.next()).await? {
             Some(Line::Text(line)) => Ok(Some(line)),
@@ -115,20 +115,20 @@ impl BodyLines {
     }
 }
 
-/// The text of an answer.
+/// Reader of a response's text, from [`Body::pieces`].
 pub(in crate::drivers) struct BodyPieces {
     pieces: Pieces<Source>,
     origin: String,
 }
 
 impl BodyPieces {
-    /// The next piece; nothing at the end.
+    /// Waits for the next piece; `None` at the end.
     pub(in crate::drivers) async fn next(&mut self) -> Result<Option<String>, Failure> {
         read(&self.origin, self.pieces.next()).await
     }
 }
 
-/// Reads more, if more comes in time.
+/// Reads more, with the timeout [`QUIET`].
 async fn read<T>(origin: &str, more: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
     match tokio::time::timeout(QUIET, more).await {
         Ok(Ok(more)) => Ok(more),
@@ -144,7 +144,7 @@ pub(super) fn quiet(origin: &str) -> Failure {
     Failure::new("timeout", text)
 }
 
-/// The answer is longer than anything that is wanted.
+/// Creates the failure for a response that is too long.
 fn too_much(origin: &str) -> Failure {
     let text = format!("{origin} says more than is taken of one answer; it was cut off");
     Failure::new(CRASHED, text)

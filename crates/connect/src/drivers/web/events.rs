@@ -1,15 +1,16 @@
-//! Server-sent events in an answer, line by line. Pure. What has no end of event is no event, as the standard says.
+//! Parser for server-sent events, line by line. Pure. An event ends with an empty line, as the standard
+//! requires.
 
-/// An event.
+/// A server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::drivers) struct Event {
-    /// Its name; empty for most.
+    /// Name of the event; empty for most.
     pub(in crate::drivers) name: String,
-    /// What it says.
+    /// Content of the event.
     pub(in crate::drivers) data: String,
 }
 
-/// The event that is being read.
+/// Parser with the event being read.
 #[derive(Debug, Default)]
 pub(in crate::drivers) struct Events {
     name: String,
@@ -17,7 +18,7 @@ pub(in crate::drivers) struct Events {
 }
 
 impl Events {
-    /// Takes a line; gives the event that ends with it.
+    /// Parses a line. Returns the event that ends with it.
     pub(in crate::drivers) fn line(&mut self, line: &str) -> Option<Event> {
         if line.is_empty() {
             let name = std::mem::take(&mut self.name);
@@ -35,13 +36,14 @@ impl Events {
                 None => self.data = Some(value.to_owned()),
             },
             "event" => value.clone_into(&mut self.name),
-            // Comments, and what only a reader needs that comes again.
+            // Comments, and fields that only a reconnecting reader needs.
             _ => {}
         }
         None
     }
 
-    /// The event that was being read when the answer ended. Some servers leave out the last empty line.
+    /// Returns the event that was incomplete at the end of the response. Some servers omit the last empty
+    /// line.
     pub(in crate::drivers) fn last(mut self) -> Option<Event> {
         self.line("")
     }
